@@ -1,0 +1,185 @@
+"""The virtual environment that everything runs in: made, kept up to date and entered. Stdlib only.
+
+An environment is believed complete only if its stamp, written after the last step,
+names the lock file that is in the checkout now.
+"""
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NoReturn
+
+from config import installers
+
+RUNTIME_LOCK = "requirements.lock"
+TEST_LOCK = "requirements-test.lock"
+STAMP = "inturn-complete"
+UNFINISHED = "inturn-unfinished"
+ENTERED = "INTURN_ENVIRONMENT"
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A file of hashed requirements; the one for tests holds all of the other."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    def stamp(self) -> str:
+        """What a complete environment says of itself."""
+        digest = hashlib.sha256(self.path.read_bytes()).hexdigest()
+        return f"{self.name} {digest}"
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    folder: Path
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    def is_current(self) -> bool:
+        """Whether this very process runs in it."""
+        return Path(sys.prefix).resolve() == self.folder.resolve()
+
+    def stamp(self) -> str:
+        try:
+            return (self.folder / STAMP).read_text()
+        except OSError:
+            return ""
+
+    def is_complete(self, lock: Lock) -> bool:
+        """Whether the lock is installed. Who runs in it also sees if Python itself was replaced."""
+        stamp, _, tag = self.stamp().rpartition(" ")
+        if self.is_current() and tag != sys.implementation.cache_tag:
+            return False
+        return stamp == lock.stamp() and os.access(self.python, os.X_OK)
+
+    def is_writable(self) -> bool:
+        """Whether it is ours to make or to change."""
+        if self.folder.exists():
+            return os.access(self.folder, os.W_OK)
+        parent = next(path for path in self.folder.parents if path.exists())
+        return os.access(parent, os.W_OK)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Of two processes that start at once, one works and the other waits for it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        held = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(held)
+
+    def install(self, lock: Lock) -> None:
+        """Make or update it. What a killed predecessor left half done is thrown away."""
+        unfinished = self.folder / UNFINISHED
+        if unfinished.exists() or not self._is_usable():
+            self._clear()
+        unfinished.touch()
+        (self.folder / STAMP).unlink(missing_ok=True)
+        if not self.python.exists():
+            installers.make(self.folder)
+        installers.install(self.python, lock.path)
+        tag = installers.cache_tag(self.python)
+        (self.folder / STAMP).write_text(f"{lock.stamp()} {tag}")
+        unfinished.unlink()
+
+    def _is_usable(self) -> bool:
+        if self.is_current() and sys.implementation.cache_tag not in self.stamp():
+            return not self.stamp()
+        return os.access(self.python, os.X_OK)
+
+    def _clear(self) -> None:
+        # The folder itself stays: the lock is on it.
+        for path in self.folder.iterdir():
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+
+
+def enter(checkout: str, argv: Sequence[str]) -> None:
+    """Return inside an environment that has what is needed, or replace this process by one that is.
+
+    An active environment of somebody else's that has Django is left as it is.
+    """
+    root = Path(checkout)
+    ours = [Environment(root / ".venv"), Environment(_home(root) / ".venv")]
+    inside = next((environment for environment in ours if environment.is_current()), None)
+    if inside is None and _is_provided():
+        return
+    if inside is None and os.environ.get(ENTERED) == str(os.getpid()):
+        _fail("the environment does not run as one: remove the folder .venv and start again")
+    environment, lock = _choose(ours, root, argv)
+    if not environment.is_complete(lock):
+        _complete(environment, lock)
+    elif environment is inside:
+        return
+    _exec(environment)
+
+
+def _choose(ours: list[Environment], root: Path, argv: Sequence[str]) -> tuple[Environment, Lock]:
+    for environment in ours:
+        lock = _wanted_lock(environment, root, argv)
+        if environment.is_complete(lock) or environment.is_writable():
+            return environment, lock
+    return _fail(f"neither {root} nor {_home(root)} can be written: set INTURN_HOME to a folder that can")
+
+
+def _wanted_lock(environment: Environment, root: Path, argv: Sequence[str]) -> Lock:
+    """The tests' lock for `test`, and ever after: nothing is taken away from a developer."""
+    for_tests = argv[1:2] == ["test"] or environment.stamp().startswith(f"{TEST_LOCK} ")
+    return Lock(root / "config" / (TEST_LOCK if for_tests else RUNTIME_LOCK))
+
+
+def _complete(environment: Environment, lock: Lock) -> None:
+    try:
+        with environment.locked():
+            if environment.is_complete(lock):  # Another process has just done it.
+                return
+            began = time.monotonic()
+            _say(f"installing {lock.name} into {environment.folder} (once; about a minute)")
+            environment.install(lock)
+            _say(f"environment ready in {time.monotonic() - began:.0f} s")
+    except KeyboardInterrupt:
+        _fail("interrupted; the next start begins again")
+    except installers.InstallError as error:
+        _fail(str(error))
+
+
+def _exec(environment: Environment) -> NoReturn:
+    # The process number stays, so what we become knows it, and not the children that inherit it.
+    os.environ[ENTERED] = str(os.getpid())
+    os.execv(environment.python, [str(environment.python), *sys.orig_argv[1:]])
+
+
+def _is_provided() -> bool:
+    """Whether the environment we were started in has it all, such as a container's or a developer's."""
+    return all(importlib.util.find_spec(name) for name in ("django", "django_q", "granian"))
+
+
+def _home(root: Path) -> Path:
+    return Path(os.environ.get("INTURN_HOME") or root / "var").expanduser()
+
+
+def _say(line: str) -> None:
+    print(f"inturn: {line}", file=sys.stderr, flush=True)
+
+
+def _fail(line: str) -> NoReturn:
+    sys.exit(f"inturn: {line}")

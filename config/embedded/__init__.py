@@ -1,0 +1,1 @@
+"""Servers that come as wheels, so that one command on a bare machine runs everything."""

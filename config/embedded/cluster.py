@@ -1,0 +1,141 @@
+"""One PostgreSQL data folder with its password and port: made once, read by everyone.
+
+INTURN_HOME/postgresql-18/data/      PostgreSQL's own
+                          password   0600
+                          port       where it listens, kept over restarts
+                          lock       held while any process of a server lives
+"""
+
+import random
+import secrets
+import shutil
+import socket
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from config import processes
+from config.embedded.programs import Account, PostgresError, Programs
+
+USER = "inturn"
+DATABASE = "inturn"
+# Below the range from which systems take the ports of outgoing connections: one of
+# those, made while the server restarts, would take its port away.
+PORTS = range(20_000, 30_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    folder: Path
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    @property
+    def lock(self) -> Path:
+        return self.folder / "lock"
+
+    @property
+    def pid_file(self) -> Path:
+        return self.data / "postmaster.pid"
+
+    def url(self) -> str:
+        password = (self.folder / "password").read_text()
+        port = (self.folder / "port").read_text()
+        return f"postgresql://{USER}:{password}@127.0.0.1:{port}/{DATABASE}"
+
+    def has_url(self, url: str) -> bool:
+        try:
+            return self.url() == url
+        except OSError:
+            return False
+
+    def pid(self) -> int | None:
+        """What the server's pid file says; after a crash it names a process long gone."""
+        try:
+            return int(self.pid_file.read_text().split("\n", 1)[0])
+        except (OSError, ValueError):
+            return None
+
+    def answers_as(self, pid: int) -> bool:
+        """Whether this very process, not a predecessor, has written that it takes connections."""
+        try:
+            lines = self.pid_file.read_text().splitlines()
+        except OSError:
+            return False
+        return len(lines) > 7 and lines[0] == str(pid) and lines[7].strip() == "ready"
+
+    def choose_port(self) -> int:
+        """The port of last time if it is free, else another, remembered."""
+        remembered = self.folder / "port"
+        port = int(remembered.read_text()) if remembered.exists() else random.choice(PORTS)
+        while not _is_free(port):
+            port = random.choice(PORTS)
+        remembered.write_text(str(port))
+        return port
+
+    def create(self, programs: Programs, account: Account) -> None:
+        """Make the data folder unless it is there. A creation that was cut short starts over."""
+        account.insist_on_a_way_to(self.folder)
+        account.own(self.folder)
+        if self.data.exists():
+            return
+        unfinished = self.folder / "data.unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        self._write_password(account)
+        self._initdb(unfinished, programs, account)
+        self._make_database(unfinished, programs, account)
+        unfinished.rename(self.data)
+
+    def _write_password(self, account: Account) -> None:
+        password = self.folder / "password"
+        password.unlink(missing_ok=True)
+        password.touch(mode=0o600)
+        password.write_text(secrets.token_urlsafe(24))
+        account.own(password)
+
+    def _initdb(self, data: Path, programs: Programs, account: Account) -> None:
+        locale = ["--locale=C.UTF-8"]
+        if programs.major >= 17:
+            locale += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+        command = [programs.path("initdb"), f"--pgdata={data}", f"--username={USER}", *locale]
+        command += ["--auth=scram-sha-256", f"--pwfile={self.folder / 'password'}"]
+        command += ["--encoding=UTF8", "--data-checksums", "--no-instructions"]
+        _run(command, account)
+
+    def _make_database(self, data: Path, programs: Programs, account: Account) -> None:
+        """In single-user mode, so that nobody ever connects to a server half set up."""
+        command = [programs.path("postgres"), "--single", "-D", str(data), "postgres"]
+        _run(command, account, said=f"CREATE DATABASE {DATABASE}\n")
+
+
+def clusters_of(home: Path) -> list[Cluster]:
+    """Of every major version that has run here, the newest first."""
+    folders = sorted(home.glob("postgresql-*"), key=lambda path: path.name.zfill(20), reverse=True)
+    return [Cluster(folder) for folder in folders]
+
+
+def _run(command: list[str], account: Account, *, said: str = "") -> None:
+    done = subprocess.run(
+        [*account.prefix, *command],
+        input=said,
+        env=processes.environment(postgres=False),
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        **account.options,
+    )
+    if done.returncode != 0 or "ERROR:" in done.stderr:
+        raise PostgresError(f"{Path(command[0]).name} failed: {done.stderr.strip()}")
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True

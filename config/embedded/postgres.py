@@ -1,0 +1,190 @@
+"""The embedded PostgreSQL server: started, stopped and found again. Stdlib only."""
+
+import fcntl
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from config import processes
+from config.embedded.cluster import Cluster, clusters_of
+from config.embedded.programs import PostgresError, find_account, find_programs
+from config.logfiles import last_lines, open_log
+
+# For a small machine that must not lose a commit. Anything not here is PostgreSQL's default.
+SETTINGS: Mapping[str, str] = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "200",
+    "fsync": "on",
+    "synchronous_commit": "on",
+    "shared_buffers": "192MB",
+    "max_wal_size": "2GB",
+    "min_wal_size": "256MB",
+    "checkpoint_timeout": "15min",
+    "random_page_cost": "1.1",
+    # Plans here are short and many; compiling one costs more than running it.
+    "jit": "off",
+    # A queue's tables change wholly within a minute.
+    "autovacuum_naptime": "10s",
+    # 5,000 lanes a sender, one advisory lock each, and room for several senders.
+    "max_locks_per_transaction": "256",
+    "shared_preload_libraries": "pg_stat_statements",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+    "log_checkpoints": "off",
+    "log_line_prefix": "%m [%p] %a ",
+}
+# Everything is a temporary folder here, and what dies are processes, not machines.
+THROWAWAY: Mapping[str, str] = {"fsync": "off", "full_page_writes": "off"}
+
+RECOVERY_SECONDS = 600
+ATTEMPTS = 3
+
+
+class Server:
+    """A server on INTURN_HOME's data folder, and our own child while it runs.
+
+    The caller holds the lock on the home: whatever else serves this folder is then an
+    orphan, and `start` ends it first. When our process dies the kernel stops the server.
+    """
+
+    def __init__(self, home: Path, *, settings: Mapping[str, str] | None = None) -> None:
+        self._home = home
+        self._settings = {**SETTINGS, **(settings or {})}
+        self._programs = find_programs()
+        self._account = find_account()
+        self.cluster = Cluster(home / f"postgresql-{self._programs.major}")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> str:
+        """Start, creating the data folder if need be, and return the URL once it answers.
+
+        Waits as long as PostgreSQL takes to recover from a crash. Call it from the main
+        thread: see `processes.end_with_parent`.
+        """
+        self.cluster.folder.mkdir(parents=True, exist_ok=True)
+        with self.cluster.lock.open("ab") as lock:
+            self._take(lock)
+            self.cluster.create(self._programs, self._account)
+            self._start(lock)
+        return self.cluster.url()
+
+    def stop(self) -> None:
+        """Stop and wait. Open transactions are rolled back; nothing committed is lost."""
+        if self._process is None:
+            return
+        # SIGINT is PostgreSQL's fast stop; SIGTERM would wait for the clients for ever.
+        for number, seconds in ((signal.SIGINT, 30), (signal.SIGQUIT, 5), (signal.SIGKILL, 5)):
+            self._process.send_signal(number)
+            try:
+                self._process.wait(seconds)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        self._process = None
+
+    def is_alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def _take(self, lock: BinaryIO) -> None:
+        """Hold the lock that a server's processes inherit, so that two never share a folder."""
+        if not _try_lock(lock):
+            self._evict()
+            if not processes.wait_until(lambda: _try_lock(lock), seconds=10):
+                raise PostgresError(f"another PostgreSQL that is not visible here uses {self.cluster.data}")
+        # With the lock held nobody serves the folder, whatever the file says; PostgreSQL
+        # itself would believe it if another process has got the number by now.
+        self.cluster.pid_file.unlink(missing_ok=True)
+
+    def _evict(self) -> None:
+        def serving() -> set[int]:
+            return processes.working_in(self.cluster.data)
+
+        postmaster = self.cluster.pid()
+        if postmaster in serving():
+            processes.end(lambda: serving() & {postmaster}, [(signal.SIGINT, 10)])
+        processes.end(serving, [(signal.SIGQUIT, 1), (signal.SIGKILL, 5)])
+
+    def _start(self, lock: BinaryIO) -> None:
+        for _ in range(ATTEMPTS):
+            port = self.cluster.choose_port()
+            self._process = self._launch(port, lock)
+            if self._answers():
+                return
+        log = self._home / "logs" / "postgresql.log"
+        raise PostgresError(f"PostgreSQL does not start; {log} ends with:\n{last_lines(log)}")
+
+    def _launch(self, port: int, lock: BinaryIO) -> subprocess.Popen[bytes]:
+        command = [self._programs.path("postgres"), "-D", str(self.cluster.data), "-p", str(port)]
+        for name, value in self._settings.items():
+            command += ["-c", f"{name}={value}"]
+        with open_log(self._home / "logs", "postgresql") as log:
+            return subprocess.Popen(
+                [*self._account.prefix, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env=processes.environment(postgres=False),
+                pass_fds=[lock.fileno()],
+                start_new_session=True,
+                preexec_fn=processes.end_with_parent(signal.SIGINT),
+                **self._account.options,
+            )
+
+    def _answers(self) -> bool:
+        process = self._process
+        assert process is not None
+
+        def decided() -> bool:
+            return process.poll() is not None or self.cluster.answers_as(process.pid)
+
+        processes.wait_until(decided, seconds=RECOVERY_SECONDS, pause=0.01)
+        return process.poll() is None
+
+
+def running_url(home: Path) -> str | None:
+    """Where the server that `up` keeps on this home can be reached; None if none runs.
+
+    Reads files only and never connects: what it names may still refuse.
+    """
+    for cluster in clusters_of(home):
+        pid = cluster.pid()
+        if pid is not None and processes.is_alive(pid):
+            try:
+                return cluster.url()
+            except OSError:
+                continue
+    return None
+
+
+def is_embedded(url: str, home: Path) -> bool:
+    """Whether the URL is that of this home's own server, running or not."""
+    return any(cluster.has_url(url) for cluster in clusters_of(home))
+
+
+@contextmanager
+def throwaway() -> Iterator[str]:
+    """The URL of a server that nothing outlives: for tests."""
+    home = Path(tempfile.mkdtemp(prefix="inturn-"))
+    # Where PostgreSQL has to run as nobody, it must be able to pass.
+    home.chmod(0o711)
+    server = Server(home, settings=THROWAWAY)
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _try_lock(lock: BinaryIO) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

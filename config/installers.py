@@ -1,0 +1,79 @@
+"""The tools that can make a virtual environment and fill it: whichever this machine has. Stdlib only."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+# Debian's python3 has `venv` but cannot put pip into it without this package.
+HINT = "install Debian's python3-venv (apt-get install python3-venv), or pip, virtualenv or uv"
+
+
+class InstallError(RuntimeError):
+    """The environment could not be made; the message is one line for the user."""
+
+
+def make(folder: Path) -> None:
+    """Make an empty environment in the folder, which exists."""
+    if not any(_quietly(command) for command in _makers(str(folder))):
+        raise InstallError(f"no virtual environment could be made: {HINT}")
+
+
+def install(python: Path, lock: Path) -> None:
+    """Install exactly the lock, every file checked by its hash."""
+    codes = []
+    for command in _installers(str(python), str(lock)):
+        codes.append(_loudly(command))
+        if codes[-1] == 0:
+            return
+    if codes:
+        raise InstallError("the packages could not be installed: see above")
+    raise InstallError(f"no pip to install packages with: {HINT}")
+
+
+def cache_tag(python: Path) -> str:
+    """Which Python it is, such as cpython-311."""
+    command = [str(python), "-c", "import sys; print(sys.implementation.cache_tag)"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _makers(folder: str) -> Iterator[list[str]]:
+    """The ways there are, the fastest first; the last leaves pip to be found elsewhere."""
+    base = _base_python()
+    if uv := shutil.which("uv"):
+        yield [uv, "venv", "--allow-existing", "--python", base, folder]
+    yield [base, "-m", "venv", folder]
+    yield [base, "-m", "virtualenv", folder]
+    if virtualenv := shutil.which("virtualenv"):
+        yield [virtualenv, "--python", base, folder]
+    yield [base, "-m", "venv", "--without-pip", folder]
+
+
+def _installers(python: str, lock: str) -> Iterator[list[str]]:
+    if uv := shutil.which("uv"):
+        yield [uv, "pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", lock]
+    arguments = ["install", "-qq", "--no-input", "--require-hashes", "-r", lock]
+    if _quietly([python, "-m", "pip", "--version"]):
+        yield [python, "-m", "pip", *arguments]
+    elif _quietly([_base_python(), "-m", "pip", "--version"]):
+        yield [_base_python(), "-m", "pip", "--python", python, *arguments]
+
+
+def _base_python() -> str:
+    """Not that of an environment we may be in: ours would be the one being replaced."""
+    return getattr(sys, "_base_executable", None) or sys.executable
+
+
+def _quietly(command: list[str]) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def _loudly(command: list[str]) -> int:
+    # Standard output belongs to the command that the user has called.
+    environment = os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_USER": "0"}
+    return subprocess.run(command, stdout=sys.stderr, env=environment, check=False).returncode

@@ -1,0 +1,25 @@
+"""Structured logs: one JSON object a line, one line per fact."""
+
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+class EventFormatter(logging.Formatter):
+    """Write a record as JSON: time, level, logger, event, and whatever was given as `extra`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, Any] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "event": record.getMessage(),
+        }
+        line |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return orjson.dumps(line, default=str).decode()

@@ -1,0 +1,75 @@
+"""`test`: the whole suite: linters, types, contracts, migrations, then pytest."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from django.core.management.base import BaseCommand
+
+from config import processes
+from config.embedded.postgres import throwaway
+from config.env import CHECKOUT
+
+PYTHON = sys.executable
+
+STEPS: dict[str, list[str]] = {
+    "lint": [PYTHON, "-m", "ruff", "check", "."],
+    "format": [PYTHON, "-m", "ruff", "format", "--check", "."],
+    "types": [PYTHON, "-m", "mypy"],
+    "imports": [str(Path(PYTHON).with_name("lint-imports"))],
+    "migrations": [PYTHON, str(CHECKOUT / "manage.py"), "makemigrations", "--check", "--dry-run"],
+    # Last: its closing line is the one that counts tests.
+    "pytest": [PYTHON, "-m", "pytest"],
+}
+
+
+class Command(BaseCommand):
+    help = "Run the linters, the type checker and pytest. Other arguments are pytest's."
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        # Not Django's parser: it would refuse pytest's options.
+        parser = ArgumentParser(prog="manage.py test", description=self.help, allow_abbrev=False)
+        parser.add_argument("--only", choices=STEPS, action="append", help="this step; may be repeated")
+        options, pytest_arguments = parser.parse_known_args(argv[2:])
+        sys.exit(run(options.only or list(STEPS), pytest_arguments))
+
+
+def run(steps: Sequence[str], pytest_arguments: Sequence[str]) -> int:
+    """Run them all, even after one failed, and return the exit code for the whole."""
+    with surroundings() as environment:
+        failed = [
+            step
+            for step in STEPS
+            if step in steps and not _passes(step, pytest_arguments if step == "pytest" else (), environment)
+        ]
+    if failed:
+        print(f"failed: {', '.join(failed)}", file=sys.stderr, flush=True)
+    return 1 if failed else 0
+
+
+@contextmanager
+def surroundings() -> Iterator[dict[str, str]]:
+    """The environment of a test run: a home and, unless one is given, a database of its own."""
+    with ExitStack() as stack:
+        given = {"INTURN_HOME": stack.enter_context(tempfile.TemporaryDirectory(prefix="inturn-"))}
+        if "DATABASE_URL" not in os.environ:
+            given["DATABASE_URL"] = stack.enter_context(throwaway())
+        environment = processes.environment() | given
+        # pytest's own conftest names the settings once it has chosen what they read.
+        environment.pop("DJANGO_SETTINGS_MODULE", None)
+        yield environment
+
+
+def _passes(step: str, arguments: Sequence[str], environment: dict[str, str]) -> bool:
+    began = time.monotonic()
+    print(f"== {step}", file=sys.stderr, flush=True)
+    done = subprocess.run([*STEPS[step], *arguments], cwd=CHECKOUT, env=environment, check=False)
+    verdict = "passed" if done.returncode == 0 else "FAILED"
+    print(f"== {step} {verdict} in {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
+    return done.returncode == 0

@@ -1,0 +1,28 @@
+"""`up`: everything on one machine, until Ctrl-C."""
+
+import sys
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+
+from config.embedded.programs import PostgresError
+from config.grounds import CannotStartError
+from config.supervisor import Supervisor
+
+
+class Command(BaseCommand):
+    help = (
+        "Run everything on this machine: PostgreSQL (unless DATABASE_URL names one), web server and senders."
+    )
+    # They would ask a database that this command has yet to start.
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--demo", action="store_true", help="add examples and a trickle of messages")
+
+    def handle(self, *args: Any, demo: bool, **options: Any) -> None:
+        try:
+            Supervisor(settings.ENVIRONMENT, demo=demo).run()
+        except (CannotStartError, PostgresError) as error:
+            sys.exit(f"inturn: {error}")

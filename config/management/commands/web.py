@@ -1,0 +1,19 @@
+"""`web`: the web server alone, for a machine that does not run `up`."""
+
+import os
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+
+from config.env import CHECKOUT
+from config.parts import web_command
+
+
+class Command(BaseCommand):
+    help = "Serve the console and the API on 127.0.0.1:PORT until SIGTERM or SIGINT."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        command = web_command(settings.ENVIRONMENT)
+        os.chdir(CHECKOUT)
+        os.execv(command[0], command)

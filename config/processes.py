@@ -1,0 +1,137 @@
+"""Which processes belong to us, and how they end: stdlib only.
+
+Every process that `up` starts carries MARKER in its environment, and so does
+everything started by it. That finds orphans whatever became of process groups,
+sessions and parents. It needs /proc; elsewhere only process groups are left.
+"""
+
+import ctypes
+import os
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+MARKER = "INTURN_UP"
+PROC = Path("/proc")
+PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent(number: signal.Signals) -> Callable[[], None]:
+    """A preexec_fn: the kernel sends the new process this signal when its parent dies.
+
+    Start such a process from the main thread: the kernel watches the thread that
+    forked, not the whole parent. Does nothing on systems other than Linux.
+    """
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    parent = os.getpid()
+
+    def arrange() -> None:
+        if prctl is None:
+            return
+        prctl(PR_SET_PDEATHSIG, int(number))
+        if os.getppid() != parent:  # It died before the arrangement was made.
+            os._exit(1)
+
+    return arrange
+
+
+def environment(*, postgres: bool = True) -> dict[str, str]:
+    """This process's environment, for a child.
+
+    `postgres=False` leaves PG* out: a user's settings for another server would reach ours.
+    """
+    return {name: value for name, value in os.environ.items() if postgres or not name.startswith("PG")}
+
+
+def marked(prefix: str) -> set[int]:
+    """The living processes but this one whose MARKER starts with the prefix."""
+    return having(f"{MARKER}={prefix}")
+
+
+def having(assignment: str) -> set[int]:
+    """The living processes but this one that have a variable which reads so, or goes on from there."""
+    wanted = assignment.encode()
+    return {
+        pid
+        for pid in _pids()
+        if pid != os.getpid() and any(entry.startswith(wanted) for entry in _environment(pid))
+    }
+
+
+def working_in(folder: Path) -> set[int]:
+    """The living processes whose current folder this is: for PostgreSQL, those that serve it."""
+    wanted = str(folder.resolve())
+    return {pid for pid in _pids() if _current_folder(pid) == wanted}
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process still runs; a zombie does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return not _is_zombie(pid)
+
+
+def send(number: signal.Signals, pids: Iterable[int]) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            continue
+
+
+def send_group(number: signal.Signals, group: int) -> None:
+    try:
+        os.killpg(group, number)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def wait_until(condition: Callable[[], bool], *, seconds: float, pause: float = 0.02) -> bool:
+    """Whether the condition came true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+    return True
+
+
+def end(find: Callable[[], set[int]], steps: Iterable[tuple[signal.Signals, float]]) -> bool:
+    """Send each step's signal to whatever is found, until nothing is; False if something stayed."""
+    for number, seconds in steps:
+        send(number, find())
+        if wait_until(lambda: not find(), seconds=seconds):
+            return True
+    return not find()
+
+
+def _pids() -> Iterator[int]:
+    if PROC.is_dir():
+        yield from (int(name) for name in os.listdir(PROC) if name.isdigit())
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        return (PROC / str(pid) / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def _current_folder(pid: int) -> str | None:
+    try:
+        return os.readlink(PROC / str(pid) / "cwd")
+    except OSError:
+        return None
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        stat = (PROC / str(pid) / "stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] in "ZX"

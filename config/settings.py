@@ -1,0 +1,177 @@
+"""Django's settings; every value that depends on the installation comes from `config.env`."""
+
+from typing import Any
+
+import django_stubs_ext
+import environ
+
+from config import clusters, env
+
+django_stubs_ext.monkeypatch()
+
+ENVIRONMENT = env.read()
+
+BASE_DIR = env.CHECKOUT
+SECRET_KEY = ENVIRONMENT.secret_key
+DEBUG = ENVIRONMENT.debug
+ALLOWED_HOSTS = ENVIRONMENT.allowed_hosts
+
+INSTALLED_APPS = [
+    "config",
+    "subscriptions",
+    "delivery",
+    # Not the one that puts its own admin site in place: ours is `delivery.console.site`.
+    "unfold.apps.BasicAppConfig",
+    "unfold.contrib.filters",
+    "delivery.console.apps.ConsoleConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "django_htmx",
+    "django_q",
+    "django_filters",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_prometheus",
+]
+
+MIDDLEWARE = [
+    "django_prometheus.middleware.PrometheusBeforeMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "django_prometheus.middleware.PrometheusAfterMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+# An address is right or wrong; a redirect would lose a publisher's POST body.
+APPEND_SLASH = False
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+
+def _database(url: str) -> dict[str, Any]:
+    # Without a server (a command that needs none, such as `up` itself) Django still
+    # wants an engine.
+    parsed: dict[str, Any] = environ.Env.db_url_config(url or "postgresql://inturn@127.0.0.1:1/inturn")
+    return parsed | {"ENGINE": "django.db.backends.postgresql", "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+
+
+DATABASES = {"default": _database(ENVIRONMENT.database_url)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+LANGUAGE_CODE = "en-us"
+USE_I18N = False
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = ENVIRONMENT.home / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = ENVIRONMENT.base_url.startswith("https://")
+CSRF_TRUSTED_ORIGINS = [ENVIRONMENT.base_url]
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+LOGIN_URL = "admin:login"
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'self'"],
+        "object-src": ["'none'"],
+        "base-uri": ["'self'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+        "img-src": ["'self'", "data:"],
+        # Alpine, which Unfold is built on, compiles its attributes with eval; styles
+        # are set by Unfold's theme in the page.
+        "script-src": ["'self'", "'unsafe-eval'"],
+        "style-src": ["'self'", "'unsafe-inline'"],
+    },
+}
+
+# The body of a publish is read by our own view, which knows the limit and answers 413.
+DATA_UPLOAD_MAX_MEMORY_SIZE = max(ENVIRONMENT.max_message_bytes * 20, 20 * 1024 * 1024)
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["subscriptions.api.authentication.KeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["subscriptions.api.authentication.HasScope"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "subscriptions.api.problems.problem_response",
+    "UNAUTHENTICATED_USER": None,
+    "DATETIME_FORMAT": "iso-8601",
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Inturn",
+    "DESCRIPTION": "A webhook event broker: webhooks, delivered in turn.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_AUTHENTICATION": [],
+    "SERVE_PERMISSIONS": [],
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": "/api/v1/",
+    "COMPONENT_SPLIT_REQUEST": True,
+}
+
+Q_CLUSTER = clusters.q_cluster(
+    home=ENVIRONMENT.home,
+    workers=ENVIRONMENT.sender_processes,
+    stint_seconds=ENVIRONMENT.sender_stint_seconds,
+)
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"event": {"()": "config.logs.EventFormatter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "event"}},
+    "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level},
+    "loggers": {"django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False}},
+}
+
+UNFOLD = {
+    "SITE_TITLE": "Inturn",
+    "SITE_HEADER": "Inturn",
+    "SITE_SUBHEADER": "Webhooks, delivered in turn",
+}

@@ -1,0 +1,5 @@
+"""The console's pages for what was published and what became of it."""
+
+from delivery.admin import delivery, journal, lane, message, subscriber, subscription
+
+__all__ = ["delivery", "journal", "lane", "message", "subscriber", "subscription"]

@@ -1,0 +1,126 @@
+"""Deliveries in the console, for support: filtered, looked at with every attempt, and cancelled."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from delivery import lifecycle
+from delivery.admin.filters import (
+    DeliveryPublishedSince,
+    DeliveryPublishedUntil,
+    MessageFilter,
+    StatusFilter,
+    SubscriberFilter,
+    SubscriptionFilter,
+)
+from delivery.console import message_page
+from delivery.console.labels import label
+from delivery.models import Delivery
+from delivery.models.message import public_id
+from delivery.states import Status
+from subscriptions.admin.keyset import KeysetAdmin
+from subscriptions.admin.recorded import actor_of
+from subscriptions.admin.times import ago
+from subscriptions.models import SubscriptionStatus
+
+# Of a delivery that has been tried for weeks, the newest attempts.
+SHOWN_ATTEMPTS = 200
+_UNSHOWN = ["message__body", "message__headers", "subscription__headers", "subscription__auth"]
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(KeysetAdmin):
+    list_display = ["delivery_id", "state", "message_link", "event_type", "subscription", "attempts", "reason", "when"]
+    list_filter = [
+        StatusFilter,
+        SubscriberFilter,
+        SubscriptionFilter,
+        MessageFilter,
+        DeliveryPublishedSince,
+        DeliveryPublishedUntil,
+    ]
+    list_select_related = ["message__event_type", "subscription__subscriber"]
+    search_fields = ["id"]
+    search_help_text = "Search by the id of a delivery or a message, e.g. 1234 or msg_1234"
+    actions = ["cancel"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
+        rows: QuerySet[Delivery] = super().get_queryset(request)
+        return rows.select_related(*self.list_select_related).defer(*_UNSHOWN)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Delivery], search_term: str
+    ) -> tuple[QuerySet[Delivery], bool]:
+        term = search_term.strip()
+        number = term.removeprefix("msg_")
+        if not term:
+            return queryset, False
+        if not number.isdecimal() or len(number) > 18:
+            return queryset.none(), False
+        return queryset.filter(**{"message_id" if term.startswith("msg_") else "pk": int(number)}), False
+
+    def has_cancel_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("delivery.change_delivery")
+
+    @admin.action(description="Cancel: they are not sent any more", permissions=["cancel"])
+    def cancel(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
+        chosen = list(queryset.values_list("pk", flat=True))
+        count = lifecycle.cancel(chosen, actor=actor_of(request))
+        left = len(chosen) - count
+        text = f"{count} CANCELLED." + (f" {left} were not PENDING and stay as they are." if left else "")
+        self.message_user(request, text, messages.SUCCESS if count else messages.WARNING)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        rows = Delivery.objects.select_related(*self.list_select_related, "lane__subscriber").defer(*_UNSHOWN)
+        delivery = get_object_or_404(rows, pk=int(object_id) if object_id.isdecimal() else 0)
+        if not self.has_view_permission(request, delivery):
+            raise PermissionDenied
+        (shown,) = message_page.with_attempts([delivery], limit=SHOWN_ATTEMPTS)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": f"Delivery {delivery.pk}",
+            "shown": shown,
+        }
+        return TemplateResponse(request, "console/delivery.html", context)
+
+    def complete(self, rows: Sequence[Delivery]) -> None:
+        pass
+
+    @display(description="delivery")
+    def delivery_id(self, row: Delivery) -> str:
+        return str(row.pk)
+
+    @display(description="status")
+    def state(self, row: Delivery) -> SafeString:
+        is_held = row.status == Status.PENDING and row.subscription.status == SubscriptionStatus.INACTIVE
+        return format_html("{} {}", label(row.status), label("held") if is_held else "")
+
+    @display(description="message")
+    def message_link(self, row: Delivery) -> SafeString:
+        url = reverse("admin:delivery_message_change", args=[row.message_id])
+        return format_html('<a class="inturn-link" href="{}">{}</a>', url, public_id(row.message_id))
+
+    @display(description="event type")
+    def event_type(self, row: Delivery) -> str:
+        return row.message.event_type.name
+
+    @display(description="settled, or published")
+    def when(self, row: Delivery) -> SafeString | str:
+        now = timezone.now()
+        if row.settled_at:
+            return ago(row.settled_at, now=now)
+        return format_html("published {}", ago(row.message.published_at, now=now))

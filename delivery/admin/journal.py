@@ -1,0 +1,66 @@
+"""The journal in the console: what happened, to what, and who did it."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from delivery.admin.filters import MessageFilter
+from delivery.models import JournalEntry
+from delivery.models.message import public_id
+from subscriptions.admin.keyset import KeysetAdmin
+from subscriptions.admin.list_filters import MomentFilter
+from subscriptions.admin.times import ago
+
+
+class Since(MomentFilter):
+    title = "Since (UTC)"
+    parameter_name = "since"
+    lookup = "at__gte"
+
+
+class Until(MomentFilter):
+    title = "Until (UTC)"
+    parameter_name = "until"
+    lookup = "at__lt"
+
+
+@admin.register(JournalEntry)
+class JournalEntryAdmin(KeysetAdmin):
+    list_display = ["when", "what", "text", "subject", "who"]
+    list_display_links = None
+    list_filter = ["kind", MessageFilter, Since, Until]
+
+    @display(description="when")
+    def when(self, row: JournalEntry) -> SafeString | str:
+        return ago(row.at, now=timezone.now())
+
+    @display(description="what")
+    def what(self, row: JournalEntry) -> SafeString:
+        return format_html('<span title="{}">{}</span>', row.get_kind_display(), row.kind)
+
+    @display(description="about")
+    def subject(self, row: JournalEntry) -> SafeString | str:
+        links = [
+            (reverse(f"admin:{page}_change", args=[id]), text)
+            for page, id, text in _subjects(row)
+            if id is not None
+        ]
+        return format_html_join(", ", '<a class="inturn-link" href="{}">{}</a>', links) or "–"
+
+    @display(description="who")
+    def who(self, row: JournalEntry) -> str:
+        return row.actor or "Inturn"
+
+
+def _subjects(row: JournalEntry) -> list[tuple[str, Any, str]]:
+    """Return page, id and text of each thing an entry is about; the thing itself may be gone."""
+    return [
+        ("delivery_message", row.message_id, public_id(row.message_id or 0)),
+        ("delivery_delivery", row.delivery_id, f"delivery {row.delivery_id}"),
+        ("subscriptions_subscription", row.subscription_id, f"subscription {row.subscription_id}"),
+    ]

@@ -1,0 +1,138 @@
+"""Lanes in the console: read only but for the two ways to get a blocked one going."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin import ModelAdmin as DjangoModelAdmin
+from django.contrib.admin import SimpleListFilter
+from django.db.models import Case, QuerySet, Value, When
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+from unfold.decorators import display
+
+from delivery import unblock
+from delivery.admin.completed import CompletedList
+from delivery.console import waiting
+from delivery.console.labels import label
+from delivery.models import Lane
+from delivery.states import LaneState
+from subscriptions.admin.recorded import ConsoleAdmin, actor_of
+from subscriptions.admin.times import ago
+
+_STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
+
+
+class StateFilter(SimpleListFilter):
+    title = "State"
+    parameter_name = "state"
+
+    def lookups(self, request: HttpRequest, model_admin: DjangoModelAdmin[Any]) -> list[tuple[str, str]]:
+        return [(state.value, state.value) for state in LaneState]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Lane]) -> QuerySet[Lane]:
+        return queryset.filter(state=self.value()) if self.value() in LaneState.values else queryset
+
+
+@admin.register(Lane)
+class LaneAdmin(CompletedList, ConsoleAdmin):
+    list_display = ["lane_name", "lane_state", "since_when", "waiting", "cause", "head", "next_try", "buttons"]
+    list_display_links = None
+    list_filter = [StateFilter]
+    list_select_related = ["subscriber"]
+    search_fields = ["subscriber__name"]
+    search_help_text = "Search by subscriber"
+    sortable_by = ()
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Lane]:
+        # The stopped ones first: they are what this page is opened for.
+        stopped = Case(When(state__in=_STOPPED, then=Value(0)), default=Value(1))
+        rows: QuerySet[Lane] = super().get_queryset(request).defer("run_ids", "run_attempts")
+        return rows.order_by(stopped, "subscriber__name", "kind", "number")
+
+    def get_urls(self) -> list[URLPattern]:
+        def posted(view: Any) -> Any:
+            return self.admin_site.admin_view(require_POST(view))
+
+        return [
+            path("<int:object_id>/retry/", posted(self.retry), name="delivery_lane_retry"),
+            path("<int:object_id>/skip/", posted(self.skip), name="delivery_lane_skip"),
+            *super().get_urls(),
+        ]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Lane | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Lane | None = None) -> bool:
+        return False
+
+    def retry(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        lane: Lane = self.permitted(request, object_id)
+        try:
+            unblock.retry(lane, actor=actor_of(request))
+        except unblock.NotBlockedError as error:
+            return self.back(request, str(error), level=messages.WARNING)
+        return self.back(request, f"{lane} tries again now.")
+
+    def skip(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        lane: Lane = self.permitted(request, object_id)
+        try:
+            unblock.skip(lane, actor=actor_of(request))
+        except unblock.NotBlockedError as error:
+            return self.back(request, str(error), level=messages.WARNING)
+        return self.back(request, f"{lane} goes on with the next message; the skipped one is CANCELLED.")
+
+    def complete(self, rows: Sequence[Lane]) -> None:
+        counted = waiting.of_lanes([row.pk for row in rows])
+        for row in rows:
+            row.counted = counted.get(row.pk)  # type: ignore[attr-defined]
+
+    @display(description="lane")
+    def lane_name(self, row: Lane) -> SafeString | str:
+        if row.subscriber is None:
+            return str(row)
+        url = reverse("admin:subscriptions_subscriber_change", args=[row.subscriber_id])
+        return format_html('<a class="inturn-link" href="{}">{}</a>', url, row)
+
+    @display(description="state")
+    def lane_state(self, row: Lane) -> SafeString:
+        return label(row.state)
+
+    @display(description="since")
+    def since_when(self, row: Lane) -> SafeString | str:
+        return ago(row.since, now=timezone.now())
+
+    @display(description="waiting")
+    def waiting(self, row: Any) -> str:
+        return str(row.counted)
+
+    @display(description="cause")
+    def cause(self, row: Lane) -> str:
+        return row.reason or "–"
+
+    @display(description="stopped by")
+    def head(self, row: Lane) -> SafeString | str:
+        if not row.delivery_id or row.state not in _STOPPED:
+            return "–"
+        url = reverse("admin:delivery_delivery_change", args=[row.delivery_id])
+        return format_html('<a class="inturn-link" href="{}">delivery {}</a>', url, row.delivery_id)
+
+    @display(description="next try")
+    def next_try(self, row: Lane) -> SafeString | str:
+        return ago(row.next_try_at, now=timezone.now()) if row.state in _STOPPED else "–"
+
+    @display(description="")
+    def buttons(self, row: Lane) -> SafeString | str:
+        if row.state not in _STOPPED:
+            return ""
+        return format_html(
+            '<button type="submit" class="inturn-button" form="console-post" formaction="{}">Retry now</button>',
+            reverse("admin:delivery_lane_retry", args=[row.pk]),
+        )

@@ -1,0 +1,109 @@
+"""Messages in the console: found by id, event type, publisher or time, and shown with all that became of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Func, IntegerField, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.template.defaultfilters import filesizeformat
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_GET
+from unfold.decorators import display
+
+from delivery.admin.filters import EventTypeFilter, PublishedSince, PublishedUntil, PublisherFilter
+from delivery.console import message_page
+from delivery.console.labels import label
+from delivery.models import Delivery, Message
+from delivery.models.message import parse_public_id
+from subscriptions.admin.keyset import KeysetAdmin
+from subscriptions.admin.times import ago
+
+
+@admin.register(Message)
+class MessageAdmin(KeysetAdmin):
+    list_display = ["message_id", "event_type", "publisher", "published", "size", "fate"]
+    list_filter = [EventTypeFilter, PublisherFilter, PublishedSince, PublishedUntil]
+    list_select_related = ["event_type", "publisher"]
+    search_fields = ["id"]
+    search_help_text = "Search by id, e.g. msg_1234"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
+        length = Func("body", function="octet_length", output_field=IntegerField())
+        rows: QuerySet[Message] = super().get_queryset(request).defer("body", "headers").annotate(length=length)
+        return rows
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Message], search_term: str
+    ) -> tuple[QuerySet[Message], bool]:
+        if not search_term.strip():
+            return queryset, False
+        return queryset.filter(pk=parse_public_id(search_term.strip()) or 0), False
+
+    def get_urls(self) -> list[URLPattern]:
+        raw = self.admin_site.admin_view(require_GET(self.raw))
+        return [path("<int:object_id>/raw/", raw, name="delivery_message_raw"), *super().get_urls()]
+
+    def complete(self, rows: Sequence[Any]) -> None:
+        counted: dict[int, list[tuple[str, int]]] = {}
+        found = Delivery.objects.filter(message_id__in=[row.pk for row in rows])
+        for message_id, status, count in found.values_list("message_id", "status").annotate(n=Count("id")).order_by():
+            counted.setdefault(message_id, []).append((status, count))
+        for row in rows:
+            row.statuses = sorted(counted.get(row.pk, []))
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        message = self._viewed(request, object_id)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": message.public_id,
+            "page": message_page.read(message),
+        }
+        return TemplateResponse(request, "console/message.html", context)
+
+    def raw(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Answer the exact bytes; as plain text and a file, so that no browser runs what a publisher sent."""
+        message = self._viewed(request, str(object_id))
+        return HttpResponse(
+            bytes(message.body),
+            content_type="text/plain; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{message.public_id}.txt"'},
+        )
+
+    def _viewed(self, request: HttpRequest, object_id: str) -> Message:
+        rows = Message.objects.select_related("event_type", "publisher")
+        message = get_object_or_404(rows, pk=parse_public_id(object_id) or 0)
+        if not self.has_view_permission(request, message):
+            raise PermissionDenied
+        return message
+
+    @display(description="message")
+    def message_id(self, row: Message) -> str:
+        return row.public_id
+
+    @display(description="published")
+    def published(self, row: Message) -> SafeString | str:
+        return ago(row.published_at, now=timezone.now())
+
+    @display(description="size")
+    def size(self, row: Any) -> str:
+        return filesizeformat(row.length)
+
+    @display(description="deliveries")
+    def fate(self, row: Any) -> SafeString | str:
+        if not row.statuses:
+            return "nobody wanted it"
+        return format_html_join(
+            " ", "{}", ((label(status, text=f"{count} {status}" if count > 1 else status),) for status, count in row.statuses)
+        )
+
+

@@ -1,0 +1,94 @@
+"""Subscriptions with their backlog, and the buttons that make them ACTIVE and INACTIVE."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from django.contrib import admin
+from django.core.exceptions import BadRequest
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+from unfold.decorators import display
+
+from delivery import toggle
+from delivery.admin.completed import CompletedList
+from delivery.console import waiting
+from delivery.console.buttons import toggle_buttons
+from delivery.console.labels import label
+from subscriptions.admin.recorded import actor_of
+from subscriptions.admin.subscription import SubscriptionAdmin as Base
+from subscriptions.models import Subscription, SubscriptionStatus
+
+Backlog = Literal["deliver", "cancel"]
+
+
+@admin.register(Subscription)
+class SubscriptionAdmin(CompletedList, Base):
+    list_display = ["full_name", "state", "backlog", "event_type", "wants", "endpoint_shown", "policy", "toggle"]
+    change_form_outer_before_template = "console/subscription_buttons.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        def posted(view: Any) -> Any:
+            return self.admin_site.admin_view(require_POST(view))
+
+        name = "subscriptions_subscription"
+        return [
+            path("<int:object_id>/deactivate/", posted(self.deactivate), name=f"{name}_deactivate"),
+            path("<int:object_id>/activate/<str:backlog>/", posted(self.activate), name=f"{name}_activate"),
+            *super().get_urls(),
+        ]
+
+    def deactivate(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        subscription: Subscription = self.permitted(request, object_id)
+        toggle.deactivate(subscription, actor=actor_of(request))
+        undo = reverse("admin:subscriptions_subscription_activate", args=[object_id, "deliver"])
+        message = format_html(
+            "{} is INACTIVE: its messages are held, the others flow. "
+            '<button type="submit" id="undo" class="inturn-undo" form="console-post" formaction="{}">Undo</button>',
+            subscription,
+            undo,
+        )
+        return self.back(request, message)
+
+    def activate(self, request: HttpRequest, object_id: int, backlog: str) -> HttpResponse:
+        subscription: Subscription = self.permitted(request, object_id)
+        if backlog not in ("deliver", "cancel"):
+            raise BadRequest("The backlog is to deliver or to cancel.")
+        count = toggle.activate(subscription, backlog=backlog, actor=actor_of(request))  # type: ignore[arg-type]
+        return self.back(request, f"{subscription} is ACTIVE again{_fate(backlog, count)}.")
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        shown = dict(extra_context or {})
+        if object_id.isdecimal():
+            shown["backlog"] = waiting.of_subscriptions([int(object_id)]).get(int(object_id))
+        return super().change_view(request, object_id, form_url, shown)
+
+    def complete(self, rows: Sequence[Subscription]) -> None:
+        counted = waiting.of_subscriptions([row.pk for row in rows])
+        for row in rows:
+            row.waiting = counted.get(row.pk)  # type: ignore[attr-defined]
+
+    @display(description="status", ordering="status")
+    def state(self, row: Subscription) -> SafeString:
+        return label(row.status)
+
+    @display(description="backlog")
+    def backlog(self, row: Any) -> str:
+        if not row.waiting:
+            return "0"
+        return f"{row.waiting} held" if row.status == SubscriptionStatus.INACTIVE else str(row.waiting)
+
+    @display(description="")
+    def toggle(self, row: Any) -> SafeString:
+        return toggle_buttons(row.pk, is_active=row.status == SubscriptionStatus.ACTIVE, backlog=row.waiting)
+
+
+def _fate(backlog: str, count: int) -> str:
+    if not count:
+        return ""
+    messages = "1 waiting message" if count == 1 else f"{count:,} waiting messages"
+    return f"; {messages} {'will be delivered in order' if backlog == 'deliver' else 'CANCELLED'}"

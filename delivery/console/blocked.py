@@ -1,0 +1,68 @@
+"""The blocked subscribers: who, why, since when, and what each button would do."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from delivery.console import statements
+from delivery.console.counting import WAITING_LIMIT, Bounded
+from delivery.models.message import public_id
+
+SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockedLane:
+    """A stopped lane and its head: the delivery that stops it, if it still has one.
+
+    `others` are the subscriber's other ACTIVE subscriptions, `freed` what waits for them.
+    """
+
+    lane_id: int
+    name: str
+    subscriber_id: int | None
+    state: str
+    since: datetime
+    reason: str
+    failures: int
+    next_try_at: datetime | None
+    delivery_id: int | None
+    message_id: int | None
+    message: str
+    event: str | None
+    subscription_id: int | None
+    subscription: str | None
+    endpoint: str | None
+    waiting: Bounded
+    freed: Bounded
+    others: int
+
+    @property
+    def unblocks(self) -> str:
+        """Say what flows again when the subscription at the head is made INACTIVE."""
+        if not self.others:
+            return f"{self.name} has no other subscription: nothing else flows, its messages are held."
+        subscriptions = "subscription" if self.others == 1 else f"{self.others} subscriptions"
+        verb = "flows" if self.others == 1 else "flow"
+        waiting = f" with {self.freed.of('waiting message')}" if self.freed else ""
+        return f"The other {subscriptions} of {self.name}{waiting} {verb} again."
+
+
+def lanes(*, limit: int) -> list[BlockedLane]:
+    """Return the lanes that have been stopped longest."""
+    found = statements.rows("stopped_lanes", {"limit": WAITING_LIMIT, "rows": limit})
+    return [_lane(row) for row in found]
+
+
+def _lane(row: dict[str, Any]) -> BlockedLane:
+    name = row["subscriber"] or f"{row['kind'].lower()}:{row['number']}"
+    shared = {field: row[field] for field in BlockedLane.__slots__ if field in row}
+    return BlockedLane(
+        **shared
+        | {
+            "name": name,
+            "message": public_id(row["message_id"]) if row["message_id"] else "",
+            "waiting": Bounded(row["waiting"], WAITING_LIMIT),
+            "freed": Bounded(row["freed"], WAITING_LIMIT),
+        }
+    )

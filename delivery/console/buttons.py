@@ -1,0 +1,29 @@
+"""The buttons that make a subscription ACTIVE or INACTIVE, wherever it is shown."""
+
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from delivery.console.counting import Bounded
+
+
+def toggle_buttons(subscription_id: int, *, is_active: bool, backlog: Bounded | None) -> SafeString:
+    """Return one button, or two when there is a backlog to decide about."""
+    if is_active:
+        return _button(subscription_id, "deactivate", [], "Make INACTIVE")
+    if not backlog:
+        return _button(subscription_id, "activate", ["deliver"], "Make ACTIVE")
+    return format_html(
+        "{} {}",
+        _button(subscription_id, "activate", ["deliver"], f"Make ACTIVE, deliver {backlog}"),
+        _button(subscription_id, "activate", ["cancel"], f"Make ACTIVE, cancel {backlog}"),
+    )
+
+
+def _button(subscription_id: int, verb: str, arguments: list[str], text: str) -> SafeString:
+    return format_html(
+        '<button type="submit" class="inturn-button" form="console-post" formaction="{}"{}>{}</button>',
+        reverse(f"admin:subscriptions_subscription_{verb}", args=[subscription_id, *arguments]),
+        format_html(' data-confirm="{}"', f"{text}? What is CANCELLED is not sent.") if "cancel" in arguments else "",
+        text,
+    )

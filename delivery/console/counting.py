@@ -1,0 +1,24 @@
+"""Counts that stop at a limit, so that a page costs the same however long the backlog is."""
+
+from dataclasses import dataclass
+
+BACKLOG_LIMIT = 100_000
+WAITING_LIMIT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A number counted up to `limit`: what was found beyond is only known to be more."""
+
+    found: int
+    limit: int
+
+    def __str__(self) -> str:
+        return f"{self.limit:,}+" if self.found > self.limit else f"{self.found:,}"
+
+    def __bool__(self) -> bool:
+        return self.found > 0
+
+    def of(self, noun: str) -> str:
+        """Return such as `1 message` or `10,000+ messages`."""
+        return f"{self} {noun}" if self.found == 1 else f"{self} {noun}s"

@@ -1,0 +1,19 @@
+"""The parts of pages that refresh themselves."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from delivery.console import overview
+
+
+@never_cache
+@require_GET
+def overview_part(request: HttpRequest) -> HttpResponse:
+    """Answer the overview without its page; who is logged out meanwhile gets the page reloaded."""
+    if not (request.user.is_active and request.user.is_staff):
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    shown = overview.read(now=timezone.now(), user=request.user)
+    return render(request, "console/overview_part.html", {"overview": shown})

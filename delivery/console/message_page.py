@@ -1,0 +1,79 @@
+"""What the page of a message shows: itself, its deliveries with their attempts, and why each subscription got it or not."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import F
+
+from delivery.console.payload import Payload, payload
+from delivery.models import Attempt, Delivery, Message
+from subscriptions.filters import document
+from subscriptions.matching import Explanation, explain
+
+SHOWN_DELIVERIES = 100
+SHOWN_ATTEMPTS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownAttempt:
+    attempt: Attempt
+    answer: Payload | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownDelivery:
+    """A delivery with its newest attempts, newest first; `earlier` are not shown."""
+
+    delivery: Delivery
+    attempts: list[ShownAttempt] = field(default_factory=list)
+
+    @property
+    def earlier(self) -> int:
+        return max(self.delivery.attempts - len(self.attempts), 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessagePage:
+    message: Message
+    body: Payload
+    headers: list[tuple[str, Any]]
+    deliveries: list[ShownDelivery]
+    more_deliveries: bool
+    explanations: list[Explanation]
+
+
+def read(message: Message) -> MessagePage:
+    deliveries = list(
+        Delivery.objects.filter(message=message)
+        .select_related("subscription__subscriber", "lane")
+        .defer("subscription__headers", "subscription__auth")
+        .order_by("id")[: SHOWN_DELIVERIES + 1]
+    )
+    return MessagePage(
+        message=message,
+        body=payload(bytes(message.body)),
+        headers=sorted(message.headers.items()),
+        deliveries=with_attempts(deliveries[:SHOWN_DELIVERIES], limit=SHOWN_ATTEMPTS),
+        more_deliveries=len(deliveries) > SHOWN_DELIVERIES,
+        explanations=_explanations(message),
+    )
+
+
+def with_attempts(deliveries: Sequence[Delivery], *, limit: int) -> list[ShownDelivery]:
+    """Join to each its newest attempts, up to a limit, by one query for all."""
+    attempts: dict[int, list[ShownAttempt]] = defaultdict(list)
+    newest = (
+        Attempt.objects.filter(delivery__in=deliveries, number__gt=F("delivery__attempts") - limit)
+        .order_by("-number")
+    )
+    for attempt in newest:
+        excerpt = bytes(attempt.excerpt)
+        answer = payload(excerpt) if excerpt else None
+        attempts[attempt.delivery_id].append(ShownAttempt(attempt=attempt, answer=answer))
+    return [ShownDelivery(delivery=delivery, attempts=attempts[delivery.pk]) for delivery in deliveries]
+
+
+def _explanations(message: Message) -> list[Explanation]:
+    return explain(message.event_type, document(message.headers, bytes(message.body)))

@@ -1,0 +1,69 @@
+"""The sidebar: SPEC's words, in SPEC's order."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A link of the sidebar; `model` is `app.name`, which decides who may see it."""
+
+    title: str
+    icon: str
+    model: str
+
+
+GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
+    (
+        "",
+        (
+            Page("Subscribers", "group", "subscriptions.subscriber"),
+            Page("Subscriptions", "rss_feed", "subscriptions.subscription"),
+        ),
+    ),
+    (
+        "",
+        (
+            Page("Messages", "mail", "delivery.message"),
+            Page("Deliveries", "local_shipping", "delivery.delivery"),
+            Page("Lanes", "conversion_path", "delivery.lane"),
+        ),
+    ),
+    (
+        "",
+        (
+            Page("Journal", "receipt_long", "delivery.journalentry"),
+            Page("Event types", "category", "subscriptions.eventtype"),
+            Page("Publishers", "campaign", "subscriptions.publisher"),
+            Page("Keys", "key", "subscriptions.apikey"),
+            Page("Policies", "rule", "subscriptions.policy"),
+            Page("Configuration changes", "history", "subscriptions.configurationchange"),
+        ),
+    ),
+    ("", (Page("Users", "person", "auth.user"), Page("Roles", "badge", "auth.group"))),
+)
+
+
+def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
+    overview = {"title": "Overview", "icon": "dashboard", "link": reverse("admin:index")}
+    return [
+        {"items": [overview]},
+        *(
+            {"title": title, "separator": True, "items": [_item(page, request) for page in pages]}
+            for title, pages in GROUPS
+        ),
+    ]
+
+
+def _item(page: Page, request: HttpRequest) -> dict[str, Any]:
+    app, name = page.model.split(".")
+    may_see = request.user.has_perm(f"{app}.view_{name}")
+    return {
+        "title": page.title,
+        "icon": page.icon,
+        "link": reverse(f"admin:{app}_{name}_changelist"),
+        "permission": lambda _request: may_see,
+    }

@@ -1,0 +1,56 @@
+"""The overview: how fast it flows, what waits, and who is blocked."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import AnonymousUser, User
+
+from delivery.console import blocked, statements
+from delivery.console.blocked import BlockedLane
+from delivery.console.counting import BACKLOG_LIMIT, Bounded
+from subscriptions.models import Subscription
+
+RATE_WINDOW = timedelta(minutes=1)
+RATE_ROWS = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """What the first page shows; `oldest_at` leaves out what INACTIVE subscriptions hold back."""
+
+    now: datetime
+    accepted_per_second: float
+    delivered_per_second: float
+    backlog: Bounded
+    held: Bounded
+    oldest_at: datetime | None
+    in_doubt: Bounded
+    lanes: list[BlockedLane]
+    more_lanes: bool
+    has_subscriptions: bool
+    may_toggle: bool
+    may_unblock: bool
+
+
+def read(*, now: datetime, user: User | AnonymousUser) -> Overview:
+    """Read all of it in four statements, each of a bounded cost."""
+    rates = statements.row(
+        "overview_rates", {"since": now - RATE_WINDOW, "now": now, "limit": RATE_ROWS}
+    )
+    backlog = statements.row("overview_backlog", {"limit": BACKLOG_LIMIT})
+    lanes = blocked.lanes(limit=blocked.SHOWN + 1)
+    return Overview(
+        now=now,
+        accepted_per_second=rates["accepted"],
+        delivered_per_second=rates["delivered"],
+        backlog=Bounded(backlog["backlog"], BACKLOG_LIMIT),
+        held=Bounded(backlog["held"], BACKLOG_LIMIT),
+        oldest_at=backlog["oldest_at"],
+        in_doubt=Bounded(backlog["in_doubt"], BACKLOG_LIMIT),
+        lanes=lanes[: blocked.SHOWN],
+        more_lanes=len(lanes) > blocked.SHOWN,
+        has_subscriptions=Subscription.objects.exists(),
+        may_toggle=user.has_perm("subscriptions.change_subscription"),
+        may_unblock=user.has_perm("delivery.change_lane"),
+    )
+

@@ -1,0 +1,30 @@
+"""Connections of our own beside Django's: for the senders, and for notifications."""
+
+from typing import Any
+
+import psycopg
+from django.db import connection
+
+# One channel for all senders; the first word of a payload says what it is about.
+CHANNEL = "inturn"
+# A dead server is noticed within about ten seconds even when its machine vanished.
+_KEEPALIVE = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
+
+
+def connection_parameters() -> dict[str, Any]:
+    """Return libpq parameters for the database that Django uses."""
+    settings = connection.settings_dict
+    named = {
+        "host": settings["HOST"],
+        "port": settings["PORT"],
+        "user": settings["USER"],
+        "password": settings["PASSWORD"],
+        "dbname": settings["NAME"],
+    }
+    return {name: value for name, value in named.items() if value} | _KEEPALIVE
+
+
+async def connect(application_name: str) -> psycopg.AsyncConnection:
+    return await psycopg.AsyncConnection.connect(
+        **connection_parameters(), autocommit=True, application_name=application_name
+    )

@@ -1,0 +1,23 @@
+"""Writing the journal."""
+
+from delivery.models import JournalEntry, JournalKind
+
+
+def record(
+    kind: JournalKind,
+    text: str,
+    *,
+    actor: str = "",
+    delivery_id: int | None = None,
+    subscription_id: int | None = None,
+    lane_id: int | None = None,
+) -> None:
+    """Add an entry; call it in the transaction of what it tells of."""
+    JournalEntry.objects.create(
+        kind=kind,
+        text=text,
+        actor=actor,
+        delivery_id=delivery_id,
+        subscription_id=subscription_id,
+        lane_id=lane_id,
+    )

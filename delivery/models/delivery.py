@@ -1,0 +1,86 @@
+"""A delivery: one message on its way to one subscription; the row always tells where it is."""
+
+from django.db import models
+from django.db.models import Q
+
+from delivery.models.lane import Lane
+from delivery.models.message import Message
+from delivery.states import OPEN, Status
+from subscriptions.models import Subscription
+
+OPEN_STATUSES = [status.value for status in OPEN]
+
+
+class Redelivery(models.TextChoices):
+    """Why a delivery is sent again; stands in the header `inturn-redelivery`."""
+
+    NONE = "", "–"
+    IN_DOUBT = "in-doubt", "a sender died after sending it"
+    RESUBMITTED = "resubmitted", "a person sent it again"
+
+
+class DeliveryQuerySet(models.QuerySet["Delivery"]):
+    def open(self) -> "DeliveryQuerySet":
+        return self.filter(status__in=OPEN_STATUSES)
+
+    def pending(self) -> "DeliveryQuerySet":
+        return self.filter(status=Status.PENDING)
+
+
+class Delivery(models.Model):
+    """Its status is changed by `delivery.lifecycle` and the statements in `delivery/sql` only.
+
+    `attempts` counts the attempts that were recorded. `skipped` marks one that failed
+    and was overtaken: a run holds at most half of such. `reason` is the last
+    attempt's outcome in words.
+    """
+
+    message = models.ForeignKey(Message, on_delete=models.PROTECT, related_name="deliveries")
+    subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT, related_name="deliveries")
+    lane = models.ForeignKey(Lane, on_delete=models.PROTECT, null=True, related_name="deliveries", db_index=False)
+    status = models.CharField(max_length=15, choices=Status, default=Status.PENDING)
+    attempts = models.PositiveIntegerField(default=0)
+    skipped = models.BooleanField(default=False)
+    redelivery = models.CharField(max_length=12, choices=Redelivery, blank=True, default=Redelivery.NONE)
+    reason = models.TextField(blank=True, default="")
+    next_attempt_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
+    settled_at = models.DateTimeField(null=True)
+    lease_token = models.UUIDField(null=True)
+    lease_expires_at = models.DateTimeField(null=True)
+    receive_count = models.PositiveIntegerField(default=0)
+
+    objects = DeliveryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(name="delivery_status_known", condition=Q(status__in=Status.values)),
+            models.CheckConstraint(
+                name="delivery_settled_has_time",
+                condition=Q(status__in=OPEN_STATUSES) ^ Q(settled_at__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="delivery_leased_has_lease",
+                condition=(
+                    Q(status="IN_FLIGHT", lease_token__isnull=False, lease_expires_at__isnull=False)
+                    | (~Q(status="IN_FLIGHT") & Q(lease_token=None, lease_expires_at=None))
+                ),
+            ),
+            models.CheckConstraint(
+                name="delivery_skipped_is_pending", condition=Q(skipped=False) | Q(status="PENDING", attempts__gt=0)
+            ),
+        ]
+        indexes = [
+            # What a sender reads: the oldest of each subscription of its lane.
+            models.Index(
+                fields=["lane", "skipped", "subscription", "id"],
+                name="delivery_pending",
+                condition=Q(status="PENDING"),
+            ),
+            models.Index(fields=["settled_at"], name="delivery_settled", condition=Q(settled_at__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"delivery {self.pk}"

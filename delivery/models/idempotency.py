@@ -1,0 +1,23 @@
+"""An idempotency key: the answer a publisher already got for it, for 24 hours."""
+
+from django.db import models
+
+from delivery.models.message import Message
+from subscriptions.models import Publisher
+
+
+class IdempotencyKey(models.Model):
+    publisher = models.ForeignKey(Publisher, on_delete=models.CASCADE, related_name="+", db_index=False)
+    key = models.CharField(max_length=255)
+    digest = models.BinaryField(help_text="SHA-256 of the event type's name, a NUL and the body.")
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+", null=True)
+    deliveries = models.PositiveIntegerField(default=0)
+    created_at = models.DateTimeField(db_default=models.functions.Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["publisher", "key"], name="idempotency_key_of_a_publisher"),
+        ]
+
+    def __str__(self) -> str:
+        return self.key

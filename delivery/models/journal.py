@@ -1,0 +1,40 @@
+"""The journal: the operational log that people read."""
+
+from django.db import models
+
+
+class JournalKind(models.TextChoices):
+    UNMATCHED = "UNMATCHED", "a message nobody wants"
+    BLOCKED = "BLOCKED", "a lane is blocked"
+    RESUMED = "RESUMED", "a lane flows again"
+    IN_DOUBT = "IN_DOUBT", "a delivery may have been sent"
+    RETRIED = "RETRIED", "a person asked for a retry now"
+    SKIPPED = "SKIPPED", "a person skipped a message"
+    CANCELLED = "CANCELLED", "a person cancelled deliveries"
+    RESUBMITTED = "RESUBMITTED", "a person sent deliveries again"
+    ACTIVATED = "ACTIVATED", "a subscription was made ACTIVE"
+    DEACTIVATED = "DEACTIVATED", "a subscription was made INACTIVE"
+
+
+class JournalEntry(models.Model):
+    """What it is about is told by ids without foreign keys: entries outlive their subject."""
+
+    at = models.DateTimeField(db_default=models.functions.Now())
+    kind = models.CharField(max_length=11, choices=JournalKind)
+    text = models.TextField()
+    actor = models.CharField(max_length=200, blank=True, default="", help_text="Empty: Inturn itself.")
+    message_id = models.BigIntegerField(null=True)
+    delivery_id = models.BigIntegerField(null=True)
+    subscription_id = models.BigIntegerField(null=True)
+    lane_id = models.BigIntegerField(null=True)
+
+    class Meta:
+        verbose_name_plural = "journal"
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["kind", "-id"], name="journal_by_kind"),
+            models.Index(fields=["message_id"], name="journal_of_message", condition=models.Q(message_id__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return self.text

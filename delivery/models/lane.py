@@ -1,0 +1,94 @@
+"""A lane: an ordered stream of deliveries that at most one sender serves at a time.
+
+The sender that serves a lane holds the advisory lock `lane_lock(id)` on the very
+connection it commits outcomes on: if the connection dies, so does the lock, and no
+outcome can be committed without it.
+
+`run_ids` are the deliveries the sender has read, in the order it sends them, with how
+many attempts each had (`run_attempts`). They are committed before the first is sent.
+A sender commits each outcome before it sends the next, and an outcome raises the
+delivery's attempts; so after a crash the first of the run that is still PENDING with as
+many attempts as recorded is the only one that may have been sent without a
+recorded outcome. An orderly end empties the run.
+"""
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Case, F, Q, Value, When
+from django.db.models.functions import Cast, Concat, Lower
+
+from delivery.states import LaneState
+from subscriptions.models import Subscriber
+
+# The upper half of the 64-bit keys of our advisory locks; the lower is a lane's id.
+LANE_LOCKS = 0x494E0001
+MEMBER_LOCKS = 0x494E0002
+
+
+class LaneKind(models.TextChoices):
+    TOPIC = "TOPIC", "one subscriber's"
+    QUEUE = "QUEUE", "queue sender"
+    RETRY = "RETRY", "retries"
+    CALLBACK = "CALLBACK", "callbacks"
+
+
+class LaneQuerySet(models.QuerySet["Lane"]):
+    def with_name(self) -> "LaneQuerySet":
+        """Annotate `name`: the subscriber's, or such as `queue:3`."""
+        name = Case(
+            When(kind=LaneKind.TOPIC, then=F("subscriber__name")),
+            default=Concat(
+                Lower("kind"), Value(":"), Cast("number", models.CharField()), output_field=models.CharField()
+            ),
+        )
+        return self.annotate(name=name)
+
+    def stopped(self) -> "LaneQuerySet":
+        return self.filter(state__in=[LaneState.BLOCKED, LaneState.SUSPENDED])
+
+
+class Lane(models.Model):
+    """Written by the sender that holds its lock, but for `next_try_at`, which a person may move.
+
+    `failures` counts the tries in a row that led to nothing: the pause follows from it.
+    """
+
+    kind = models.CharField(max_length=8, choices=LaneKind)
+    number = models.PositiveSmallIntegerField(default=0)
+    subscriber = models.OneToOneField(Subscriber, on_delete=models.CASCADE, null=True, related_name="lane")
+    state = models.CharField(max_length=9, choices=LaneState, default=LaneState.IDLE)
+    since = models.DateTimeField(db_default=models.functions.Now())
+    reason = models.TextField(blank=True, default="")
+    delivery_id = models.BigIntegerField(null=True, help_text="The delivery that stops it.")
+    failures = models.PositiveIntegerField(default=0)
+    next_try_at = models.DateTimeField(null=True)
+    run_ids = ArrayField(models.BigIntegerField(), default=list)
+    run_attempts = ArrayField(models.IntegerField(), default=list)
+
+    objects = LaneQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind", "number"], condition=~Q(kind="TOPIC"), name="lane_number_of_a_kind"
+            ),
+            models.CheckConstraint(
+                name="lane_topic_has_subscriber", condition=Q(kind="TOPIC") ^ Q(subscriber=None)
+            ),
+            models.CheckConstraint(
+                name="lane_blocked_by_a_delivery",
+                condition=~Q(state="BLOCKED") | Q(delivery_id__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="lane_run_knows_its_attempts",
+                condition=Q(run_attempts__len=F("run_ids__len")),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["since"], name="lane_stopped", condition=Q(state__in=["BLOCKED", "SUSPENDED"])
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.subscriber.name if self.subscriber else f"{self.kind.lower()}:{self.number}"

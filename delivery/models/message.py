@@ -1,0 +1,50 @@
+"""A message: one published fact, its headers and the exact bytes of its body."""
+
+import re
+
+from django.db import models
+
+from subscriptions.models import EventType, Publisher
+
+PUBLIC_ID = re.compile(r"(?:msg_)?([0-9]{1,18})\Z")
+
+
+def public_id(message_id: int) -> str:
+    """Return the id that publishers and receivers see; it is also the `webhook-id`."""
+    return f"msg_{message_id}"
+
+
+def parse_public_id(text: str) -> int | None:
+    """Return the id of a message from `msg_…`, or None when it is not one."""
+    match = PUBLIC_ID.match(text)
+    return int(match.group(1)) if match else None
+
+
+class Message(models.Model):
+    """Immutable once published.
+
+    `headers` are those that were sent, by lower-case hyphenated name, without
+    hop-by-hop headers, cookies and credentials. The body is bytes, not jsonb, which
+    would reorder keys and so break signatures.
+    """
+
+    event_type = models.ForeignKey(EventType, on_delete=models.PROTECT, related_name="+")
+    publisher = models.ForeignKey(Publisher, on_delete=models.PROTECT, null=True, related_name="+")
+    headers = models.JSONField(default=dict)
+    content_type = models.CharField(max_length=255, blank=True, default="")
+    body = models.BinaryField()
+    published_at = models.DateTimeField(db_default=models.functions.Now())
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["event_type", "-id"], name="message_by_event_type"),
+            models.Index(fields=["published_at"], name="message_by_time"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def public_id(self) -> str:
+        return public_id(self.pk)

@@ -1,0 +1,46 @@
+"""What happened to one attempt: plain values, judged by `delivery.verdict`."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from delivery.states import OutcomeClass
+
+EXCERPT_BYTES = 4096
+
+TOO_MANY_REQUESTS = 429
+SERVICE_UNAVAILABLE = 503
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One attempt's end. `retry_after_seconds` is what the endpoint asked for, unbounded."""
+
+    outcome: OutcomeClass
+    started_at: datetime
+    duration_ms: int
+    status_code: int | None = None
+    error: str = ""
+    excerpt: bytes = b""
+    retry_after_seconds: float | None = None
+
+    @property
+    def reason(self) -> str:
+        """The outcome in the words that the console shows."""
+        answered = f"{self.status_code}" if self.status_code is not None else self.outcome.label
+        return f"{answered}: {self.error}" if self.error else answered
+
+
+def class_of(status_code: int) -> OutcomeClass:
+    """Return the class of an answer; what is no HTTP status counts as a server's error."""
+    if status_code == TOO_MANY_REQUESTS:
+        return OutcomeClass.RATE_LIMITED
+    if status_code == SERVICE_UNAVAILABLE:
+        return OutcomeClass.UNAVAILABLE
+    return _CLASS_OF_HUNDRED.get(status_code // 100, OutcomeClass.SERVER_ERROR)
+
+
+_CLASS_OF_HUNDRED = {
+    2: OutcomeClass.SUCCESS,
+    3: OutcomeClass.REDIRECT,
+    4: OutcomeClass.CLIENT_ERROR,
+}

@@ -1,0 +1,168 @@
+"""Publishing: one transaction that stores messages with every delivery they owe.
+
+What a crash leaves: nothing before the commit, everything after it. A publisher
+that did not get its answer repeats with the same idempotency key and gets the first answer. Two that
+use one key at the same moment meet at its unique row: the second waits there until the first
+has committed, and then finds its answer.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+import psycopg
+from django.db import IntegrityError, connection, transaction
+from psycopg.rows import tuple_row
+
+from delivery import wake
+from delivery.idempotency import Claim, claim_keys, store_answers
+from delivery.schema import first_violation
+from delivery.sql import statement
+from subscriptions.filters import document
+from subscriptions.matching import Candidate, candidates, qualifying
+from subscriptions.models import EventType, Publisher
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What a publisher wants published; header names are lower-case and hyphenated."""
+
+    event_type: EventType
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+    content_type: str = ""
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A message that is on disk with so many deliveries."""
+
+    message_id: int
+    deliveries: int
+
+
+class PublishRefusedError(Exception):
+    """A draft that cannot be published; nothing is stored. `index` counts the drafts from 0."""
+
+    def __init__(self, detail: str, *, index: int, status: int, path: str | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.index = index
+        self.status = status
+        self.path = path
+
+
+def publish(publisher: Publisher, drafts: Sequence[Draft]) -> list[Accepted]:
+    """Store the drafts in the order given, all or none, and return the answer to each.
+
+    When it returns, they are on disk with their deliveries and the senders have been told. A draft
+    with an idempotency key that was used within 24 hours gets the first answer again.
+    Raises PublishRefusedError for the first draft that is not acceptable.
+    """
+    for index, draft in enumerate(drafts):
+        check(draft, index=index)
+    try:
+        accepted, lane_ids = _publish(publisher, drafts)
+    except IntegrityError:
+        # A subscription was deleted between matching and storing: match again.
+        accepted, lane_ids = _publish(publisher, drafts)
+    wake.lanes(lane_ids)
+    return accepted
+
+
+def check(draft: Draft, *, index: int = 0) -> None:
+    """Raise PublishRefusedError unless the body is what its content type and the event type's schema say."""
+    if not _is_json(draft.content_type or draft.event_type.content_type):
+        return
+    try:
+        value = orjson.loads(draft.body)
+    except orjson.JSONDecodeError as error:
+        detail = f"The body is not JSON: {error.msg}, line {error.lineno}, column {error.colno}."
+        raise PublishRefusedError(detail, index=index, status=400) from error
+    violation = first_violation(draft.event_type, value)
+    if violation is not None:
+        detail = f"The body does not satisfy the event type's schema at {violation.path}: {violation.message}"
+        raise PublishRefusedError(detail, index=index, status=422, path=violation.path)
+
+
+def _publish(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accepted], list[int]]:
+    matched = _match(drafts)
+    if not any(draft.idempotency_key for draft in drafts):
+        # One statement is a transaction of its own: no BEGIN, no COMMIT.
+        return _store(publisher, list(zip(drafts, matched, strict=True)))
+    with transaction.atomic():
+        return _publish_once(publisher, drafts, matched)
+
+
+def _publish_once(
+    publisher: Publisher, drafts: Sequence[Draft], matched: Sequence[list[Candidate]]
+) -> tuple[list[Accepted], list[int]]:
+    claims = claim_keys(publisher, [_claim(draft) for draft in drafts])
+    for index, claim in enumerate(claims):
+        if claim.is_conflict:
+            detail = "This Idempotency-Key was used for another message within 24 hours; use a new key."
+            raise PublishRefusedError(detail, index=index, status=409)
+    new = [index for index, claim in enumerate(claims) if claim.is_new]
+    stored, lane_ids = _store(publisher, [(drafts[index], matched[index]) for index in new])
+    answers = dict(zip(new, stored, strict=True))
+    keyed = {claims[index].key: answer for index, answer in answers.items() if claims[index].key}
+    store_answers(publisher, {key: (answer.message_id, answer.deliveries) for key, answer in keyed.items()})
+    return [
+        answers.get(index) or keyed.get(claim.key) or Accepted(*claim.answer)
+        for index, claim in enumerate(claims)
+    ], lane_ids
+
+
+def _claim(draft: Draft) -> Claim:
+    return Claim(key=draft.idempotency_key or "", event_type=draft.event_type.name, body=draft.body)
+
+
+def _match(drafts: Iterable[Draft]) -> list[list[Candidate]]:
+    found: dict[int, list[Candidate]] = {}
+    matched: list[list[Candidate]] = []
+    for draft in drafts:
+        if draft.event_type.pk not in found:
+            found[draft.event_type.pk] = candidates(draft.event_type)
+        matched.append(qualifying(found[draft.event_type.pk], document(draft.headers, draft.body)))
+    return matched
+
+
+def _store(
+    publisher: Publisher, matched: Sequence[tuple[Draft, list[Candidate]]]
+) -> tuple[list[Accepted], list[int]]:
+    """Execute `accept.sql`, and return the answers and the lanes that have work now."""
+    if not matched:
+        return [], []
+    pairs = [(ordinal, match) for ordinal, (_, matches) in enumerate(matched) for match in matches]
+    drafts = [draft for draft, _ in matched]
+    columns = {
+        "publisher": publisher.pk,
+        "ordinal": list(range(len(drafts))),
+        "event_type": [draft.event_type.pk for draft in drafts],
+        "headers": [orjson.dumps(dict(draft.headers)).decode() for draft in drafts],
+        "content_type": [draft.content_type for draft in drafts],
+        "body": [draft.body for draft in drafts],
+        "match_ordinal": [ordinal for ordinal, _ in pairs],
+        "match_subscription": [match.subscription_id for _, match in pairs],
+        "match_subscriber": [match.subscriber_id for _, match in pairs],
+    }
+    message_ids, lane_ids = _execute(columns)
+    counts = [len(matches) for _, matches in matched]
+    return [Accepted(*pair) for pair in zip(message_ids, counts, strict=True)], lane_ids or []
+
+
+def _execute(columns: Mapping[str, object]) -> tuple[list[int], list[int] | None]:
+    connection.ensure_connection()
+    # psycopg's own cursor binds on the server: Django's would write bodies into the
+    # statement as hexadecimal text.
+    with connection.wrap_database_errors:
+        cursor = psycopg.Cursor(connection.connection, row_factory=tuple_row)
+        row = cursor.execute(statement("accept").encode(), columns).fetchone()
+    assert row is not None
+    return row
+
+
+def _is_json(content_type: str) -> bool:
+    media_type = content_type.partition(";")[0].strip().lower()
+    return media_type == "application/json" or media_type.endswith("+json")

@@ -1,0 +1,64 @@
+"""What all lanes of one sender share: its connections, its client, and what it knows of endpoints."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from delivery.outcome import Outcome
+from delivery.senders.http import Client
+from delivery.senders.lane import Lane
+from delivery.senders.parcel import Endpoint, Parcel
+from delivery.senders.read import Reader
+from delivery.senders.settle import Settler
+
+# What a sender may hold of unsent deliveries, over all its lanes: it bounds the memory
+# of a process, whatever the number of lanes and the size of bodies.
+PREFETCH_BYTES = 48 * 1024 * 1024
+PREFETCH_ROWS = 40_000
+MIN_ROWS = 8
+# A lane that failed reads little: most of it would only be read again.
+ROWS_AFTER_FAILURE = 16
+
+
+class Desk:
+    """Made once a stint; `lanes` are those that the sender serves now."""
+
+    def __init__(self, *, settler: Settler, reader: Reader, client: Client) -> None:
+        self.settler = settler
+        self.reader = reader
+        self.client = client
+        self.endpoints: dict[int, Endpoint] = {}
+        self.lanes: dict[int, Lane] = {}
+
+    async def send(self, parcel: Parcel, endpoint: Endpoint) -> Outcome:
+        return await self.client.send(parcel, endpoint)
+
+    async def know(self, subscription_ids: Iterable[int]) -> None:
+        """Make sure that these subscriptions are known."""
+        unknown = {id for id in subscription_ids if id not in self.endpoints}
+        if unknown:
+            await self.refresh(unknown)
+
+    async def refresh(self, subscription_ids: Collection[int]) -> list[Endpoint]:
+        """Read these subscriptions again; return those that differ from what was known."""
+        found = await self.reader.endpoints(list(subscription_ids))
+        changed = [endpoint for endpoint in found if self.endpoints.get(endpoint.subscription_id) != endpoint]
+        self.endpoints.update({endpoint.subscription_id: endpoint for endpoint in changed})
+        return changed
+
+    async def is_active(self, subscription_id: int) -> bool:
+        """Look in the database whether a subscription is ACTIVE."""
+        await self.refresh([subscription_id])
+        return self.endpoints[subscription_id].is_active
+
+    def rows_of(self, lane: Lane) -> int:
+        """How many deliveries the lane may read at a time."""
+        share = max(MIN_ROWS, PREFETCH_ROWS // max(len(self.lanes), 1))
+        return min(lane.capacity, share, ROWS_AFTER_FAILURE if lane.failures else share)
+
+    def bytes_of_a_lane(self) -> int:
+        return PREFETCH_BYTES // max(len(self.lanes), 1)
+
+    def hanging(self, *, since: float) -> Sequence[Lane]:
+        """The lanes whose attempt under way began before that moment of the monotonic clock."""
+        return [
+            lane for lane in self.lanes.values() if lane.sending_since is not None and lane.sending_since < since
+        ]

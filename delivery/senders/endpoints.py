@@ -1,0 +1,74 @@
+"""What a sender knows of subscriptions: rows as plain values, secrets deciphered."""
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+from delivery.senders.parcel import Endpoint
+from delivery.senders.signing import signing_key
+from delivery.states import OutcomeClass
+from delivery.verdict import Rules
+from subscriptions.encryption import UndecipherableError, decrypt
+from subscriptions.endpoints import parse_endpoint
+from subscriptions.models import InDoubt
+
+
+def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
+    """Make an Endpoint of a row of `endpoints.sql`; what is wrong on our side becomes its `fault`."""
+    method, url, headers, keys, fault = "POST", "", dict[str, str](), (), ""
+    try:
+        parsed = parse_endpoint(row["endpoint"])
+        method, url = parsed.method, parsed.url
+        headers = _headers(row)
+        keys = tuple(signing_key(decrypt(secret)) for secret in row["secrets"])
+    except (UndecipherableError, ValueError) as error:
+        fault = f"cannot be sent: {error}"
+    return Endpoint(
+        subscription_id=row["id"],
+        lane_id=row["lane_id"],
+        is_active=row["is_active"],
+        method=method,
+        url=url,
+        headers=headers,
+        signing_keys=keys,
+        timeout_seconds=row["timeout_seconds"],
+        rules=rules_of(row),
+        fault=fault,
+    )
+
+
+def rules_of(row: Mapping[str, Any]) -> Rules:
+    """Make Rules of a policy's columns."""
+    return Rules(
+        name=row["name"],
+        actions={
+            OutcomeClass.TIMEOUT: row["on_unreachable"],
+            OutcomeClass.UNREACHABLE: row["on_unreachable"],
+            OutcomeClass.TLS: row["on_unreachable"],
+            OutcomeClass.REFUSED_ADDRESS: row["on_unreachable"],
+            OutcomeClass.UNAVAILABLE: row["on_unavailable"],
+            OutcomeClass.SERVER_ERROR: row["on_server_error"],
+            OutcomeClass.RATE_LIMITED: row["on_rate_limited"],
+            OutcomeClass.CLIENT_ERROR: row["on_client_error"],
+            OutcomeClass.REDIRECT: row["on_redirect"],
+        },
+        holds_in_doubt=row["in_doubt"] == InDoubt.HOLD,
+        blocks_when_overloaded=row["blocks_when_overloaded"],
+        pause_seconds=row["pause_seconds"],
+        pause_max_seconds=row["pause_max_seconds"],
+        retry_after_max_seconds=row["retry_after_max_seconds"],
+    )
+
+
+def _headers(row: Mapping[str, Any]) -> dict[str, str]:
+    headers: dict[str, str] = dict(decrypt(row["headers"]) or {})
+    auth = decrypt(row["auth"]) or {}
+    match auth.get("type", "none"):
+        case "basic":
+            pair = f"{auth['username']}:{auth['password']}".encode()
+            headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+        case "bearer":
+            headers["Authorization"] = f"Bearer {auth['token']}"
+        case _:
+            pass
+    return headers

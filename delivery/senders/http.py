@@ -1,0 +1,226 @@
+"""Sending one parcel with aiohttp; the only module that knows it.
+
+What the receiver does wrong is an Outcome, never an exception. Redirects are not
+followed, and every socket is made by the guard, so that a name that resolves to a forbidden
+address after it was saved is refused when connecting, whatever the resolver said before.
+"""
+
+import asyncio
+import socket
+import ssl
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from types import TracebackType
+
+import aiohttp
+from yarl import URL
+
+from delivery.models.message import public_id
+from delivery.outcome import EXCERPT_BYTES, Outcome, class_of
+from delivery.senders.parcel import Endpoint, Parcel
+from delivery.senders.signing import signature
+from delivery.states import OutcomeClass
+from subscriptions.addresses import AddressRefusedError, Network, check_address
+
+CONNECT_SECONDS = 5
+# Bodies of answers are read up to here so that the connection can be used again.
+DRAIN_BYTES = 64 * 1024
+KEEPALIVE_SECONDS = 30
+
+
+class Client:
+    """An HTTP client for all lanes of one sender. Use it as an async context manager."""
+
+    def __init__(self, *, allowed_networks: Sequence[Network]) -> None:
+        self._allowed_networks = tuple(allowed_networks)
+        # Set when Inturn stops: an attempt that is cancelled then has no answer, and says so.
+        self.is_closing = False
+
+    async def __aenter__(self) -> "Client":
+        connector = aiohttp.TCPConnector(
+            limit=0,
+            ttl_dns_cache=10,
+            keepalive_timeout=KEEPALIVE_SECONDS,
+            socket_factory=self._open_socket,
+            happy_eyeballs_delay=None,
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            skip_auto_headers=("Accept", "Accept-Encoding"),
+            headers={"User-Agent": "Inturn"},
+        )
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._session.close()
+
+    async def send(self, parcel: Parcel, endpoint: Endpoint) -> Outcome:
+        """Make one attempt and say what happened; ends within the time-out whatever the receiver does."""
+        started_at = datetime.now(UTC)
+        start = time.perf_counter()
+        try:
+            answer = await self._exchange(parcel, endpoint, started_at)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self.is_closing or task is None:
+                raise
+            task.uncancel()
+            answer = _Answer(OutcomeClass.TIMEOUT, error="no answer had come when Inturn was stopped")
+        except Exception as error:  # noqa: BLE001 - every way to fail is an outcome; none may stop the lane
+            answer = _failure(error, endpoint)
+        return Outcome(
+            outcome=answer.outcome,
+            started_at=started_at,
+            duration_ms=round((time.perf_counter() - start) * 1000),
+            status_code=answer.status_code,
+            error=answer.error,
+            excerpt=answer.excerpt,
+            retry_after_seconds=answer.retry_after_seconds,
+        )
+
+    async def _exchange(self, parcel: Parcel, endpoint: Endpoint, now: datetime) -> "_Answer":
+        timeout = aiohttp.ClientTimeout(
+            total=endpoint.timeout_seconds,
+            connect=None,
+            sock_connect=min(CONNECT_SECONDS, endpoint.timeout_seconds),
+        )
+        async with self._session.request(
+            endpoint.method,
+            URL(endpoint.url, encoded=True),
+            data=parcel.body,
+            headers=request_headers(parcel, endpoint, now=now),
+            allow_redirects=False,
+            timeout=timeout,
+        ) as response:
+            return await _read(response, now)
+
+    def _open_socket(self, address: "aiohttp.AddrInfoType") -> socket.socket:
+        family, kind, protocol, _, target = address
+        check_address(str(target[0]), allowed_networks=self._allowed_networks)
+        return socket.socket(family=family, type=kind, proto=protocol)
+
+
+def request_headers(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> dict[str, str]:
+    """Return all headers of an attempt; ours cannot be overridden by the subscription's."""
+    webhook_id = public_id(parcel.message_id)
+    timestamp = int(now.timestamp())
+    headers = endpoint.headers | {
+        "webhook-id": webhook_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": signature(
+            endpoint.signing_keys, webhook_id=webhook_id, timestamp=timestamp, body=parcel.body
+        ),
+        "inturn-event": parcel.event,
+        "inturn-attempt": str(parcel.attempts + 1),
+        "inturn-delivery": str(parcel.delivery_id),
+    }
+    if parcel.content_type:
+        headers["Content-Type"] = parcel.content_type
+    if parcel.redelivery:
+        headers["inturn-redelivery"] = parcel.redelivery
+    return headers
+
+
+class _Answer:
+    """The receiver's part of an outcome."""
+
+    __slots__ = ("error", "excerpt", "outcome", "retry_after_seconds", "status_code")
+
+    def __init__(self, outcome: OutcomeClass, *, status_code: int | None = None, error: str = "") -> None:
+        self.outcome = outcome
+        self.status_code = status_code
+        self.error = error
+        self.excerpt = b""
+        self.retry_after_seconds: float | None = None
+
+
+async def _read(response: aiohttp.ClientResponse, now: datetime) -> _Answer:
+    """Judge by the status; the body is only an excerpt, and only of a failure."""
+    answer = _Answer(class_of(response.status), status_code=response.status)
+    if answer.outcome is OutcomeClass.SUCCESS:
+        await _drain(response)
+        return answer
+    answer.retry_after_seconds = retry_after(response.headers.get("Retry-After", ""), now=now)
+    answer.excerpt = await _excerpt(response)
+    return answer
+
+
+async def _excerpt(response: aiohttp.ClientResponse) -> bytes:
+    try:
+        excerpt = await response.content.read(EXCERPT_BYTES)
+        await _drain(response)
+    except (aiohttp.ClientError, TimeoutError, asyncio.IncompleteReadError):
+        # The status has come: that is the answer, with or without its body.
+        excerpt = b""
+    return excerpt
+
+
+async def _drain(response: aiohttp.ClientResponse) -> None:
+    """Read the rest of a short body, so that the connection can be kept; give up on a long one."""
+    content = response.content
+    if content.at_eof():
+        return
+    try:
+        if len(await content.read(DRAIN_BYTES)) < DRAIN_BYTES and content.at_eof():
+            return
+    except (aiohttp.ClientError, TimeoutError):
+        pass
+    response.close()
+
+
+def retry_after(value: str, *, now: datetime) -> float | None:
+    """Return the seconds that a Retry-After header asks for (RFC 9110, 10.2.3); None if it makes no sense."""
+    value = value.strip()
+    if value.isascii() and value.isdigit():
+        # A number of any length is allowed; the policy bounds it.
+        return float(value[:12])
+    try:
+        moment = parsedate_to_datetime(value)
+    except (ValueError, TypeError):
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max((aware - now).total_seconds(), 0.0)
+
+
+def _failure(error: Exception, endpoint: Endpoint) -> _Answer:
+    refused = _refusal(error)
+    if refused is not None:
+        return _Answer(OutcomeClass.REFUSED_ADDRESS, error=str(refused))
+    if isinstance(error, TimeoutError):
+        return _Answer(OutcomeClass.TIMEOUT, error=_timed_out(error, endpoint))
+    if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
+        return _Answer(OutcomeClass.TLS, error=_words(error))
+    if isinstance(error, aiohttp.InvalidURL):
+        return _Answer(OutcomeClass.UNSENDABLE, error=f"the endpoint is not a valid URL: {_words(error)}")
+    if isinstance(error, aiohttp.ClientError | OSError):
+        return _Answer(OutcomeClass.UNREACHABLE, error=_words(error))
+    return _Answer(OutcomeClass.UNSENDABLE, error=f"{type(error).__name__}: {error}"[:500])
+
+
+def _refusal(error: BaseException) -> AddressRefusedError | None:
+    """Find the guard's refusal: connecting wraps it, once for several addresses."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, AddressRefusedError):
+            return seen
+        inner = getattr(seen, "os_error", None) or seen.__cause__ or seen.__context__
+        if isinstance(inner, BaseExceptionGroup):
+            inner = next(iter(inner.exceptions), None)
+        seen = inner if inner is not seen else None
+    return None
+
+
+def _timed_out(error: Exception, endpoint: Endpoint) -> str:
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return f"no connection within {min(CONNECT_SECONDS, endpoint.timeout_seconds):g} s"
+    return f"no answer within {endpoint.timeout_seconds:g} s"
+
+
+def _words(error: BaseException) -> str:
+    return (str(error) or type(error).__name__)[:500]

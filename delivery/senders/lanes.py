@@ -1,0 +1,127 @@
+"""Which lanes a sender serves: membership, claims, recovery, and giving back.
+
+Senders agree without talking: each lane belongs to one of the senders at work by a
+hash of both (highest random weight), so that a sender that comes or goes moves only its
+own share. A sender claims what belongs to it, and lets go of what does not any more; the advisory
+lock alone decides who serves, so that a disagreement costs a moment, never order.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from delivery.outcome import Outcome
+from delivery.senders.desk import Desk
+from delivery.senders.entries import Entry, Run, Settlement
+from delivery.senders.lane import Lane
+from delivery.senders.topic import serve
+from delivery.states import OutcomeClass
+from delivery.verdict import judge_lost
+
+log = logging.getLogger(__name__)
+
+# More lanes than this are left to other senders: locks are a shared resource of the server.
+MAX_LANES = 20_000
+
+
+def owner_of(lane_id: int, members: Collection[int]) -> int:
+    """Return the member that a lane belongs to."""
+    return max(members, key=lambda member: (_weight(lane_id, member), member))
+
+
+def _weight(lane_id: int, member: int) -> int:
+    # The finalizer of MurmurHash3 (32 bits): near ids must not get near weights.
+    mixed = (lane_id * 0x9E3779B1 ^ member * 0x85EBCA6B) & 0xFFFFFFFF
+    mixed = ((mixed ^ mixed >> 16) * 0x85EBCA6B) & 0xFFFFFFFF
+    mixed = ((mixed ^ mixed >> 13) * 0xC2B2AE35) & 0xFFFFFFFF
+    return mixed ^ mixed >> 16
+
+
+class Claims:
+    """The lanes of one sender, each served by a task of its own."""
+
+    def __init__(self, desk: Desk, tasks: asyncio.TaskGroup) -> None:
+        self._desk = desk
+        self._tasks = tasks
+        self.members: frozenset[int] = frozenset()
+        # Lanes that this stint does not take any more; see `delivery.senders.stint`.
+        self.parked: set[int] = set()
+        self._is_closed = False
+
+    async def meet(self) -> None:
+        """Look who else is at work, and let go of lanes that belong to another now."""
+        rows = await self._desk.reader.fetch("members")
+        self.members = frozenset(row["pid"] for row in rows) | {self._desk.settler.backend_id}
+        for lane in self._desk.lanes.values():
+            if not self._is_mine(lane.id):
+                lane.give_back()
+
+    async def claim(self, lane_ids: Iterable[int]) -> None:
+        """Take those lanes that belong to us and that nobody serves, and start serving them."""
+        room = MAX_LANES - len(self._desk.lanes)
+        wanted = [id for id in lane_ids if self._is_wanted(id)][: max(room, 0)]
+        if not wanted or self._is_closed:
+            return
+        rows = await self._desk.settler.lock(wanted)
+        await self._recover([row["id"] for row in rows if row["run_ids"]])
+        for row in rows:
+            lane = Lane(row)
+            self._desk.lanes[lane.id] = lane
+            lane.task = self._tasks.create_task(self._serve(lane))
+
+    def close(self) -> None:
+        """Give all lanes back and take no more."""
+        self._is_closed = True
+        for lane in self._desk.lanes.values():
+            lane.give_back()
+
+    async def _serve(self, lane: Lane) -> None:
+        try:
+            await serve(lane, self._desk)
+        except Exception:
+            # A fault of ours in one lane must not end the others; the lane is claimed again.
+            log.exception("lane failed", extra={"lane": lane.id})
+        finally:
+            await self._desk.settler.unlock(lane.id)
+            del self._desk.lanes[lane.id]
+            if lane.news.is_set():
+                # It came while the lane was given back, when nobody listened for it.
+                self._tasks.create_task(self.claim([lane.id]))
+
+    async def _recover(self, lane_ids: list[int]) -> None:
+        """Settle what dead senders of these lanes may have sent, as the policy wants it."""
+        if not lane_ids:
+            return
+        lost = await self._desk.settler.lost_deliveries(lane_ids)
+        await self._desk.know(row["subscription_id"] for row in lost)
+        entries: dict[int, list[Entry]] = {id: [Run(lane_id=id, ids=(), attempts=())] for id in lane_ids}
+        now = datetime.now(UTC)
+        for row in lost:
+            entries[row["lane_id"]].insert(0, self._lost(row, now=now))
+            log.warning("in doubt", extra={"lane": row["lane_id"], "delivery": row["id"]})
+        # A lane that is lost while this waits is told so again by its own first commit.
+        commits = (self._desk.settler.commit(id, *group) for id, group in entries.items())
+        await asyncio.gather(*commits, return_exceptions=True)
+
+    def _lost(self, row: Mapping[str, Any], *, now: datetime) -> Settlement:
+        return Settlement(
+            lane_id=row["lane_id"],
+            delivery_id=row["id"],
+            number=row["attempts"] + 1,
+            verdict=judge_lost(self._desk.endpoints[row["subscription_id"]].rules),
+            outcome=Outcome(
+                outcome=OutcomeClass.LOST,
+                started_at=now,
+                duration_ms=0,
+                error="it may have been sent; no outcome was recorded",
+            ),
+            was_skipped=row["skipped"],
+        )
+
+    def _is_wanted(self, lane_id: int) -> bool:
+        return lane_id not in self._desk.lanes and lane_id not in self.parked and self._is_mine(lane_id)
+
+    def _is_mine(self, lane_id: int) -> bool:
+        return owner_of(lane_id, self.members) == self._desk.settler.backend_id

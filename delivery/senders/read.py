@@ -1,0 +1,126 @@
+"""Reading runs: the requests of many lanes are answered by one statement.
+
+Nothing here holds a lock, so a lost connection only means to read again.
+"""
+
+import asyncio
+import logging
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import psycopg
+from psycopg.rows import dict_row
+
+from delivery.database import connect
+from delivery.senders.endpoints import endpoint_of
+from delivery.senders.parcel import Endpoint, Parcel
+from delivery.sql import statement
+
+log = logging.getLogger(__name__)
+
+RECONNECT_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """How much a lane wants to read: at most so many rows and bytes, none of those it holds already."""
+
+    lane_id: int
+    rows: int
+    skipped_rows: int
+    max_bytes: int
+    held: tuple[int, ...] = ()
+
+
+class Reader:
+    """The reading connection of one sender. `run` must be running while `parcels` is awaited."""
+
+    def __init__(self, *, name: str) -> None:
+        self._name = name
+        self._waiting: list[tuple[Wish, asyncio.Future[list[Parcel]]]] = []
+        self._arrived = asyncio.Event()
+        self._turn = asyncio.Lock()
+        self._connection: psycopg.AsyncConnection | None = None
+
+    async def parcels(self, wish: Wish) -> list[Parcel]:
+        """Return the lane's oldest deliveries that may be sent, in order; waits while the database is away."""
+        answer: asyncio.Future[list[Parcel]] = asyncio.get_running_loop().create_future()
+        self._waiting.append((wish, answer))
+        self._arrived.set()
+        return await answer
+
+    async def run(self) -> None:
+        """Answer wishes, until cancelled."""
+        while True:
+            await self._arrived.wait()
+            self._arrived.clear()
+            wishes, self._waiting = self._waiting, []
+            rows = await self.fetch("read_runs", _columns([wish for wish, _ in wishes]))
+            found = _by_lane(rows)
+            for wish, answer in wishes:
+                if not answer.done():
+                    answer.set_result(found.get(wish.lane_id, []))
+
+    async def endpoints(self, subscription_ids: Sequence[int]) -> list[Endpoint]:
+        rows = await self.fetch("endpoints", {"subscription": list(subscription_ids)})
+        return [endpoint_of(row) for row in rows]
+
+    async def fetch(self, name: str, parameters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+        """Execute a reading statement of `delivery/sql`, as often as it takes to get an answer."""
+        async with self._turn:
+            while True:
+                try:
+                    return await self._fetch(name, parameters)
+                except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                    log.warning("cannot read", extra={"error": str(error)})
+                    await self.close()
+                    await asyncio.sleep(RECONNECT_SECONDS)
+
+    async def close(self) -> None:
+        if self._connection is not None:
+            await self._connection.close()
+            self._connection = None
+
+    async def _fetch(self, name: str, parameters: dict[str, Any] | None) -> list[dict[str, Any]]:
+        if self._connection is None:
+            self._connection = await connect(self._name)
+            # Plans must not depend on statistics that a young or busy table does not have
+            # yet: every statement here is meant to walk an index.
+            await self._connection.execute("SET enable_seqscan = off")
+            await self._connection.execute("SET enable_hashjoin = off")
+            await self._connection.execute("SET enable_mergejoin = off")
+            self._connection.prepare_threshold = 0
+        async with self._connection.cursor(row_factory=dict_row, binary=True) as cursor:
+            await cursor.execute(cast("Any", statement(name)), parameters)
+            return await cursor.fetchall()
+
+
+def _columns(wishes: Sequence[Wish]) -> dict[str, Any]:
+    return {
+        "lane": [wish.lane_id for wish in wishes],
+        "rows": [wish.rows for wish in wishes],
+        "skipped_rows": [wish.skipped_rows for wish in wishes],
+        "bytes": [wish.max_bytes for wish in wishes],
+        "held": ["{" + ",".join(map(str, wish.held)) + "}" for wish in wishes],
+    }
+
+
+def _by_lane(rows: Sequence[dict[str, Any]]) -> dict[int, list[Parcel]]:
+    found: defaultdict[int, list[Parcel]] = defaultdict(list)
+    for row in rows:
+        found[row["lane_id"]].append(
+            Parcel(
+                delivery_id=row["id"],
+                subscription_id=row["subscription_id"],
+                message_id=row["message_id"],
+                attempts=row["attempts"],
+                is_skipped=row["skipped"],
+                redelivery=row["redelivery"],
+                event=row["event"],
+                content_type=row["content_type"],
+                body=row["body"],
+            )
+        )
+    return found

@@ -1,0 +1,238 @@
+"""Group commit: the one connection on which a sender holds its locks and commits.
+
+All lanes of a process hand their entries to one committer. While a commit is under way,
+what arrives waits and is committed together next: a lane waits for about one commit, and many
+lanes share it.
+
+Because outcomes are committed on the very connection that holds the advisory
+locks, a sender that lost its lock cannot commit. When the connection is lost the
+sender connects again and takes its locks back. A lane that nobody touched
+meanwhile (its run in the database is the one we recorded) goes on as if nothing had happened,
+and its outcome, which may or may not have been committed, is committed now: the statements
+change nothing the second time. A lane that somebody else took is lost to us: LaneLostError.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+import psycopg
+from psycopg.rows import dict_row
+
+from delivery.database import connect
+from delivery.models.lane import LANE_LOCKS
+from delivery.senders.entries import Entry, LaneChange, Run, queries
+from delivery.sql import statement
+
+log = logging.getLogger(__name__)
+
+RECONNECT_SECONDS = 0.2
+
+
+class LaneLostError(Exception):
+    """Another sender has taken the lane: stop serving it, and record nothing."""
+
+
+class Group:
+    """Entries that are committed together, and who waits for them."""
+
+    __slots__ = ("committed", "entries", "lane_id")
+
+    def __init__(self, lane_id: int, entries: tuple[Entry, ...], committed: "asyncio.Future[None]") -> None:
+        self.lane_id = lane_id
+        self.entries = entries
+        self.committed = committed
+
+
+class Settler:
+    """The committer of one sender. `run` must be running while anything else is awaited."""
+
+    def __init__(self, *, name: str) -> None:
+        self._name = name
+        self._waiting: list[Group] = []
+        self._arrived = asyncio.Event()
+        self._turn = asyncio.Lock()
+        self._runs: dict[int, tuple[int, ...]] = {}
+        self._connection: psycopg.AsyncConnection | None = None
+        self._slot: int | None = None
+        self.has_lost_slot = False
+        self.commits = 0
+        self.backend_id = 0
+
+    async def commit(self, lane_id: int, *entries: Entry) -> None:
+        """Return when the entries are on disk; raises LaneLostError if the lane is no longer ours."""
+        if lane_id not in self._runs:
+            raise LaneLostError
+        committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(Group(lane_id, entries, committed))
+        self._arrived.set()
+        await committed
+
+    async def run(self) -> None:
+        """Commit what arrives, until cancelled."""
+        while True:
+            await self._arrived.wait()
+            async with self._turn:
+                self._arrived.clear()
+                groups, self._waiting = self._waiting, []
+                await self._commit_groups(groups)
+
+    async def lock(self, lane_ids: Sequence[int]) -> list[dict[str, Any]]:
+        """Take those lanes that nobody serves, and return their rows; see `lock_lanes.sql`."""
+        async with self._turn:
+            rows = await self._fetch("lock_lanes", {"lane": lane_ids, "lock_class": LANE_LOCKS})
+        for row in rows:
+            self._runs[row["id"]] = tuple(row["run_ids"])
+        return rows
+
+    async def lost_deliveries(self, lane_ids: Sequence[int]) -> list[dict[str, Any]]:
+        """Return what a dead sender of these lanes may have sent; see `lost.sql`."""
+        async with self._turn:
+            return await self._fetch("lost", {"lane": lane_ids})
+
+    async def unlock(self, lane_id: int) -> None:
+        """Give a lane back."""
+        if self._runs.pop(lane_id, None) is None:
+            return
+        async with self._turn:
+            await self._fetch("unlock_lanes", {"lane": [lane_id], "lock_class": LANE_LOCKS})
+
+    async def take_slot(self, keys: Sequence[int]) -> bool:
+        """Connect and take one of these locks; False if all are taken.
+
+        Only with a slot does the connection bear the sender's name, by which the others know it.
+        """
+        self._connection = connection = await connect("inturn")
+        connection.prepare_threshold = 0
+        for key in keys:
+            if await self._try_lock(key):
+                await connection.execute("SELECT set_config('application_name', %s, false)", (self._name,))
+                self._slot = key
+                self.backend_id = connection.info.backend_pid
+                return True
+        return False
+
+    async def close(self) -> None:
+        """Give everything back: the locks end with the connection."""
+        if self._connection is not None:
+            await self._connection.close()
+
+    async def _commit_groups(self, groups: list[Group]) -> None:
+        try:
+            await self._execute(queries([entry for group in groups for entry in group.entries]))
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            if not self._is_broken():
+                # Two transactions met in a deadlock: the other has won, now it is our turn.
+                await self._commit_groups(groups)
+                return
+            log.warning("connection lost", extra={"error": str(error), "groups": len(groups)})
+            await self._reconnect(groups)
+            return
+        except psycopg.Error as error:
+            # Something of the group cannot be stored: nobody may think that it was.
+            await self._commit_singly(groups, error)
+            return
+        self.commits += 1
+        self._finish(groups)
+
+    async def _commit_singly(self, groups: list[Group], error: psycopg.Error) -> None:
+        """One entry that cannot be stored must not cost the other lanes their outcomes."""
+        if len(groups) > 1:
+            for group in groups:
+                await self._commit_groups([group])
+            return
+        log.error("not committed", exc_info=error, extra={"lane": groups[0].lane_id})
+        _fail(groups, error)
+
+    async def _execute(self, statements: list[tuple[str, dict[str, Any]]]) -> None:
+        connection = self._open_connection()
+        if len(statements) == 1:
+            await connection.execute(cast("Any", statements[0][0]), statements[0][1])
+            return
+        async with connection.pipeline(), connection.transaction():
+            for text, columns in statements:
+                await connection.execute(cast("Any", text), columns)
+
+    async def _fetch(self, name: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+        try:
+            async with self._open_connection().cursor(row_factory=dict_row) as cursor:
+                await cursor.execute(cast("Any", statement(name)), parameters)
+                return await cursor.fetchall()
+        except (psycopg.OperationalError, psycopg.InterfaceError):
+            # The locks went with the connection; take them back before anything else.
+            await self._reconnect([])
+            return []
+
+    def _is_broken(self) -> bool:
+        return self._connection is None or self._connection.closed
+
+    async def _try_lock(self, key: int) -> bool:
+        cursor = await self._open_connection().execute("SELECT pg_try_advisory_lock(%s)", (key,))
+        row = await cursor.fetchone()
+        return row is not None and bool(row[0])
+
+    def _open_connection(self) -> psycopg.AsyncConnection:
+        if self._connection is None:
+            raise psycopg.OperationalError("not connected")
+        return self._connection
+
+    async def _reconnect(self, groups: list[Group]) -> None:
+        """Connect again, take the locks back, then commit what was under way."""
+        while True:
+            try:
+                await self.close()
+                self.has_lost_slot = not await self.take_slot([] if self._slot is None else [self._slot])
+                await self._take_back(groups)
+                break
+            except (psycopg.OperationalError, psycopg.InterfaceError):
+                await asyncio.sleep(RECONNECT_SECONDS)
+        ours = [group for group in groups if group.lane_id in self._runs]
+        _fail([group for group in groups if group.lane_id not in self._runs], LaneLostError())
+        if ours:
+            await self._commit_groups(ours)
+
+    async def _take_back(self, groups: Iterable[Group]) -> None:
+        # Whether what was under way was committed is unknown: either run is ours.
+        under_way = {group.lane_id: run for group in groups if (run := _run_after(group)) is not None}
+        parameters = {"lane": list(self._runs), "lock_class": LANE_LOCKS}
+        async with self._open_connection().cursor(row_factory=dict_row) as cursor:
+            await cursor.execute(cast("Any", statement("lock_lanes")), parameters)
+            found = {row["id"]: tuple(row["run_ids"]) for row in await cursor.fetchall()}
+        kept = {
+            lane_id: ids
+            for lane_id, ids in self._runs.items()
+            if lane_id in found and found[lane_id] in (ids, under_way.get(lane_id, ids))
+        }
+        strange = [lane_id for lane_id in found if lane_id not in kept]
+        if strange:
+            await self._open_connection().execute(
+                cast("Any", statement("unlock_lanes")), {"lane": strange, "lock_class": LANE_LOCKS}
+            )
+        log.info("connected again", extra={"lanes": len(kept), "lost": len(self._runs) - len(kept)})
+        self._runs = kept
+
+    def _finish(self, groups: Iterable[Group]) -> None:
+        for group in groups:
+            run = _run_after(group)
+            if run is not None and group.lane_id in self._runs:
+                self._runs[group.lane_id] = run
+            if not group.committed.done():
+                group.committed.set_result(None)
+
+
+def _run_after(group: Group) -> tuple[int, ...] | None:
+    """The lane's run once the group is committed; None if the group does not change it."""
+    run: tuple[int, ...] | None = None
+    for entry in group.entries:
+        if isinstance(entry, Run):
+            run = entry.ids
+        elif isinstance(entry, LaneChange) and entry.ends_run:
+            run = ()
+    return run
+
+
+def _fail(groups: Iterable[Group], error: Exception) -> None:
+    for group in groups:
+        if not group.committed.done():
+            group.committed.set_exception(error)

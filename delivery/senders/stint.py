@@ -1,0 +1,192 @@
+"""The loop that a cluster runs: one bounded stint of sending.
+
+django-q2 kills what runs longer than its time-out, so a sender works in stints. At the
+end of one its worker takes the next from the queue at once. So that a hanging endpoint
+does not hold up the others at that seam, a stint ends in two steps: first lanes that wait
+for a slow endpoint, pause or idle are parked one by one while the rest go on, then the rest finish
+what they are sending, which takes them a moment.
+
+A cluster has as many slots as workers, each an advisory lock. A stint that finds no
+free slot is surplus (its task was handed out twice) and returns.
+"""
+
+import asyncio
+import logging
+import os
+import resource
+import time
+import zlib
+from collections.abc import Callable, Collection
+
+import psycopg
+import uvloop
+from django.conf import settings
+
+from delivery.models.lane import MEMBER_LOCKS
+from delivery.senders.desk import Desk
+from delivery.senders.http import Client
+from delivery.senders.lanes import Claims
+from delivery.senders.listen import Listener
+from delivery.senders.read import Reader
+from delivery.senders.settle import Settler
+from delivery.senders.stopping import stopping
+from subscriptions.limits import MAX_TIMEOUT_SECONDS
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.5
+# Changes of subscriptions are looked for this far back: they become visible after their time.
+CHANGE_WINDOW_SECONDS = 30
+# An attempt that takes longer is slow: its lane does not keep the others from ending the stint.
+SLOW_SECONDS = 3.0
+# When Inturn stops, an attempt under way has this long to get its answer.
+STOP_SECONDS = 5.0
+
+
+class Stint:
+    """One sender at work, from `run` on until its deadline or until `must_stop` says so."""
+
+    def __init__(self, *, queue: str, slots: int, seconds: float, must_stop: Callable[[], bool]) -> None:
+        self._queue = queue
+        self._slots = slots
+        self._deadline = time.monotonic() + seconds
+        self._must_stop = must_stop
+        self._settler = Settler(name=f"inturn sender {os.getpid()}")
+        self._reader = Reader(name=f"inturn reader {os.getpid()}")
+
+    async def run(self) -> bool:
+        """Send until the stint ends; False if there was no free slot."""
+        raise_file_limit()
+        try:
+            if not await self._take_slot():
+                return False
+            async with Client(allowed_networks=settings.ENVIRONMENT.allowed_networks) as client:
+                await self._work(Desk(settler=self._settler, reader=self._reader, client=client))
+        finally:
+            await self._reader.close()
+            await self._settler.close()
+        return True
+
+    async def _take_slot(self) -> bool:
+        while not self._must_stop():
+            try:
+                return await self._settler.take_slot(self._slot_keys())
+            except psycopg.OperationalError as error:
+                log.warning("cannot connect", extra={"error": str(error)})
+                await asyncio.sleep(POLL_SECONDS)
+        return False
+
+    def _slot_keys(self) -> list[int]:
+        return [
+            MEMBER_LOCKS << 32 | zlib.crc32(f"{self._queue}:{slot}".encode()) for slot in range(self._slots)
+        ]
+
+    async def _work(self, desk: Desk) -> None:
+        listener = Listener(name=f"inturn listener {os.getpid()}")
+        servants = [
+            asyncio.create_task(work) for work in (self._settler.run(), self._reader.run(), listener.run())
+        ]
+        try:
+            async with asyncio.TaskGroup() as lanes:
+                claims = Claims(desk, lanes)
+                await self._poll_until_over(desk, claims, listener)
+                await self._end(desk, claims, listener)
+        finally:
+            for servant in servants:
+                servant.cancel()
+            await asyncio.gather(*servants, return_exceptions=True)
+            await listener.close()
+
+    async def _poll_until_over(self, desk: Desk, claims: Claims, listener: Listener) -> None:
+        while not self._is_over() and time.monotonic() < self._deadline:
+            await self._poll(desk, claims)
+            await self._attend(desk, claims, listener)
+
+    async def _poll(self, desk: Desk, claims: Claims) -> None:
+        """Look at everything that a notification may have failed to tell."""
+        await claims.meet()
+        await self._notice_changes(desk)
+        stopped = [lane.id for lane in desk.lanes.values() if lane.next_try_at is not None]
+        for row in await desk.reader.fetch("due_lanes", {"lane": stopped}) if stopped else []:
+            _wake(desk, row["id"])
+        rows = await desk.reader.fetch("lanes_with_work")
+        await self._bring_news(desk, claims, [row["lane_id"] for row in rows])
+
+    async def _attend(self, desk: Desk, claims: Claims, listener: Listener) -> None:
+        """Act on notifications until the next poll is due."""
+        due = time.monotonic() + POLL_SECONDS
+        while (seconds := due - time.monotonic()) > 0 and not self._is_over():
+            call = await listener.next(seconds=min(seconds, 0.1))
+            if call is None:
+                continue
+            if call.is_change:
+                await self._notice_changes(desk)
+            for lane_id in call.nudged:
+                _wake(desk, lane_id)
+            await self._bring_news(desk, claims, call.lanes)
+
+    async def _bring_news(self, desk: Desk, claims: Claims, lane_ids: Collection[int]) -> None:
+        for lane_id in lane_ids:
+            lane = desk.lanes.get(lane_id)
+            if lane is not None:
+                lane.news.set()
+        await claims.claim(lane_ids)
+
+    async def _notice_changes(self, desk: Desk) -> None:
+        rows = await desk.reader.fetch("changed_subscriptions", {"seconds": CHANGE_WINDOW_SECONDS})
+        known = [row["id"] for row in rows if row["id"] in desk.endpoints]
+        for endpoint in await desk.refresh(known) if known else []:
+            _wake(desk, endpoint.lane_id)
+
+    async def _end(self, desk: Desk, claims: Claims, listener: Listener) -> None:
+        """Let all lanes finish what they are sending; those of slow endpoints first."""
+        latest = time.monotonic() + MAX_TIMEOUT_SECONDS
+        while not self._is_over() and time.monotonic() < latest:
+            slow = desk.hanging(since=time.monotonic() - SLOW_SECONDS)
+            if not slow:
+                break
+            for lane in slow:
+                claims.parked.add(lane.id)
+                lane.give_back()
+            await self._poll(desk, claims)
+            await self._attend(desk, claims, listener)
+        claims.close()
+        if self._is_over():
+            await self._cut_off(desk)
+
+    async def _cut_off(self, desk: Desk) -> None:
+        """Do not wait for ever for answers when Inturn stops: record that none came."""
+        latest = time.monotonic() + STOP_SECONDS
+        while desk.lanes and time.monotonic() < latest:
+            await asyncio.sleep(0.05)
+        desk.client.is_closing = True
+        for lane in desk.lanes.values():
+            if lane.sending_since is not None and lane.task is not None:
+                lane.task.cancel()
+
+    def _is_over(self) -> bool:
+        return self._must_stop() or self._settler.has_lost_slot
+
+
+def _wake(desk: Desk, lane_id: int) -> None:
+    lane = desk.lanes.get(lane_id)
+    if lane is not None:
+        lane.wake()
+
+
+def raise_file_limit() -> None:
+    """Every lane may hold a connection of its own."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def run() -> bool:
+    """Work one stint as the settings say; False if it was surplus."""
+    stint = Stint(
+        queue=settings.Q_CLUSTER["cluster_name"],
+        slots=settings.ENVIRONMENT.sender_processes,
+        seconds=settings.ENVIRONMENT.sender_stint_seconds,
+        must_stop=stopping.is_set,
+    )
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(stint.run())

@@ -1,0 +1,297 @@
+"""Serving one TOPIC lane: read a run, send one, commit its outcome, then the next.
+
+The windows in which a sender may die, and what the successor finds:
+
+    read ─▶ record the run ─▶ send ─▶ answer ─▶ commit ─▶ send the next …
+         1                 2       3         4         5
+
+1. The run is not recorded: nothing was sent. 2–4. The first unsettled delivery of
+the run is in doubt (at 2 it was not sent, which nobody can know); the policy says
+whether it is sent again. 5. Like 2, for the next one. Within a run a delivery is sent once: a
+block ends the run, and the next try records a new one.
+"""
+
+import asyncio
+import logging
+import time
+from datetime import UTC, datetime, timedelta
+
+from delivery.outcome import Outcome
+from delivery.senders.desk import Desk
+from delivery.senders.entries import LaneChange, Settlement
+from delivery.senders.lane import Lane
+from delivery.senders.parcel import Endpoint, Parcel
+from delivery.senders.read import Wish
+from delivery.senders.settle import LaneLostError
+from delivery.states import LaneState
+from delivery.verdict import Rules, Step, Verdict, judge, pause_seconds
+
+log = logging.getLogger(__name__)
+
+# How long an idle lane keeps its lock in case more comes.
+LINGER_SECONDS = 5.0
+
+
+async def serve(lane: Lane, desk: Desk) -> None:
+    """Serve the lane until it has been idle for a while, is asked to yield, or is lost."""
+    try:
+        await _serve(lane, desk)
+    except LaneLostError:
+        log.warning("lane lost", extra={"lane": lane.id})
+    finally:
+        lane.stop_reading_on()
+
+
+async def _serve(lane: Lane, desk: Desk) -> None:
+    while not lane.is_yielding:
+        if lane.next_try_at is not None:
+            await _pause(lane)
+            continue
+        tally = await _read_run(lane, desk)
+        if tally is None:
+            if not await _linger(lane, desk):
+                return
+            continue
+        await _send_run(lane, desk, tally)
+    await _end_run(lane, desk)
+
+
+class Tally:
+    """What became of a run so far."""
+
+    __slots__ = ("fresh", "last_skipped", "reason", "rules", "settled", "skipped", "skipped_settled")
+
+    def __init__(self, parcels: list[Parcel]) -> None:
+        self.skipped = sum(parcel.is_skipped for parcel in parcels)
+        self.fresh = len(parcels) - self.skipped
+        self.settled = 0
+        self.skipped_settled = 0
+        self.last_skipped: Parcel | None = None
+        self.reason = ""
+        self.rules: Rules | None = None
+
+
+async def _read_run(lane: Lane, desk: Desk) -> Tally | None:
+    """Read and record the next run; None when there is nothing to send now."""
+    lane.news.clear()
+    lane.nudge.clear()
+    parcels = await desk.reader.parcels(_wish(lane, desk))
+    if not parcels:
+        return None
+    await desk.know(parcel.subscription_id for parcel in parcels)
+    lane.queue.extend(parcels)
+    lane.has_more = len(parcels) >= desk.rows_of(lane)
+    lane.is_idle = False
+    await desk.settler.commit(lane.id, lane.run())
+    return Tally(parcels)
+
+
+def _wish(lane: Lane, desk: Desk) -> Wish:
+    rows = desk.rows_of(lane)
+    return Wish(
+        lane_id=lane.id,
+        rows=rows,
+        # Old failures take at most half of a run, and none of it while they pause.
+        skipped_rows=max(rows // 2, 1) if time.monotonic() >= lane.skipped_due else 0,
+        max_bytes=desk.bytes_of_a_lane(),
+    )
+
+
+async def _send_run(lane: Lane, desk: Desk, tally: Tally) -> None:
+    while lane.queue and not lane.is_yielding:
+        # It stays in the queue, and so in every run that is recorded, until it is settled.
+        parcel = lane.queue[0]
+        endpoint = desk.endpoints[parcel.subscription_id]
+        if not endpoint.is_active and not await desk.is_active(parcel.subscription_id):
+            await _set_aside(lane, desk, parcel.subscription_id)
+            continue
+        if endpoint.fault:
+            await _stop_without_trying(lane, desk, parcel)
+            return
+        _refill(lane, desk)
+        if await _send(lane, desk, parcel, tally) is Step.BLOCK:
+            return
+        lane.queue.popleft()
+        if not lane.queue and lane.refill is not None:
+            await lane.refill
+    if not lane.queue:
+        await _judge_run(lane, desk, tally)
+
+
+async def _send(lane: Lane, desk: Desk, parcel: Parcel, tally: Tally) -> Step:
+    """Make one attempt and commit what it led to."""
+    endpoint = desk.endpoints[parcel.subscription_id]
+    lane.sending_since = time.monotonic()
+    try:
+        outcome = await desk.send(parcel, endpoint)
+    finally:
+        lane.sending_since = None
+    verdict = judge(outcome, endpoint.rules)
+    settlement = Settlement(
+        lane_id=lane.id,
+        delivery_id=parcel.delivery_id,
+        number=parcel.attempts + 1,
+        verdict=verdict,
+        outcome=outcome,
+    )
+    if verdict.step is Step.BLOCK:
+        await _block(lane, desk, settlement, endpoint)
+        return verdict.step
+    await _record(lane, desk, settlement)
+    _count(tally, parcel, settlement, endpoint)
+    return verdict.step
+
+
+async def _record(lane: Lane, desk: Desk, settlement: Settlement) -> None:
+    if settlement.verdict.step is Step.NEXT and lane.failures:
+        lane.failures = 0
+        flows = LaneChange(lane_id=lane.id, state=LaneState.SENDING, ends_run=False)
+        await desk.settler.commit(lane.id, settlement, flows)
+        return
+    await desk.settler.commit(lane.id, settlement)
+
+
+def _count(tally: Tally, parcel: Parcel, settlement: Settlement, endpoint: Endpoint) -> None:
+    if settlement.verdict.step is Step.NEXT:
+        tally.settled += 1
+        tally.skipped_settled += parcel.is_skipped
+        return
+    tally.last_skipped = tally.last_skipped or parcel
+    tally.reason = settlement.outcome.reason
+    tally.rules = endpoint.rules
+
+
+async def _block(lane: Lane, desk: Desk, settlement: Settlement, endpoint: Endpoint) -> None:
+    lane.failures += 1
+    wait = _wait_seconds(settlement.verdict, endpoint.rules, failures=lane.failures)
+    change = _blocked(lane, settlement.delivery_id, reason=settlement.outcome.reason, wait_seconds=wait)
+    await desk.settler.commit(lane.id, settlement, change)
+
+
+def _blocked(lane: Lane, delivery_id: int, *, reason: str, wait_seconds: float) -> LaneChange:
+    """Stop the lane's run and let it pause."""
+    lane.stop_reading_on()
+    lane.queue.clear()
+    lane.next_try_at = datetime.now(UTC) + timedelta(seconds=wait_seconds)
+    return LaneChange(
+        lane_id=lane.id,
+        state=LaneState.BLOCKED,
+        reason=reason,
+        delivery_id=delivery_id,
+        failures=lane.failures,
+        next_try_at=lane.next_try_at,
+    )
+
+
+def _wait_seconds(verdict: Verdict, rules: Rules, *, failures: int) -> float:
+    # An endpoint is never asked earlier than it wished, nor than the pause would be over.
+    return max(verdict.wait_seconds or 0.0, pause_seconds(rules, failures=failures))
+
+
+async def _stop_without_trying(lane: Lane, desk: Desk, parcel: Parcel) -> None:
+    """A fault on our side never costs the receiver an attempt: wait until it is mended."""
+    endpoint = desk.endpoints[parcel.subscription_id]
+    lane.failures += 1
+    wait = pause_seconds(endpoint.rules, failures=lane.failures)
+    change = _blocked(lane, parcel.delivery_id, reason=endpoint.fault, wait_seconds=wait)
+    await desk.settler.commit(lane.id, change)
+
+
+async def _set_aside(lane: Lane, desk: Desk, subscription_id: int) -> None:
+    """Take what an INACTIVE subscription holds back out of the run, and record the run without it.
+
+    Else, after a crash, one of these would be taken for the delivery in doubt.
+    """
+    lane.stop_reading_on()
+    kept = [parcel for parcel in lane.queue if parcel.subscription_id != subscription_id]
+    lane.queue.clear()
+    lane.queue.extend(kept)
+    await desk.settler.commit(lane.id, lane.run())
+
+
+def _refill(lane: Lane, desk: Desk) -> None:
+    """Read on while sending when few remain, so that the lane never waits between runs."""
+    level = min(lane.refill_level, desk.rows_of(lane) // 2)
+    if lane.refill is None and lane.has_more and len(lane.queue) <= level:
+        lane.refill = asyncio.create_task(_read_on(lane, desk))
+
+
+async def _read_on(lane: Lane, desk: Desk) -> None:
+    rows = desk.rows_of(lane)
+    held = tuple(parcel.delivery_id for parcel in lane.queue)
+    wish = Wish(lane_id=lane.id, rows=rows, skipped_rows=0, max_bytes=desk.bytes_of_a_lane(), held=held)
+    try:
+        parcels = await desk.reader.parcels(wish)
+        await desk.know(parcel.subscription_id for parcel in parcels)
+        lane.has_more = len(parcels) >= rows
+        await desk.settler.commit(lane.id, lane.run(*parcels))
+        lane.queue.extend(parcels)
+    except LaneLostError:
+        # The lane's own next commit is told the same.
+        return
+    finally:
+        if lane.refill is asyncio.current_task():
+            lane.refill = None
+
+
+async def _judge_run(lane: Lane, desk: Desk, tally: Tally) -> None:
+    """At the end of a run: pause when nothing came of it.
+
+    Skipped ones that failed again pause by themselves, so that one poisoned message neither
+    stops fresh ones nor is tried with each of them. A run in which fresh ones failed,
+    and nothing was settled, tells of a sick endpoint: the lane pauses like a blocked one.
+    """
+    if tally.skipped and not tally.skipped_settled and tally.rules:
+        lane.skip_failures += 1
+        lane.skipped_due = time.monotonic() + pause_seconds(tally.rules, failures=lane.skip_failures)
+    elif tally.skipped_settled:
+        lane.skip_failures = 0
+    if tally.settled or tally.last_skipped is None or tally.rules is None:
+        return
+    if tally.fresh or lane.failures:
+        lane.failures += 1
+        wait = pause_seconds(tally.rules, failures=lane.failures)
+        change = _blocked(lane, tally.last_skipped.delivery_id, reason=tally.reason, wait_seconds=wait)
+        await desk.settler.commit(lane.id, change)
+
+
+async def _pause(lane: Lane) -> None:
+    """Wait until the lane may try again, or somebody nudges it."""
+    assert lane.next_try_at is not None
+    seconds = (lane.next_try_at - datetime.now(UTC)).total_seconds()
+    if seconds > 0:
+        await _wait(lane.nudge, seconds)
+    if lane.is_yielding:
+        return
+    lane.next_try_at = None
+    lane.skipped_due = 0.0
+
+
+async def _linger(lane: Lane, desk: Desk) -> bool:
+    """Wait for work a while; False when none came and the lane can be given back."""
+    if not lane.is_idle:
+        await desk.settler.commit(lane.id, LaneChange(lane_id=lane.id, state=LaneState.IDLE))
+    lane.is_idle = True
+    lane.failures = 0
+    due_in = lane.skipped_due - time.monotonic()
+    came = await _wait(lane.news, min(due_in, LINGER_SECONDS) if due_in > 0 else LINGER_SECONDS)
+    return came or due_in > 0
+
+
+async def _end_run(lane: Lane, desk: Desk) -> None:
+    """Leave nothing in doubt for the next sender: what is not sent is not under way."""
+    lane.stop_reading_on()
+    lane.queue.clear()
+    if lane.failures:
+        # Blocked it stays; whether its pause is over is for the next sender to see.
+        await desk.settler.commit(lane.id, lane.run())
+    elif not lane.is_idle:
+        await desk.settler.commit(lane.id, LaneChange(lane_id=lane.id, state=LaneState.IDLE))
+
+
+async def _wait(event: asyncio.Event, seconds: float) -> bool:
+    try:
+        await asyncio.wait_for(event.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True

@@ -1,0 +1,38 @@
+-- Stores messages with every delivery they owe, all or nothing, in the order given.
+-- `numbered` draws the ids in publication order, and deliveries are numbered in the same order, so
+-- that within a lane the order of ids is the order of publication.
+WITH drafts AS (
+    SELECT *
+    FROM unnest(
+        %(ordinal)s::int[], %(event_type)s::bigint[], %(headers)s::text[]::jsonb[], %(content_type)s::text[],
+        %(body)s::bytea[]
+    ) AS draft (ordinal, event_type_id, headers, content_type, body)
+    ORDER BY ordinal
+), numbered AS MATERIALIZED (
+    SELECT nextval(pg_get_serial_sequence('delivery_message', 'id')) AS id, drafts.* FROM drafts
+), messages AS (
+    INSERT INTO delivery_message (id, event_type_id, publisher_id, headers, content_type, body)
+    OVERRIDING SYSTEM VALUE
+    SELECT id, event_type_id, %(publisher)s::bigint, headers, content_type, body FROM numbered
+), owed AS (
+    SELECT numbered.id AS message_id, match.subscription_id, lane.id AS lane_id
+    FROM unnest(%(match_ordinal)s::int[], %(match_subscription)s::bigint[], %(match_subscriber)s::bigint[])
+        WITH ORDINALITY AS match (ordinal, subscription_id, subscriber_id, place)
+    JOIN numbered USING (ordinal)
+    LEFT JOIN delivery_lane lane ON lane.subscriber_id = match.subscriber_id
+    ORDER BY match.place
+), deliveries AS (
+    INSERT INTO delivery_delivery (
+        message_id, subscription_id, lane_id, status, attempts, skipped, redelivery, reason, receive_count
+    )
+    SELECT message_id, subscription_id, lane_id, 'PENDING', 0, false, '', '', 0 FROM owed
+    RETURNING lane_id
+), unmatched AS (
+    INSERT INTO delivery_journalentry (kind, text, actor, message_id)
+    SELECT 'UNMATCHED', 'Nobody wants msg_' || id || ': no subscription qualifies.', '', id
+    FROM numbered
+    WHERE ordinal <> ALL (%(match_ordinal)s::int[])
+)
+SELECT
+    (SELECT array_agg(id ORDER BY ordinal) FROM numbered) AS message_ids,
+    (SELECT array_agg(DISTINCT lane_id) FROM deliveries) AS lane_ids

@@ -1,0 +1,33 @@
+-- Says what lanes are at: blocked by which delivery and why, flowing, or idle; a run that is over is emptied.
+-- Writes the journal when a lane becomes BLOCKED and when it flows again.
+WITH changes AS (
+    SELECT *
+    FROM unnest(
+        %(lane)s::bigint[], %(state)s::text[], %(reason)s::text[], %(delivery)s::bigint[], %(failures)s::int[],
+        %(next_try_at)s::timestamptz[], %(ends_run)s::bool[]
+    ) AS change (lane_id, state, reason, delivery_id, failures, next_try_at, ends_run)
+), before AS (
+    SELECT id, state FROM delivery_lane WHERE id = ANY (%(lane)s::bigint[])
+), changed AS (
+    UPDATE delivery_lane lane
+    SET state = change.state,
+        since = CASE WHEN lane.state = change.state THEN lane.since ELSE now() END,
+        reason = change.reason,
+        delivery_id = change.delivery_id,
+        failures = change.failures,
+        next_try_at = change.next_try_at,
+        run_ids = CASE WHEN change.ends_run THEN '{}' ELSE lane.run_ids END,
+        run_attempts = CASE WHEN change.ends_run THEN '{}' ELSE lane.run_attempts END
+    FROM changes change
+    WHERE lane.id = change.lane_id
+    RETURNING lane.id
+)
+INSERT INTO delivery_journalentry (kind, text, actor, lane_id, delivery_id)
+SELECT
+    CASE WHEN changes.state = 'BLOCKED' THEN 'BLOCKED' ELSE 'RESUMED' END,
+    CASE WHEN changes.state = 'BLOCKED' THEN 'Blocked: ' || changes.reason ELSE 'Flows again.' END,
+    '', changes.lane_id, changes.delivery_id
+FROM changes
+JOIN before ON before.id = changes.lane_id
+JOIN changed ON changed.id = changes.lane_id
+WHERE (changes.state = 'BLOCKED') <> (before.state = 'BLOCKED')

@@ -1,0 +1,18 @@
+-- What a sender must know of subscriptions to send to them.
+SELECT
+    subscription.id, lane.id AS lane_id, subscription.status = 'ACTIVE' AS is_active, subscription.endpoint, subscription.headers,
+    subscription.auth, subscription.timeout_seconds,
+    policy.name, policy.on_unreachable, policy.on_unavailable, policy.on_server_error, policy.on_rate_limited,
+    policy.on_client_error, policy.on_redirect, policy.in_doubt, policy.blocks_when_overloaded,
+    policy.pause_seconds, policy.pause_max_seconds, policy.retry_after_max_seconds,
+    ARRAY(
+        SELECT secret.secret
+        FROM subscriptions_signingsecret secret
+        WHERE secret.subscription_id = subscription.id
+            AND (secret.expires_at IS NULL OR secret.expires_at > now())
+        ORDER BY secret.id DESC
+    ) AS secrets
+FROM subscriptions_subscription subscription
+JOIN subscriptions_policy policy ON policy.id = subscription.policy_id
+JOIN delivery_lane lane ON lane.subscriber_id = subscription.subscriber_id
+WHERE subscription.id = ANY (%(subscription)s::bigint[])

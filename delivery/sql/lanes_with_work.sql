@@ -1,0 +1,27 @@
+-- The lanes that have a PENDING delivery of an ACTIVE subscription.
+-- Jumps from one (lane, skipped, subscription) to the next on the index delivery_pending, so that it costs
+-- by the number of those and not by the backlog.
+WITH RECURSIVE found AS (
+    (
+        SELECT lane_id, skipped, subscription_id
+        FROM delivery_delivery
+        WHERE status = 'PENDING' AND lane_id IS NOT NULL
+        ORDER BY lane_id, skipped, subscription_id
+        LIMIT 1
+    )
+    UNION ALL
+    SELECT following.*
+    FROM found
+    CROSS JOIN LATERAL (
+        SELECT lane_id, skipped, subscription_id
+        FROM delivery_delivery
+        WHERE status = 'PENDING'
+            AND (lane_id, skipped, subscription_id) > (found.lane_id, found.skipped, found.subscription_id)
+        ORDER BY lane_id, skipped, subscription_id
+        LIMIT 1
+    ) AS following
+)
+SELECT DISTINCT found.lane_id
+FROM found
+JOIN subscriptions_subscription subscription ON subscription.id = found.subscription_id
+WHERE subscription.status = 'ACTIVE'

@@ -1,0 +1,54 @@
+-- The oldest PENDING deliveries of ACTIVE subscriptions, for several lanes at once, with what it takes to send them.
+-- Reads by status, not by "id greater than the last": ids become visible out of order. Leans on
+-- delivery_pending, one probe a subscription, so that what an INACTIVE one holds back is never scanned.
+SELECT
+    wanted.lane_id, run.id, run.subscription_id, run.attempts, run.skipped, run.redelivery,
+    run.message_id, event_type.name AS event, run.content_type, run.body
+FROM unnest(
+    %(lane)s::bigint[], %(rows)s::int[], %(skipped_rows)s::int[], %(bytes)s::bigint[], %(held)s::text[]
+) AS wanted (lane_id, rows, skipped_rows, bytes, held)
+JOIN delivery_lane lane ON lane.id = wanted.lane_id
+CROSS JOIN LATERAL (
+    SELECT
+        picked.*, message.event_type_id, message.content_type, message.body,
+        sum(octet_length(message.body)) OVER (ORDER BY picked.id) - octet_length(message.body) AS bytes_before
+    FROM (
+        (
+            SELECT delivery.*
+            FROM subscriptions_subscription subscription
+            CROSS JOIN LATERAL (
+                SELECT id, subscription_id, message_id, attempts, skipped, redelivery
+                FROM delivery_delivery
+                WHERE lane_id = wanted.lane_id AND NOT skipped AND subscription_id = subscription.id
+                    AND status = 'PENDING' AND id <> ALL (wanted.held::bigint[])
+                ORDER BY id
+                LIMIT wanted.rows
+            ) AS delivery
+            WHERE subscription.subscriber_id = lane.subscriber_id AND subscription.status = 'ACTIVE'
+            ORDER BY delivery.id
+            LIMIT wanted.rows
+        )
+        UNION ALL
+        (
+            SELECT delivery.*
+            FROM subscriptions_subscription subscription
+            CROSS JOIN LATERAL (
+                SELECT id, subscription_id, message_id, attempts, skipped, redelivery
+                FROM delivery_delivery
+                WHERE lane_id = wanted.lane_id AND skipped AND subscription_id = subscription.id
+                    AND status = 'PENDING' AND id <> ALL (wanted.held::bigint[])
+                ORDER BY id
+                LIMIT wanted.skipped_rows
+            ) AS delivery
+            WHERE subscription.subscriber_id = lane.subscriber_id AND subscription.status = 'ACTIVE'
+            ORDER BY delivery.id
+            LIMIT wanted.skipped_rows
+        )
+        ORDER BY id
+        LIMIT wanted.rows
+    ) AS picked
+    JOIN delivery_message message ON message.id = picked.message_id
+) AS run
+JOIN subscriptions_eventtype event_type ON event_type.id = run.event_type_id
+WHERE run.bytes_before < wanted.bytes
+ORDER BY wanted.lane_id, run.id

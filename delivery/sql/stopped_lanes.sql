@@ -1,0 +1,48 @@
+-- The lanes that are stopped, longest first, with the delivery that stops each and what waits behind it.
+-- `waiting`: PENDING of ACTIVE subscriptions without the delivery itself; `freed`: of those, what another subscription's is, and
+-- so flows again when the stopping one is made INACTIVE. Both are counted up to a limit on delivery_pending.
+-- A BLOCKED lane whose delivery is settled or held meanwhile is left out: its sender is about to go on.
+SELECT
+    lane.id AS lane_id, lane.kind, lane.number, lane.state, lane.since, lane.reason, lane.failures, lane.next_try_at,
+    lane.subscriber_id, subscriber.name AS subscriber,
+    head.id AS delivery_id, head.message_id, head.attempts,
+    head.subscription_id, subscription.name AS subscription, subscription.endpoint, event_type.name AS event,
+    (
+        SELECT count(*) FROM (
+            SELECT
+            FROM subscriptions_subscription other
+            JOIN delivery_delivery behind
+                ON behind.lane_id = lane.id AND behind.skipped = ANY ('{f,t}'::boolean[])
+                AND behind.subscription_id = other.id AND behind.status = 'PENDING'
+            WHERE other.subscriber_id = lane.subscriber_id AND other.status = 'ACTIVE'
+                AND behind.id IS DISTINCT FROM head.id
+            LIMIT %(limit)s + 1
+        ) AS counted
+    ) AS waiting,
+    (
+        SELECT count(*) FROM (
+            SELECT
+            FROM subscriptions_subscription other
+            JOIN delivery_delivery behind
+                ON behind.lane_id = lane.id AND behind.skipped = ANY ('{f,t}'::boolean[])
+                AND behind.subscription_id = other.id AND behind.status = 'PENDING'
+            WHERE other.subscriber_id = lane.subscriber_id AND other.status = 'ACTIVE'
+                AND other.id <> head.subscription_id
+            LIMIT %(limit)s + 1
+        ) AS counted
+    ) AS freed,
+    (
+        SELECT count(*) FROM subscriptions_subscription other
+        WHERE other.subscriber_id = lane.subscriber_id AND other.status = 'ACTIVE'
+            AND other.id <> head.subscription_id
+    ) AS others
+FROM delivery_lane lane
+LEFT JOIN subscriptions_subscriber subscriber ON subscriber.id = lane.subscriber_id
+LEFT JOIN delivery_delivery head ON head.id = lane.delivery_id
+LEFT JOIN subscriptions_subscription subscription ON subscription.id = head.subscription_id
+LEFT JOIN delivery_message message ON message.id = head.message_id
+LEFT JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
+WHERE lane.state IN ('BLOCKED', 'SUSPENDED')
+    AND (lane.state = 'SUSPENDED' OR (head.status = 'PENDING' AND subscription.status = 'ACTIVE'))
+ORDER BY lane.since, lane.id
+LIMIT %(rows)s

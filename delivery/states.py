@@ -1,0 +1,61 @@
+"""The states of a delivery and of a lane, and the outcomes of an attempt.
+
+A delivery:
+
+                      ┌────────── skip, block: the attempt is recorded ─────────┐
+                      ▼                                                         │
+    publish ──▶   PENDING ──────────────── a sender tries it ───────────────────┤
+                   │  ▲  │                                                      ├─▶ DELIVERED
+         fetched   │  │  │ ttl, a person                                        ├─▶ REJECTED
+                   ▼  │  ├─▶ EXPIRED                                            ├─▶ 3xxNOTSUPPORTED
+              IN_FLIGHT  ├─▶ CANCELLED                                          ├─▶ FAILED
+            (mailboxes)  ├─▶ REDUNDANT (a sibling was delivered)                └─▶ IN_DOUBT (held)
+                         └─▶ DUPLICATE
+
+Everything right of and below PENDING and IN_FLIGHT is settled; only a person reopens it.
+A push delivery stays PENDING while it is being sent: what may be under way is
+known from its lane's run (see `delivery.models.lane`), so that sending costs one commit.
+"""
+
+from django.db import models
+
+
+class Status(models.TextChoices):
+    PENDING = "PENDING"
+    IN_FLIGHT = "IN_FLIGHT"
+    DELIVERED = "DELIVERED"
+    REJECTED = "REJECTED"
+    UNSUPPORTED = "3xxNOTSUPPORTED", "3xxNOTSUPPORTED"
+    REDUNDANT = "REDUNDANT"
+    FAILED = "FAILED"
+    IN_DOUBT = "IN_DOUBT"
+    EXPIRED = "EXPIRED"
+    CANCELLED = "CANCELLED"
+    DUPLICATE = "DUPLICATE"
+
+
+OPEN = (Status.PENDING, Status.IN_FLIGHT)
+
+
+class LaneState(models.TextChoices):
+    IDLE = "IDLE"
+    SENDING = "SENDING"
+    BLOCKED = "BLOCKED"
+    SUSPENDED = "SUSPENDED"
+
+
+class OutcomeClass(models.TextChoices):
+    """What happened to one attempt: a closed set; `delivery.verdict` says what each leads to."""
+
+    SUCCESS = "SUCCESS", "2xx"
+    REDIRECT = "REDIRECT", "3xx"
+    CLIENT_ERROR = "CLIENT_ERROR", "4xx"
+    RATE_LIMITED = "RATE_LIMITED", "429"
+    SERVER_ERROR = "SERVER_ERROR", "5xx"
+    UNAVAILABLE = "UNAVAILABLE", "503"
+    TIMEOUT = "TIMEOUT", "timed out"
+    UNREACHABLE = "UNREACHABLE", "unreachable"
+    TLS = "TLS", "TLS failed"
+    REFUSED_ADDRESS = "REFUSED_ADDRESS", "address not allowed"
+    LOST = "LOST", "sender died after sending"
+    UNSENDABLE = "UNSENDABLE", "could not be sent: a fault on our side"

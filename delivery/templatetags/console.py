@@ -1,0 +1,55 @@
+"""What the console's templates need to write times, rates and statuses."""
+
+from datetime import datetime, timedelta
+
+from django import template
+from django.utils import timezone
+from django.utils.safestring import SafeString
+
+from delivery.console import buttons, labels
+from delivery.console.counting import Bounded
+from subscriptions.admin import times
+from subscriptions.models import Subscription, SubscriptionStatus
+
+register = template.Library()
+
+
+@register.filter
+def ago(moment: datetime | None) -> SafeString | str:
+    return times.ago(moment, now=timezone.now())
+
+
+@register.filter
+def age(moment: datetime | None) -> str:
+    """How long ago, without saying so: `3 min 5 s`."""
+    return times.duration(timezone.now() - moment) if moment else "–"
+
+
+@register.filter
+def exact(moment: datetime) -> str:
+    return times.exact(moment)
+
+
+@register.filter
+def rate(per_second: float) -> str:
+    if per_second == 0:
+        return "0"
+    return f"{per_second:.2f}" if per_second < 1 else f"{per_second:,.1f}" if per_second < 10 else f"{per_second:,.0f}"
+
+
+@register.filter
+def milliseconds(number: int | None) -> str:
+    if number is None:
+        return "–"
+    return f"{number} ms" if number < 1000 else f"{timedelta(milliseconds=number).total_seconds():,.1f} s"
+
+
+@register.filter
+def status(name: str) -> SafeString:
+    return labels.label(name)
+
+
+@register.simple_tag
+def toggle_buttons(subscription: Subscription, backlog: Bounded | None) -> SafeString:
+    is_active = subscription.status == SubscriptionStatus.ACTIVE
+    return buttons.toggle_buttons(subscription.pk, is_active=is_active, backlog=backlog)

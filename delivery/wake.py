@@ -1,0 +1,100 @@
+"""Waking the senders: notifications, sent after the commit and never within it.
+
+A NOTIFY inside a publishing transaction would take a lock of the whole database
+through the commit. So one thread a process collects what publishers committed and sends it as one
+notification; if it is lost, the senders find the work by their next poll.
+"""
+
+import atexit
+import contextlib
+import logging
+import threading
+from collections.abc import Iterable
+
+import psycopg
+from django.db import transaction
+
+from delivery.database import CHANNEL, connection_parameters
+
+log = logging.getLogger(__name__)
+
+# A notification's payload must stay below 8000 bytes.
+LANES_A_PAYLOAD = 500
+
+
+def lanes(lane_ids: Iterable[int]) -> None:
+    """Tell the senders that these lanes have work. Call it after the commit."""
+    _collector.add({f"work {id}" for id in lane_ids})
+
+
+def nudge(lane_id: int) -> None:
+    """End the pause of a lane, once the transaction is committed."""
+    transaction.on_commit(lambda: _collector.add({f"nudge {lane_id}"}))
+
+
+def changed() -> None:
+    """Tell the senders that a subscription, policy or secret changed, once that is committed."""
+    transaction.on_commit(lambda: _collector.add({"changed"}))
+
+
+class _Collector:
+    """Collects what is to be told, and tells it from a thread of its own."""
+
+    def __init__(self) -> None:
+        self._words: set[str] = set()
+        self._arrived = threading.Condition()
+        self._thread: threading.Thread | None = None
+
+    def add(self, words: set[str]) -> None:
+        if not words:
+            return
+        with self._arrived:
+            self._words |= words
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._tell_for_ever, name="wake", daemon=True)
+                self._thread.start()
+            self._arrived.notify()
+
+    def flush(self) -> None:
+        """Tell what is still waiting: a short-lived command must not leave it to the poll."""
+        with self._arrived:
+            words, self._words = self._words, set()
+        if words:
+            with contextlib.suppress(psycopg.Error), _connect() as connection:
+                _tell(connection, words)
+
+    def _tell_for_ever(self) -> None:
+        connection: psycopg.Connection | None = None
+        while True:
+            with self._arrived:
+                self._arrived.wait_for(lambda: self._words)
+                words, self._words = self._words, set()
+            try:
+                if connection is None or connection.closed:
+                    connection = _connect()
+                _tell(connection, words)
+            except psycopg.Error as error:
+                connection = None
+                log.warning("senders not woken", extra={"error": str(error)})
+
+
+def _connect() -> psycopg.Connection:
+    return psycopg.connect(**connection_parameters(), autocommit=True, application_name="inturn wake")
+
+
+def _tell(connection: psycopg.Connection, words: set[str]) -> None:
+    for payload in _payloads(words):
+        connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, payload))
+
+
+def _payloads(words: set[str]) -> list[str]:
+    payloads = [word for word in words if " " not in word]
+    for kind in ("work", "nudge"):
+        ids = [word.partition(" ")[2] for word in words if word.startswith(f"{kind} ")]
+        for start in range(0, len(ids), LANES_A_PAYLOAD):
+            payloads.append(f"{kind} {','.join(ids[start : start + LANES_A_PAYLOAD])}")
+    return payloads
+
+
+_collector = _Collector()
+atexit.register(_collector.flush)

@@ -1,0 +1,21 @@
+// The little that the console's own pages need beside Unfold's scripts.
+
+// htmx would write an inline style and evaluate attributes; our pages use neither.
+htmx.config.includeIndicatorStyles = false;
+htmx.config.allowEval = false;
+
+document.addEventListener("submit", (event) => {
+  const question = event.submitter?.dataset.confirm;
+  if (question && !window.confirm(question)) {
+    event.preventDefault();
+  }
+});
+
+// A secret is easily copied with a line break too many.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-copy]");
+  if (!button) return;
+  navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent.trim()).then(() => {
+    button.textContent = "Copied";
+  });
+});

@@ -1,0 +1,113 @@
+"""Which addresses an endpoint may have: public ones, and what the administrator allows.
+
+The ranges are the union of what Svix and Hook0 refuse, and a few that no endpoint of
+good faith has.
+"""
+
+from collections.abc import Collection
+from ipaddress import IPv4Address, IPv6Address, IPv4Network, IPv6Network, ip_address, ip_network
+from typing import TypeAlias
+
+Address: TypeAlias = IPv4Address | IPv6Address
+Network: TypeAlias = IPv4Network | IPv6Network
+
+FORBIDDEN_NETWORKS: dict[Network, str] = {
+    ip_network(cidr): use
+    for cidr, use in {
+        "0.0.0.0/8": "this machine",
+        "10.0.0.0/8": "private",
+        "100.64.0.0/10": "shared by a provider's customers",
+        "127.0.0.0/8": "loopback",
+        "169.254.0.0/16": "link-local and cloud metadata",
+        "172.16.0.0/12": "private",
+        "192.0.0.0/24": "protocol assignments",
+        "192.0.2.0/24": "documentation",
+        "192.88.99.0/24": "6to4 relays",
+        "192.168.0.0/16": "private",
+        "198.18.0.0/15": "benchmarks",
+        "198.51.100.0/24": "documentation",
+        "203.0.113.0/24": "documentation",
+        "224.0.0.0/4": "multicast",
+        "240.0.0.0/4": "reserved and broadcast",
+        # Holds :: and ::1, and IPv4 addresses in a form long given up.
+        "::/96": "this machine, loopback",
+        "64:ff9b::/96": "NAT64",
+        "64:ff9b:1::/48": "NAT64",
+        "100::/64": "discarded",
+        # Holds Teredo, 2001::/32, which carries an IPv4 address.
+        "2001::/23": "protocol assignments and Teredo",
+        "2001:db8::/32": "documentation",
+        "2002::/16": "6to4",
+        "3fff::/20": "documentation",
+        "5f00::/16": "segment routing",
+        "fc00::/7": "private and cloud metadata",
+        "fe80::/10": "link-local",
+        "fec0::/10": "site-local",
+        "ff00::/8": "multicast",
+    }.items()
+}
+
+_NAT64 = ip_network("64:ff9b::/96")
+
+
+class AddressRefusedError(OSError):
+    """This address may not be called. An OSError, so that a connector takes it for a failed connect."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(
+            f"The address {address} is refused: {_reason(address)}. An administrator can allow it by adding "
+            "its CIDR range to INTURN_ALLOWED_NETWORKS."
+        )
+        self.address = address
+
+
+def is_allowed(address: str, *, allowed_networks: Collection[Network]) -> bool:
+    """Whether an endpoint may have this address; what is no address is not allowed.
+
+    An IPv4 address inside an IPv6 one counts on its own: to allow a NAT64 gateway does
+    not allow what is private behind it.
+    """
+    try:
+        carrier, *carried = _with_embedded(_canonical(address))
+    except ValueError:
+        return False
+    return all(
+        _network_of(one, allowed_networks) is not None or _network_of(one, FORBIDDEN_NETWORKS) is None
+        for one in (carrier, *carried)
+    )
+
+
+def check_address(address: str, *, allowed_networks: Collection[Network]) -> None:
+    """Raise AddressRefusedError unless it is allowed."""
+    if not is_allowed(address, allowed_networks=allowed_networks):
+        raise AddressRefusedError(address)
+
+
+def _canonical(address: str) -> Address:
+    """Without brackets and zone, and as IPv4 if it is one written as IPv6."""
+    parsed = ip_address(address.strip("[]").partition("%")[0])
+    if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is not None:
+        return parsed.ipv4_mapped
+    return parsed
+
+
+def _with_embedded(address: Address) -> list[Address]:
+    if not isinstance(address, IPv6Address):
+        return [address]
+    embedded: list[Address | None] = [address.sixtofour, *(address.teredo or ())]
+    if address in _NAT64:
+        embedded.append(IPv4Address(int(address) & 0xFFFF_FFFF))
+    return [address, *(one for one in embedded if one is not None)]
+
+
+def _network_of(address: Address, networks: Collection[Network]) -> Network | None:
+    return next((network for network in networks if address in network), None)
+
+
+def _reason(address: str) -> str:
+    try:
+        addresses = _with_embedded(_canonical(address))
+    except ValueError:
+        return "it is not an IP address"
+    found = [network for one in addresses if (network := _network_of(one, FORBIDDEN_NETWORKS))]
+    return " and ".join(f"it is in {network} ({FORBIDDEN_NETWORKS[network]})" for network in found)

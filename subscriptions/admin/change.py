@@ -1,0 +1,74 @@
+"""The configuration log in the console: who changed what, before and after."""
+
+import json
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from subscriptions.admin.keyset import KeysetAdmin
+from subscriptions.admin.list_filters import ExactText
+from subscriptions.admin.times import ago
+from subscriptions.models import ConfigurationChange
+
+SHOWN_CHARACTERS = 200
+
+
+class ActorFilter(ExactText):
+    title = "Who"
+    parameter_name = lookup = "actor"
+
+
+class ObjectTypeFilter(ExactText):
+    title = "Kind of thing"
+    parameter_name = lookup = "object_type"
+
+
+class ObjectNameFilter(ExactText):
+    title = "Name"
+    parameter_name = lookup = "object_name"
+
+
+class ActionFilter(ExactText):
+    title = "Action"
+    parameter_name = lookup = "action"
+
+
+@admin.register(ConfigurationChange)
+class ConfigurationChangeAdmin(KeysetAdmin):
+    list_display = ["when", "actor", "what", "difference"]
+    list_display_links = None
+    list_filter = [ObjectTypeFilter, ObjectNameFilter, ActorFilter, ActionFilter]
+
+    @display(description="when")
+    def when(self, row: ConfigurationChange) -> SafeString | str:
+        return ago(row.at, now=timezone.now())
+
+    @display(description="what")
+    def what(self, row: ConfigurationChange) -> SafeString:
+        return format_html("{} {} <strong>{}</strong>", row.action, row.object_type, row.object_name)
+
+    @display(description="before and after")
+    def difference(self, row: ConfigurationChange) -> SafeString:
+        before, after = row.before or {}, row.after or {}
+        lines = ((field, _text(before, field), _text(after, field)) for field in sorted({*before, *after}))
+        changed = [line for line in lines if line[1] != line[2]]
+        return format_html(
+            '<dl class="inturn-difference">{}</dl>',
+            format_html_join("", "<dt>{}</dt><dd><del>{}</del> <ins>{}</ins></dd>", changed),
+        )
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("subscriptions.view_configurationchange")
+
+
+def _text(state: dict[str, Any], field: str) -> str:
+    value = state.get(field)
+    if value is None or value == "":
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"

@@ -1,0 +1,37 @@
+"""Event types in the console."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest
+from unfold.decorators import display
+
+from subscriptions.admin.recorded import RecordedAdmin
+from subscriptions.models import EventType
+
+
+@admin.register(EventType)
+class EventTypeAdmin(RecordedAdmin):
+    list_display = ["name", "kind", "durability", "content_type", "ttl", "subscription_count", "description"]
+    list_filter = ["kind", "durability"]
+    search_fields = ["name"]
+    search_help_text = "Search by name"
+    ordering = ["name"]
+    fieldsets = [
+        (None, {"fields": ["name", "kind", "content_type", "durability", "ttl_seconds", "description"]}),
+        ("Sample", {"fields": ["sample", "json_schema"]}),
+    ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[EventType]:
+        counted: QuerySet[EventType] = super().get_queryset(request).annotate(n=Count("subscriptions"))
+        return counted
+
+    @display(description="TTL", ordering="ttl_seconds")
+    def ttl(self, row: EventType) -> str:
+        return "never expires" if row.ttl_seconds is None else f"{row.ttl_seconds:,} s"
+
+    @display(description="subscriptions", ordering="n")
+    def subscription_count(self, row: Any) -> int:
+        count: int = row.n
+        return count

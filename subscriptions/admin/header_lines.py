@@ -1,0 +1,34 @@
+"""Headers as people type them, `Name: value` a line; stored values are never shown again."""
+
+from collections.abc import Mapping
+
+from subscriptions.changes import MASKED
+from subscriptions.header_values import HeaderError
+
+
+def masked(headers: Mapping[str, str]) -> str:
+    """Return one line a header, its value masked."""
+    return "\n".join(f"{name}: {MASKED}" for name in headers)
+
+
+def read(text: str, *, stored: Mapping[str, str]) -> dict[str, str]:
+    """Read the lines; a masked value keeps the stored one. Raises HeaderError with the line's number."""
+    headers: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        name, colon, value = (part.strip() for part in line.partition(":"))
+        if not colon or not name:
+            raise HeaderError(f"Line {number} is no header; write it as Name: value.")
+        if name.lower() in (known.lower() for known in headers):
+            raise HeaderError(f"Line {number}: {name} is given twice; names are the same whatever their case.")
+        headers[name] = _unmasked(name, value, stored=stored, number=number)
+    return headers
+
+
+def _unmasked(name: str, value: str, *, stored: Mapping[str, str], number: int) -> str:
+    if value != MASKED:
+        return value
+    if name not in stored:
+        raise HeaderError(f"Line {number}: no value of {name} is stored; write its value instead of {MASKED}.")
+    return stored[name]

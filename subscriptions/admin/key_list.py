@@ -1,0 +1,66 @@
+"""The keys of a publisher or subscriber, listed on its page: what is known of each, and a button to revoke it."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.admin import TabularInline
+from unfold.decorators import display
+
+from subscriptions.admin.times import ago
+from subscriptions.models import ApiKey
+
+
+class KeyList(TabularInline):
+    model = ApiKey
+    extra = 0
+    verbose_name_plural = "Keys"
+    fields = readonly_fields = ["key", "name", "created", "expires", "last_used", "state"]
+    show_change_link = False
+    hide_title = True
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    @display(description="key")
+    def key(self, row: ApiKey) -> str:
+        return f"…{row.hint}"
+
+    @display(description="created")
+    def created(self, row: ApiKey) -> SafeString | str:
+        return ago(row.created_at, now=timezone.now())
+
+    @display(description="expires")
+    def expires(self, row: ApiKey) -> SafeString | str:
+        return ago(row.expires_at, now=timezone.now()) if row.expires_at else "never"
+
+    @display(description="last used")
+    def last_used(self, row: ApiKey) -> SafeString | str:
+        return ago(row.last_used_at, now=timezone.now()) if row.last_used_at else "never"
+
+    @display(description="state")
+    def state(self, row: ApiKey) -> SafeString:
+        return state_of_key(row)
+
+
+def state_of_key(row: ApiKey) -> SafeString:
+    """Say whether the key works, and offer to revoke it while it does."""
+    now = timezone.now()
+    if row.revoked_at is not None:
+        return format_html("revoked {}", ago(row.revoked_at, now=now))
+    if row.expires_at is not None and row.expires_at <= now:
+        return format_html("expired {}", ago(row.expires_at, now=now))
+    return format_html(
+        '<button type="submit" class="inturn-button" form="console-post" formaction="{}" data-confirm="{}">Revoke</button>',
+        reverse("admin:subscriptions_apikey_revoke", args=[row.pk]),
+        f"Revoke the key …{row.hint}? Who uses it is refused from now on.",
+    )

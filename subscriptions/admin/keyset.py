@@ -1,0 +1,79 @@
+"""Lists of what only ever grows: read only, newest first, by pages that cost the same however far one goes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib.admin.views.main import ChangeList
+from django.core.paginator import Paginator
+from django.db.models import Model
+from django.http import HttpRequest
+
+from subscriptions.admin.recorded import ConsoleAdmin
+
+BEFORE, AFTER = "before", "after"
+
+
+class KeysetPage(Paginator[Any]):
+    """Stands where Django's list pages want a paginator; knows only the page it has."""
+
+    template_name = "console/keyset_pagination.html"
+    older_url: str | None = None
+    newer_url: str | None = None
+
+
+class KeysetChangeList(ChangeList):
+    """A list page cut by id, `?before=` and `?after=`, without counting and without offsets."""
+
+    def get_filters_params(self, params: Any = None) -> Any:
+        kept = super().get_filters_params(params)
+        return {name: value for name, value in kept.items() if name not in (BEFORE, AFTER)}
+
+    def get_results(self, request: HttpRequest) -> None:
+        rows, has_newer, has_older = self._page()
+        self.result_list = rows  # type: ignore[assignment]
+        self.result_count = self.full_result_count = len(rows)
+        self.show_full_result_count = self.can_show_all = self.multi_page = False
+        page = KeysetPage(rows, self.list_per_page)
+        if has_older and rows:
+            page.older_url = self.get_query_string({BEFORE: rows[-1].pk}, [AFTER])
+        if has_newer and rows:
+            page.newer_url = self.get_query_string({AFTER: rows[0].pk}, [BEFORE])
+        self.paginator = page
+        self.model_admin.complete(rows)  # type: ignore[attr-defined]
+
+    def _page(self) -> tuple[list[Model], bool, bool]:
+        """Return one page's rows, and whether there are newer and older ones."""
+        before, after = self._bound(BEFORE), self._bound(AFTER)
+        if after is not None:
+            rows = list(self.queryset.filter(pk__gt=after).order_by("pk")[: self.list_per_page + 1])
+            return rows[: self.list_per_page][::-1], len(rows) > self.list_per_page, True
+        queryset = self.queryset if before is None else self.queryset.filter(pk__lt=before)
+        rows = list(queryset.order_by("-pk")[: self.list_per_page + 1])
+        return rows[: self.list_per_page], before is not None, len(rows) > self.list_per_page
+
+    def _bound(self, name: str) -> int | None:
+        text = self.params.get(name, "")
+        return int(text) if text.isdecimal() and len(text) < 19 else None
+
+
+class KeysetAdmin(ConsoleAdmin):
+    """Read only; `complete` is called with the rows of a page, to add what would cost a query a row."""
+
+    list_per_page = 50
+    sortable_by: Sequence[str] = ()
+    ordering = ["-id"]
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return KeysetChangeList
+
+    def complete(self, rows: Sequence[Any]) -> None:
+        pass
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

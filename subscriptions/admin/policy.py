@@ -1,0 +1,83 @@
+"""Policies in the console: built-in ones are read and copied, copies are edited."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, QuerySet
+from django.forms import model_to_dict
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from subscriptions.admin.policy_words import sentences, summary
+from subscriptions.admin.recorded import RecordedAdmin
+from subscriptions.models import Policy
+
+_RULES = [
+    "on_unreachable",
+    "on_unavailable",
+    "on_server_error",
+    "on_rate_limited",
+    "on_client_error",
+    "on_redirect",
+    "in_doubt",
+    "blocks_when_overloaded",
+]
+_PAUSES = ["pause_seconds", "pause_max_seconds", "retry_after_max_seconds"]
+
+
+@admin.register(Policy)
+class PolicyAdmin(RecordedAdmin):
+    list_display = ["name", "in_one_line", "subscription_count", "copy"]
+    search_fields = ["name"]
+    search_help_text = "Search by name"
+    ordering = ["-is_built_in", "name"]
+    readonly_fields = ["in_words"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Policy]:
+        counted: QuerySet[Policy] = super().get_queryset(request).annotate(n=Count("subscriptions"))
+        return counted
+
+    def get_fieldsets(self, request: HttpRequest, obj: Policy | None = None) -> Any:
+        words = [("In plain words", {"fields": ["in_words"]})] if obj else []
+        return [
+            (None, {"fields": ["name", "description"]}),
+            *words,
+            ("What each outcome leads to", {"fields": _RULES}),
+            ("Pauses", {"fields": _PAUSES}),
+        ]
+
+    def has_change_permission(self, request: HttpRequest, obj: Policy | None = None) -> bool:
+        return bool(super().has_change_permission(request, obj)) and not (obj and obj.is_built_in)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Policy | None = None) -> bool:
+        return bool(super().has_delete_permission(request, obj)) and not (obj and obj.is_built_in)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Begin with the values of `?copy=<id>`; nothing is stored before it is saved."""
+        copied = request.GET.get("copy", "")
+        original = Policy.objects.filter(pk=copied).first() if copied.isdecimal() else None
+        if original is None:
+            return dict(super().get_changeform_initial_data(request))
+        return model_to_dict(original, exclude=["id", "is_built_in"]) | {"name": f"{original.name}-copy"}
+
+    @display(description="what it does")
+    def in_one_line(self, row: Policy) -> str:
+        return summary(row)
+
+    @display(description="In plain words")
+    def in_words(self, row: Policy) -> SafeString:
+        lines = format_html_join("", "<li>{}</li>", ((sentence,) for sentence in sentences(row)))
+        return format_html('<ul class="inturn-sentences">{}</ul>', lines)
+
+    @display(description="subscriptions", ordering="n")
+    def subscription_count(self, row: Any) -> int:
+        count: int = row.n
+        return count
+
+    @display(description="")
+    def copy(self, row: Policy) -> SafeString:
+        url = reverse("admin:subscriptions_policy_add")
+        return format_html('<a class="inturn-button" href="{}?copy={}">Copy</a>', url, row.pk)

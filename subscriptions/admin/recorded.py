@@ -1,0 +1,102 @@
+"""Admin whose every change stands in the configuration log, committed with the change itself."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import models, transaction
+from django.forms import ModelForm
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+from unfold.admin import ModelAdmin
+
+from subscriptions.changes import MASKED, record, snapshot
+
+
+def actor_of(request: HttpRequest) -> str:
+    return request.user.get_username()
+
+
+class ConsoleAdmin(ModelAdmin):
+    """What all pages have in common: no count of everything, and buttons that come back to where they were."""
+
+    show_full_result_count = False
+    list_fullwidth = True
+    list_filter_submit = True
+    # Changed through Save only: half a change must not be one Enter away.
+    save_on_top = False
+
+    def permitted(self, request: HttpRequest, object_id: int) -> Any:
+        """Return the row a button is about; raises PermissionDenied without the right to change it."""
+        if not request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}"):
+            raise PermissionDenied
+        return get_object_or_404(self.model, pk=object_id)
+
+    def back(self, request: HttpRequest, message: str, *, level: int = messages.SUCCESS) -> HttpResponse:
+        """Go back to the page the button stood on, and say there what happened."""
+        self.message_user(request, message, level)
+        target = request.POST.get("next", "")
+        if not url_has_allowed_host_and_scheme(target, allowed_hosts=None):
+            target = reverse("admin:index")
+        return HttpResponseRedirect(target)
+
+
+class RecordedAdmin(ConsoleAdmin):
+    """Records who made, changed or deleted a row, and what was different."""
+
+    def save_model(self, request: HttpRequest, obj: models.Model, form: "ModelForm[Any]", change: bool) -> None:
+        stored = self.model._base_manager.filter(pk=obj.pk).first() if change else None
+        form.state_before = None if stored is None else state_of(stored)  # type: ignore[attr-defined]
+        super().save_model(request, obj, form, change)
+
+    def save_related(self, request: HttpRequest, form: "ModelForm[Any]", formsets: Any, change: bool) -> None:
+        super().save_related(request, form, formsets, change)
+        before = form.state_before  # type: ignore[attr-defined]
+        # What is masked looks the same before and after, so the form must say that it is not.
+        after = state_of(form.instance) | {
+            field: f"{MASKED} (another)" for field in getattr(form, "changed_secrets", ())
+        }
+        if before != after:
+            record(
+                actor=actor_of(request),
+                action="changed" if change else "created",
+                instance=form.instance,
+                before=before,
+                after=after,
+            )
+
+    def delete_model(self, request: HttpRequest, obj: models.Model) -> None:
+        record(actor=actor_of(request), action="deleted", instance=obj, before=state_of(obj), after=None)
+        super().delete_model(request, obj)
+
+    def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
+        with transaction.atomic():
+            for row in queryset:
+                self.delete_model(request, row)
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Show the configuration log of the row instead of Django's own."""
+        row = self.permitted_to_view(request, object_id)
+        query = {"object_type": str(self.opts.verbose_name), "object_name": str(row)}
+        return HttpResponseRedirect(
+            f"{reverse('admin:subscriptions_configurationchange_changelist')}?{urlencode(query)}"
+        )
+
+    def permitted_to_view(self, request: HttpRequest, object_id: str) -> models.Model:
+        row: models.Model = get_object_or_404(self.model, pk=object_id)
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
+        return row
+
+
+def state_of(row: models.Model) -> dict[str, Any]:
+    """Return a row's fields and what it is linked to, for the configuration log."""
+    linked = {
+        field.name: sorted(str(other) for other in getattr(row, field.name).all())
+        for field in row._meta.many_to_many
+    }
+    return snapshot(row) | linked

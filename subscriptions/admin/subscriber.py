@@ -1,0 +1,43 @@
+"""Subscribers in the console, with their keys."""
+
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from subscriptions.admin.key_list import KeyList
+from subscriptions.admin.recorded import RecordedAdmin
+from subscriptions.models import Subscriber
+
+
+class SubscriberAdmin(RecordedAdmin):
+    """The base: `delivery.admin.subscriber` adds what only delivering knows."""
+
+    list_display = ["name", "subscription_count", "processing", "match_mode", "description"]
+    list_filter = ["processing", "match_mode"]
+    search_fields = ["name"]
+    search_help_text = "Search by name"
+    ordering = ["name"]
+    fieldsets = [
+        (None, {"fields": ["name", "description", "match_mode"]}),
+        ("Sending", {"fields": ["processing", "max_in_flight", "max_queued_to_send", "refill_level"]}),
+    ]
+    inlines = [KeyList]
+    change_form_outer_after_template = "console/new_key.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Subscriber]:
+        active = Count("subscriptions", filter=Q(subscriptions__status="ACTIVE"))
+        counted: QuerySet[Subscriber] = super().get_queryset(request).annotate(
+            n=Count("subscriptions"), n_active=active
+        )
+        return counted
+
+    @display(description="subscriptions")
+    def subscription_count(self, row: Any) -> SafeString:
+        url = reverse("admin:subscriptions_subscription_changelist")
+        text = f"{row.n_active} ACTIVE" + (f", {row.n - row.n_active} INACTIVE" if row.n > row.n_active else "")
+        return format_html('<a class="inturn-link" href="{}?subscriber={}">{}</a>', url, row.name, text)

@@ -1,0 +1,130 @@
+"""Subscriptions in the console; `delivery.admin.subscription` adds what only delivering knows, and registers it."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+from unfold.decorators import display
+
+from subscriptions.admin.list_filters import NameFilter
+from subscriptions.admin.recorded import RecordedAdmin, actor_of
+from subscriptions.admin.shown_once import show_once
+from subscriptions.admin.subscription_form import SubscriptionForm
+from subscriptions.changes import record
+from subscriptions.models import EventType, SigningSecret, Subscriber, Subscription
+from subscriptions.models.secret import new_secret
+
+# How long requests are signed with the old secret too, so that the receiver can change in its own time.
+OVERLAP = timedelta(hours=24)
+
+_SECRET_ADVICE = "The receiver verifies webhook-signature with it, as Standard Webhooks describes."
+
+
+class SubscriberFilter(NameFilter):
+    title = "Subscriber"
+    parameter_name = "subscriber"
+    lookup = "subscriber__name"
+    named = Subscriber
+
+
+class EventTypeFilter(NameFilter):
+    title = "Event type"
+    parameter_name = "event_type"
+    lookup = "event_type__name"
+    named = EventType
+
+
+class SubscriptionAdmin(RecordedAdmin):
+    form = SubscriptionForm
+    list_display = ["full_name", "event_type", "wants", "endpoint_shown", "policy"]
+    list_filter = ["status", SubscriberFilter, EventTypeFilter, "policy"]
+    list_select_related = ["subscriber", "event_type", "policy"]
+    search_fields = ["name", "subscriber__name", "endpoint"]
+    search_help_text = "Search by name, subscriber or endpoint"
+    ordering = ["subscriber__name", "position", "id"]
+    autocomplete_fields = ["subscriber", "event_type", "policy"]
+    conditional_fields = {
+        "endpoint": "mode == 'PUSH'",
+        "username": "auth_type == 'basic'",
+        "password": "auth_type == 'basic'",
+        "token": "auth_type == 'bearer'",
+    }
+    fieldsets = [
+        (None, {"fields": ["name", "subscriber", "event_type"]}),
+        ("Which messages qualify", {"fields": ["header_filter_string", "filter", "position"]}),
+        ("Where they go", {"fields": ["mode", "endpoint", "policy", "timeout_seconds"]}),
+        ("What is sent along", {"fields": ["header_lines", "auth_type", "username", "password", "token"]}),
+    ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Subscription]:
+        rows: QuerySet[Subscription] = super().get_queryset(request)
+        if self.is_list(request):
+            # Deciphering costs, and the list shows neither.
+            rows = rows.defer("headers", "auth")
+        return rows
+
+    def is_list(self, request: HttpRequest) -> bool:
+        match = request.resolver_match
+        return match is not None and match.url_name == "subscriptions_subscription_changelist"
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Subscription | None = None) -> list[str]:
+        # Its deliveries stand in its subscriber's lane: another subscriber is another subscription.
+        return ["subscriber"] if obj else []
+
+    def get_urls(self) -> list[URLPattern]:
+        rotate = self.admin_site.admin_view(require_POST(self.rotate))
+        return [
+            path("<int:object_id>/rotate/", rotate, name="subscriptions_subscription_rotate"),
+            *super().get_urls(),
+        ]
+
+    def save_model(self, request: HttpRequest, obj: Subscription, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if not change:
+            SigningSecret.objects.create(subscription=obj)
+
+    def response_add(
+        self, request: HttpRequest, obj: Subscription, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        return self._show(request, obj, obj.secrets.get(), what=f"Signing secret of {obj}", advice=_SECRET_ADVICE)
+
+    def rotate(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Make a new secret; the old ones sign beside it for a day."""
+        subscription: Subscription = self.permitted(request, object_id)
+        now = timezone.now()
+        subscription.secrets.valid(now=now + OVERLAP).update(expires_at=now + OVERLAP)
+        made = SigningSecret.objects.create(subscription=subscription, secret=new_secret())
+        # The senders reload a subscription whose updated_at has moved.
+        subscription.save(update_fields=["updated_at"])
+        record(actor=actor_of(request), action="rotated", instance=subscription, before=None, after=None)
+        advice = f"{_SECRET_ADVICE} Until {now + OVERLAP:%Y-%m-%d %H:%M} UTC requests carry a signature of the old one too."
+        return self._show(request, subscription, made, what=f"New signing secret of {subscription}", advice=advice)
+
+    def _show(
+        self, request: HttpRequest, subscription: Subscription, secret: SigningSecret, *, what: str, advice: str
+    ) -> HttpResponse:
+        page = reverse("admin:subscriptions_subscription_change", args=[subscription.pk])
+        return show_once(request, secret.secret, what=what, advice=advice, next_url=page)
+
+    @display(description="subscription", ordering="subscriber__name")
+    def full_name(self, row: Subscription) -> str:
+        return str(row)
+
+    @display(description="wants")
+    def wants(self, row: Subscription) -> SafeString | str:
+        conditions = [f"FILTER_STRING = {row.header_filter_string}"] if row.header_filter_string else []
+        conditions += [row.filter] if row.filter else []
+        if not conditions:
+            return "every message"
+        text = " and ".join(conditions)
+        return format_html('<code class="inturn-clipped" title="{}">{}</code>', text, text)
+
+    @display(description="endpoint", ordering="endpoint")
+    def endpoint_shown(self, row: Subscription) -> SafeString:
+        return format_html('<code class="inturn-clipped" title="{}">{}</code>', row.endpoint, row.endpoint or row.mode)

@@ -1,0 +1,139 @@
+"""The form of a subscription: what is secret goes in, and never comes out again."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from unfold.widgets import (
+    UnfoldAdminPasswordWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from subscriptions.addresses import AddressRefusedError
+from subscriptions.admin import header_lines
+from subscriptions.availability import refusals
+from subscriptions.endpoints import EndpointError, check_endpoint
+from subscriptions.filters import FilterError, parse
+from subscriptions.header_values import HeaderError, check_auth, check_headers
+from subscriptions.models import Mode, Subscription
+
+_AUTH_TYPES = [("none", "none"), ("basic", "basic: user and password"), ("bearer", "bearer: a token")]
+_AUTH_FIELDS: dict[str, tuple[str, ...]] = {"none": (), "basic": ("username", "password"), "bearer": ("token",)}
+_KEPT = "Stored, never shown. Leave it empty to keep it."
+_MONOSPACE = {"class": "inturn-code", "spellcheck": "false"}
+
+
+def _secret() -> forms.CharField:
+    # Without a value in the page, and without the browser offering its own.
+    widget = UnfoldAdminPasswordWidget({"autocomplete": "new-password"})
+    return forms.CharField(required=False, strip=False, widget=widget)
+
+
+class SubscriptionForm(forms.ModelForm[Subscription]):
+    header_lines = forms.CharField(
+        label="Headers",
+        required=False,
+        widget=UnfoldAdminTextareaWidget({"rows": 3} | _MONOSPACE),
+        help_text="Sent along with each message, one a line: Name: value. Stored values are shown as •••; "
+        "leave ••• to keep a value.",
+    )
+    auth_type = forms.ChoiceField(label="Auth", choices=_AUTH_TYPES, widget=UnfoldAdminSelectWidget)
+    username = forms.CharField(required=False, widget=UnfoldAdminTextInputWidget({"autocomplete": "off"}))
+    password = _secret()
+    token = _secret()
+
+    class Meta:
+        model = Subscription
+        fields = [
+            "name",
+            "subscriber",
+            "event_type",
+            "mode",
+            "endpoint",
+            "header_filter_string",
+            "filter",
+            "policy",
+            "timeout_seconds",
+            "position",
+        ]
+        widgets = {
+            "filter": UnfoldAdminTextareaWidget({"rows": 4} | _MONOSPACE),
+            "endpoint": UnfoldAdminTextInputWidget(_MONOSPACE),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.changed_secrets: list[str] = []
+        stored = self.instance.auth or {}
+        if "header_lines" in self.fields:
+            self.initial["header_lines"] = header_lines.masked(self.instance.headers or {})
+            self.initial["auth_type"] = stored.get("type", "none")
+            self.initial["username"] = stored.get("username", "")
+            for secret in ("password", "token"):
+                self.fields[secret].help_text = _KEPT if secret in stored else ""
+
+    def clean_endpoint(self) -> str:
+        endpoint: str = self.cleaned_data["endpoint"]
+        if endpoint:
+            try:
+                check_endpoint(endpoint, allowed_networks=settings.ENVIRONMENT.allowed_networks)
+            except (EndpointError, AddressRefusedError) as error:
+                raise ValidationError(str(error)) from error
+        return endpoint
+
+    def clean_filter(self) -> str:
+        text: str = self.cleaned_data["filter"]
+        if text.strip():
+            try:
+                parse(text)
+            except FilterError as error:
+                raise ValidationError(
+                    f"Line {error.line}, column {error.column}: {error.message}."
+                ) from error
+        return text.strip()
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        for field, reason in refusals("subscription", cleaned).items():
+            self.add_error(field if field in self.fields else None, reason)
+        self._clean_mode(cleaned)
+        self._clean_headers(cleaned)
+        return cleaned
+
+    def _clean_mode(self, cleaned: dict[str, Any]) -> None:
+        if "mode" in cleaned and "endpoint" in cleaned:
+            is_push = cleaned["mode"] == Mode.PUSH
+            if is_push and not cleaned["endpoint"]:
+                self.add_error("endpoint", "A PUSH subscription needs an endpoint, e.g. https://example.com/hook.")
+            if not is_push and cleaned["endpoint"]:
+                self.add_error("endpoint", "A PULL subscription has no endpoint; leave it empty.")
+
+    def _clean_headers(self, cleaned: dict[str, Any]) -> None:
+        try:
+            headers = header_lines.read(cleaned.get("header_lines", ""), stored=self.instance.headers or {})
+            check_headers(headers)
+        except HeaderError as error:
+            self.add_error("header_lines", str(error))
+            return
+        auth = self._auth(cleaned)
+        try:
+            check_auth(auth, header_names=headers)
+        except HeaderError as error:
+            self.add_error("auth_type", str(error))
+            return
+        self.changed_secrets = [
+            field
+            for field, value in (("headers", headers), ("auth", auth))
+            if value != (getattr(self.instance, field) or ({"type": "none"} if field == "auth" else {}))
+        ]
+        self.instance.headers, self.instance.auth = headers, auth
+
+    def _auth(self, cleaned: dict[str, Any]) -> dict[str, str]:
+        """Return what was typed; a secret left empty is the stored one."""
+        chosen = cleaned.get("auth_type", "none")
+        stored = self.instance.auth or {}
+        typed = {field: cleaned.get(field) or stored.get(field, "") for field in _AUTH_FIELDS.get(chosen, ())}
+        return {"type": chosen, **typed}

@@ -1,0 +1,44 @@
+"""Moments as people read them: relative, with the exact UTC on hover."""
+
+from datetime import datetime, timedelta
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+_UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
+
+
+def ago(moment: datetime | None, *, now: datetime) -> SafeString | str:
+    """Return `<time>` such as `3 min ago` or `in 12 s`, and `–` for no moment."""
+    if moment is None:
+        return "–"
+    return format_html(
+        '<time datetime="{}" title="{}" class="inturn-time">{}</time>',
+        moment.isoformat(),
+        exact(moment),
+        relative(moment, now=now),
+    )
+
+
+def exact(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03} UTC"
+
+
+def relative(moment: datetime, *, now: datetime) -> str:
+    if moment > now:
+        return f"in {duration(moment - now)}"
+    return "now" if now - moment < timedelta(seconds=1) else f"{duration(now - moment)} ago"
+
+
+def duration(span: timedelta) -> str:
+    """Return the largest unit, and the next one while that still matters: `2 h 5 min`, `3 d`."""
+    seconds = max(int(span.total_seconds()), 0)
+    for position, (size, unit) in enumerate(_UNITS):
+        if seconds >= size:
+            break
+    count, rest = divmod(seconds, size)
+    # Below ten of a unit the next smaller one still tells something.
+    if count >= 10 or unit == "s":
+        return f"{count} {unit}"
+    smaller, smaller_unit = _UNITS[position + 1]
+    return f"{count} {unit} {rest // smaller} {smaller_unit}" if rest // smaller else f"{count} {unit}"

@@ -1,0 +1,98 @@
+"""Who calls: a Bearer key, and whether its scope is enough."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Q
+from django.utils import timezone
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from subscriptions.api.problems import Problem
+from subscriptions.models import ApiKey, Publisher, Scope
+from subscriptions.models.api_key import hash_of
+
+LAST_USED_PRECISION = timedelta(minutes=1)
+
+GRANTED: dict[str, frozenset[str]] = {
+    Scope.MANAGE: frozenset({Scope.MANAGE, Scope.READ}),
+    Scope.READ: frozenset({Scope.READ}),
+    Scope.PUBLISH: frozenset({Scope.PUBLISH}),
+    Scope.FETCH: frozenset({Scope.FETCH}),
+}
+
+
+class KeyAuthentication(BaseAuthentication):
+    """`request.auth` is the ApiKey; there is no user. No key at all is refused by the permission."""
+
+    def authenticate(self, request: Request) -> tuple[None, ApiKey] | None:
+        header = request.META.get("HTTP_AUTHORIZATION", "")
+        if not header:
+            return None
+        scheme, _, key = header.partition(" ")
+        if scheme.lower() != "bearer" or not key.strip():
+            raise AuthenticationFailed("Send the key as: Authorization: Bearer <key>.")
+        return None, usable_key(key.strip(), now=timezone.now())
+
+    def authenticate_header(self, request: Request) -> str:
+        return 'Bearer realm="inturn"'
+
+
+def usable_key(text: str, *, now: datetime) -> ApiKey:
+    """Return the key with its publisher, in one query; raises AuthenticationFailed, which says why."""
+    key = ApiKey.objects.select_related("publisher").filter(hash=hash_of(text)).first()
+    if key is None:
+        raise AuthenticationFailed("This key is not known; check that it was copied whole.")
+    if key.revoked_at is not None:
+        raise AuthenticationFailed("This key was revoked; ask an administrator for a new one.")
+    if key.expires_at is not None and key.expires_at <= now:
+        raise AuthenticationFailed("This key has expired; ask an administrator for a new one.")
+    _note_use(key, now=now)
+    return key
+
+
+def _note_use(key: ApiKey, *, now: datetime) -> None:
+    # Not on every call: each publish would wait for one more commit.
+    stale = now - LAST_USED_PRECISION
+    if key.last_used_at is None or key.last_used_at < stale:
+        unnoted = Q(last_used_at=None) | Q(last_used_at__lt=stale)
+        ApiKey.objects.filter(unnoted, pk=key.pk).update(last_used_at=now)
+
+
+class HasScope(BasePermission):
+    """The key's scope is one of the view's `required_scopes`, or implies one: manage implies read."""
+
+    def has_permission(self, request: Request, view: APIView) -> bool:
+        if not isinstance(request.auth, ApiKey):
+            # The framework makes it 401 and adds WWW-Authenticate.
+            return False
+        required: frozenset[str] = view.required_scopes  # type: ignore[attr-defined]
+        if not GRANTED[request.auth.scope] & required:
+            wanted = " or ".join(sorted(required))
+            raise Problem(
+                403, "wrong-scope", f"This key has the scope {request.auth.scope}; needed is {wanted}."
+            )
+        return True
+
+
+def key_of(request: Request) -> ApiKey:
+    assert isinstance(request.auth, ApiKey)
+    return request.auth
+
+
+def publisher_of(request: Request) -> Publisher:
+    """Of a request that was let in with scope publish: such a key has one, by constraint."""
+    publisher = key_of(request).publisher
+    assert publisher is not None
+    return publisher
+
+
+def actor_of(request: Request) -> str:
+    """Return what the configuration log and the journal call the caller."""
+    key = key_of(request)
+    return f"key {key.name} …{key.hint}" if key.name else str(key)
+
+

@@ -1,0 +1,95 @@
+"""Reading a request's body: no longer than allowed, and JSON without traps."""
+
+import json
+from collections.abc import Mapping
+from typing import IO, Any
+
+from django.http import HttpRequest
+from rest_framework.parsers import BaseParser
+
+from subscriptions.api.problems import Problem
+
+MAX_CONFIGURATION_BYTES = 1024 * 1024
+MAX_DEPTH = 100
+
+
+def read_body(request: HttpRequest, *, max_bytes: int) -> bytes:
+    """Read the body from the client; raises Problem 413 as soon as it is certainly too long."""
+    if int(request.META.get("CONTENT_LENGTH") or 0) > max_bytes:
+        raise too_large(max_bytes)
+    return _bounded(request, max_bytes)
+
+
+def too_large(max_bytes: int) -> Problem:
+    return Problem(413, "too-large", f"The body is longer than the {max_bytes} bytes that are allowed here.")
+
+
+def parse_json(body: bytes) -> Any:
+    """Raise Problem 400 for what is no JSON, or is JSON that cannot be worked with.
+
+    Refused too: NaN, halves of surrogate pairs, and more than MAX_DEPTH levels.
+    """
+    try:
+        value = json.loads(body.decode(), parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        raise _not_json(f"byte {error.start} is not UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise _not_json(f"{error.msg} (line {error.lineno}, column {error.colno})") from None
+    except ValueError as error:
+        raise _not_json(str(error)) from None
+    except RecursionError:
+        raise _too_deep() from None
+    _check(value)
+    return value
+
+
+class JSONBody(BaseParser):
+    """The parser of everything but messages."""
+
+    media_type = "application/json"
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> Any:
+        return parse_json(_bounded(stream, MAX_CONFIGURATION_BYTES))
+
+
+def _bounded(stream: IO[bytes] | HttpRequest, max_bytes: int) -> bytes:
+    body = stream.read(max_bytes + 1)
+    if len(body) > max_bytes:
+        raise too_large(max_bytes)
+    return body
+
+
+def _check(value: Any) -> None:
+    # Level by level and not recursive: the depth is what is in question.
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        texts = [one for one in level if isinstance(one, str)]
+        if any("\ud800" <= character <= "\udfff" for text in texts if not text.isascii() for character in text):
+            raise _not_json("it holds half a surrogate pair")
+        level = [inner for one in level for inner in _within(one)]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _within(value: Any) -> list[Any]:
+    match value:
+        case dict():
+            return [*value, *value.values()]
+        case list():
+            return value
+    return []
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _not_json(reason: str) -> Problem:
+    return Problem(400, "not-json", f"The body is not valid JSON: {reason}.")
+
+
+def _too_deep() -> Problem:
+    return Problem(400, "too-deep", f"The body is nested deeper than {MAX_DEPTH} levels.")

@@ -1,0 +1,122 @@
+"""Keys: of a publisher, of a subscriber, and those to read and manage with."""
+
+from typing import Any, ClassVar
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from subscriptions import changes
+from subscriptions.api.pages import ById, Order
+from subscriptions.api.resource import Resource
+from subscriptions.api.strict import Strict, Text
+from subscriptions.models import ApiKey, Publisher, Scope, Subscriber
+from subscriptions.models.api_key import new_key
+
+
+class KeySerializer(Strict):
+    """A key. `key` itself is in the answer to POST and never again; `hint` is its end."""
+
+    id = serializers.IntegerField(read_only=True)
+    name = Text(max_length=200, default="", allow_blank=True, help_text="What it is for.")
+    scope = serializers.ChoiceField(choices=Scope.choices, read_only=True)
+    hint = serializers.CharField(read_only=True)
+    created_at = serializers.DateTimeField(read_only=True)
+    expires_at = serializers.DateTimeField(default=None, allow_null=True)
+    revoked_at = serializers.DateTimeField(read_only=True)
+    last_used_at = serializers.DateTimeField(read_only=True, help_text="To the minute.")
+
+    def validate_expires_at(self, value: Any) -> Any:
+        if value is not None and value <= timezone.now():
+            raise serializers.ValidationError("This time is over; give one to come, or null for never.")
+        return value
+
+    def create(self, validated_data: dict[str, Any]) -> ApiKey:
+        text = new_key()
+        key = ApiKey(**validated_data)
+        key.set_key(text)
+        key.save()
+        # Only on the object that is being answered with: it is stored nowhere.
+        key.key = text  # type: ignore[attr-defined]
+        return key
+
+
+class NewKeySerializer(KeySerializer):
+    key = serializers.CharField(read_only=True, help_text="Shown this once; only its hash is kept.")
+
+
+class AccessKeySerializer(KeySerializer):
+    scope = serializers.ChoiceField(choices=[Scope.READ, Scope.MANAGE])
+
+
+class NewAccessKeySerializer(AccessKeySerializer):
+    key = serializers.CharField(read_only=True, help_text="Shown this once; only its hash is kept.")
+
+
+class KeyViews(Resource):
+    """Keys are not changed, and not deleted but revoked, so that it can be seen who once had access."""
+
+    lookup_field = "pk"
+    order = Order(column="id", newest_first=True)
+    query_classes: ClassVar[dict[str, type[Strict]]] = {"list": ById}
+    queryset = ApiKey.objects.all()
+    serializer_class = KeySerializer
+    new_serializer_class: type[KeySerializer] = NewKeySerializer
+
+    def get_serializer_class(self) -> type[KeySerializer]:
+        return self.new_serializer_class if self.action == "create" else self.serializer_class
+
+    def destroy(self, request: Request, **place: str) -> Response:
+        """Revoke it, from now on; it stays in the list."""
+        with transaction.atomic():
+            key: ApiKey = self.locked()
+            if key.revoked_at is None:
+                before = changes.snapshot(key)
+                key.revoked_at = timezone.now()
+                key.save(update_fields=["revoked_at"])
+                self.record("revoked", key, before=before, after=changes.snapshot(key))
+        return Response(status=204)
+
+
+class OwnedKeyViews(KeyViews):
+    """The keys of one publisher or subscriber, who is in the address."""
+
+    owner_model: ClassVar[type[Publisher] | type[Subscriber]]
+    owner_field: ClassVar[str]
+    scope: ClassVar[Scope]
+    owner: Publisher | Subscriber | None = None
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        self.owner = get_object_or_404(self.owner_model, name=kwargs["owner"])
+
+    def get_queryset(self) -> QuerySet[ApiKey]:
+        return super().get_queryset().filter(**{self.owner_field: self.owner})
+
+    def fixed_values(self) -> dict[str, Any]:
+        return {"scope": self.scope, self.owner_field: self.owner}
+
+
+class PublisherKeyViews(OwnedKeyViews):
+    owner_model = Publisher
+    owner_field = "publisher"
+    scope = Scope.PUBLISH
+
+
+class SubscriberKeyViews(OwnedKeyViews):
+    owner_model = Subscriber
+    owner_field = "subscriber"
+    scope = Scope.FETCH
+
+
+class AccessKeyViews(KeyViews):
+    """The keys of scope read and manage, which belong to nobody."""
+
+    queryset = ApiKey.objects.filter(scope__in=[Scope.READ, Scope.MANAGE])
+    serializer_class = AccessKeySerializer
+    new_serializer_class = NewAccessKeySerializer

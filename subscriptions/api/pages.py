@@ -1,0 +1,97 @@
+"""Pages of lists by key: `limit` at a time, and a link to what follows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.http.request import QueryDict
+from rest_framework import serializers
+from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from subscriptions.api.problems import invalid_field
+from subscriptions.api.strict import Strict, Text
+from subscriptions.names import MAX_NAME_LENGTH
+
+DEFAULT_LIMIT = 50
+MAX_LIMIT = 500
+MAX_ID = 2**63 - 1
+
+
+class NoQuery(Strict):
+    """No query parameters."""
+
+
+class ByName(Strict):
+    """The query parameters of a list that is in the order of names."""
+
+    limit = serializers.IntegerField(default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="How many.")
+    after = Text(required=False, max_length=MAX_NAME_LENGTH, help_text="Set by `next`: the name to go on from.")
+
+
+class ById(Strict):
+    """The query parameters of a list that is in the order of ids."""
+
+    limit = serializers.IntegerField(default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="How many.")
+    after = serializers.IntegerField(
+        required=False, min_value=0, max_value=MAX_ID, help_text="Set by `next`: the id to go on from."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """A unique column, and which way."""
+
+    column: str
+    newest_first: bool = False
+
+
+class KeysetPages(BasePagination):
+    """The page that `view.query` asks for, in `view.order`."""
+
+    _next: str | None = None
+
+    def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
+        order: Order = view.order
+        if (key := view.query.get("after")) is not None:
+            queryset = queryset.filter(**{f"{order.column}__{'lt' if order.newest_first else 'gt'}": key})
+        limit: int = view.query["limit"]
+        # One row more than asked for tells whether anything follows.
+        found = list(queryset.order_by(f"-{order.column}" if order.newest_first else order.column)[: limit + 1])
+        if len(found) > limit:
+            self._next = _following(request, getattr(found[limit - 1], order.column))
+        return found[:limit]
+
+    def get_paginated_response(self, data: Any) -> Response:
+        return Response({"results": data, "next": self._next})
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "required": ["results", "next"],
+            "properties": {
+                "results": schema,
+                "next": {"type": "string", "format": "uri", "nullable": True, "description": "The next page."},
+            },
+        }
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        # They are those of the view's query serializer.
+        return []
+
+
+def read_query(parameters: QueryDict, serializer_class: type[Strict]) -> Mapping[str, Any]:
+    """Return the checked query parameters; unknown ones and those given twice are refused."""
+    for name, values in parameters.lists():
+        if len(values) > 1:
+            raise invalid_field(name, "This parameter is given more than once.")
+    query = serializer_class(data=parameters.dict())
+    query.is_valid(raise_exception=True)
+    return query.validated_data  # type: ignore[no-any-return]
+
+
+def _following(request: Request, key: Any) -> str:
+    parameters = request.query_params.copy()
+    parameters["after"] = str(key)
+    return request.build_absolute_uri(f"{request.path}?{parameters.urlencode()}")

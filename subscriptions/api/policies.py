@@ -1,0 +1,61 @@
+"""The resource `policies`: what each outcome of an attempt leads to."""
+
+from typing import Any
+
+from django.forms.models import model_to_dict
+
+from subscriptions.api.problems import Problem
+from subscriptions.api.resource import Resource
+from subscriptions.api.strict import NameOf, StrictModel
+from subscriptions.models import Policy
+
+
+class PolicySerializer(StrictModel):
+    """A policy. `copy_of` names one to take what is not given from; otherwise that is as in `teamforge`."""
+
+    copy_of = NameOf(queryset=Policy.objects.all(), required=False, write_only=True)
+
+    class Meta:
+        model = Policy
+        fields = [
+            "name",
+            "description",
+            "copy_of",
+            "on_unreachable",
+            "on_unavailable",
+            "on_server_error",
+            "on_rate_limited",
+            "on_client_error",
+            "on_redirect",
+            "in_doubt",
+            "blocks_when_overloaded",
+            "pause_seconds",
+            "pause_max_seconds",
+            "retry_after_max_seconds",
+            "is_built_in",
+            "created_at",
+            "updated_at",
+        ]
+        read_only_fields = ["is_built_in"]
+        extra_kwargs = {"name": {"validators": Policy._meta.get_field("name").validators}}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        original: Policy | None = attrs.pop("copy_of", None)
+        if original is not None:
+            attrs = model_to_dict(original, exclude=["id", "name"]) | attrs
+        return super().validate(attrs)
+
+
+class PolicyViews(Resource):
+    queryset = Policy.objects.all()
+    serializer_class = PolicySerializer
+
+    def locked(self) -> Policy:
+        policy: Policy = super().locked()
+        if policy.is_built_in:
+            raise Problem(
+                409,
+                "built-in",
+                f"{policy.name} comes with Inturn and stays as it is; POST a copy with copy_of: {policy.name}.",
+            )
+        return policy

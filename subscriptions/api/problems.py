@@ -1,0 +1,155 @@
+"""Problem documents (RFC 9457): the one shape of every error under /api/."""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from django.core.exceptions import PermissionDenied
+from django.db import DataError, InterfaceError, OperationalError
+from django.db.models import ProtectedError
+from django.http import Http404, HttpResponse
+from psycopg_pool import PoolTimeout
+from rest_framework import exceptions
+from rest_framework.exceptions import APIException, ErrorDetail
+
+log = logging.getLogger(__name__)
+
+CONTENT_TYPE = "application/problem+json"
+RETRY_AFTER_SECONDS = 5
+# A detail may quote what was sent.
+MAX_DETAIL_LENGTH = 500
+DATABASE_AWAY = (OperationalError, InterfaceError, PoolTimeout)
+
+FieldError = dict[str, Any]
+
+
+class Problem(APIException):
+    """An error with a status, a code that programs may rely on, and a detail that tells what to do.
+
+    `members` are further members of the document, such as the `path` of a schema violation.
+    """
+
+    def __init__(
+        self, status: int, code: str, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
+    ) -> None:
+        super().__init__(detail, code)
+        self.status_code = status
+        self.code = code
+        self.headers = dict(headers or {})
+        self.members = members
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return {
+            "type": f"urn:inturn:problem:{self.code}",
+            "title": HTTPStatus(self.status_code).phrase,
+            "status": self.status_code,
+            "detail": str(self.detail),
+            **self.members,
+        }
+
+    def response(self) -> HttpResponse:
+        return HttpResponse(
+            orjson.dumps(self.document),
+            status=self.status_code,
+            content_type=CONTENT_TYPE,
+            headers=self.headers,
+        )
+
+
+class PlacedDetail(ErrorDetail):
+    """What is wrong with a text, and where in it; line and column count from 1."""
+
+    def __new__(cls, text: str, *, line: int, column: int) -> "PlacedDetail":
+        self = super().__new__(cls, text, "invalid")
+        self.line = line
+        self.column = column
+        return self
+
+    line: int
+    column: int
+
+
+def problem_response(error: Exception, context: Mapping[str, Any]) -> HttpResponse | None:
+    """Answer an exception of a view; None for what is a fault of ours (see `unexpected`)."""
+    problem = problem_of(error)
+    return None if problem is None else problem.response()
+
+
+def problem_of(error: BaseException | None) -> Problem | None:
+    match error:
+        case Problem():
+            return error
+        case exceptions.ValidationError():
+            return invalid(list(_field_errors(error.detail)))
+        case APIException():
+            return _of_framework(error)
+        case Http404():
+            return Problem(404, "not-found", "There is nothing of that name or id here.")
+        case PermissionDenied():
+            return Problem(403, "forbidden", "This is not allowed.")
+        case ProtectedError():
+            return _in_use(error)
+        case DataError():
+            return Problem(400, "invalid", "A value cannot be stored: it is too large or not text.")
+    return database_away() if isinstance(error, DATABASE_AWAY) else None
+
+
+def invalid(errors: Sequence[FieldError]) -> Problem:
+    """400, with one entry an error: `field` (a path with dots), `detail`, and line and column if it has them."""
+    named = [f"{error['field']}: {error['detail']}" if error["field"] else error["detail"] for error in errors]
+    return Problem(400, "invalid", " ".join(named[:3]), errors=list(errors))
+
+
+def invalid_field(field: str, detail: str) -> Problem:
+    return invalid([{"field": field, "detail": detail}])
+
+
+def database_away() -> Problem:
+    return Problem(
+        503,
+        "database-away",
+        "The database does not answer. Nothing was stored; try again later.",
+        headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
+    )
+
+
+def unexpected() -> Problem:
+    return Problem(500, "unexpected", "Inturn failed; the log says why. Nothing was stored.")
+
+
+def _of_framework(error: APIException) -> Problem:
+    headers = {}
+    if challenge := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = challenge
+    detail = error.detail if isinstance(error.detail, str) else str(error.default_detail)
+    if isinstance(error, exceptions.MethodNotAllowed):
+        detail = f"{detail} The header Allow lists what is possible here."
+    return Problem(error.status_code, str(error.default_code).replace("_", "-"), detail, headers=headers)
+
+
+def _in_use(error: ProtectedError) -> Problem:
+    kinds = sorted({str(instance._meta.verbose_name_plural) for instance in error.protected_objects})
+    return Problem(409, "in-use", f"It has {' and '.join(kinds)}, which would lose it; remove or change those first.")
+
+
+def _field_errors(detail: Any, path: str = "") -> Iterator[FieldError]:
+    match detail:
+        case dict():
+            for name, inner in detail.items():
+                yield from _field_errors(inner, _path_to(path, str(name)))
+        case list():
+            for index, inner in enumerate(detail):
+                yield from _field_errors(inner, path if isinstance(inner, str) else _path_to(path, str(index)))
+        case PlacedDetail():
+            yield {"field": path, "detail": str(detail), "line": detail.line, "column": detail.column}
+        case _:
+            yield {"field": path, "detail": str(detail)[:MAX_DETAIL_LENGTH]}
+
+
+def _path_to(path: str, name: str) -> str:
+    if name in ("non_field_errors", "__all__"):
+        return path
+    return f"{path}.{name}" if path else name

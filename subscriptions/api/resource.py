@@ -1,0 +1,123 @@
+"""A resource: rows that administrators list, make, read, change and delete."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.db import IntegrityError, models, transaction
+from django.shortcuts import get_object_or_404
+from psycopg.errors import CheckViolation, UniqueViolation
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from subscriptions import changes
+from subscriptions.api.authentication import actor_of
+from subscriptions.api.pages import ByName, KeysetPages, Order
+from subscriptions.api.problems import Problem
+from subscriptions.api.strict import Strict
+from subscriptions.api.views import ApiView
+
+
+class Resource(ApiView, GenericViewSet[Any]):
+    """Each change and its entry in the configuration log are one transaction.
+
+    `related` are the foreign keys that the answers show.
+    """
+
+    lookup_field = "name"
+    order: ClassVar[Order] = Order(column="name")
+    query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": ByName}
+    related: ClassVar[tuple[str, ...]] = ()
+    pagination_class = KeysetPages
+
+    def get_queryset(self) -> models.QuerySet[Any]:
+        rows = super().get_queryset()
+        return rows.select_related(*self.related) if self.related else rows
+
+    def list(self, request: Request, **place: str) -> Response:
+        """List them, a page at a time."""
+        page = self.paginate_queryset(self.selected(self.get_queryset()))
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)
+
+    def retrieve(self, request: Request, **place: str) -> Response:
+        """Read one."""
+        return Response(self.get_serializer(self.get_object()).data)
+
+    def create(self, request: Request, **place: str) -> Response:
+        """Make one; 409 when the name is in use."""
+        with transaction.atomic():
+            instance = self.save(request)
+            self.record("created", instance, after=self.snapshot(instance))
+            answer = self.created(instance)
+        return Response(answer, status=201)
+
+    def partial_update(self, request: Request, **place: str) -> Response:
+        """Change the fields that are given."""
+        with transaction.atomic():
+            instance = self.locked()
+            before = self.snapshot(instance)
+            self.save(request, instance=instance)
+            self.record("changed", instance, before=before, after=self.snapshot(instance))
+        return Response(self.get_serializer(instance).data)
+
+    def destroy(self, request: Request, **place: str) -> Response:
+        """Delete it; 409 while something depends on it."""
+        with transaction.atomic():
+            instance = self.locked()
+            self.record("deleted", instance, before=self.snapshot(instance))
+            instance.delete()
+        return Response(status=204)
+
+    def selected(self, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
+        """The rows of a list that its query asks for."""
+        return rows
+
+    def created(self, instance: Any) -> Mapping[str, Any]:
+        """The answer to making one."""
+        return self.get_serializer(instance).data
+
+    def locked(self) -> Any:
+        """Return the row, which nobody else changes until the transaction ends."""
+        rows = self.get_queryset().select_for_update(of=("self",))
+        return get_object_or_404(rows, **{self.lookup_field: self.kwargs[self.lookup_field]})
+
+    def save(self, request: Request, *, instance: Any = None) -> Any:
+        """Check the body, and make or change a row by it."""
+        serializer = self.get_serializer(instance, data=request.data, partial=instance is not None)
+        serializer.is_valid(raise_exception=True)
+        try:
+            with transaction.atomic():
+                return serializer.save(**self.fixed_values())
+        except IntegrityError as error:
+            raise _conflict(error, serializer) from None
+
+    def fixed_values(self) -> dict[str, Any]:
+        """Values that the address says rather than the body."""
+        return {}
+
+    def snapshot(self, instance: Any) -> dict[str, Any]:
+        """What the configuration log says of a row."""
+        return changes.snapshot(instance)
+
+    def record(
+        self,
+        action: str,
+        instance: models.Model,
+        *,
+        before: dict[str, Any] | None = None,
+        after: dict[str, Any] | None = None,
+    ) -> None:
+        changes.record(
+            actor=actor_of(self.request), action=action, instance=instance, before=before, after=after
+        )
+
+
+def _conflict(error: IntegrityError, serializer: serializers.BaseSerializer[Any]) -> Problem:
+    match error.__cause__:
+        case UniqueViolation():
+            name = serializer.validated_data.get("name")
+            return Problem(409, "name-in-use", f"The name {name} is in use; choose another or change that one.")
+        case CheckViolation() as violation:
+            return Problem(400, "invalid", f"These values do not fit together: {violation.diag.constraint_name}.")
+    return Problem(409, "changed-meanwhile", "Something it refers to was deleted meanwhile; look again and repeat.")

@@ -1,0 +1,54 @@
+"""What the OpenAPI document says of every operation: key, query parameters and problem documents."""
+
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+from rest_framework import serializers
+
+from subscriptions.api.problems import CONTENT_TYPE
+
+
+class FieldErrorShape(serializers.Serializer):  # type: ignore[type-arg]
+    """One thing that is wrong."""
+
+    field = serializers.CharField(help_text="The path of the field, with dots; empty when it is the whole.")
+    detail = serializers.CharField()
+    line = serializers.IntegerField(required=False, help_text="Where in a filter, from 1.")
+    column = serializers.IntegerField(required=False)
+
+
+class ProblemShape(serializers.Serializer):  # type: ignore[type-arg]
+    """A problem document, RFC 9457."""
+
+    type = serializers.CharField(help_text="urn:inturn:problem:… says which problem it is; programs may rely on it.")
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField(help_text="What is wrong and what to do.")
+    errors = FieldErrorShape(many=True, required=False)
+
+
+class ApiSchema(AutoSchema):  # type: ignore[no-untyped-call]
+    """Adds the view's query serializer, and a problem document as the answer to all that fails."""
+
+    def get_override_parameters(self) -> list[Any]:
+        return [self.view.query_classes.get(self._action, None)] if self._action in self.view.query_classes else []
+
+    @property
+    def _action(self) -> str:
+        return str(getattr(self.view, "action", None) or self.method.lower())
+
+    def _get_response_bodies(self, direction: str = "response") -> dict[str, Any]:
+        bodies: dict[str, Any] = super()._get_response_bodies(direction)  # type: ignore[no-untyped-call]
+        problem = self._get_response_for_code(ProblemShape, "default", [CONTENT_TYPE], direction)  # type: ignore[no-untyped-call]
+        return bodies | {"default": problem | {"description": "What is wrong, as a problem document."}}
+
+
+class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How `KeyAuthentication` appears in the document."""
+
+    target_class = "subscriptions.api.authentication.KeyAuthentication"
+    name = "key"
+
+    def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
+        return {"type": "http", "scheme": "bearer", "description": "A key, made in the console or by this API."}

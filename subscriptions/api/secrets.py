@@ -1,0 +1,83 @@
+"""Rotating a subscription's signing secret: a new one, and a while in which the old ones sign too."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from subscriptions import changes
+from subscriptions.api.authentication import actor_of
+from subscriptions.api.problems import Problem
+from subscriptions.api.strict import Strict, WholeNumber
+from subscriptions.api.views import ApiView
+from subscriptions.models import SigningSecret, Subscription
+
+DEFAULT_OVERLAP = timedelta(hours=24)
+MAX_OVERLAP = timedelta(days=30)
+# Every valid one adds a signature to every request.
+MAX_VALID = 5
+
+
+class RotationSerializer(Strict):
+    """How long the old secrets go on signing: 24 hours unless given, in either unit."""
+
+    overlap_hours = WholeNumber(required=False, min_value=0, max_value=MAX_OVERLAP // timedelta(hours=1))
+    overlap_seconds = WholeNumber(required=False, min_value=0, max_value=MAX_OVERLAP // timedelta(seconds=1))
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if len(attrs) > 1:
+            raise serializers.ValidationError("Give overlap_hours or overlap_seconds, not both.")
+        return attrs
+
+    @property
+    def overlap(self) -> timedelta:
+        given = {name.removeprefix("overlap_"): value for name, value in self.validated_data.items()}
+        return timedelta(**given) if given else DEFAULT_OVERLAP
+
+
+class RotatedSerializer(serializers.Serializer[Any]):
+    """The new secret, shown this once."""
+
+    secret = serializers.CharField()
+    previous_expire_at = serializers.DateTimeField(help_text="When the secrets before it stop signing.")
+
+
+class SecretViews(ApiView):
+    @extend_schema(
+        request=RotationSerializer, responses={201: RotatedSerializer}, operation_id="subscriptions_rotate_secret"
+    )
+    def post(self, request: Request, pk: str) -> Response:
+        """Make a new signing secret; the old ones are valid beside it for a while."""
+        rotation = RotationSerializer(data=request.data)
+        rotation.is_valid(raise_exception=True)
+        now = timezone.now()
+        with transaction.atomic():
+            subscription = get_object_or_404(Subscription.objects.select_for_update(), pk=pk)
+            secret = rotate(subscription, now=now, overlap=rotation.overlap)
+            changes.record(
+                actor=actor_of(request), action="rotated", instance=secret, before=None, after=changes.snapshot(secret)
+            )
+        return Response({"secret": secret.secret, "previous_expire_at": now + rotation.overlap}, status=201)
+
+
+def rotate(subscription: Subscription, *, now: datetime, overlap: timedelta) -> SigningSecret:
+    """Add a secret and let the others end; call it with the subscription's row locked.
+
+    Raises Problem 409 when too many would be valid at once.
+    """
+    valid = SigningSecret.objects.filter(subscription=subscription).valid(now=now)
+    if overlap and valid.count() >= MAX_VALID:
+        raise Problem(
+            409, "too-many-secrets", f"{MAX_VALID} secrets are valid already; wait, or give overlap_seconds: 0."
+        )
+    valid.filter(Q(expires_at=None) | Q(expires_at__gt=now + overlap)).update(expires_at=now + overlap)
+    # The senders look at what was updated.
+    subscription.save(update_fields=["updated_at"])
+    return SigningSecret.objects.create(subscription=subscription)

@@ -1,0 +1,138 @@
+"""Serializers that take nothing but what they were told of: no unknown fields, no other types."""
+
+import copy
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import models
+from rest_framework import serializers
+
+from subscriptions import availability
+from subscriptions.names import MAX_NAME_LENGTH, validate_name
+
+MAX_TEXT_LENGTH = 10_000
+
+
+class Text(serializers.CharField):
+    """A string and only a string, kept as it is."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"trim_whitespace": False, "max_length": MAX_TEXT_LENGTH} | options)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
+class WholeNumber(serializers.IntegerField):
+    """A JSON number without a fraction: no "5", no 5.0, no true."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if type(data) is not int:
+            self.fail("invalid")
+        return data
+
+
+class Switch(serializers.BooleanField):
+    """true or false: no "yes", no 1."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class JSONValue(serializers.JSONField):
+    """Any JSON that the database can store."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not _is_storable(data):
+            raise serializers.ValidationError(
+                "It holds what the database cannot store: a NUL character or too large a number."
+            )
+        return data
+
+
+class NameOf(serializers.SlugRelatedField):
+    """Another object, by its name."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(slug_field="name", **options)
+        self.error_messages["does_not_exist"] = "There is none of the name {value}; make it first."
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str):
+            self.fail("invalid")
+        if len(data) > MAX_NAME_LENGTH or not validate_name.regex.search(data):  # type: ignore[union-attr]
+            self.fail("does_not_exist", slug_name="name", value=data[:MAX_NAME_LENGTH])
+        return super().to_internal_value(data)
+
+
+class Strict(serializers.Serializer):  # type: ignore[type-arg]
+    """Refuses fields that it does not have, and those that only Inturn sets."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            wrong = {name: self._refusal(name) for name in data if name not in self._writable_names}
+            if wrong:
+                raise serializers.ValidationError(wrong)
+        return super().to_internal_value(data)
+
+    @property
+    def _writable_names(self) -> frozenset[str]:
+        return frozenset(name for name, field in self.fields.items() if not field.read_only)
+
+    def _refusal(self, name: str) -> list[str]:
+        if name in self.fields:
+            return ["This is set by Inturn; leave it out."]
+        return [f"There is no such field; known are {', '.join(sorted(self._writable_names)) or 'none'}."]
+
+
+class StrictModel(Strict, serializers.ModelSerializer):  # type: ignore[type-arg]
+    """The same for the rows of a model."""
+
+    serializer_field_mapping = serializers.ModelSerializer.serializer_field_mapping | {
+        models.CharField: Text,
+        models.TextField: Text,
+        models.BooleanField: Switch,
+        models.PositiveIntegerField: WholeNumber,
+        models.PositiveSmallIntegerField: WholeNumber,
+        models.JSONField: JSONValue,
+    }
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """Refuse what is not available yet, and what the check constraints would."""
+        model = self.Meta.model
+        if refused := availability.refusals(str(model._meta.verbose_name), attrs):
+            raise serializers.ValidationError(refused)
+        self._validate_constraints(attrs)
+        return attrs
+
+    def _validate_constraints(self, attrs: Mapping[str, Any]) -> None:
+        model = self.Meta.model
+        columns = {field.name for field in model._meta.concrete_fields}
+        row = model() if self.instance is None else copy.copy(self.instance)
+        for name in columns & set(attrs):
+            setattr(row, name, attrs[name])
+        try:
+            # Whether a name is in use is left to the database: any answer now is soon old.
+            row.validate_constraints(exclude={"name"})
+        except ValidationError as error:
+            raise serializers.ValidationError(error.message_dict) from None
+
+
+def _is_storable(value: Any) -> bool:
+    # Recursive: the parser has bounded the depth.
+    match value:
+        case dict():
+            return all("\0" not in name and _is_storable(inner) for name, inner in value.items())
+        case list():
+            return all(_is_storable(inner) for inner in value)
+        case str():
+            return "\0" not in value
+        case float():
+            return math.isfinite(value)
+    return True

@@ -1,0 +1,47 @@
+"""Addresses of what is configured."""
+
+from django.urls import URLPattern, re_path
+
+from subscriptions.api.event_types import EventTypeViews
+from subscriptions.api.filters import FilterCheckView
+from subscriptions.api.keys import AccessKeyViews, KeyViews, PublisherKeyViews, SubscriberKeyViews
+from subscriptions.api.policies import PolicyViews
+from subscriptions.api.publishers import PublisherViews
+from subscriptions.api.resource import Resource
+from subscriptions.api.secrets import SecretViews
+from subscriptions.api.subscribers import SubscriberViews
+
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
+ID = r"[0-9]{1,18}"
+
+
+def resource_urls(prefix: str, views: type[Resource]) -> list[URLPattern]:
+    """The addresses of a resource and of each of its rows."""
+    place = rf"(?P<name>{NAME})" if views.lookup_field == "name" else rf"(?P<pk>{ID})"
+    return [
+        re_path(rf"^{prefix}\Z", views.as_view({"get": "list", "post": "create"})),
+        re_path(
+            rf"^{prefix}/{place}\Z",
+            views.as_view({"get": "retrieve", "patch": "partial_update", "delete": "destroy"}),
+        ),
+    ]
+
+
+def key_urls(prefix: str, views: type[KeyViews]) -> list[URLPattern]:
+    return [
+        re_path(rf"^{prefix}\Z", views.as_view({"get": "list", "post": "create"})),
+        re_path(rf"^{prefix}/(?P<pk>{ID})\Z", views.as_view({"get": "retrieve", "delete": "destroy"})),
+    ]
+
+
+urlpatterns = [
+    *resource_urls("event-types", EventTypeViews),
+    *resource_urls("publishers", PublisherViews),
+    *key_urls(rf"publishers/(?P<owner>{NAME})/keys", PublisherKeyViews),
+    *resource_urls("subscribers", SubscriberViews),
+    *key_urls(rf"subscribers/(?P<owner>{NAME})/keys", SubscriberKeyViews),
+    *resource_urls("policies", PolicyViews),
+    *key_urls("keys", AccessKeyViews),
+    re_path(rf"^subscriptions/(?P<pk>{ID})/secrets\Z", SecretViews.as_view()),
+    re_path(r"^filters/check\Z", FilterCheckView.as_view()),
+]

@@ -1,0 +1,44 @@
+"""What all views of the API have in common."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from subscriptions.api.bodies import JSONBody
+from subscriptions.api.pages import NoQuery, read_query
+from subscriptions.api.problems import problem_response
+from subscriptions.api.rendering import JSONAlways, JSONAnswer
+from subscriptions.api.schema import ApiSchema
+from subscriptions.api.strict import Strict
+from subscriptions.models import Scope
+
+MANAGE: frozenset[str] = frozenset({Scope.MANAGE})
+READ: frozenset[str] = frozenset({Scope.READ})
+PUBLISH: frozenset[str] = frozenset({Scope.PUBLISH})
+
+
+class ApiView(APIView):
+    """Strict about its query, JSON both ways, problem documents for errors.
+
+    `query_classes` names the query parameters by action (of a view set) or by method in
+    lower case; one that is not in it takes none.
+    """
+
+    required_scopes: ClassVar[frozenset[str]] = MANAGE
+    query_classes: ClassVar[Mapping[str, type[Strict]]] = {}
+    parser_classes = [JSONBody]
+    renderer_classes = [JSONAnswer]
+    content_negotiation_class = JSONAlways
+    metadata_class = None
+    schema = ApiSchema()
+    query: Mapping[str, Any]
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        action = getattr(self, "action", None) or (request.method or "").lower()
+        self.query = read_query(request.query_params, self.query_classes.get(action, NoQuery))
+
+    def get_exception_handler(self) -> Any:
+        return problem_response

@@ -1,0 +1,56 @@
+"""Recording changes of configuration: what a row says now, and what it said before."""
+
+from typing import Any
+
+from django.db import models
+
+from subscriptions.models import ConfigurationChange
+
+MASKED = "•••"
+SECRET_FIELDS = frozenset({"auth", "headers", "secret", "hash", "password"})
+UNRECORDED_FIELDS = frozenset({"id", "created_at", "updated_at", "last_used_at", "last_login", "date_joined"})
+
+
+def snapshot(instance: models.Model) -> dict[str, Any]:
+    """Return a row's fields as JSON, without secrets: whether one is set is told, never what it is."""
+    return {
+        field.name: _value(field, instance)
+        for field in instance._meta.concrete_fields
+        if field.name not in UNRECORDED_FIELDS
+    }
+
+
+def record(
+    *,
+    actor: str,
+    action: str,
+    instance: models.Model,
+    before: dict[str, Any] | None,
+    after: dict[str, Any] | None,
+) -> None:
+    """Add a change to the configuration log; call it in the transaction of the change itself.
+
+    Of two snapshots only the fields that differ are kept.
+    """
+    if before is not None and after is not None:
+        differing = {name for name in after if before.get(name) != after[name]}
+        before = {name: before.get(name) for name in differing}
+        after = {name: after[name] for name in differing}
+    ConfigurationChange.objects.create(
+        actor=actor,
+        action=action,
+        object_type=str(instance._meta.verbose_name),
+        object_name=str(instance)[:450],
+        before=before,
+        after=after,
+    )
+
+
+def _value(field: "models.Field[Any, Any]", instance: models.Model) -> Any:
+    if isinstance(field, models.ForeignKey):
+        related = getattr(instance, field.name)
+        return None if related is None else str(related)
+    value = getattr(instance, field.attname)
+    if field.name in SECRET_FIELDS:
+        return MASKED if value else None
+    return value if isinstance(value, str | int | bool | dict | list | None) else str(value)

@@ -1,0 +1,28 @@
+"""The filter language: which messages a subscription wants.
+
+`parse` a filter once, compile the tree with `to_python` or `to_sql`, and ask the
+`document` of a message. What the language means stands in `tree`.
+"""
+
+from subscriptions.filters.document import Document, document, header_name
+from subscriptions.filters.errors import FilterError
+from subscriptions.filters.parse import parse, parse_path
+from subscriptions.filters.to_python import text_at, to_python
+from subscriptions.filters.to_sql import INTURN_JSON_FUNCTION, to_sql
+from subscriptions.filters.to_text import normalised
+from subscriptions.filters.tree import Condition
+
+__all__ = [
+    "INTURN_JSON_FUNCTION",
+    "Condition",
+    "Document",
+    "FilterError",
+    "document",
+    "header_name",
+    "normalised",
+    "parse",
+    "parse_path",
+    "text_at",
+    "to_python",
+    "to_sql",
+]

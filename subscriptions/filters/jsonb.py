@@ -1,0 +1,172 @@
+"""PostgreSQL's jsonb in Python: what it accepts, and how it prints, steps and compares.
+
+Numbers are int or Decimal, so that they print as they came in. MISSING is SQL's
+null; None is JSON's null.
+"""
+
+import json
+import re
+from decimal import Decimal
+from enum import Enum, auto
+from json.encoder import encode_basestring
+from typing import Any, Final, TypeAlias, cast
+
+Json: TypeAlias = bool | int | Decimal | str | list["Json"] | dict[str, "Json"] | None
+
+# Deeper bodies count as not JSON. PostgreSQL's own limit follows from a server
+# setting and Python's from the depth of the caller, so neither can be relied on.
+MAX_DEPTH: Final = 100
+
+
+class Missing(Enum):
+    MISSING = auto()
+
+
+MISSING: Final = Missing.MISSING
+
+# From the source of PostgreSQL's numeric: digits before the point are counted in
+# groups of four, in 16 bits; digits behind it in 14; exponents up to INT_MAX / 2.
+_MAX_ADJUSTED = 4 * 32768 - 1
+_MAX_SCALE = 16383
+_MAX_EXPONENT = 2**30 - 1
+_CERTAINLY_FITS = 1000
+# The least that Python's limit on converting text to int can be set to.
+_INT_DIGITS = 640
+
+
+def read(body: bytes) -> Json | Missing:
+    """The value jsonb would hold, MISSING for what jsonb would refuse."""
+    try:
+        text = body.decode()
+        value = _decoded(text)
+    except (ValueError, RecursionError):
+        return MISSING
+    if ("\\u" in text and _has_refused_escape(text)) or _is_too_deep(text, value):
+        return MISSING
+    return value
+
+
+def _decoded(text: str) -> Json:
+    try:
+        return cast("Json", _DECODER.decode(text))
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        # A number with more digits than int takes. Rare, and the way through Python is slow.
+        return cast("Json", _DECODER_OF_LONG_NUMBERS.decode(text))
+
+
+def _integer(digits: str) -> int | Decimal:
+    return int(digits) if len(digits) < _INT_DIGITS else _decimal(digits)
+
+
+def _decimal(digits: str) -> Decimal:
+    if len(digits) > _CERTAINLY_FITS or "e" in digits or "E" in digits:
+        _check_range(digits)
+    number = Decimal(digits)
+    return number or number.copy_abs()
+
+
+def _check_range(digits: str) -> None:
+    exponent = digits.lower().partition("e")[2].lstrip("+-0")
+    if len(exponent) > 10 or int(exponent or 0) > _MAX_EXPONENT:
+        raise ValueError("exponent out of range")
+    number = Decimal(digits)
+    scale = -int(number.as_tuple().exponent)
+    if scale > _MAX_SCALE or (number and number.adjusted() > _MAX_ADJUSTED):
+        raise ValueError("number out of range")
+
+
+def _constant(name: str) -> Json:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_float=_decimal, parse_constant=_constant)
+_DECODER_OF_LONG_NUMBERS = json.JSONDecoder(
+    parse_int=_integer, parse_float=_decimal, parse_constant=_constant
+)
+
+_SURROGATE_PAIR = r"u[dD][89abAB]..\\u[dD][c-fC-F].."
+_ESCAPE = re.compile(rf"\\(?:{_SURROGATE_PAIR}|(u0000|u[dD][89a-fA-F]..)|.)")
+
+
+def _has_refused_escape(text: str) -> bool:
+    """NUL, or half a surrogate pair."""
+    return any(escape[1] for escape in _ESCAPE.finditer(text))
+
+
+def _is_too_deep(text: str, value: Json) -> bool:
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return False
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [child for parent in level for child in _children(parent)]
+    return bool(level)
+
+
+def _children(value: Any) -> Any:
+    if type(value) is dict:
+        return value.values()
+    return value if type(value) is list else ()
+
+
+def text_of(value: Json | Missing) -> str | None:
+    """What `->>` gives: strings bare, everything else as jsonb prints it."""
+    if type(value) is str:
+        return value
+    if value is None or value is MISSING:
+        return None
+    return printed(value)
+
+
+def printed(value: Json) -> str:
+    match value:
+        case str():
+            return encode_basestring(value)
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case dict():
+            members = sorted(value.items(), key=_storage_order)
+            return (
+                "{" + ", ".join([f"{encode_basestring(key)}: {printed(one)}" for key, one in members]) + "}"
+            )
+        case list():
+            return "[" + ", ".join([printed(one) for one in value]) + "]"
+        case int():
+            return str(value)
+        case Decimal():
+            return format(value, "f")
+
+
+def _storage_order(member: tuple[str, Json]) -> tuple[int, bytes]:
+    key = member[0].encode()
+    return len(key), key
+
+
+def element(value: Json | Missing, index: int) -> Json | Missing:
+    if type(value) is list:
+        return value[index] if -len(value) <= index < len(value) else MISSING
+    # jsonb stores a scalar as an array of one, and its operators let it show.
+    return MISSING if type(value) is dict or index not in (0, -1) else value
+
+
+def has_key(value: Json, key: str) -> bool:
+    match value:
+        case dict():
+            return key in value
+        case list():
+            return any(type(one) is str and one == key for one in value)
+        case _:
+            return type(value) is str and value == key
+
+
+def equal(left: Json, right: Json) -> bool:
+    if type(left) is bool or type(right) is bool:
+        return left is right
+    if type(left) is list and type(right) is list:
+        return len(left) == len(right) and all(map(equal, left, right))
+    if type(left) is dict and type(right) is dict:
+        return left.keys() == right.keys() and all(equal(one, right[key]) for key, one in left.items())
+    return left == right

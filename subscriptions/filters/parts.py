@@ -1,0 +1,126 @@
+"""The parts of a filter while it is read: what each is, and which token to blame."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias
+
+from lark import Token
+
+from subscriptions.filters import jsonb
+from subscriptions.filters.document import header_name
+from subscriptions.filters.errors import FilterError, error_at
+from subscriptions.filters.tree import Condition, Literal, Path, Root
+
+_MAX_DIGITS = 1000
+_INDEXES = range(-(2**31), 2**31)
+_KEYWORDS: dict[str, Literal] = {"TRUE": True, "FALSE": False, "NULL": None}
+
+
+@dataclass(frozen=True, slots=True)
+class WholeDocument:
+    """`$$` itself, which is a value only once a root is chosen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A literal in the filter, apart from the paths and conditions."""
+
+    value: Literal
+
+
+Value: TypeAlias = Path | Written
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An expression, and the token it begins with."""
+
+    of: Condition | Value | WholeDocument
+    token: Token
+
+    def refusal(self, message: str) -> FilterError:
+        return error_at(self.token, message)
+
+
+def literal_of(token: Token) -> Literal:
+    match token.type:
+        case "STRING":
+            inner = token[1:-1]
+            return inner.replace("''", "'") if token[0] == "'" else inner
+        case "NUMBER":
+            return _number(token)
+        case keyword:
+            return _KEYWORDS[keyword]
+
+
+def _number(token: Token) -> int | Decimal:
+    """5, 5.0 and 50e-1 give one value, so that equal filters have equal trees."""
+    exponent = token.lower().partition("e")[2].lstrip("+-0")
+    if len(exponent) > 4 or len(token) + int(exponent or 0) > _MAX_DIGITS:
+        raise error_at(token, f"this number needs more than {_MAX_DIGITS} digits")
+    digits = format(Decimal(token), "f")
+    if "." in digits:
+        digits = digits.rstrip("0").rstrip(".")
+    return Decimal(digits) if "." in digits else int(digits)
+
+
+def condition_of(part: Part) -> Condition:
+    match part.of:
+        case Path() | WholeDocument():
+            raise part.refusal("this is a value, not a condition; compare it, as in … = 'x' or … is not null")
+        case Written():
+            raise part.refusal("this is a literal, not a condition; compare a path with it")
+        case condition:
+            return condition
+
+
+def value_of(part: Part) -> Value:
+    match part.of:
+        case Path() | Written() as value:
+            return value
+        case WholeDocument():
+            raise part.refusal("$$ holds 'Header' and 'Body'; continue with ->'Header' or ->'Body'")
+        case _:
+            raise part.refusal("this is a condition, not a value; join conditions with AND or OR")
+
+
+def path_of(part: Part, asker: str) -> Path:
+    match value_of(part):
+        case Path() as path:
+            return path
+        case Written():
+            raise part.refusal(f"{asker} needs a path that begins with $$")
+
+
+def next_path(left: Part, arrow: Token, step: Part) -> Path:
+    is_text = arrow.type == "TEXT_ARROW"
+    if isinstance(left.of, WholeDocument):
+        return Path(_root(step), (), is_text)
+    path = path_of(left, arrow)
+    if path.is_text:
+        raise error_at(arrow, "->> gives text, which has no members; use -> for every step but the last")
+    if len(path.steps) == jsonb.MAX_DEPTH:
+        raise error_at(arrow, f"more than {jsonb.MAX_DEPTH} steps, and no message is nested as deep")
+    return Path(path.root, (*path.steps, step_behind(path, step)), is_text)
+
+
+def step_behind(path: Path, step: Part) -> str | int:
+    name = _written(step)
+    match name:
+        case str():
+            return header_name(name) if path.root is Root.HEADER and not path.steps else name
+        case int() if name in _INDEXES and step.token.lstrip("-").isdigit():
+            return name
+    raise step.refusal("a step is a name in single quotes or a whole number")
+
+
+def _root(step: Part) -> Root:
+    try:
+        return Root(_written(step))
+    except ValueError:
+        raise step.refusal("$$ holds 'Header' and 'Body', written exactly so") from None
+
+
+def _written(part: Part) -> Literal:
+    assert isinstance(part.of, Written)
+    return part.of.value

@@ -1,0 +1,26 @@
+"""Pieces of SQL that carry their parameters, so that the order of both cannot part."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Parameter: TypeAlias = str | int | list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Sql:
+    text: str
+    parameters: tuple[Parameter, ...] = ()
+
+
+def given(parameter: Parameter, sql_type: str) -> Sql:
+    return Sql(f"%s::{sql_type}", (parameter,))
+
+
+def compose(template: str, *parts: Sql) -> Sql:
+    text = template.format(*[part.text for part in parts])
+    return Sql(text, tuple(parameter for part in parts for parameter in part.parameters))
+
+
+def joined(separator: str, parts: Sequence[Sql]) -> Sql:
+    return compose("(" + separator.join(["{}"] * len(parts)) + ")", *parts)

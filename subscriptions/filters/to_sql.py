@@ -1,0 +1,178 @@
+"""From a syntax tree to a boolean expression of PostgreSQL (15 or later) that never raises.
+
+A cast stands only behind a CASE that lets nothing through which it would refuse.
+"""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from subscriptions.filters import jsonb
+from subscriptions.filters.sql import Parameter, Sql, compose, given, joined
+from subscriptions.filters.tree import (
+    NUMBER_LENGTH,
+    NUMBER_TEXT,
+    And,
+    Comparison,
+    Condition,
+    Exists,
+    IsNull,
+    Kind,
+    Like,
+    Literal,
+    Membership,
+    Not,
+    Operator,
+    Or,
+    Path,
+    Root,
+    by_kind,
+    kind_of,
+)
+
+# Not parallel safe: a worker may not start the subtransaction of an exception block.
+INTURN_JSON_FUNCTION = f"""
+CREATE OR REPLACE FUNCTION inturn_json(body bytea) RETURNS jsonb
+LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL UNSAFE
+AS $function$
+DECLARE
+    parsed jsonb;
+BEGIN
+    parsed := convert_from(body, 'UTF8')::jsonb;
+    IF jsonb_path_exists(parsed, 'strict $.**{{{jsonb.MAX_DEPTH + 1}}}') THEN
+        RETURN NULL;
+    END IF;
+    RETURN parsed;
+EXCEPTION
+    WHEN data_exception OR program_limit_exceeded THEN
+        RETURN NULL;
+END
+$function$
+"""
+
+_Roots: TypeAlias = Mapping[Root, str]
+
+_NULL = Sql("NULL::boolean")
+_TYPES = {Kind.BOOLEAN: "boolean", Kind.NUMBER: "numeric", Kind.STRING: "text"}
+_NUMBER_TEXT = Sql(f"'^({NUMBER_TEXT})$'")
+_NUMBER_LENGTH = Sql(str(NUMBER_LENGTH))
+
+
+def to_sql(tree: Condition, *, header: str, body: str) -> tuple[str, list[Parameter]]:
+    """The expression and its parameters in order, for psycopg or Django.
+
+    `header` and `body` are SQL of type jsonb, repeated wherever the filter looks
+    at them: give columns, such as those of
+    `CROSS JOIN LATERAL (SELECT inturn_json(m.body) AS body OFFSET 0)`.
+    """
+    sql = _condition(tree, {Root.HEADER: header, Root.BODY: body})
+    return sql.text, list(sql.parameters)
+
+
+def _condition(tree: Condition, roots: _Roots) -> Sql:
+    match tree:
+        case Not(condition):
+            return compose("(NOT {})", _condition(condition, roots))
+        case And(conditions):
+            return joined(" AND ", [_condition(one, roots) for one in conditions])
+        case Or(conditions):
+            return joined(" OR ", [_condition(one, roots) for one in conditions])
+        case Comparison(path, operator, operand):
+            if isinstance(operand, Path):
+                return _between_paths(path, operator, operand, roots)
+            return _with_literal(path, operator, operand, roots)
+        case Membership(path, literals):
+            return joined(" OR ", [_among(path, kind, members, roots) for kind, members in by_kind(literals)])
+        case Like(path, pattern):
+            return compose('({} COLLATE "C" LIKE {})', _value(path, roots), given(pattern, "text"))
+        case Exists(path, key):
+            return compose("({} ? {})", _value(path, roots), given(key, "text"))
+        case IsNull(path):
+            return compose("({} IS NULL)", _value(path, roots))
+
+
+def _value(path: Path, roots: _Roots) -> Sql:
+    value = Sql(f"({roots[path.root]})")
+    if path.is_text and not path.steps:
+        return _bare(value)
+    arrows = ["->"] * (len(path.steps) - 1) + ["->>" if path.is_text else "->"]
+    for arrow, step in zip(arrows, path.steps, strict=False):
+        value = compose(
+            f"({{}} {arrow} {{}})", value, given(step, "int" if isinstance(step, int) else "text")
+        )
+    return value
+
+
+def _bare(value: Sql) -> Sql:
+    """What `->>` would give if this value had been its step."""
+    return compose("({} #>> '{{}}')", value)
+
+
+def _with_literal(path: Path, operator: Operator, literal: Literal, roots: _Roots) -> Sql:
+    if literal is None:
+        return _NULL
+    value, kind = _value(path, roots), kind_of(literal)
+    if not path.is_text and not operator.is_order:
+        return compose(f"({{}} {operator.value} {{}})", value, given(jsonb.printed(literal), "jsonb"))
+    comparison = compose(
+        f"({{}} {operator.value} {{}})",
+        _comparable(value, kind, is_text=path.is_text),
+        given(_input(literal), _TYPES[kind]),
+    )
+    return _guarded(value, kind, comparison, is_text=path.is_text)
+
+
+def _among(path: Path, kind: Kind, literals: tuple[Literal, ...], roots: _Roots) -> Sql:
+    if kind is Kind.NULL:
+        return _NULL
+    value = _value(path, roots)
+    if not path.is_text:
+        return compose("({} = ANY ({}))", value, given([jsonb.printed(one) for one in literals], "jsonb[]"))
+    members = given([_input(one) for one in literals], _TYPES[kind] + "[]")
+    comparison = compose("({} = ANY ({}))", _comparable(value, kind, is_text=True), members)
+    return _guarded(value, kind, comparison, is_text=True)
+
+
+def _between_paths(path: Path, operator: Operator, other: Path, roots: _Roots) -> Sql:
+    left, right = _value(path, roots), _value(other, roots)
+    if path.is_text:
+        return compose(f'({{}} COLLATE "C" {operator.value} {{}})', left, right)
+    if not operator.is_order:
+        return compose(f"({{}} {operator.value} {{}})", left, right)
+    return compose(
+        "(CASE WHEN {} THEN {} WHEN {} THEN {} END)",
+        *[
+            part
+            for kind in (Kind.NUMBER, Kind.STRING)
+            for part in (
+                joined(" AND ", [_guard(side, kind, is_text=False) for side in (left, right)]),
+                joined(
+                    f" {operator.value} ", [_comparable(side, kind, is_text=False) for side in (left, right)]
+                ),
+            )
+        ],
+    )
+
+
+def _guard(value: Sql, kind: Kind, *, is_text: bool) -> Sql:
+    """Whether a value that is not null may be read as this kind."""
+    if not is_text:
+        return compose(f"jsonb_typeof({{}}) = '{kind.value}'", value)
+    if kind is Kind.NUMBER:
+        return compose("length({}) <= {} AND {} ~ {}", value, _NUMBER_LENGTH, value, _NUMBER_TEXT)
+    return compose("{} IN ('true', 'false')", value)
+
+
+def _comparable(value: Sql, kind: Kind, *, is_text: bool) -> Sql:
+    if kind is Kind.STRING:
+        return compose('{} COLLATE "C"', value if is_text else _bare(value))
+    return compose(f"{{}}::{_TYPES[kind]}", value)
+
+
+def _guarded(value: Sql, kind: Kind, comparison: Sql, *, is_text: bool) -> Sql:
+    if is_text and kind is Kind.STRING:
+        return comparison
+    return compose("(CASE WHEN {} THEN {} END)", _guard(value, kind, is_text=is_text), comparison)
+
+
+def _input(literal: Literal) -> str:
+    return literal if isinstance(literal, str) else jsonb.printed(literal)

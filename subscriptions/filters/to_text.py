@@ -1,0 +1,59 @@
+"""From a syntax tree back to text: the one spelling of all filters that share it."""
+
+from subscriptions.filters.tree import (
+    And,
+    Comparison,
+    Condition,
+    Exists,
+    IsNull,
+    Like,
+    Literal,
+    Membership,
+    Not,
+    Or,
+    Path,
+)
+
+
+def normalised(tree: Condition) -> str:
+    """Parses to the same tree, and is the identity of a QUEUE group: changing it regroups."""
+    match tree:
+        case Comparison(path, operator, operand):
+            right = _path(operand) if isinstance(operand, Path) else _literal(operand)
+            return f"{_path(path)} {operator.value} {right}"
+        case Membership(path, literals):
+            return f"{_path(path)} in ({', '.join(map(_literal, literals))})"
+        case Like(path, pattern):
+            return f"{_path(path)} like {_literal(pattern)}"
+        case Exists(path, key):
+            return f"{_path(path)} ? {_literal(key)}"
+        case IsNull(path):
+            return f"{_path(path)} is null"
+        case Not(condition):
+            return f"NOT {_grouped(condition, (And, Or))}"
+        case And(conditions):
+            return " AND ".join(_grouped(one, Or) for one in conditions)
+        case Or(conditions):
+            return " OR ".join(map(normalised, conditions))
+
+
+def _grouped(tree: Condition, weaker: type | tuple[type, ...]) -> str:
+    return f"({normalised(tree)})" if isinstance(tree, weaker) else normalised(tree)
+
+
+def _path(path: Path) -> str:
+    *arrows, last = ["->"] * len(path.steps) + ["->>" if path.is_text else "->"]
+    steps = [path.root.value, *path.steps]
+    return "$$" + "".join(arrow + _literal(step) for arrow, step in zip([*arrows, last], steps, strict=True))
+
+
+def _literal(literal: Literal) -> str:
+    match literal:
+        case None | bool():
+            return {None: "null", True: "true", False: "false"}[literal]
+        case str():
+            return "'" + literal.replace("'", "''") + "'"
+        case int():
+            return str(literal)
+        case number:
+            return format(number, "f")

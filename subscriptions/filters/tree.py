@@ -1,0 +1,161 @@
+r"""The syntax tree of the filter language, and what each node means.
+
+A filter is a condition over `$$`, the document of one message: `$$->'Header'`
+holds its headers, all text, and `$$->'Body'` its body if that is JSON. A body
+that is not JSON is missing, like any path that leads nowhere.
+
+Every compiler (`to_python`, `to_sql`, later `to_spark`) keeps these rules:
+
+Logic
+    SQL's three values: a missing path is null, a comparison with null is null,
+    and a filter matches only if it is true. Nothing raises at run time.
+Steps
+    `->` and `->>` are PostgreSQL's: a name finds a member, an index an element,
+    negative indexes count from the end, and a scalar is its own element 0 and
+    -1. `->` keeps JSON's null, which is a value and not SQL's null; `->>` turns
+    it into null and writes every other value as PostgreSQL prints jsonb.
+`?` after `->`
+    PostgreSQL's: a member's name, a text element, or the text itself.
+JSON (`->`) with = != in
+    Equality of jsonb, so 1 = 1.0, key order is nothing and values of different
+    types differ. A literal is the JSON value that it writes.
+JSON (`->`) with < <= > >=
+    Two numbers by size and two strings by their UTF-8 bytes; everything else is
+    null. PostgreSQL's total order of jsonb is not used, for it depends on the
+    database's collation and finds true greater than 5.
+Text (`->>`) with a string or another text
+    Text under COLLATE "C": the order of the UTF-8 bytes.
+Text (`->>`) with a number
+    By size if the text is a JSON number of at most NUMBER_LENGTH characters and
+    four digits of exponent; else null.
+Text (`->>`) with true or false
+    As truth values if the text is `true` or `false`; else null.
+`in`
+    `x in (a, b)` is `x = a OR x = b`, and `not in` its negation.
+`like`
+    Text only: `%` any text, `_` one character, `\` takes the next literally.
+
+What can never be true or has no sense in PostgreSQL is refused by `parse`:
+JSON compared with text, `<` with true or false, two literals compared, a step
+or `?` behind `->>`, `like` on JSON.
+"""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import TypeAlias
+
+NUMBER_LENGTH = 1000
+NUMBER_TEXT = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9][0-9]?[0-9]?[0-9]?)?"
+
+Literal: TypeAlias = str | int | Decimal | bool | None
+
+
+class Kind(Enum):
+    """What a literal is, which decides how a path is read before comparing."""
+
+    NULL = "null"
+    BOOLEAN = "boolean"
+    NUMBER = "number"
+    STRING = "string"
+
+
+class Root(Enum):
+    HEADER = "Header"
+    BODY = "Body"
+
+
+class Operator(Enum):
+    EQUAL = "="
+    DIFFERENT = "!="
+    LESS = "<"
+    AT_MOST = "<="
+    GREATER = ">"
+    AT_LEAST = ">="
+
+    @property
+    def is_order(self) -> bool:
+        return self not in (Operator.EQUAL, Operator.DIFFERENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Steps from a root; `is_text` tells that the last arrow was `->>`.
+
+    The first step behind the header is a `document.header_name`.
+    """
+
+    root: Root
+    steps: tuple[str | int, ...]
+    is_text: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A path against a literal, or two paths that are both text or both JSON."""
+
+    path: Path
+    operator: Operator
+    operand: Path | Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    path: Path
+    literals: tuple[Literal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Like:
+    path: Path
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    path: Path
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    condition: "Condition"
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    conditions: "tuple[Condition, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    conditions: "tuple[Condition, ...]"
+
+
+Condition: TypeAlias = Comparison | Membership | Like | Exists | IsNull | Not | And | Or
+
+
+def kind_of(literal: Literal) -> Kind:
+    match literal:
+        case None:
+            return Kind.NULL
+        case bool():
+            return Kind.BOOLEAN
+        case str():
+            return Kind.STRING
+        case _:
+            return Kind.NUMBER
+
+
+def by_kind(literals: tuple[Literal, ...]) -> list[tuple[Kind, tuple[Literal, ...]]]:
+    """The literals of each kind that occurs: `in` reads the path once for each."""
+    return [
+        (kind, members)
+        for kind in Kind
+        if (members := tuple(one for one in literals if kind_of(one) is kind))
+    ]

@@ -1,0 +1,104 @@
+"""Which subscriptions qualify for a message: the one question that delivery asks."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from subscriptions.filters import Document, FilterError, parse, to_python
+from subscriptions.models import EventType, MatchMode, Subscription, SubscriptionStatus
+
+FILTER_STRING = "filter-string"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An ACTIVE subscription of an event type, as matching needs it."""
+
+    subscription_id: int
+    subscriber_id: int
+    header_filter_string: str
+    filter: str
+    is_first_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Whether a subscription qualifies for a message today, and the reason in words."""
+
+    subscription: Subscription
+    qualifies: bool
+    reason: str
+
+
+def candidates(event_type: EventType) -> list[Candidate]:
+    """Return the event type's ACTIVE subscriptions, each subscriber's by position. One query."""
+    rows = (
+        Subscription.objects.filter(event_type=event_type, status=SubscriptionStatus.ACTIVE)
+        .order_by("subscriber_id", "position", "id")
+        .values_list("id", "subscriber_id", "header_filter_string", "filter", "subscriber__match_mode")
+    )
+    return [Candidate(*row, is_first_only=mode == MatchMode.FIRST) for *row, mode in rows]
+
+
+def qualifying(found: Iterable[Candidate], document: Document) -> list[Candidate]:
+    """Return those candidates that qualify; of a FIRST subscriber only the first."""
+    chosen: list[Candidate] = []
+    served: set[int] = set()
+    for candidate in found:
+        if candidate.is_first_only and candidate.subscriber_id in served:
+            continue
+        if why_not(candidate.header_filter_string, candidate.filter, document) is None:
+            chosen.append(candidate)
+            served.add(candidate.subscriber_id)
+    return chosen
+
+
+def explain(event_type: EventType, document: Document) -> list[Explanation]:
+    """Say of every subscription of the event type whether it qualifies, and why or why not."""
+    found = (
+        Subscription.objects.filter(event_type=event_type)
+        .select_related("subscriber", "policy", "event_type")
+        .order_by("subscriber__name", "position", "id")
+    )
+    return _explanations(found, document)
+
+
+def why_not(header_filter_string: str, filter_text: str, document: Document) -> str | None:
+    """Return why a message does not qualify by header string and filter, or None if it does."""
+    if header_filter_string:
+        sent = document.header.get(FILTER_STRING) if isinstance(document.header, dict) else None
+        if sent is None:
+            return "the message has no FILTER_STRING header"
+        if sent != header_filter_string:
+            return f"its FILTER_STRING header is {sent!r}, not {header_filter_string!r}"
+    if filter_text and not _compiled(filter_text)(document):
+        return "its filter is not true of the message"
+    return None
+
+
+@lru_cache(maxsize=10_000)
+def _compiled(filter_text: str) -> Callable[[Document], bool]:
+    try:
+        return to_python(parse(filter_text))
+    except FilterError:
+        # Refused on saving; whatever brought it in, it must not stop other subscriptions.
+        return lambda _: False
+
+
+def _explanations(found: Sequence[Subscription] | Iterable[Subscription], document: Document) -> list[Explanation]:
+    explanations: list[Explanation] = []
+    served: set[int] = set()
+    for subscription in found:
+        reason = _reason(subscription, document, is_served=subscription.subscriber_id in served)
+        if reason is None and subscription.subscriber.match_mode == MatchMode.FIRST:
+            served.add(subscription.subscriber_id)
+        explanations.append(Explanation(subscription, reason is None, reason or "it qualifies"))
+    return explanations
+
+
+def _reason(subscription: Subscription, document: Document, *, is_served: bool) -> str | None:
+    if subscription.status != SubscriptionStatus.ACTIVE:
+        return "it is INACTIVE"
+    if is_served:
+        return "an earlier subscription of this subscriber qualifies, and its match mode is FIRST"
+    return why_not(subscription.header_filter_string, subscription.filter, document)

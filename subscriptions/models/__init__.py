@@ -1,0 +1,30 @@
+"""Event types, publishers, subscribers, subscriptions, policies, secrets and keys."""
+
+from subscriptions.models.api_key import ApiKey, Scope
+from subscriptions.models.change import ConfigurationChange
+from subscriptions.models.event_type import Durability, EventType, Kind
+from subscriptions.models.policy import Action, InDoubt, Policy
+from subscriptions.models.publisher import Publisher
+from subscriptions.models.secret import SigningSecret
+from subscriptions.models.subscriber import MatchMode, Processing, Subscriber
+from subscriptions.models.subscription import Mode, Subscription, SubscriptionStatus
+
+__all__ = [
+    "Action",
+    "ApiKey",
+    "ConfigurationChange",
+    "Durability",
+    "EventType",
+    "InDoubt",
+    "Kind",
+    "MatchMode",
+    "Mode",
+    "Policy",
+    "Processing",
+    "Publisher",
+    "Scope",
+    "SigningSecret",
+    "Subscriber",
+    "Subscription",
+    "SubscriptionStatus",
+]

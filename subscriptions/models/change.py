@@ -1,0 +1,20 @@
+"""The configuration log: who changed what, before and after. Rows are only ever added."""
+
+from django.db import models
+
+
+class ConfigurationChange(models.Model):
+    at = models.DateTimeField(auto_now_add=True)
+    actor = models.CharField(max_length=200, help_text="A user's name, or the key that was used.")
+    action = models.CharField(max_length=30, help_text="created, changed, deleted, rotated …")
+    object_type = models.CharField(max_length=50)
+    object_name = models.CharField(max_length=450)
+    before = models.JSONField(null=True)
+    after = models.JSONField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [models.Index(fields=["object_type", "object_name"], name="change_of_object")]
+
+    def __str__(self) -> str:
+        return f"{self.actor} {self.action} {self.object_type} {self.object_name}"

@@ -1,0 +1,29 @@
+"""An event type: what may be published, and how it is delivered."""
+
+from django.db import models
+
+from subscriptions.models.named import Named
+
+
+class Kind(models.TextChoices):
+    TOPIC = "TOPIC", "TOPIC: to every qualifying subscription"
+    QUEUE = "QUEUE", "QUEUE: to one endpoint of a group"
+    SYNC = "SYNC", "SYNC: to one subscription, while the publisher waits"
+
+
+class Durability(models.TextChoices):
+    GUARANTEED = "GUARANTEED", "GUARANTEED: on disk before the answer"
+    VOLATILE = "VOLATILE", "VOLATILE: tried once, lost on a crash"
+
+
+class EventType(Named):
+    kind = models.CharField(max_length=5, choices=Kind, default=Kind.TOPIC)
+    content_type = models.CharField(max_length=100, default="application/json")
+    sample = models.JSONField(null=True, blank=True, help_text="A message as publishers send it.")
+    json_schema = models.JSONField(
+        null=True, blank=True, help_text="JSON Schema that every message must satisfy."
+    )
+    durability = models.CharField(max_length=10, choices=Durability, default=Durability.GUARANTEED)
+    ttl_seconds = models.PositiveIntegerField(
+        null=True, blank=True, help_text="What is not delivered by then is EXPIRED. Empty means never."
+    )

@@ -1,0 +1,19 @@
+"""What every configured thing has: a unique name and when it was made and changed."""
+
+from django.db import models
+
+from subscriptions.names import MAX_NAME_LENGTH, validate_name
+
+
+class Named(models.Model):
+    name = models.CharField(max_length=MAX_NAME_LENGTH, unique=True, validators=[validate_name])
+    description = models.TextField(blank=True, default="")
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        abstract = True
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,40 @@
+"""A signing secret: what a subscription's requests are signed with."""
+
+import base64
+import secrets
+from datetime import datetime
+
+from django.db import models
+from django.db.models import Q
+
+from subscriptions.encryption import EncryptedJSONField
+from subscriptions.models.subscription import Subscription
+
+SECRET_BYTES = 32
+
+
+def new_secret() -> str:
+    """Return a secret in the form of Standard Webhooks: `whsec_` and base64 of 32 random bytes."""
+    return "whsec_" + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+class SigningSecretQuerySet(models.QuerySet["SigningSecret"]):
+    def valid(self, *, now: datetime) -> "SigningSecretQuerySet":
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now))
+
+
+class SigningSecret(models.Model):
+    """One secret of a subscription; all that have not expired sign each request."""
+
+    subscription = models.ForeignKey(Subscription, on_delete=models.CASCADE, related_name="secrets")
+    secret = EncryptedJSONField(default=new_secret)
+    created_at = models.DateTimeField(auto_now_add=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+
+    objects = SigningSecretQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-id"]
+
+    def __str__(self) -> str:
+        return f"secret {self.pk} of {self.subscription}"

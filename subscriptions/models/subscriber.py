@@ -1,0 +1,42 @@
+"""A subscriber: an application that receives, and the unit of order."""
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from subscriptions.models.named import Named
+
+
+class Processing(models.TextChoices):
+    SERIAL = "SERIAL", "SERIAL: one at a time, in order"
+    CONCURRENT = "CONCURRENT", "CONCURRENT: several at a time, no order"
+
+
+class MatchMode(models.TextChoices):
+    ALL = "ALL", "ALL: every qualifying subscription gets the message"
+    FIRST = "FIRST", "FIRST: only the first by position"
+
+
+class Subscriber(Named):
+    processing = models.CharField(max_length=10, choices=Processing, default=Processing.SERIAL)
+    max_in_flight = models.PositiveSmallIntegerField(
+        default=1, validators=[MinValueValidator(1), MaxValueValidator(1000)]
+    )
+    max_queued_to_send = models.PositiveIntegerField(
+        default=500,
+        validators=[MinValueValidator(1), MaxValueValidator(10_000)],
+        help_text="How many deliveries a sender reads at a time.",
+    )
+    refill_level = models.PositiveIntegerField(
+        default=100,
+        help_text="When so many of them remain, the sender reads the next.",
+    )
+    match_mode = models.CharField(max_length=5, choices=MatchMode, default=MatchMode.ALL)
+
+    class Meta(Named.Meta):
+        constraints = [
+            models.CheckConstraint(
+                name="subscriber_refills_before_it_is_full",
+                condition=models.Q(refill_level__lt=models.F("max_queued_to_send")),
+                violation_error_message="refill_level must be less than max_queued_to_send.",
+            ),
+        ]

@@ -1,0 +1,82 @@
+"""A subscription: a subscriber's standing wish."""
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from subscriptions.encryption import EncryptedJSONField
+from subscriptions.models.event_type import EventType
+from subscriptions.models.policy import Policy
+from subscriptions.models.subscriber import Subscriber
+from subscriptions.limits import MAX_TIMEOUT_SECONDS
+from subscriptions.names import MAX_NAME_LENGTH, validate_name
+
+
+class Mode(models.TextChoices):
+    PUSH = "PUSH", "PUSH: sent to an endpoint"
+    PULL = "PULL", "PULL: kept in a mailbox until fetched"
+
+
+class SubscriptionStatus(models.TextChoices):
+    ACTIVE = "ACTIVE"
+    INACTIVE = "INACTIVE"
+
+
+class Subscription(models.Model):
+    """What a subscriber wants, and where it goes.
+
+    `headers` is a JSON object of the headers to send along; `auth` one of
+    `{"type": "none"}`, `{"type": "basic", "username", "password"}` and
+    `{"type": "bearer", "token"}`. Both are encrypted at rest.
+
+    `updated_at` tells the senders that what they know of it is old: every change that
+    concerns delivering, a new secret too, must move it.
+    """
+
+    name = models.CharField(max_length=MAX_NAME_LENGTH, validators=[validate_name])
+    subscriber = models.ForeignKey(Subscriber, on_delete=models.PROTECT, related_name="subscriptions")
+    event_type = models.ForeignKey(EventType, on_delete=models.PROTECT, related_name="subscriptions")
+    mode = models.CharField(max_length=4, choices=Mode, default=Mode.PUSH)
+    endpoint = models.CharField(
+        max_length=2000, blank=True, default="", help_text="https://…, or with a method: PATCH:https://…"
+    )
+    header_filter_string = models.CharField(
+        max_length=1000,
+        blank=True,
+        default="",
+        help_text="Qualifies only messages whose FILTER_STRING header is exactly this.",
+    )
+    filter = models.TextField(
+        blank=True, default="", help_text="e.g. $$->'Body'->'project'->>'id' = 'proj1008'"
+    )
+    policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="subscriptions")
+    headers = EncryptedJSONField(default=dict, blank=True)
+    auth = EncryptedJSONField(default=dict, blank=True)
+    timeout_seconds = models.PositiveSmallIntegerField(
+        default=30, validators=[MinValueValidator(1), MaxValueValidator(MAX_TIMEOUT_SECONDS)]
+    )
+    status = models.CharField(max_length=8, choices=SubscriptionStatus, default=SubscriptionStatus.ACTIVE)
+    position = models.PositiveIntegerField(default=0, help_text="Order of trial when match_mode is FIRST.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        ordering = ["subscriber", "position", "id"]
+        constraints = [
+            models.UniqueConstraint(fields=["subscriber", "name"], name="subscription_name_of_a_subscriber"),
+            models.CheckConstraint(
+                name="subscription_push_has_endpoint",
+                condition=models.Q(mode="PUSH") ^ models.Q(endpoint=""),
+                violation_error_message="A PUSH subscription needs an endpoint; a PULL one has none.",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["event_type"],
+                name="subscription_matching",
+                condition=models.Q(status="ACTIVE"),
+            ),
+            models.Index(fields=["updated_at"], name="subscription_changed"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.subscriber.name}/{self.name}"

@@ -1,0 +1,21 @@
+"""Sets up Django on a database server of the tests' own, then offers what several kinds of test use."""
+
+from collections.abc import Iterator
+
+import django
+import pytest
+
+from tests import surroundings
+
+# Here, not in a hook: conftests further down import models as they are loaded.
+surroundings.arrange()
+django.setup()
+
+from tests.receivers import Receiver  # noqa: E402 - settings must be readable before
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A real HTTP receiver of the test's own."""
+    with Receiver() as receiver:
+        yield receiver

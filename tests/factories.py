@@ -1,0 +1,134 @@
+"""Valid rows for tests: each function makes one, and everything it needs that was not given.
+
+A delivery's state implies its timestamps: `delivery(status=Status.DELIVERED)` has
+been tried once and was settled after its message was published.
+"""
+
+import itertools
+import uuid
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from delivery.models import Attempt, Delivery, Message
+from delivery.states import OPEN, OutcomeClass, Status
+from subscriptions.models import (
+    ApiKey,
+    EventType,
+    Mode,
+    Policy,
+    Publisher,
+    Scope,
+    SigningSecret,
+    Subscriber,
+    Subscription,
+)
+from subscriptions.models.api_key import new_key
+
+_numbers = itertools.count(1)
+
+_OUTCOMES = {
+    Status.DELIVERED: (OutcomeClass.SUCCESS, 200),
+    Status.REJECTED: (OutcomeClass.CLIENT_ERROR, 404),
+    Status.UNSUPPORTED: (OutcomeClass.REDIRECT, 301),
+    Status.FAILED: (OutcomeClass.UNSENDABLE, None),
+    Status.IN_DOUBT: (OutcomeClass.LOST, None),
+}
+
+
+def unique(name: str) -> str:
+    return f"{name}{next(_numbers)}"
+
+
+def event_type(name: str | None = None, **fields: Any) -> EventType:
+    return EventType.objects.create(name=name or unique("Test.Event"), **fields)
+
+
+def publisher(name: str | None = None, **fields: Any) -> Publisher:
+    return Publisher.objects.create(name=name or unique("publisher"), **fields)
+
+
+def subscriber(name: str | None = None, **fields: Any) -> Subscriber:
+    return Subscriber.objects.create(name=name or unique("subscriber"), **fields)
+
+
+def policy(name: str | None = None, **fields: Any) -> Policy:
+    """Return the policy of that name, else a new one."""
+    found = Policy.objects.filter(name=name).first() if name and not fields else None
+    return found or Policy.objects.create(name=name or unique("policy"), **fields)
+
+
+def subscription(name: str | None = None, **fields: Any) -> Subscription:
+    """Make an ACTIVE PUSH subscription with a secret; give `mode=Mode.PULL` for a mailbox."""
+    fields.setdefault("subscriber", None)
+    fields["subscriber"] = fields["subscriber"] or subscriber()
+    if "event_type" not in fields:
+        fields["event_type"] = event_type()
+    if "policy" not in fields:
+        fields["policy"] = policy("teamforge")
+    if fields.get("mode", Mode.PUSH) == Mode.PUSH:
+        fields.setdefault("endpoint", "https://receiver.example/hook")
+    row = Subscription.objects.create(name=name or unique("subscription"), **fields)
+    SigningSecret.objects.create(subscription=row)
+    return row
+
+
+def message(body: bytes = b'{"number": 1}', **fields: Any) -> Message:
+    if "event_type" not in fields:
+        fields["event_type"] = event_type()
+    if "publisher" not in fields:
+        fields["publisher"] = publisher()
+    fields.setdefault("content_type", "application/json")
+    fields.setdefault("headers", {"content-type": fields["content_type"]})
+    fields.setdefault("published_at", timezone.now())
+    return Message.objects.create(body=body, **fields)
+
+
+def delivery(status: Status = Status.PENDING, **fields: Any) -> Delivery:
+    """Make a delivery with the attempt that its status comes of, if there is one."""
+    fields["subscription"] = fields.get("subscription") or subscription()
+    subscribed: Subscription = fields["subscription"]
+    fields["message"] = fields.get("message") or message(event_type=subscribed.event_type)
+    if subscribed.mode == Mode.PUSH:
+        fields.setdefault("lane", subscribed.subscriber.lane)
+    row = Delivery.objects.create(status=status, **_implied(status, fields["message"]) | fields)
+    if status in _OUTCOMES and "attempts" not in fields:
+        attempt(row)
+    return row
+
+
+def attempt(of: Delivery, **fields: Any) -> Attempt:
+    """Make the delivery's latest attempt; its outcome follows from the status."""
+    outcome, status_code = _OUTCOMES.get(Status(of.status), (OutcomeClass.SERVER_ERROR, 500))
+    fields.setdefault("outcome", outcome)
+    fields.setdefault("status_code", status_code)
+    fields.setdefault("number", max(of.attempts, 1))
+    fields.setdefault("started_at", of.message.published_at)
+    fields.setdefault("duration_ms", None if outcome == OutcomeClass.LOST else 5)
+    return Attempt.objects.create(delivery=of, **fields)
+
+
+def api_key(scope: Scope = Scope.MANAGE, **fields: Any) -> tuple[ApiKey, str]:
+    """Return the row and the key itself, which is nowhere else."""
+    if scope == Scope.PUBLISH:
+        fields.setdefault("publisher", None)
+        fields["publisher"] = fields["publisher"] or publisher()
+    if scope == Scope.FETCH:
+        fields.setdefault("subscriber", None)
+        fields["subscriber"] = fields["subscriber"] or subscriber()
+    key = new_key()
+    row = ApiKey(scope=scope, **fields)
+    row.set_key(key)
+    row.save()
+    return row, key
+
+
+def _implied(status: Status, of: Message) -> dict[str, Any]:
+    settled_at = of.published_at + timedelta(milliseconds=20)
+    implied: dict[str, Any] = {} if status in OPEN else {"settled_at": settled_at}
+    if status in _OUTCOMES:
+        implied["attempts"] = 1
+    if status == Status.IN_FLIGHT:
+        implied |= {"lease_token": uuid.uuid4(), "lease_expires_at": settled_at + timedelta(seconds=30)}
+    return implied

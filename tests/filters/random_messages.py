@@ -1,0 +1,201 @@
+"""Random messages: JSON in every spelling, and what only resembles it."""
+
+import json
+from typing import TypeAlias
+
+from hypothesis import strategies as st
+
+Message: TypeAlias = tuple[dict[str, str], bytes]
+
+NAMES = ["a", "b", "id", "é", "𝒳", "", "0", "A b", "it's", '"', "%s"]
+HEADERS = ["priority", "filter-string", "x-é"]
+WORDS = [
+    *NAMES,
+    *[
+        "low",
+        "Low",
+        "z",
+        "a%",
+        "a_c",
+        "abc",
+        "\\",
+        "ab\\",
+        "\n",
+        "\x7f",
+        "\ue000",
+        "\U0001f600",
+        "true",
+        "false",
+    ],
+    *[
+        "null",
+        "5",
+        "-5",
+        "5.0",
+        "05",
+        "5 ",
+        "+5",
+        "1e2",
+        "1E400",
+        "1e9999",
+        "1e10000",
+        "-0",
+        ".5",
+        "NaN",
+        "٣",
+    ],
+    *["{}", "[]", '{"a": 1}', "[1, 2]", '"a"', "1" * 1000, "1" * 1001, "-" + "1" * 999, "-" + "1" * 1000],
+]
+NUMBERS = [
+    *[
+        "0",
+        "-0",
+        "-0.0",
+        "1",
+        "1.0",
+        "5",
+        "-5",
+        "5.0",
+        "5.50",
+        "1e2",
+        "1E+2",
+        "1.5e1",
+        "1e-7",
+        "0e5",
+        "0.00e-3",
+    ],
+    *["0.1", "100", "1e400", "1e1000", "-1e999", "1e-400", "12345678901234567890", "9007199254740993"],
+    *[
+        "9" * 18,
+        "1" + "0" * 18,
+        "9" * 1000,
+        "-" + "9" * 1000,
+        "9" * 4500,
+        "1e131071",
+        "1e-16383",
+        "0e1073741823",
+    ],
+]
+# What JSON or jsonb refuses, and what they only seem to refuse.
+ODDITIES = [
+    *["1e131072", "1e-16384", "0e-16384", "0e1073741824", "1e99999999999999999999", "0e" + "0" * 5000 + "1"],
+    *[
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "-",
+        "01",
+        "1.",
+        ".5",
+        "+1",
+        "1e",
+        "٣",
+        "nul",
+        "True",
+        "'a'",
+        '"\\x"',
+        '"\\ud8"',
+    ],
+    *[
+        '"\\u0000"',
+        '"\\ud83d"',
+        '"\\ude00"',
+        '"\\ude00\\ud83d"',
+        '"\\ud83d\\u0061"',
+        '"\\ud83d\\ud83d\\ude00"',
+    ],
+    *[
+        '"\\ud83d\\ude00"',
+        '"\\uD83D\\uDE00"',
+        '"\\\\u0000"',
+        '"\\\\\\u0000"',
+        '"\\\\ud83d"',
+        '"\\u0001"',
+        '"\t"',
+    ],
+    *[
+        '"\x7f"',
+        '"\x00"',
+        '{"\\u0000": 1}',
+        '{"a": 1,}',
+        '{"a" 1}',
+        "[1,]",
+        "[",
+        "{",
+        '"',
+        "",
+        " ",
+        "1 2",
+        "{1: 2}",
+    ],
+    *["[" * 100 + "]" * 100, "[" * 100 + "1" + "]" * 100, "[" * 101 + "1" + "]" * 101, "[" * 101 + "]" * 101],
+    *["[" * 102 + "]" * 102, '{"a":' * 101 + "[]" + "}" * 101, "[[]," * 60 + "[]" + "]" * 60, "[" * 50_000],
+    *[
+        "[" * 1500 + "]" * 1500,
+        "[" * 50_000 + "]" * 50_000,
+        "\ufeff1",
+        "\u00a01",
+        "1\u2003",
+        "/**/1",
+        '"\\/"',
+    ],
+]
+
+_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+_words = st.sampled_from(WORDS) | _text
+_spaces = st.sampled_from(["", "", " ", "\n\t", "\r"])
+_digits = st.from_regex(r"\A-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,10})?([eE][+-]?[0-9]{1,3})?\Z")
+
+
+@st.composite
+def _quoted(draw: st.DrawFn, words: st.SearchStrategy[str]) -> str:
+    return json.dumps(draw(words), ensure_ascii=draw(st.booleans()))
+
+
+@st.composite
+def _array(draw: st.DrawFn, items: st.SearchStrategy[str]) -> str:
+    space = draw(_spaces)
+    return f"[{space}" + f"{space},".join(draw(st.lists(items, max_size=4))) + "]"
+
+
+@st.composite
+def _object(draw: st.DrawFn, items: st.SearchStrategy[str]) -> str:
+    names = _quoted(st.sampled_from(NAMES) | _text)
+    members = draw(st.lists(st.tuples(names, _spaces, items), max_size=5))
+    return "{" + ",".join(f"{name}{space}:{space}{item}" for name, space, item in members) + "}"
+
+
+_scalars = st.sampled_from(["null", "true", "false"]) | st.sampled_from(NUMBERS) | _digits | _quoted(_words)
+json_texts = st.recursive(
+    _scalars, lambda items: _array(items) | _object(items) | _object(items), max_leaves=12
+)
+
+
+@st.composite
+def _records(draw: st.DrawFn) -> str:
+    """The same names in all of them, so that one filter finds a value in every message."""
+    a, b, c, d, e = [draw(_scalars) for _ in range(5)]
+    odd = draw(json_texts)
+    return (
+        f'{{"a": {a}, "b": {draw(st.sampled_from([a, b, odd]))}, "c": {{"a": {c}, "n": 1}}, "d": [{d}, {e}]}}'
+    )
+
+
+@st.composite
+def _damaged(draw: st.DrawFn) -> bytes:
+    whole = draw(json_texts).encode()
+    at = draw(st.integers(0, len(whole)))
+    return whole[:at] + draw(st.binary(max_size=3)) + whole[at + draw(st.integers(0, 2)) :]
+
+
+_encoded = json_texts.map(str.encode)
+bodies = st.one_of(
+    *[_records().map(str.encode)] * 9,
+    *[_encoded] * 5,
+    _damaged(),
+    st.binary(max_size=20),
+    st.sampled_from(ODDITIES).map(str.encode),
+    _object(st.sampled_from(ODDITIES)).map(str.encode),
+)
+headers = st.dictionaries(st.sampled_from(HEADERS), _words, max_size=3)
+messages = st.tuples(headers, bodies)

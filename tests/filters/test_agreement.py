@@ -1,0 +1,87 @@
+"""The compilers mean the same, and what they mean is what PostgreSQL means."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from subscriptions.filters import document, parse, text_at, to_python
+from subscriptions.filters.jsonb import MISSING, printed, read
+from subscriptions.filters.to_sql import Parameter
+from subscriptions.filters.tree import Condition, Not, Path
+from tests.filters.asking import answers, ask
+from tests.filters.random_filters import cases, walks
+from tests.filters.random_messages import ODDITIES, WORDS, Message, bodies
+
+pytestmark = pytest.mark.usefixtures("inturn_json")
+
+# The fixture only lends a connection, which nothing here changes.
+many = settings(
+    deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+
+
+def truth(tree: Condition, message: Message) -> bool | None:
+    asked = document(*message)
+    if to_python(tree)(asked):
+        return True
+    return False if to_python(Not(tree))(asked) else None
+
+
+@many
+@given(cases())
+def test_python_and_postgresql_give_the_same_true_false_or_null(
+    case: tuple[list[Condition], list[Message]],
+) -> None:
+    asked, about = case
+    rows = answers(asked, about)
+    assert rows == [tuple(truth(tree, message) for tree in asked) for message in about]
+
+
+@many
+@given(st.lists(bodies, min_size=1, max_size=20))
+def test_python_reads_and_prints_json_as_jsonb_does(asked: list[bytes]) -> None:
+    rows = ask(["body::text"], [], [({}, body) for body in asked])
+    ours = [read(body) for body in asked]
+    assert [text for (text,) in rows] == [None if value is MISSING else printed(value) for value in ours]
+
+
+@many
+@given(walks())
+def test_paths_lead_where_the_arrows_of_postgresql_lead(walk: tuple[list[Path], list[Message]]) -> None:
+    asked, about = walk
+    compiled = [plain(path) for path in asked]
+    parameters = [parameter for _, given in compiled for parameter in given]
+    rows = ask(["body IS NOT NULL", *[sql for sql, _ in compiled]], parameters, about)
+    for (has_body, *row), message in zip(rows, about, strict=True):
+        for path, text in zip(asked, row, strict=True):
+            if has_body or path.root.value == "Header":
+                assert text_at(path)(document(*message)) == text
+
+
+def plain(path: Path) -> tuple[str, list[Parameter]]:
+    """The path as a person would write it in PostgreSQL."""
+    *arrows, last = ["->"] * len(path.steps) + ["->>" if path.is_text else "->"]
+    steps: list[str | int] = [path.root.value, *path.steps]
+    types = ["int" if isinstance(step, int) else "text" for step in steps]
+    chain = "".join(f" {arrow} %s::{kind}" for arrow, kind in zip([*arrows, last], types, strict=True))
+    return f"(jsonb_build_object('Header', header, 'Body', body){chain})::text", list(steps)
+
+
+def test_no_oddity_is_read_differently() -> None:
+    asked = [text.encode() for text in ODDITIES]
+    asked += [b'{"a": ' + body + b"}" for body in asked] + [
+        b"\xed\xa0\x80",
+        b'"\xff"',
+        b'"\xc0\x80"',
+        b'"\xf4\x90\x80\x80"',
+    ]
+    rows = ask(["body::text"], [], [({}, body) for body in asked])
+    for body, (text,) in zip(asked, rows, strict=True):
+        value = read(body)
+        assert text == (None if value is MISSING else printed(value)), body
+
+
+def test_no_text_is_taken_for_a_number_by_one_side_only() -> None:
+    about = [({"priority": word}, b"") for word in WORDS]
+    tree = parse("$$->'Header'->>'Priority' >= 0 or $$->'Header'->>'Priority' in (-5, -0.5)")
+    assert answers([tree], about) == [(truth(tree, message),) for message in about]

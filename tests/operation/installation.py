@@ -1,0 +1,150 @@
+"""An `up` of the tests' own: real processes on a temporary home, found by a mark in their environment."""
+
+import http.client
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from config import processes
+from config.env import CHECKOUT
+
+DEADLINE_SECONDS = 60
+MARK = "INTURN_TEST_MARK"
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+class Installation:
+    """A home with a port, on which `up` can be started again and again."""
+
+    def __init__(self, home: Path, *, prefix: Sequence[str] = ()) -> None:
+        self.home = home
+        self.port = free_port()
+        self.mark = uuid.uuid4().hex
+        self._prefix = prefix
+        self.up: subprocess.Popen[str] | None = None
+
+    def start(self) -> str:
+        """Start `up` and return its first line on standard output."""
+        self.up = self.launch()
+        return self.first_line()
+
+    def launch(self, **changed: str) -> subprocess.Popen[str]:
+        environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+        environment |= {"INTURN_HOME": str(self.home), "PORT": str(self.port), MARK: self.mark}
+        return subprocess.Popen(
+            [*self._prefix, sys.executable, str(CHECKOUT / "manage.py"), "up"],
+            env=environment | changed,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def first_line(self) -> str:
+        assert self.up is not None
+        assert self.up.stdout is not None
+        readable, _, _ = select.select([self.up.stdout], [], [], DEADLINE_SECONDS)
+        line = self.up.stdout.readline() if readable else ""
+        if not line:
+            self.up.kill()
+            raise AssertionError(f"not ready: {self.up.communicate()[1]}")
+        return line
+
+    def stop(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:
+        """Ask `up` to stop; its exit code and what it had still to say on standard output."""
+        assert self.up is not None
+        self.up.send_signal(number)
+        said, _ = self.up.communicate(timeout=DEADLINE_SECONDS)
+        return self.up.returncode, said
+
+    def is_ready(self) -> bool:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        try:
+            connection.request("GET", "/readyz")
+            return connection.getresponse().status == 200
+        except OSError:
+            return False
+        finally:
+            connection.close()
+
+    def processes(self) -> set[int]:
+        """Everything that was started by these tests for this home, `up` itself included."""
+        return processes.having(f"{MARK}={self.mark}") | self.postgres()
+
+    def whole(self, part: str) -> set[int]:
+        """The processes of one of the parts that `up` runs."""
+        return {pid for pid in self.processes() if _part(pid) == part}
+
+    def top(self, part: str) -> int | None:
+        """The process that leads a part, None while there is none."""
+        return _leader(self.whole(part))
+
+    def postgres(self) -> set[int]:
+        return {pid for data in self.home.glob("postgresql-*/data") for pid in processes.working_in(data)}
+
+    def postmaster(self) -> int | None:
+        return _leader(self.postgres())
+
+    def guardian(self) -> int | None:
+        return _leader({pid for pid in self.processes() if b"config.guardian" in _arguments(pid)})
+
+    def kill_all(self) -> None:
+        while found := self.processes():
+            kill(*found)
+        if self.up is not None:
+            self.up.communicate()
+
+
+def kill(*pids: int | None) -> None:
+    for pid in pids:
+        assert pid is not None
+        processes.send(signal.SIGKILL, [pid])
+
+
+def eventually(condition: Callable[[], object], claim: str) -> None:
+    """Wait until it holds; the claim is what failed otherwise."""
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() - began < DEADLINE_SECONDS, f"never: {claim}"
+        time.sleep(0.02)
+
+
+def _part(pid: int) -> str:
+    marker = f"{processes.MARKER}=".encode()
+    values = [entry for entry in _read(pid, "environ").split(b"\0") if entry.startswith(marker)]
+    return values[0].decode().rpartition("#")[2] if values else ""
+
+
+def _leader(pids: set[int]) -> int | None:
+    """Each part has a session of its own, which its top process leads."""
+    for pid in pids:
+        try:
+            if os.getsid(pid) == pid:
+                return pid
+        except ProcessLookupError:
+            continue
+    return None
+
+
+def _arguments(pid: int) -> list[bytes]:
+    return _read(pid, "cmdline").split(b"\0")
+
+
+def _read(pid: int, name: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes()
+    except OSError:
+        return b""

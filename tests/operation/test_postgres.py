@@ -1,0 +1,124 @@
+"""The embedded PostgreSQL by itself: needs no Django."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from config import processes
+from config.embedded.postgres import THROWAWAY, Server, running_url
+from config.env import CHECKOUT
+from tests.operation.installation import eventually, kill
+
+AS_NOBODY = """
+from config.embedded.postgres import throwaway
+from config.embedded.programs import find_account, NOBODY
+import psycopg
+assert find_account().uid == NOBODY
+with throwaway() as url, psycopg.connect(url) as connection:
+    print(connection.execute("SELECT 42").fetchone()[0])
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path, settings=THROWAWAY)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def one(url: str, query: str) -> object:
+    with psycopg.connect(url) as connection:
+        row = connection.execute(query).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def test_a_commit_survives_a_killed_server(server: Server) -> None:
+    url = server.start()
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 7 AS value")
+    kill(*processes.working_in(server.cluster.data))
+    eventually(lambda: not server.is_alive(), "it is dead")
+    assert server.start() == url
+    assert one(url, "SELECT value FROM kept") == 7
+
+
+def test_a_server_left_by_somebody_is_ended_before_another_starts(server: Server, tmp_path: Path) -> None:
+    server.start()
+    successor = Server(tmp_path, settings=THROWAWAY)
+    try:
+        url = successor.start()
+        assert not server.is_alive()
+        assert one(url, "SELECT 1") == 1
+    finally:
+        successor.stop()
+
+
+def test_backends_that_outlive_their_postmaster_do_not_hinder_the_next(server: Server) -> None:
+    with psycopg.connect(server.start(), autocommit=True) as connection:
+        connection.execute("SELECT 1")
+        postmaster = server.cluster.pid()
+        os.kill(connection.info.backend_pid, signal.SIGSTOP)  # It cannot notice.
+        kill(postmaster)
+        eventually(lambda: not server.is_alive(), "it is dead")
+        assert one(server.start(), "SELECT 1") == 1
+
+
+def test_the_password_is_needed_and_secret(server: Server) -> None:
+    url = server.start()
+    assert (server.cluster.folder / "password").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(url.replace("inturn:", "inturn:not", 1))
+
+
+def test_a_taken_port_is_given_up_for_another(server: Server, tmp_path: Path) -> None:
+    first = server.start()
+    other = Server(tmp_path / "other", settings=THROWAWAY)
+    other.cluster.folder.mkdir(parents=True)
+    (other.cluster.folder / "port").write_text(first.rpartition(":")[2].split("/")[0])
+    try:
+        assert one(other.start(), "SELECT 1") == 1
+    finally:
+        other.stop()
+
+
+def test_an_initdb_that_was_cut_short_starts_over(server: Server) -> None:
+    (server.cluster.folder / "data.unfinished" / "base").mkdir(parents=True)
+    assert one(server.start(), "SELECT 1") == 1
+
+
+def test_its_url_is_known_only_while_it_runs(server: Server, tmp_path: Path) -> None:
+    assert running_url(tmp_path) is None
+    assert running_url(tmp_path / "nowhere") is None
+    url = server.start()
+    assert running_url(tmp_path) == url
+    server.stop()
+    assert running_url(tmp_path) is None
+
+
+def test_foreign_settings_do_not_reach_it(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGPORT", "1")
+    monkeypatch.setenv("PGDATA", "/nowhere")
+    assert one(server.start(), "SELECT 1") == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others run PostgreSQL as themselves")
+def test_root_without_user_namespaces_runs_it_as_nobody() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", AS_NOBODY],
+        # `unshare` is not found; TMPDIR is a folder that everybody may pass.
+        env={"PATH": "", "TMPDIR": "/tmp"},  # noqa: S108
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "42\n", done.stderr

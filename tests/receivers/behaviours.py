@@ -1,0 +1,93 @@
+"""What a receiver can be told to do with a request."""
+
+import asyncio
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from aiohttp import web
+
+LONG_ANSWER_BYTES = 1_000_000
+
+
+class Behaviour(Protocol):
+    @property
+    def status(self) -> int | None:
+        """What is answered in the end; None if nothing is, or not all of it."""
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+
+    async def answer(self, _request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(status=self.status, headers=self.headers, body=self.body)
+
+
+OK = Answer()
+
+
+class Hold:
+    """Answers only once released; a sender that is not released hangs until its time-out."""
+
+    def __init__(self, then: Behaviour = OK) -> None:
+        self._then = then
+        self._released = threading.Event()
+
+    @property
+    def status(self) -> int | None:
+        return self._then.status if self._released.is_set() else None
+
+    def release(self) -> None:
+        self._released.set()
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        while not self._released.is_set() and request.transport is not None:
+            await asyncio.sleep(0.005)
+        return await self._then.answer(request)
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Closes the connection without a word."""
+
+    status: None = None
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.transport is not None:
+            request.transport.abort()
+        return web.Response()
+
+
+@dataclass(frozen=True, slots=True)
+class Drip:
+    """Promises a long answer and gives one byte a second."""
+
+    status: None = None
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Length": str(LONG_ANSWER_BYTES)})
+        await response.prepare(request)
+        while request.transport is not None:
+            await response.write(b".")
+            await asyncio.sleep(1)
+        return response
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Answers with this status and a body that never ends."""
+
+    status: int = 200
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        response = web.StreamResponse(status=self.status)
+        await response.prepare(request)
+        while request.transport is not None:
+            await response.write(b"." * 65_536)
+        return response

@@ -1,0 +1,41 @@
+"""What every test finds around it: a database server, a home, and leave to use the loopback.
+
+Django reads its settings from the environment when they are first imported, so
+this runs before anything of Django does: `tests/conftest.py` imports it first.
+"""
+
+import atexit
+import os
+import sys
+import tempfile
+from contextlib import ExitStack
+
+import pytest
+
+from config.embedded.postgres import throwaway
+
+# Receivers of tests listen on the loopback, where no endpoint may be otherwise.
+NETWORKS = "127.0.0.0/8"
+
+
+def arrange() -> None:
+    """Set the environment; what it starts ends with this process."""
+    _insist_on_unread_settings()
+    stack = ExitStack()
+    atexit.register(stack.close)
+    if not os.environ.get("DATABASE_URL"):
+        os.environ["DATABASE_URL"] = stack.enter_context(throwaway())
+    if "INTURN_HOME" not in os.environ:
+        os.environ["INTURN_HOME"] = stack.enter_context(tempfile.TemporaryDirectory(prefix="inturn-"))
+    os.environ["INTURN_ALLOWED_NETWORKS"] = NETWORKS
+    os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+
+
+def _insist_on_unread_settings() -> None:
+    # pytest-django imports them before any conftest if DJANGO_SETTINGS_MODULE is set.
+    settled = os.environ.get("DATABASE_URL") and os.environ.get("INTURN_ALLOWED_NETWORKS") == NETWORKS
+    if "config.settings" in sys.modules and not settled:
+        raise pytest.UsageError(
+            "DJANGO_SETTINGS_MODULE is set, so the settings were read before the tests chose a database: "
+            "unset it, or run `manage.py test`"
+        )
