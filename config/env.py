@@ -81,7 +81,7 @@ def _secret(name: str, path: Path) -> str:
 
     Machines that share a database must share it, so they give it by name.
     """
-    given = _read.str(name, default="")
+    given: str = _read.str(name, default="")
     if given:
         return given
     try:
@@ -110,4 +110,6 @@ def _networks(name: str) -> tuple[Network, ...]:
     try:
         return tuple(ipaddress.ip_network(item.strip()) for item in _read.list(name, default=[]))
     except ValueError as error:
-        raise ImproperlyConfigured(f"{name}: {error}. Give CIDR ranges, e.g. 10.1.0.0/16,127.0.0.0/8.") from error
+        raise ImproperlyConfigured(
+            f"{name}: {error}. Give CIDR ranges, e.g. 10.1.0.0/16,127.0.0.0/8."
+        ) from error

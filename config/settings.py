@@ -4,6 +4,7 @@ from typing import Any
 
 import django_stubs_ext
 import environ
+from django.templatetags.static import static
 
 from config import clusters, env
 
@@ -79,7 +80,11 @@ def _database(url: str) -> dict[str, Any]:
     # Without a server (a command that needs none, such as `up` itself) Django still
     # wants an engine.
     parsed: dict[str, Any] = environ.Env.db_url_config(url or "postgresql://inturn@127.0.0.1:1/inturn")
-    return parsed | {"ENGINE": "django.db.backends.postgresql", "CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+    return parsed | {
+        "ENGINE": "django.db.backends.postgresql",
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+    }
 
 
 DATABASES = {"default": _database(ENVIRONMENT.database_url)}
@@ -112,19 +117,25 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 LOGIN_URL = "admin:login"
+LOGIN_REDIRECT_URL = "admin:index"
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
-        "default-src": ["'self'"],
-        "object-src": ["'none'"],
-        "base-uri": ["'self'"],
+        "default-src": ["'none'"],
+        "connect-src": ["'self'"],
+        "font-src": ["'self'"],
+        # data: are the small icons inside the styles of Unfold and of Django's admin.
+        "img-src": ["'self'", "data:"],
+        # No inline script anywhere. Unfold is built on Alpine, which compiles the
+        # expressions in its attributes with eval.
+        "script-src": ["'self'", "'unsafe-eval'"],
+        # No inline style but one: the <style> of theme colours that Unfold writes into each
+        # page. It follows from UNFOLD["COLORS"] and Unfold's version: when either changes, the
+        # test of the policy in tests/delivery/console says the new hash.
+        "style-src": ["'self'", "'sha256-ZA8xFkNGfuCIDsU2/wdq53EJHJ6dhQwSiWAyWQftvRs='"],
+        "base-uri": ["'none'"],
         "form-action": ["'self'"],
         "frame-ancestors": ["'none'"],
-        "img-src": ["'self'", "data:"],
-        # Alpine, which Unfold is built on, compiles its attributes with eval; styles
-        # are set by Unfold's theme in the page.
-        "script-src": ["'self'", "'unsafe-eval'"],
-        "style-src": ["'self'", "'unsafe-inline'"],
     },
 }
 
@@ -153,6 +164,13 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1/",
     "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_NAME_OVERRIDES": {
+        "ActionEnum": "subscriptions.models.policy.Action",
+        "DeliveryStatusEnum": "delivery.states.Status",
+        "SubscriptionStatusEnum": "subscriptions.models.subscription.SubscriptionStatus",
+        "ScopeEnum": "subscriptions.models.api_key.Scope",
+        "AccessScopeEnum": "subscriptions.api.keys.ACCESS_SCOPES",
+    },
 }
 
 Q_CLUSTER = clusters.q_cluster(
@@ -174,4 +192,27 @@ UNFOLD = {
     "SITE_TITLE": "Inturn",
     "SITE_HEADER": "Inturn",
     "SITE_SUBHEADER": "Webhooks, delivered in turn",
+    "SITE_URL": None,
+    "SITE_ICON": lambda _request: static("console/favicon.svg"),
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": lambda _request: static("console/favicon.svg")},
+    ],
+    "STYLES": [lambda _request: static("console/console.css")],
+    "SCRIPTS": [lambda _request: static("console/console.js")],
+    "SIDEBAR": {"navigation": "delivery.console.navigation.sidebar"},
+    "COLORS": {
+        "primary": {
+            "50": "oklch(98.4% .014 180.72)",
+            "100": "oklch(95.3% .051 180.801)",
+            "200": "oklch(91% .096 180.426)",
+            "300": "oklch(85.5% .138 181.071)",
+            "400": "oklch(77.7% .152 181.912)",
+            "500": "oklch(70.4% .14 182.503)",
+            "600": "oklch(51.1% .096 186.391)",
+            "700": "oklch(43.7% .078 188.216)",
+            "800": "oklch(38.6% .063 188.416)",
+            "900": "oklch(32% .052 188)",
+            "950": "oklch(27.7% .046 192.524)",
+        },
+    },
 }

@@ -23,9 +23,7 @@ def deactivate(subscription: Subscription, *, actor: str) -> bool:
         if not _set(subscription, SubscriptionStatus.INACTIVE, actor=actor):
             return False
         text = f"{subscription} was made INACTIVE: its deliveries are held."
-        journal.record(
-            JournalKind.DEACTIVATED, text, actor=actor, subscription_id=subscription.pk
-        )
+        journal.record(JournalKind.DEACTIVATED, text, actor=actor, subscription_id=subscription.pk)
         wake.changed()
     return True
 
@@ -40,7 +38,9 @@ def activate(subscription: Subscription, *, backlog: Backlog, actor: str) -> int
         if backlog == "cancel" and _lock(subscription).status == SubscriptionStatus.INACTIVE:
             cancelled = lifecycle.cancel_backlog(subscription.pk, actor=actor)
         if _set(subscription, SubscriptionStatus.ACTIVE, actor=actor):
-            fate = f"{cancelled} held deliveries were cancelled" if cancelled else "what was held is delivered"
+            fate = (
+                f"{cancelled} held deliveries were cancelled" if cancelled else "what was held is delivered"
+            )
             journal.record(
                 JournalKind.ACTIVATED,
                 f"{subscription} was made ACTIVE: {fate}.",

@@ -4,8 +4,8 @@ import random
 from dataclasses import dataclass
 from enum import Enum
 
-from delivery.states import OutcomeClass, Status
 from delivery.outcome import Outcome
+from delivery.states import OutcomeClass, Status
 
 # The pause of a blocked lane varies by this share, so that lanes that were blocked
 # together do not all come back at once.

@@ -83,16 +83,16 @@ def _connect() -> psycopg.Connection:
 
 
 def _tell(connection: psycopg.Connection, words: set[str]) -> None:
-    for payload in _payloads(words):
+    for payload in payloads(words):
         connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, payload))
 
 
-def _payloads(words: set[str]) -> list[str]:
+def payloads(words: set[str]) -> list[str]:
     payloads = [word for word in words if " " not in word]
     for kind in ("work", "nudge"):
         ids = [word.partition(" ")[2] for word in words if word.startswith(f"{kind} ")]
-        for start in range(0, len(ids), LANES_A_PAYLOAD):
-            payloads.append(f"{kind} {','.join(ids[start : start + LANES_A_PAYLOAD])}")
+        starts = range(0, len(ids), LANES_A_PAYLOAD)
+        payloads += [f"{kind} {','.join(ids[start : start + LANES_A_PAYLOAD])}" for start in starts]
     return payloads
 
 

@@ -5,7 +5,7 @@ good faith has.
 """
 
 from collections.abc import Collection
-from ipaddress import IPv4Address, IPv6Address, IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeAlias
 
 Address: TypeAlias = IPv4Address | IPv6Address

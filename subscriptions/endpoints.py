@@ -82,7 +82,9 @@ def _split(url: str) -> SplitResult:
     except ValueError as error:
         raise EndpointError(f"This is not a URL: {error}.") from None
     if parts.scheme not in ("http", "https") or not parts.netloc:
-        raise EndpointError("Write a URL that begins with https:// or http://, e.g. https://example.com/hook.")
+        raise EndpointError(
+            "Write a URL that begins with https:// or http://, e.g. https://example.com/hook."
+        )
     if "@" in parts.netloc:
         raise EndpointError("Give user and password as the subscription's auth, not in the URL.")
     if "#" in url:

@@ -12,9 +12,25 @@ MAX_CREDENTIAL_LENGTH = 1000
 
 RESERVED_PREFIXES = ("webhook-", "inturn-", "proxy-")
 HOP_BY_HOP = frozenset(
-    {"connection", "keep-alive", "te", "trailer", "trailers", "transfer-encoding", "upgrade", "http2-settings"}
+    {
+        "connection",
+        "keep-alive",
+        "te",
+        "trailer",
+        "trailers",
+        "transfer-encoding",
+        "upgrade",
+        "http2-settings",
+    }
 )
-RESERVED_NAMES = HOP_BY_HOP | {"host", "content-length", "content-type", "content-encoding", "expect", "callbackurl"}
+RESERVED_NAMES = HOP_BY_HOP | {
+    "host",
+    "content-length",
+    "content-type",
+    "content-encoding",
+    "expect",
+    "callbackurl",
+}
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -28,7 +44,7 @@ class HeaderError(ValueError):
 
 def check_header(name: str, value: str) -> None:
     """Raise HeaderError unless it can be sent, by any client, as one header that is the subscription's own."""
-    if not _TOKEN.fullmatch(name) or len(name) > MAX_NAME_LENGTH:
+    if not is_token(name):
         raise HeaderError(
             f"{name[:50]!r} is not a header name: use letters, digits and hyphens, at most {MAX_NAME_LENGTH}."
         )
@@ -42,6 +58,11 @@ def check_header(name: str, value: str) -> None:
         raise HeaderError(f"The value of {name} begins or ends with white space, which receivers drop.")
     if len(value) > MAX_VALUE_LENGTH:
         raise HeaderError(f"The value of {name} is longer than {MAX_VALUE_LENGTH} characters.")
+
+
+def is_token(name: str) -> bool:
+    """Whether HTTP allows it as a header's name."""
+    return len(name) <= MAX_NAME_LENGTH and _TOKEN.fullmatch(name) is not None
 
 
 def is_reserved(name: str) -> bool:
@@ -68,7 +89,9 @@ def check_auth(auth: Mapping[str, Any], *, header_names: Collection[str]) -> Non
     if fields is None:
         raise HeaderError("type is one of none, basic (with username and password), bearer (with token).")
     if set(auth) - {"type"} != fields:
-        raise HeaderError(f"With type {auth.get('type', 'none')} give exactly: {', '.join(sorted(fields)) or 'nothing else'}.")
+        raise HeaderError(
+            f"With type {auth.get('type', 'none')} give exactly: {', '.join(sorted(fields)) or 'nothing else'}."
+        )
     for field in sorted(fields):
         _check_credential(field, auth[field])
     if fields and any(name.lower() == "authorization" for name in header_names):

@@ -49,7 +49,9 @@ def _places(part: Any, pointer: Pointer) -> Iterator[tuple[Pointer, Any]]:
     yield pointer, part
     if isinstance(part, Mapping):
         if pointer and isinstance(part.get("$id"), str):
-            raise JSONSchemaError(f"{_path(pointer)}: an $id inside a schema is not supported; use $defs and #/…")
+            raise JSONSchemaError(
+                f"{_path(pointer)}: an $id inside a schema is not supported; use $defs and #/…"
+            )
         inner: Iterator[tuple[str | int, Any]] = iter(part.items())
     elif isinstance(part, list):
         inner = iter(enumerate(part))
@@ -80,7 +82,9 @@ def _target(
     reference: str, pointer: Pointer, anchors: Mapping[str, Pointer], places: Mapping[Pointer, Any]
 ) -> Pointer:
     if not reference.startswith("#"):
-        raise JSONSchemaError(f"{_path(pointer)}: {reference[:200]} is outside this schema; copy it into $defs.")
+        raise JSONSchemaError(
+            f"{_path(pointer)}: {reference[:200]} is outside this schema; copy it into $defs."
+        )
     if not reference.startswith("#/"):
         target = anchors.get(reference[1:]) if reference != "#" else ()
     else:

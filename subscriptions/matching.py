@@ -18,7 +18,11 @@ class Candidate:
     subscriber_id: int
     header_filter_string: str
     filter: str
-    is_first_only: bool
+    match_mode: str
+
+    @property
+    def is_first_only(self) -> bool:
+        return self.match_mode == MatchMode.FIRST
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,7 @@ def candidates(event_type: EventType) -> list[Candidate]:
         .order_by("subscriber_id", "position", "id")
         .values_list("id", "subscriber_id", "header_filter_string", "filter", "subscriber__match_mode")
     )
-    return [Candidate(*row, is_first_only=mode == MatchMode.FIRST) for *row, mode in rows]
+    return [Candidate(*row) for row in rows]
 
 
 def qualifying(found: Iterable[Candidate], document: Document) -> list[Candidate]:
@@ -85,7 +89,9 @@ def _compiled(filter_text: str) -> Callable[[Document], bool]:
         return lambda _: False
 
 
-def _explanations(found: Sequence[Subscription] | Iterable[Subscription], document: Document) -> list[Explanation]:
+def _explanations(
+    found: Sequence[Subscription] | Iterable[Subscription], document: Document
+) -> list[Explanation]:
     explanations: list[Explanation] = []
     served: set[int] = set()
     for subscription in found:

@@ -22,7 +22,7 @@ from delivery.console.labels import label
 from delivery.models import Lane
 from delivery.states import LaneState
 from subscriptions.admin.recorded import ConsoleAdmin, actor_of
-from subscriptions.admin.times import ago
+from subscriptions.admin.times import ago, due
 
 _STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
 
@@ -60,7 +60,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
 
         return [
             path("<int:object_id>/retry/", posted(self.retry), name="delivery_lane_retry"),
-            path("<int:object_id>/skip/", posted(self.skip), name="delivery_lane_skip"),
+            path("<int:object_id>/skip/<int:delivery_id>/", posted(self.skip), name="delivery_lane_skip"),
             *super().get_urls(),
         ]
 
@@ -77,17 +77,24 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
         lane: Lane = self.permitted(request, object_id)
         try:
             unblock.retry(lane, actor=actor_of(request))
-        except unblock.NotBlockedError as error:
-            return self.back(request, str(error), level=messages.WARNING)
+        except unblock.NotBlockedError:
+            return self._too_late(request, lane)
         return self.back(request, f"{lane} tries again now.")
 
-    def skip(self, request: HttpRequest, object_id: int) -> HttpResponse:
+    def skip(self, request: HttpRequest, object_id: int, delivery_id: int) -> HttpResponse:
+        """Skip the delivery that the page showed, and never one that came to the head since."""
         lane: Lane = self.permitted(request, object_id)
         try:
+            if lane.delivery_id != delivery_id:
+                raise unblock.NotBlockedError
             unblock.skip(lane, actor=actor_of(request))
-        except unblock.NotBlockedError as error:
-            return self.back(request, str(error), level=messages.WARNING)
-        return self.back(request, f"{lane} goes on with the next message; the skipped one is CANCELLED.")
+        except unblock.NotBlockedError:
+            return self._too_late(request, lane)
+        return self.back(request, f"Skipped: delivery {delivery_id} is CANCELLED, {lane} goes on with the next.")
+
+    def _too_late(self, request: HttpRequest, lane: Lane) -> HttpResponse:
+        text = f"Nothing was done: {lane} is not blocked by that message any more."
+        return self.back(request, text, level=messages.WARNING)
 
     def complete(self, rows: Sequence[Lane]) -> None:
         counted = waiting.of_lanes([row.pk for row in rows])
@@ -126,7 +133,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
 
     @display(description="next try")
     def next_try(self, row: Lane) -> SafeString | str:
-        return ago(row.next_try_at, now=timezone.now()) if row.state in _STOPPED else "–"
+        return due(row.next_try_at, now=timezone.now()) if row.state in _STOPPED else "–"
 
     @display(description="")
     def buttons(self, row: Lane) -> SafeString | str:

@@ -1,9 +1,9 @@
 """Subscriptions with their backlog, and the buttons that make them ACTIVE and INACTIVE."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, cast
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
@@ -17,11 +17,10 @@ from delivery.admin.completed import CompletedList
 from delivery.console import waiting
 from delivery.console.buttons import toggle_buttons
 from delivery.console.labels import label
+from delivery.toggle import Backlog
 from subscriptions.admin.recorded import actor_of
 from subscriptions.admin.subscription import SubscriptionAdmin as Base
 from subscriptions.models import Subscription, SubscriptionStatus
-
-Backlog = Literal["deliver", "cancel"]
 
 
 @admin.register(Subscription)
@@ -42,7 +41,8 @@ class SubscriptionAdmin(CompletedList, Base):
 
     def deactivate(self, request: HttpRequest, object_id: int) -> HttpResponse:
         subscription: Subscription = self.permitted(request, object_id)
-        toggle.deactivate(subscription, actor=actor_of(request))
+        if not toggle.deactivate(subscription, actor=actor_of(request)):
+            return self.back(request, f"{subscription} was INACTIVE already.", level=messages.WARNING)
         undo = reverse("admin:subscriptions_subscription_activate", args=[object_id, "deliver"])
         message = format_html(
             "{} is INACTIVE: its messages are held, the others flow. "
@@ -56,8 +56,9 @@ class SubscriptionAdmin(CompletedList, Base):
         subscription: Subscription = self.permitted(request, object_id)
         if backlog not in ("deliver", "cancel"):
             raise BadRequest("The backlog is to deliver or to cancel.")
-        count = toggle.activate(subscription, backlog=backlog, actor=actor_of(request))  # type: ignore[arg-type]
-        return self.back(request, f"{subscription} is ACTIVE again{_fate(backlog, count)}.")
+        cancelled = toggle.activate(subscription, backlog=cast(Backlog, backlog), actor=actor_of(request))
+        fate = f": {cancelled:,} held deliveries are CANCELLED" if cancelled else ", and what was held is delivered in order"
+        return self.back(request, f"{subscription} is ACTIVE again{fate}.")
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -86,9 +87,3 @@ class SubscriptionAdmin(CompletedList, Base):
     def toggle(self, row: Any) -> SafeString:
         return toggle_buttons(row.pk, is_active=row.status == SubscriptionStatus.ACTIVE, backlog=row.waiting)
 
-
-def _fate(backlog: str, count: int) -> str:
-    if not count:
-        return ""
-    messages = "1 waiting message" if count == 1 else f"{count:,} waiting messages"
-    return f"; {messages} {'will be delivered in order' if backlog == 'deliver' else 'CANCELLED'}"

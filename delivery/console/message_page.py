@@ -14,6 +14,7 @@ from subscriptions.matching import Explanation, explain
 
 SHOWN_DELIVERIES = 100
 SHOWN_ATTEMPTS = 10
+SHOWN_EXPLANATIONS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +43,7 @@ class MessagePage:
     deliveries: list[ShownDelivery]
     more_deliveries: bool
     explanations: list[Explanation]
+    more_explanations: int
 
 
 def read(message: Message) -> MessagePage:
@@ -51,13 +53,15 @@ def read(message: Message) -> MessagePage:
         .defer("subscription__headers", "subscription__auth")
         .order_by("id")[: SHOWN_DELIVERIES + 1]
     )
+    explanations = _explanations(message)
     return MessagePage(
         message=message,
         body=payload(bytes(message.body)),
         headers=sorted(message.headers.items()),
         deliveries=with_attempts(deliveries[:SHOWN_DELIVERIES], limit=SHOWN_ATTEMPTS),
         more_deliveries=len(deliveries) > SHOWN_DELIVERIES,
-        explanations=_explanations(message),
+        explanations=explanations[:SHOWN_EXPLANATIONS],
+        more_explanations=len(explanations) if len(explanations) > SHOWN_EXPLANATIONS else 0,
     )
 
 
@@ -76,4 +80,6 @@ def with_attempts(deliveries: Sequence[Delivery], *, limit: int) -> list[ShownDe
 
 
 def _explanations(message: Message) -> list[Explanation]:
-    return explain(message.event_type, document(message.headers, bytes(message.body)))
+    """Those that qualify first, for there may be thousands that do not."""
+    found = explain(message.event_type, document(message.headers, bytes(message.body)))
+    return sorted(found, key=lambda explanation: not explanation.qualifies)

@@ -17,6 +17,11 @@ class ConsoleSite(UnfoldAdminSite):
     index_template = "console/overview.html"
     enable_nav_sidebar = True
 
+    def __init__(self, name: str = "admin") -> None:
+        super().__init__(name)
+        # Configuration is deleted one by one, with what depends on it in sight.
+        self.disable_action("delete_selected")
+
     def extra_urls(self) -> list[URLPattern]:
         return [
             # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.

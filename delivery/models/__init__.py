@@ -6,8 +6,6 @@ from delivery.models.idempotency import IdempotencyKey
 from delivery.models.journal import JournalEntry, JournalKind
 from delivery.models.lane import Lane, LaneKind
 from delivery.models.message import Message
-
-
 from delivery.states import LaneState, OutcomeClass, Status
 
 __all__ = [

@@ -37,7 +37,9 @@ class Delivery(models.Model):
 
     message = models.ForeignKey(Message, on_delete=models.PROTECT, related_name="deliveries")
     subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT, related_name="deliveries")
-    lane = models.ForeignKey(Lane, on_delete=models.PROTECT, null=True, related_name="deliveries", db_index=False)
+    lane = models.ForeignKey(
+        Lane, on_delete=models.PROTECT, null=True, related_name="deliveries", db_index=False
+    )
     status = models.CharField(max_length=15, choices=Status, default=Status.PENDING)
     attempts = models.PositiveIntegerField(default=0)
     skipped = models.BooleanField(default=False)
@@ -69,7 +71,8 @@ class Delivery(models.Model):
                 ),
             ),
             models.CheckConstraint(
-                name="delivery_skipped_is_pending", condition=Q(skipped=False) | Q(status="PENDING", attempts__gt=0)
+                name="delivery_skipped_is_pending",
+                condition=Q(skipped=False) | Q(status="PENDING", attempts__gt=0),
             ),
         ]
         indexes = [
@@ -79,7 +82,9 @@ class Delivery(models.Model):
                 name="delivery_pending",
                 condition=Q(status="PENDING"),
             ),
-            models.Index(fields=["settled_at"], name="delivery_settled", condition=Q(settled_at__isnull=False)),
+            models.Index(
+                fields=["settled_at"], name="delivery_settled", condition=Q(settled_at__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:

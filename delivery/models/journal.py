@@ -33,7 +33,9 @@ class JournalEntry(models.Model):
         ordering = ["-id"]
         indexes = [
             models.Index(fields=["kind", "-id"], name="journal_by_kind"),
-            models.Index(fields=["message_id"], name="journal_of_message", condition=models.Q(message_id__isnull=False)),
+            models.Index(
+                fields=["message_id"], name="journal_of_message", condition=models.Q(message_id__isnull=False)
+            ),
         ]
 
     def __str__(self) -> str:

@@ -1,6 +1,7 @@
 """What all lanes of one sender share: its connections, its client, and what it knows of endpoints."""
 
 from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
 
 from delivery.outcome import Outcome
 from delivery.senders.http import Client
@@ -11,8 +12,8 @@ from delivery.senders.settle import Settler
 
 # What a sender may hold of unsent deliveries, over all its lanes: it bounds the memory
 # of a process, whatever the number of lanes and the size of bodies.
-PREFETCH_BYTES = 48 * 1024 * 1024
-PREFETCH_ROWS = 40_000
+PREFETCH_BYTES = 32 * 1024 * 1024
+PREFETCH_ROWS = 10_000
 MIN_ROWS = 8
 # A lane that failed reads little: most of it would only be read again.
 ROWS_AFTER_FAILURE = 16
@@ -44,6 +45,11 @@ class Desk:
         self.endpoints.update({endpoint.subscription_id: endpoint for endpoint in changed})
         return changed
 
+    def is_stale(self, subscription_id: int, *, changed_at: datetime) -> bool:
+        """Whether what is known of a subscription is older than that change."""
+        known = self.endpoints.get(subscription_id)
+        return known is not None and known.changed_at < changed_at
+
     async def is_active(self, subscription_id: int) -> bool:
         """Look in the database whether a subscription is ACTIVE."""
         await self.refresh([subscription_id])
@@ -60,5 +66,7 @@ class Desk:
     def hanging(self, *, since: float) -> Sequence[Lane]:
         """The lanes whose attempt under way began before that moment of the monotonic clock."""
         return [
-            lane for lane in self.lanes.values() if lane.sending_since is not None and lane.sending_since < since
+            lane
+            for lane in self.lanes.values()
+            if lane.sending_since is not None and lane.sending_since < since
         ]

@@ -15,7 +15,9 @@ from subscriptions.models import InDoubt
 
 def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
     """Make an Endpoint of a row of `endpoints.sql`; what is wrong on our side becomes its `fault`."""
-    method, url, headers, keys, fault = "POST", "", dict[str, str](), (), ""
+    method, url, fault = "POST", "", ""
+    headers: dict[str, str] = {}
+    keys: tuple[bytes, ...] = ()
     try:
         parsed = parse_endpoint(row["endpoint"])
         method, url = parsed.method, parsed.url
@@ -26,6 +28,7 @@ def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
     return Endpoint(
         subscription_id=row["id"],
         lane_id=row["lane_id"],
+        changed_at=row["changed_at"],
         is_active=row["is_active"],
         method=method,
         url=url,

@@ -17,6 +17,9 @@ from django_q.models import OrmQ
 from django_q.signals import post_spawn
 from django_q.tasks import async_task
 
+# Imported here, before the workers are forked: a worker that replaces a killed one must not
+# spend its first second on importing.
+from delivery.senders import stint
 from delivery.senders.stopping import stopping
 
 log = logging.getLogger(__name__)
@@ -42,8 +45,6 @@ def forget_stints() -> None:
 
 def run_stint() -> None:
     """The task: one stint, and then its successor."""
-    from delivery.senders import stint
-
     try:
         was_needed = stint.run()
     except BaseException:

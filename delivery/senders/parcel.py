@@ -1,6 +1,7 @@
 """Plain values for one attempt: what is sent, and what must be known of where it goes."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from delivery.verdict import Rules
 
@@ -30,6 +31,7 @@ class Endpoint:
 
     subscription_id: int
     lane_id: int
+    changed_at: datetime
     is_active: bool
     method: str
     url: str

@@ -21,6 +21,8 @@ from delivery.sql import statement
 log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS = 0.2
+# Making parcels of very many rows at once would hold up the answers that arrive meanwhile.
+WISHES_A_STATEMENT = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +58,16 @@ class Reader:
         while True:
             await self._arrived.wait()
             self._arrived.clear()
-            wishes, self._waiting = self._waiting, []
-            rows = await self.fetch("read_runs", _columns([wish for wish, _ in wishes]))
-            found = _by_lane(rows)
-            for wish, answer in wishes:
-                if not answer.done():
-                    answer.set_result(found.get(wish.lane_id, []))
+            while self._waiting:
+                wishes, self._waiting = self._waiting[:WISHES_A_STATEMENT], self._waiting[WISHES_A_STATEMENT:]
+                await self._grant(wishes)
+
+    async def _grant(self, wishes: "list[tuple[Wish, asyncio.Future[list[Parcel]]]]") -> None:
+        rows = await self.fetch("read_runs", _columns([wish for wish, _ in wishes]))
+        found = _by_lane(rows)
+        for wish, answer in wishes:
+            if not answer.done():
+                answer.set_result(found.get(wish.lane_id, []))
 
     async def endpoints(self, subscription_ids: Sequence[int]) -> list[Endpoint]:
         rows = await self.fetch("endpoints", {"subscription": list(subscription_ids)})

@@ -134,8 +134,8 @@ class Stint:
 
     async def _notice_changes(self, desk: Desk) -> None:
         rows = await desk.reader.fetch("changed_subscriptions", {"seconds": CHANGE_WINDOW_SECONDS})
-        known = [row["id"] for row in rows if row["id"] in desk.endpoints]
-        for endpoint in await desk.refresh(known) if known else []:
+        stale = [row["id"] for row in rows if desk.is_stale(row["id"], changed_at=row["changed_at"])]
+        for endpoint in await desk.refresh(stale) if stale else []:
             _wake(desk, endpoint.lane_id)
 
     async def _end(self, desk: Desk, claims: Claims, listener: Listener) -> None:

@@ -16,7 +16,6 @@ import logging
 import time
 from datetime import UTC, datetime, timedelta
 
-from delivery.outcome import Outcome
 from delivery.senders.desk import Desk
 from delivery.senders.entries import LaneChange, Settlement
 from delivery.senders.lane import Lane

@@ -2,12 +2,12 @@
 -- Writes the journal when a lane becomes BLOCKED and when it flows again.
 WITH changes AS (
     SELECT *
-    FROM unnest(
-        %(lane)s::bigint[], %(state)s::text[], %(reason)s::text[], %(delivery)s::bigint[], %(failures)s::int[],
-        %(next_try_at)s::timestamptz[], %(ends_run)s::bool[]
-    ) AS change (lane_id, state, reason, delivery_id, failures, next_try_at, ends_run)
+    FROM json_to_recordset(%(rows)s::json) AS change (
+        lane_id bigint, state text, reason text, delivery_id bigint, failures int,
+        next_try_at timestamptz, ends_run bool
+    )
 ), before AS (
-    SELECT id, state FROM delivery_lane WHERE id = ANY (%(lane)s::bigint[])
+    SELECT lane.id, lane.state FROM delivery_lane lane JOIN changes ON changes.lane_id = lane.id
 ), changed AS (
     UPDATE delivery_lane lane
     SET state = change.state,

@@ -1,7 +1,13 @@
 -- What a sender must know of subscriptions to send to them.
 SELECT
-    subscription.id, lane.id AS lane_id, subscription.status = 'ACTIVE' AS is_active, subscription.endpoint, subscription.headers,
-    subscription.auth, subscription.timeout_seconds,
+    subscription.id, lane.id AS lane_id, (
+        SELECT max(moment)
+        FROM unnest(ARRAY[subscription.updated_at, policy.updated_at, (
+            SELECT max(expires_at) FROM subscriptions_signingsecret secret
+            WHERE secret.subscription_id = subscription.id AND secret.expires_at <= now()
+        )]) AS change (moment)
+    ) AS changed_at, subscription.status = 'ACTIVE' AS is_active,
+    subscription.endpoint, subscription.headers, subscription.auth, subscription.timeout_seconds,
     policy.name, policy.on_unreachable, policy.on_unavailable, policy.on_server_error, policy.on_rate_limited,
     policy.on_client_error, policy.on_redirect, policy.in_doubt, policy.blocks_when_overloaded,
     policy.pause_seconds, policy.pause_max_seconds, policy.retry_after_max_seconds,

@@ -3,12 +3,9 @@
 -- person settled meanwhile keeps that status, and has the attempt in its history all the same.
 WITH verdicts AS (
     SELECT *
-    FROM unnest(
-        %(delivery)s::bigint[], %(number)s::int[], %(status)s::text[], %(skipped)s::bool[], %(reason)s::text[],
-        %(outcome)s::text[], %(status_code)s::smallint[], %(error)s::text[], %(excerpt)s::bytea[],
-        %(started_at)s::timestamptz[], %(duration_ms)s::int[]
-    ) AS verdict (
-        delivery_id, number, status, skipped, reason, outcome, status_code, error, excerpt, started_at, duration_ms
+    FROM json_to_recordset(%(rows)s::json) AS verdict (
+        delivery_id bigint, number int, status text, skipped bool, reason text, outcome text,
+        status_code smallint, error text, excerpt text, started_at timestamptz, duration_ms int
     )
 ), changed AS (
     UPDATE delivery_delivery delivery
@@ -34,7 +31,8 @@ WITH verdicts AS (
 INSERT INTO delivery_attempt (
     delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt
 )
-SELECT delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt
+SELECT delivery_id, number, started_at, duration_ms, outcome, status_code, error,
+    decode(excerpt, 'base64')
 FROM verdicts
 JOIN changed ON changed.id = verdicts.delivery_id
 RETURNING delivery_id

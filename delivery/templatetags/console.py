@@ -20,6 +20,12 @@ def ago(moment: datetime | None) -> SafeString | str:
 
 
 @register.filter
+def due(moment: datetime | None) -> SafeString | str:
+    """When something is to happen: once that has passed, it is about to, not `ago`."""
+    return times.due(moment, now=timezone.now())
+
+
+@register.filter
 def age(moment: datetime | None) -> str:
     """How long ago, without saying so: `3 min 5 s`."""
     return times.duration(timezone.now() - moment) if moment else "–"
@@ -47,6 +53,12 @@ def milliseconds(number: int | None) -> str:
 @register.filter
 def status(name: str) -> SafeString:
     return labels.label(name)
+
+
+@register.filter
+def outcome(name: str) -> SafeString:
+    """The label of an attempt's outcome; one that is not a success was a failure of its own kind."""
+    return labels.label(name, tone=labels.TONES.get(name, "bad"))
 
 
 @register.simple_tag

@@ -7,12 +7,14 @@ from django.db.models import Count, QuerySet
 from django.http import HttpRequest
 from unfold.decorators import display
 
+from subscriptions.admin.forms import EventTypeForm
 from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.models import EventType
 
 
 @admin.register(EventType)
 class EventTypeAdmin(RecordedAdmin):
+    form = EventTypeForm
     list_display = ["name", "kind", "durability", "content_type", "ttl", "subscription_count", "description"]
     list_filter = ["kind", "durability"]
     search_fields = ["name"]

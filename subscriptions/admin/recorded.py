@@ -12,7 +12,9 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
 from unfold.admin import ModelAdmin
 
+from subscriptions.admin.forms import ConfigurationForm
 from subscriptions.changes import MASKED, record, snapshot
+from subscriptions.dependents import first_dependents
 
 
 def actor_of(request: HttpRequest) -> str:
@@ -46,6 +48,8 @@ class ConsoleAdmin(ModelAdmin):
 class RecordedAdmin(ConsoleAdmin):
     """Records who made, changed or deleted a row, and what was different."""
 
+    form: type[ModelForm[Any]] = ConfigurationForm
+
     def save_model(self, request: HttpRequest, obj: models.Model, form: "ModelForm[Any]", change: bool) -> None:
         stored = self.model._base_manager.filter(pk=obj.pk).first() if change else None
         form.state_before = None if stored is None else state_of(stored)  # type: ignore[attr-defined]
@@ -56,7 +60,7 @@ class RecordedAdmin(ConsoleAdmin):
         before = form.state_before  # type: ignore[attr-defined]
         # What is masked looks the same before and after, so the form must say that it is not.
         after = state_of(form.instance) | {
-            field: f"{MASKED} (another)" for field in getattr(form, "changed_secrets", ())
+            field: f"{MASKED}, set anew" for field in getattr(form, "changed_secrets", ())
         }
         if before != after:
             record(
@@ -75,6 +79,16 @@ class RecordedAdmin(ConsoleAdmin):
         with transaction.atomic():
             for row in queryset:
                 self.delete_model(request, row)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
+        """Say what deleting would take along, without Django's loading of everything that depends on it."""
+        names = [str(row) for row in objs]
+        protected = [
+            f"{row} has {dependents}: it stays as long as they do" for row in objs if (dependents := first_dependents(row))
+        ]
+        may_delete = self.has_delete_permission(request)
+        counts = {str(self.opts.verbose_name_plural): len(names)}
+        return names, counts, set() if may_delete else {str(self.opts.verbose_name)}, protected
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None

@@ -1,8 +1,10 @@
 """Subscriptions in the console; `delivery.admin.subscription` adds what only delivering knows, and registers it."""
 
-from datetime import timedelta
+from datetime import datetime
 from typing import Any
 
+from django.contrib import messages
+from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
@@ -16,12 +18,9 @@ from subscriptions.admin.list_filters import NameFilter
 from subscriptions.admin.recorded import RecordedAdmin, actor_of
 from subscriptions.admin.shown_once import show_once
 from subscriptions.admin.subscription_form import SubscriptionForm
-from subscriptions.changes import record
+from subscriptions.changes import record, snapshot
 from subscriptions.models import EventType, SigningSecret, Subscriber, Subscription
-from subscriptions.models.secret import new_secret
-
-# How long requests are signed with the old secret too, so that the receiver can change in its own time.
-OVERLAP = timedelta(hours=24)
+from subscriptions.rotation import DEFAULT_OVERLAP, MAX_VALID, TooManySecretsError, rotate
 
 _SECRET_ADVICE = "The receiver verifies webhook-signature with it, as Standard Webhooks describes."
 
@@ -74,8 +73,8 @@ class SubscriptionAdmin(RecordedAdmin):
         return match is not None and match.url_name == "subscriptions_subscription_changelist"
 
     def get_readonly_fields(self, request: HttpRequest, obj: Subscription | None = None) -> list[str]:
-        # Its deliveries stand in its subscriber's lane: another subscriber is another subscription.
-        return ["subscriber"] if obj else []
+        # Its deliveries belong to them: for another one, make another subscription.
+        return ["subscriber", "event_type"] if obj else []
 
     def get_urls(self) -> list[URLPattern]:
         rotate = self.admin_site.admin_view(require_POST(self.rotate))
@@ -92,24 +91,30 @@ class SubscriptionAdmin(RecordedAdmin):
     def response_add(
         self, request: HttpRequest, obj: Subscription, post_url_continue: str | None = None
     ) -> HttpResponse:
-        return self._show(request, obj, obj.secrets.get(), what=f"Signing secret of {obj}", advice=_SECRET_ADVICE)
+        return self._show(request, obj.secrets.get(), what=f"Signing secret of {obj}", advice=_SECRET_ADVICE)
 
     def rotate(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """Make a new secret; the old ones sign beside it for a day."""
         subscription: Subscription = self.permitted(request, object_id)
         now = timezone.now()
-        subscription.secrets.valid(now=now + OVERLAP).update(expires_at=now + OVERLAP)
-        made = SigningSecret.objects.create(subscription=subscription, secret=new_secret())
-        # The senders reload a subscription whose updated_at has moved.
-        subscription.save(update_fields=["updated_at"])
-        record(actor=actor_of(request), action="rotated", instance=subscription, before=None, after=None)
-        advice = f"{_SECRET_ADVICE} Until {now + OVERLAP:%Y-%m-%d %H:%M} UTC requests carry a signature of the old one too."
-        return self._show(request, subscription, made, what=f"New signing secret of {subscription}", advice=advice)
+        try:
+            made = self._rotated(subscription, now=now, actor=actor_of(request))
+        except TooManySecretsError:
+            text = f"{MAX_VALID} secrets of {subscription} are valid already; rotate again when one has ended."
+            return self.back(request, text, level=messages.ERROR)
+        until = f"{now + DEFAULT_OVERLAP:%Y-%m-%d %H:%M} UTC"
+        advice = f"{_SECRET_ADVICE} Until {until} requests carry a signature of the old one too."
+        return self._show(request, made, what=f"New signing secret of {subscription}", advice=advice)
 
-    def _show(
-        self, request: HttpRequest, subscription: Subscription, secret: SigningSecret, *, what: str, advice: str
-    ) -> HttpResponse:
-        page = reverse("admin:subscriptions_subscription_change", args=[subscription.pk])
+    def _rotated(self, subscription: Subscription, *, now: datetime, actor: str) -> SigningSecret:
+        with transaction.atomic():
+            locked = Subscription.objects.select_for_update().get(pk=subscription.pk)
+            made = rotate(locked, now=now, overlap=DEFAULT_OVERLAP)
+            record(actor=actor, action="rotated", instance=made, before=None, after=snapshot(made))
+        return made
+
+    def _show(self, request: HttpRequest, secret: SigningSecret, *, what: str, advice: str) -> HttpResponse:
+        page = reverse("admin:subscriptions_subscription_change", args=[secret.subscription_id])
         return show_once(request, secret.secret, what=what, advice=advice, next_url=page)
 
     @display(description="subscription", ordering="subscriber__name")

@@ -14,7 +14,7 @@ from unfold.widgets import (
 
 from subscriptions.addresses import AddressRefusedError
 from subscriptions.admin import header_lines
-from subscriptions.availability import refusals
+from subscriptions.admin.forms import ConfigurationForm
 from subscriptions.endpoints import EndpointError, check_endpoint
 from subscriptions.filters import FilterError, parse
 from subscriptions.header_values import HeaderError, check_auth, check_headers
@@ -32,7 +32,7 @@ def _secret() -> forms.CharField:
     return forms.CharField(required=False, strip=False, widget=widget)
 
 
-class SubscriptionForm(forms.ModelForm[Subscription]):
+class SubscriptionForm(ConfigurationForm[Subscription]):
     header_lines = forms.CharField(
         label="Headers",
         required=False,
@@ -86,19 +86,15 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
 
     def clean_filter(self) -> str:
         text: str = self.cleaned_data["filter"]
-        if text.strip():
+        if text:
             try:
                 parse(text)
             except FilterError as error:
-                raise ValidationError(
-                    f"Line {error.line}, column {error.column}: {error.message}."
-                ) from error
-        return text.strip()
+                raise ValidationError(str(error)) from error
+        return text
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        for field, reason in refusals("subscription", cleaned).items():
-            self.add_error(field if field in self.fields else None, reason)
+        cleaned = super().clean()
         self._clean_mode(cleaned)
         self._clean_headers(cleaned)
         return cleaned

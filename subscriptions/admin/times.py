@@ -10,14 +10,12 @@ _UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 def ago(moment: datetime | None, *, now: datetime) -> SafeString | str:
     """Return `<time>` such as `3 min ago` or `in 12 s`, and `–` for no moment."""
-    if moment is None:
-        return "–"
-    return format_html(
-        '<time datetime="{}" title="{}" class="inturn-time">{}</time>',
-        moment.isoformat(),
-        exact(moment),
-        relative(moment, now=now),
-    )
+    return "–" if moment is None else _element(moment, relative(moment, now=now))
+
+
+def due(moment: datetime | None, *, now: datetime) -> SafeString | str:
+    """The same for what is still to happen: what has come due is `now`."""
+    return "–" if moment is None else _element(moment, relative(max(moment, now), now=now))
 
 
 def exact(moment: datetime) -> str:
@@ -42,3 +40,9 @@ def duration(span: timedelta) -> str:
         return f"{count} {unit}"
     smaller, smaller_unit = _UNITS[position + 1]
     return f"{count} {unit} {rest // smaller} {smaller_unit}" if rest // smaller else f"{count} {unit}"
+
+
+def _element(moment: datetime, text: str) -> SafeString:
+    return format_html(
+        '<time datetime="{}" title="{}" class="inturn-time">{}</time>', moment.isoformat(), exact(moment), text
+    )

@@ -1,7 +1,7 @@
 """Who calls: a Bearer key, and whether its scope is enough."""
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING
 
 from django.db.models import Q
 from django.utils import timezone
@@ -9,11 +9,14 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
-from rest_framework.views import APIView
 
 from subscriptions.api.problems import Problem
 from subscriptions.models import ApiKey, Publisher, Scope
 from subscriptions.models.api_key import hash_of
+
+if TYPE_CHECKING:
+    # The framework imports this module while it makes its own view class.
+    from rest_framework.views import APIView
 
 LAST_USED_PRECISION = timedelta(minutes=1)
 
@@ -65,7 +68,7 @@ def _note_use(key: ApiKey, *, now: datetime) -> None:
 class HasScope(BasePermission):
     """The key's scope is one of the view's `required_scopes`, or implies one: manage implies read."""
 
-    def has_permission(self, request: Request, view: APIView) -> bool:
+    def has_permission(self, request: Request, view: "APIView") -> bool:
         if not isinstance(request.auth, ApiKey):
             # The framework makes it 401 and adds WWW-Authenticate.
             return False
@@ -94,5 +97,3 @@ def actor_of(request: Request) -> str:
     """Return what the configuration log and the journal call the caller."""
     key = key_of(request)
     return f"key {key.name} …{key.hint}" if key.name else str(key)
-
-

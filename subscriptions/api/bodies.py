@@ -66,7 +66,9 @@ def _check(value: Any) -> None:
     level = [value]
     for _ in range(MAX_DEPTH):
         texts = [one for one in level if isinstance(one, str)]
-        if any("\ud800" <= character <= "\udfff" for text in texts if not text.isascii() for character in text):
+        if any(
+            "\ud800" <= character <= "\udfff" for text in texts if not text.isascii() for character in text
+        ):
             raise _not_json("it holds half a surrogate pair")
         level = [inner for one in level for inner in _within(one)]
         if not level:

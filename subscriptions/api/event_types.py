@@ -1,6 +1,5 @@
 """The resource `event-types`: what may be published."""
 
-import re
 from typing import Any
 
 from rest_framework import serializers
@@ -8,17 +7,18 @@ from rest_framework import serializers
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import JSONValue, StrictModel, Text
 from subscriptions.json_schemas import JSONSchemaError, check_json_schema
+from subscriptions.media_types import validate_media_type
 from subscriptions.models import EventType
-
-_MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?: ?; ?[A-Za-z0-9_.-]+=[A-Za-z0-9_.:+-]+)*")
 
 
 class EventTypeSerializer(StrictModel):
     """An event type. `sample` is the body of a message as publishers send it."""
 
-    content_type = Text(max_length=100, default="application/json")
+    content_type = Text(max_length=100, default="application/json", validators=[validate_media_type])
     json_schema = JSONValue(
-        required=False, allow_null=True, help_text="JSON Schema, Draft 2020-12, that every message must satisfy."
+        required=False,
+        allow_null=True,
+        help_text="JSON Schema, Draft 2020-12, that every message must satisfy.",
     )
 
     class Meta:
@@ -36,11 +36,6 @@ class EventTypeSerializer(StrictModel):
             "updated_at",
         ]
         extra_kwargs = {"name": {"validators": EventType._meta.get_field("name").validators}}
-
-    def validate_content_type(self, value: str) -> str:
-        if not _MEDIA_TYPE.fullmatch(value):
-            raise serializers.ValidationError("Give a media type, such as application/json or text/plain.")
-        return value
 
     def validate_json_schema(self, value: Any) -> Any:
         if value is None:

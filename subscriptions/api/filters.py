@@ -20,7 +20,9 @@ class CheckSerializer(Strict):
 
     filter = Text(max_length=None, allow_blank=True)
     event_type = NameOf(queryset=EventType.objects.all(), required=False)
-    header = serializers.DictField(child=Text(allow_blank=True), required=False, help_text="Header names and values.")
+    header = serializers.DictField(
+        child=Text(allow_blank=True), required=False, help_text="Header names and values."
+    )
     body = JSONValue(required=False, allow_null=True, help_text="The body, as JSON.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -17,6 +16,9 @@ from subscriptions.api.resource import Resource
 from subscriptions.api.strict import Strict, Text
 from subscriptions.models import ApiKey, Publisher, Scope, Subscriber
 from subscriptions.models.api_key import new_key
+from subscriptions.models.named import Named
+
+ACCESS_SCOPES = [(scope.value, scope.label) for scope in (Scope.READ, Scope.MANAGE)]
 
 
 class KeySerializer(Strict):
@@ -51,7 +53,7 @@ class NewKeySerializer(KeySerializer):
 
 
 class AccessKeySerializer(KeySerializer):
-    scope = serializers.ChoiceField(choices=[Scope.READ, Scope.MANAGE])
+    scope = serializers.ChoiceField(choices=ACCESS_SCOPES)
 
 
 class NewAccessKeySerializer(AccessKeySerializer):
@@ -86,14 +88,14 @@ class KeyViews(Resource):
 class OwnedKeyViews(KeyViews):
     """The keys of one publisher or subscriber, who is in the address."""
 
-    owner_model: ClassVar[type[Publisher] | type[Subscriber]]
+    owner_model: ClassVar[type[Named]]
     owner_field: ClassVar[str]
     scope: ClassVar[Scope]
-    owner: Publisher | Subscriber | None = None
+    owner: Named | None = None
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        self.owner = get_object_or_404(self.owner_model, name=kwargs["owner"])
+        self.owner = get_object_or_404(self.owner_model._default_manager, name=kwargs["owner"])
 
     def get_queryset(self) -> QuerySet[ApiKey]:
         return super().get_queryset().filter(**{self.owner_field: self.owner})

@@ -26,14 +26,20 @@ class NoQuery(Strict):
 class ByName(Strict):
     """The query parameters of a list that is in the order of names."""
 
-    limit = serializers.IntegerField(default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="How many.")
-    after = Text(required=False, max_length=MAX_NAME_LENGTH, help_text="Set by `next`: the name to go on from.")
+    limit = serializers.IntegerField(
+        default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="How many."
+    )
+    after = Text(
+        required=False, max_length=MAX_NAME_LENGTH, help_text="Set by `next`: the name to go on from."
+    )
 
 
 class ById(Strict):
     """The query parameters of a list that is in the order of ids."""
 
-    limit = serializers.IntegerField(default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="How many.")
+    limit = serializers.IntegerField(
+        default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="How many."
+    )
     after = serializers.IntegerField(
         required=False, min_value=0, max_value=MAX_ID, help_text="Set by `next`: the id to go on from."
     )
@@ -58,7 +64,9 @@ class KeysetPages(BasePagination):
             queryset = queryset.filter(**{f"{order.column}__{'lt' if order.newest_first else 'gt'}": key})
         limit: int = view.query["limit"]
         # One row more than asked for tells whether anything follows.
-        found = list(queryset.order_by(f"-{order.column}" if order.newest_first else order.column)[: limit + 1])
+        found = list(
+            queryset.order_by(f"-{order.column}" if order.newest_first else order.column)[: limit + 1]
+        )
         if len(found) > limit:
             self._next = _following(request, getattr(found[limit - 1], order.column))
         return found[:limit]
@@ -72,7 +80,12 @@ class KeysetPages(BasePagination):
             "required": ["results", "next"],
             "properties": {
                 "results": schema,
-                "next": {"type": "string", "format": "uri", "nullable": True, "description": "The next page."},
+                "next": {
+                    "type": "string",
+                    "format": "uri",
+                    "nullable": True,
+                    "description": "The next page.",
+                },
             },
         }
 

@@ -72,7 +72,7 @@ class PlacedDetail(ErrorDetail):
     column: int
 
 
-def problem_response(error: Exception, context: Mapping[str, Any]) -> HttpResponse | None:
+def problem_response(error: Exception, _context: Mapping[str, Any]) -> HttpResponse | None:
     """Answer an exception of a view; None for what is a fault of ours (see `unexpected`)."""
     problem = problem_of(error)
     return None if problem is None else problem.response()
@@ -99,7 +99,9 @@ def problem_of(error: BaseException | None) -> Problem | None:
 
 def invalid(errors: Sequence[FieldError]) -> Problem:
     """400, with one entry an error: `field` (a path with dots), `detail`, and line and column if it has them."""
-    named = [f"{error['field']}: {error['detail']}" if error["field"] else error["detail"] for error in errors]
+    named = [
+        f"{error['field']}: {error['detail']}" if error["field"] else error["detail"] for error in errors
+    ]
     return Problem(400, "invalid", " ".join(named[:3]), errors=list(errors))
 
 
@@ -132,7 +134,9 @@ def _of_framework(error: APIException) -> Problem:
 
 def _in_use(error: ProtectedError) -> Problem:
     kinds = sorted({str(instance._meta.verbose_name_plural) for instance in error.protected_objects})
-    return Problem(409, "in-use", f"It has {' and '.join(kinds)}, which would lose it; remove or change those first.")
+    return Problem(
+        409, "in-use", f"It has {' and '.join(kinds)}, which would lose it; remove or change those first."
+    )
 
 
 def _field_errors(detail: Any, path: str = "") -> Iterator[FieldError]:
@@ -142,7 +146,9 @@ def _field_errors(detail: Any, path: str = "") -> Iterator[FieldError]:
                 yield from _field_errors(inner, _path_to(path, str(name)))
         case list():
             for index, inner in enumerate(detail):
-                yield from _field_errors(inner, path if isinstance(inner, str) else _path_to(path, str(index)))
+                yield from _field_errors(
+                    inner, path if isinstance(inner, str) else _path_to(path, str(index))
+                )
         case PlacedDetail():
             yield {"field": path, "detail": str(detail), "line": detail.line, "column": detail.column}
         case _:

@@ -10,7 +10,6 @@ from subscriptions.api.strict import StrictModel, Text
 from subscriptions.models import EventType, Publisher
 from subscriptions.names import MAX_NAME_LENGTH
 
-
 MAX_EVENT_TYPES = 1000
 
 
@@ -46,10 +45,12 @@ class PublisherSerializer(StrictModel):
         extra_kwargs = {"name": {"validators": Publisher._meta.get_field("name").validators}}
 
     def create(self, validated_data: dict[str, Any]) -> Publisher:
-        return super().create(_with_extent(validated_data))
+        publisher: Publisher = super().create(_with_extent(validated_data))
+        return publisher
 
     def update(self, instance: Publisher, validated_data: dict[str, Any]) -> Publisher:
-        return super().update(instance, _with_extent(validated_data))
+        publisher: Publisher = super().update(instance, _with_extent(validated_data))
+        return publisher
 
 
 def _with_extent(values: Mapping[str, Any]) -> dict[str, Any]:

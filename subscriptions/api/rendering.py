@@ -1,7 +1,7 @@
 """How answers are written: always JSON, whatever the client says it accepts."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -36,10 +36,11 @@ class JSONAlways(BaseContentNegotiation):
     """There is one form of every answer: a publisher's odd Accept header must not cost it a message."""
 
     def select_renderer(
-        self, request: Request, renderers: Sequence[BaseRenderer], format_suffix: str | None = None
+        self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
-        return renderers[0], renderers[0].media_type
+        renderer = next(iter(renderers))
+        return renderer, str(renderer.media_type)
 
-    def select_parser(self, request: Request, parsers: Sequence[Any]) -> Any:
+    def select_parser(self, request: Request, parsers: Iterable[Any]) -> Any:
         wanted = request.content_type.partition(";")[0].strip().lower()
         return next((parser for parser in parsers if parser.media_type == wanted), None)

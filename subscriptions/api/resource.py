@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.db import IntegrityError, models, transaction
+from django.db.models.fields.reverse_related import ForeignObjectRel
 from django.shortcuts import get_object_or_404
 from psycopg.errors import CheckViolation, UniqueViolation
 from rest_framework import serializers
@@ -29,6 +30,7 @@ class Resource(ApiView, GenericViewSet[Any]):
     order: ClassVar[Order] = Order(column="name")
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": ByName}
     related: ClassVar[tuple[str, ...]] = ()
+    instead_of_deleting: ClassVar[str] = "it stays as long as they do"
     pagination_class = KeysetPages
 
     def get_queryset(self) -> models.QuerySet[Any]:
@@ -58,13 +60,15 @@ class Resource(ApiView, GenericViewSet[Any]):
             instance = self.locked()
             before = self.snapshot(instance)
             self.save(request, instance=instance)
-            self.record("changed", instance, before=before, after=self.snapshot(instance))
+            after = self.snapshot(instance) | _renewed(request.data)
+            self.record("changed", instance, before=before, after=after)
         return Response(self.get_serializer(instance).data)
 
     def destroy(self, request: Request, **place: str) -> Response:
         """Delete it; 409 while something depends on it."""
         with transaction.atomic():
             instance = self.locked()
+            self._refuse_in_use(instance)
             self.record("deleted", instance, before=self.snapshot(instance))
             instance.delete()
         return Response(status=204)
@@ -75,7 +79,7 @@ class Resource(ApiView, GenericViewSet[Any]):
 
     def created(self, instance: Any) -> Mapping[str, Any]:
         """The answer to making one."""
-        return self.get_serializer(instance).data
+        return dict(self.get_serializer(instance).data)
 
     def locked(self) -> Any:
         """Return the row, which nobody else changes until the transaction ends."""
@@ -91,6 +95,13 @@ class Resource(ApiView, GenericViewSet[Any]):
                 return serializer.save(**self.fixed_values())
         except IntegrityError as error:
             raise _conflict(error, serializer) from None
+
+    def _refuse_in_use(self, instance: models.Model) -> None:
+        # Not left to Django's collector, which loads every protected row: there may be millions.
+        for model, column in _protecting(type(instance)):
+            if model._base_manager.filter(**{column: instance}).exists():
+                kinds = model._meta.verbose_name_plural
+                raise Problem(409, "in-use", f"{instance} has {kinds}; {self.instead_of_deleting}.")
 
     def fixed_values(self) -> dict[str, Any]:
         """Values that the address says rather than the body."""
@@ -113,11 +124,33 @@ class Resource(ApiView, GenericViewSet[Any]):
         )
 
 
+def _renewed(given: Mapping[str, Any]) -> dict[str, str]:
+    """What says of secrets that they were set: masked, the old and the new look the same."""
+    return dict.fromkeys(changes.SECRET_FIELDS & set(given), f"{changes.MASKED}, set anew")
+
+
+def _protecting(model: type[models.Model]) -> list[tuple[type[models.Model], str]]:
+    relations = [
+        field for field in model._meta.get_fields(include_hidden=True) if isinstance(field, ForeignObjectRel)
+    ]
+    return [
+        (relation.related_model, relation.field.name)  # type: ignore[misc]
+        for relation in relations
+        if relation.on_delete is models.PROTECT
+    ]
+
+
 def _conflict(error: IntegrityError, serializer: serializers.BaseSerializer[Any]) -> Problem:
     match error.__cause__:
         case UniqueViolation():
             name = serializer.validated_data.get("name")
-            return Problem(409, "name-in-use", f"The name {name} is in use; choose another or change that one.")
+            return Problem(
+                409, "name-in-use", f"The name {name} is in use; choose another or change that one."
+            )
         case CheckViolation() as violation:
-            return Problem(400, "invalid", f"These values do not fit together: {violation.diag.constraint_name}.")
-    return Problem(409, "changed-meanwhile", "Something it refers to was deleted meanwhile; look again and repeat.")
+            return Problem(
+                400, "invalid", f"These values do not fit together: {violation.diag.constraint_name}."
+            )
+    return Problem(
+        409, "changed-meanwhile", "Something it refers to was deleted meanwhile; look again and repeat."
+    )

@@ -1,6 +1,7 @@
 """What the OpenAPI document says of every operation: key, query parameters and problem documents."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.openapi import AutoSchema
@@ -8,8 +9,10 @@ from rest_framework import serializers
 
 from subscriptions.api.problems import CONTENT_TYPE
 
+Direction: TypeAlias = Literal["request", "response"]
 
-class FieldErrorShape(serializers.Serializer):  # type: ignore[type-arg]
+
+class FieldErrorSerializer(serializers.Serializer[Any]):
     """One thing that is wrong."""
 
     field = serializers.CharField(help_text="The path of the field, with dots; empty when it is the whole.")
@@ -18,29 +21,29 @@ class FieldErrorShape(serializers.Serializer):  # type: ignore[type-arg]
     column = serializers.IntegerField(required=False)
 
 
-class ProblemShape(serializers.Serializer):  # type: ignore[type-arg]
+class ProblemSerializer(serializers.Serializer[Any]):
     """A problem document, RFC 9457."""
 
-    type = serializers.CharField(help_text="urn:inturn:problem:… says which problem it is; programs may rely on it.")
+    type = serializers.CharField(
+        help_text="urn:inturn:problem:… says which problem it is; programs may rely on it."
+    )
     title = serializers.CharField()
     status = serializers.IntegerField()
     detail = serializers.CharField(help_text="What is wrong and what to do.")
-    errors = FieldErrorShape(many=True, required=False)
+    errors = FieldErrorSerializer(many=True, required=False)  # type: ignore[assignment]
 
 
-class ApiSchema(AutoSchema):  # type: ignore[no-untyped-call]
+class ApiSchema(AutoSchema):
     """Adds the view's query serializer, and a problem document as the answer to all that fails."""
 
     def get_override_parameters(self) -> list[Any]:
-        return [self.view.query_classes.get(self._action, None)] if self._action in self.view.query_classes else []
+        action = getattr(self.view, "action", None) or self.method.lower()
+        query_classes: Mapping[str, Any] = self.view.query_classes  # type: ignore[attr-defined]
+        return [query_classes[action]] if action in query_classes else []
 
-    @property
-    def _action(self) -> str:
-        return str(getattr(self.view, "action", None) or self.method.lower())
-
-    def _get_response_bodies(self, direction: str = "response") -> dict[str, Any]:
-        bodies: dict[str, Any] = super()._get_response_bodies(direction)  # type: ignore[no-untyped-call]
-        problem = self._get_response_for_code(ProblemShape, "default", [CONTENT_TYPE], direction)  # type: ignore[no-untyped-call]
+    def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
+        bodies: dict[str, Any] = super()._get_response_bodies(direction)
+        problem = self._get_response_for_code(ProblemSerializer, "default", [CONTENT_TYPE], direction)  # type: ignore[no-untyped-call]
         return bodies | {"default": problem | {"description": "What is wrong, as a problem document."}}
 
 
@@ -51,4 +54,8 @@ class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call
     name = "key"
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
-        return {"type": "http", "scheme": "bearer", "description": "A key, made in the console or by this API."}
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "A key, made in the console or by this API.",
+        }

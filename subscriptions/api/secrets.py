@@ -4,7 +4,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
@@ -18,11 +17,9 @@ from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict, WholeNumber
 from subscriptions.api.views import ApiView
 from subscriptions.models import SigningSecret, Subscription
+from subscriptions.rotation import DEFAULT_OVERLAP, MAX_VALID, TooManySecretsError, rotate
 
-DEFAULT_OVERLAP = timedelta(hours=24)
 MAX_OVERLAP = timedelta(days=30)
-# Every valid one adds a signature to every request.
-MAX_VALID = 5
 
 
 class RotationSerializer(Strict):
@@ -51,7 +48,9 @@ class RotatedSerializer(serializers.Serializer[Any]):
 
 class SecretViews(ApiView):
     @extend_schema(
-        request=RotationSerializer, responses={201: RotatedSerializer}, operation_id="subscriptions_rotate_secret"
+        request=RotationSerializer,
+        responses={201: RotatedSerializer},
+        operation_id="subscriptions_rotate_secret",
     )
     def post(self, request: Request, pk: str) -> Response:
         """Make a new signing secret; the old ones are valid beside it for a while."""
@@ -60,24 +59,23 @@ class SecretViews(ApiView):
         now = timezone.now()
         with transaction.atomic():
             subscription = get_object_or_404(Subscription.objects.select_for_update(), pk=pk)
-            secret = rotate(subscription, now=now, overlap=rotation.overlap)
+            secret = _rotate(subscription, now=now, overlap=rotation.overlap)
             changes.record(
-                actor=actor_of(request), action="rotated", instance=secret, before=None, after=changes.snapshot(secret)
+                actor=actor_of(request),
+                action="rotated",
+                instance=secret,
+                before=None,
+                after=changes.snapshot(secret),
             )
         return Response({"secret": secret.secret, "previous_expire_at": now + rotation.overlap}, status=201)
 
 
-def rotate(subscription: Subscription, *, now: datetime, overlap: timedelta) -> SigningSecret:
-    """Add a secret and let the others end; call it with the subscription's row locked.
-
-    Raises Problem 409 when too many would be valid at once.
-    """
-    valid = SigningSecret.objects.filter(subscription=subscription).valid(now=now)
-    if overlap and valid.count() >= MAX_VALID:
+def _rotate(subscription: Subscription, *, now: datetime, overlap: timedelta) -> SigningSecret:
+    try:
+        return rotate(subscription, now=now, overlap=overlap)
+    except TooManySecretsError:
         raise Problem(
-            409, "too-many-secrets", f"{MAX_VALID} secrets are valid already; wait, or give overlap_seconds: 0."
-        )
-    valid.filter(Q(expires_at=None) | Q(expires_at__gt=now + overlap)).update(expires_at=now + overlap)
-    # The senders look at what was updated.
-    subscription.save(update_fields=["updated_at"])
-    return SigningSecret.objects.create(subscription=subscription)
+            409,
+            "too-many-secrets",
+            f"{MAX_VALID} secrets are valid already; wait, or give overlap_seconds: 0.",
+        ) from None

@@ -10,7 +10,7 @@ from django.db import models
 from rest_framework import serializers
 
 from subscriptions import availability
-from subscriptions.names import MAX_NAME_LENGTH, validate_name
+from subscriptions.names import MAX_NAME_LENGTH, is_name
 
 MAX_TEXT_LENGTH = 10_000
 
@@ -56,7 +56,7 @@ class JSONValue(serializers.JSONField):
         return data
 
 
-class NameOf(serializers.SlugRelatedField):
+class NameOf(serializers.SlugRelatedField[Any]):
     """Another object, by its name."""
 
     def __init__(self, **options: Any) -> None:
@@ -66,12 +66,12 @@ class NameOf(serializers.SlugRelatedField):
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):
             self.fail("invalid")
-        if len(data) > MAX_NAME_LENGTH or not validate_name.regex.search(data):  # type: ignore[union-attr]
+        if not is_name(data):
             self.fail("does_not_exist", slug_name="name", value=data[:MAX_NAME_LENGTH])
         return super().to_internal_value(data)
 
 
-class Strict(serializers.Serializer):  # type: ignore[type-arg]
+class Strict(serializers.Serializer[Any]):
     """Refuses fields that it does not have, and those that only Inturn sets."""
 
     def to_internal_value(self, data: Any) -> Any:
@@ -91,7 +91,7 @@ class Strict(serializers.Serializer):  # type: ignore[type-arg]
         return [f"There is no such field; known are {', '.join(sorted(self._writable_names)) or 'none'}."]
 
 
-class StrictModel(Strict, serializers.ModelSerializer):  # type: ignore[type-arg]
+class StrictModel(Strict, serializers.ModelSerializer[Any]):
     """The same for the rows of a model."""
 
     serializer_field_mapping = serializers.ModelSerializer.serializer_field_mapping | {
@@ -105,14 +105,14 @@ class StrictModel(Strict, serializers.ModelSerializer):  # type: ignore[type-arg
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """Refuse what is not available yet, and what the check constraints would."""
-        model = self.Meta.model
+        model: type[models.Model] = self.Meta.model
         if refused := availability.refusals(str(model._meta.verbose_name), attrs):
             raise serializers.ValidationError(refused)
         self._validate_constraints(attrs)
         return attrs
 
     def _validate_constraints(self, attrs: Mapping[str, Any]) -> None:
-        model = self.Meta.model
+        model: type[models.Model] = self.Meta.model
         columns = {field.name for field in model._meta.concrete_fields}
         row = model() if self.instance is None else copy.copy(self.instance)
         for name in columns & set(attrs):

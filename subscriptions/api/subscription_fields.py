@@ -103,9 +103,7 @@ class AuthField(serializers.Field):  # type: ignore[type-arg]
         return auth
 
     def to_representation(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        return {
-            name: MASKED if name in _SECRET_PARTS else part for name, part in (value or NO_AUTH).items()
-        }
+        return {name: MASKED if name in _SECRET_PARTS else part for name, part in (value or NO_AUTH).items()}
 
 
 def _stored(field: serializers.Field[Any, Any, Any, Any]) -> Mapping[str, Any]:

@@ -10,7 +10,14 @@ from subscriptions.api.resource import Resource
 from subscriptions.api.strict import NameOf, Strict, StrictModel, Text
 from subscriptions.api.subscription_fields import AuthField, EndpointField, FilterField, HeadersField
 from subscriptions.header_values import HeaderError, check_auth
-from subscriptions.models import EventType, Policy, SigningSecret, Subscriber, Subscription, SubscriptionStatus
+from subscriptions.models import (
+    EventType,
+    Policy,
+    SigningSecret,
+    Subscriber,
+    Subscription,
+    SubscriptionStatus,
+)
 from subscriptions.names import MAX_NAME_LENGTH
 
 DEFAULT_POLICY = "teamforge"
@@ -65,7 +72,8 @@ class SubscriptionSerializer(StrictModel):
         moved = [
             name
             for name in _FIXED
-            if self.instance is not None and attrs.get(name, getattr(self.instance, name)) != getattr(self.instance, name)
+            if self.instance is not None
+            and attrs.get(name, getattr(self.instance, name)) != getattr(self.instance, name)
         ]
         if moved:
             reason = "Its deliveries belong to the old one; make a new subscription instead."
@@ -83,7 +91,9 @@ class SubscriptionSerializer(StrictModel):
 class NewSubscriptionSerializer(SubscriptionSerializer):
     """What POST answers: with the first signing secret, this once."""
 
-    secret = serializers.CharField(read_only=True, help_text="whsec_…, to verify webhook-signature with; shown once.")
+    secret = serializers.CharField(
+        read_only=True, help_text="whsec_…, to verify webhook-signature with; shown once."
+    )
 
     class Meta(SubscriptionSerializer.Meta):
         fields = [*SubscriptionSerializer.Meta.fields, "secret"]
@@ -105,6 +115,7 @@ class SubscriptionViews(Resource):
     order = Order(column="id")
     query_classes: ClassVar[dict[str, type[Strict]]] = {"list": SubscriptionQuery}
     related = ("subscriber", "event_type", "policy")
+    instead_of_deleting = "make it INACTIVE instead, which keeps its history"
     queryset = Subscription.objects.all()
     serializer_class: type[SubscriptionSerializer] = SubscriptionSerializer
 
@@ -112,11 +123,14 @@ class SubscriptionViews(Resource):
         return NewSubscriptionSerializer if self.action == "create" else self.serializer_class
 
     def selected(self, rows: Any) -> Any:
-        columns = {"subscriber": "subscriber__name", "event_type": "event_type__name", "status": "status", "name": "name"}
+        columns = {
+            "subscriber": "subscriber__name",
+            "event_type": "event_type__name",
+            "status": "status",
+            "name": "name",
+        }
         return rows.filter(**{columns[name]: value for name, value in self.query.items() if name in columns})
 
     def created(self, instance: Any) -> Mapping[str, Any]:
         instance.secret = SigningSecret.objects.create(subscription=instance).secret
         return super().created(instance)
-
-

@@ -38,7 +38,9 @@ class ApiKey(models.Model):
 
     name = models.CharField(max_length=200, blank=True, default="")
     scope = models.CharField(max_length=7, choices=Scope)
-    publisher = models.ForeignKey(Publisher, on_delete=models.CASCADE, null=True, blank=True, related_name="keys")
+    publisher = models.ForeignKey(
+        Publisher, on_delete=models.CASCADE, null=True, blank=True, related_name="keys"
+    )
     subscriber = models.ForeignKey(
         Subscriber, on_delete=models.CASCADE, null=True, blank=True, related_name="keys"
     )

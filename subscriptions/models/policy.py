@@ -50,7 +50,9 @@ class Policy(Named):
     )
     pause_max_seconds = models.PositiveIntegerField(default=60, validators=[MaxValueValidator(86_400)])
     retry_after_max_seconds = models.PositiveIntegerField(
-        default=3600, validators=[MaxValueValidator(86_400)], help_text="Longest Retry-After that is honoured."
+        default=3600,
+        validators=[MaxValueValidator(86_400)],
+        help_text="Longest Retry-After that is honoured.",
     )
     is_built_in = models.BooleanField(default=False, editable=False)
 

@@ -4,10 +4,10 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from subscriptions.encryption import EncryptedJSONField
+from subscriptions.limits import MAX_TIMEOUT_SECONDS
 from subscriptions.models.event_type import EventType
 from subscriptions.models.policy import Policy
 from subscriptions.models.subscriber import Subscriber
-from subscriptions.limits import MAX_TIMEOUT_SECONDS
 from subscriptions.names import MAX_NAME_LENGTH, validate_name
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import connection
 
 from subscriptions.filters import to_sql
-from subscriptions.filters.to_sql import Parameter
+from subscriptions.filters.sql import Parameter
 from subscriptions.filters.tree import Condition
 from tests.filters.random_messages import Message
 
@@ -26,7 +26,7 @@ def ask(
     raw = [body for _, body in messages]
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {', '.join(expressions)} {_MESSAGES}", [*parameters, headers, raw])
-        return cursor.fetchall()
+        return list(cursor.fetchall())
 
 
 def answers(trees: Sequence[Condition], messages: Sequence[Message]) -> list[Any]:

@@ -68,7 +68,12 @@ class Endpoint:
             id = headers.get("webhook-id", "")
             self._tries[id] += 1
             received = Received(
-                at=time.monotonic(), method=method, path=path, headers=headers, body=body, tries=self._tries[id]
+                at=time.monotonic(),
+                method=method,
+                path=path,
+                headers=headers,
+                body=body,
+                tries=self._tries[id],
             )
             behaviour = self._next.popleft() if self._next else self._script(received)
             self._received.append(replace(received, status=behaviour.status))

@@ -22,7 +22,7 @@ class Receiver:
         self._endpoints: dict[str, Endpoint] = {}
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="receiver", daemon=True)
-        self._server: web.Server[web.BaseRequest] | None = None
+        self._server: web.Server | None = None
         self._listener: asyncio.Server | None = None
 
     def __enter__(self) -> Self:
@@ -58,12 +58,15 @@ class Receiver:
     async def _open(self) -> None:
         if self._listener is None:
             self._server = web.Server(self._answer, access_log=None)
-            self._listener = await self._loop.create_server(self._server, sock=_bound(self.port), backlog=1024)
+            self._listener = await self._loop.create_server(
+                self._server, sock=_bound(self.port), backlog=1024
+            )
 
     async def _close(self) -> None:
         if self._listener is not None and self._server is not None:
             self._listener.close()
-            await self._server.shutdown(timeout=0)
+            # Not 0, which means without end.
+            await self._server.shutdown(timeout=0.01)
             await self._listener.wait_closed()
         self._listener = self._server = None
 

@@ -5,19 +5,21 @@ import threading
 import pytest
 import requests
 
-from tests.receivers import OK, Answer, Close, Drip, Hold, Receiver, Stream
+from tests.receivers import OK, Answer, Behaviour, Close, Drip, Hold, Receiver, Stream
 
 
-def post(url: str, body: bytes = b"{}", **headers: str) -> int:
+def post(url: str, body: bytes = b"{}", headers: dict[str, str] | None = None) -> int:
     return requests.post(url, data=body, headers=headers, timeout=1).status_code
 
 
 def test_it_remembers_every_request(receiver: Receiver) -> None:
     endpoint = receiver.endpoint("a")
-    post(f"{endpoint.url}?x=1", b"first", **{"webhook-id": "msg_1"})
+    post(f"{endpoint.url}?x=1", b"first", {"webhook-id": "msg_1"})
     post(receiver.endpoint("b").url, b"elsewhere")
     received = endpoint.wait_for_count(1)
-    assert [(request.body, request.path, request.id) for request in received] == [(b"first", "/a?x=1", "msg_1")]
+    assert [(request.body, request.path, request.id) for request in received] == [
+        (b"first", "/a?x=1", "msg_1")
+    ]
 
 
 def test_it_answers_as_told_then_as_usual(receiver: Receiver) -> None:
@@ -31,7 +33,7 @@ def test_a_script_sees_how_often_an_id_was_tried(receiver: Receiver) -> None:
     endpoint = receiver.endpoint("a")
     endpoint.follow(lambda received: Answer(500) if received.tries == 1 else OK)
     ids = ["msg_1", "msg_1", "msg_2", "msg_1"]
-    assert [post(endpoint.url, **{"webhook-id": id}) for id in ids] == [500, 200, 500, 200]
+    assert [post(endpoint.url, headers={"webhook-id": id}) for id in ids] == [500, 200, 500, 200]
 
 
 def test_a_held_request_is_answered_once_released(receiver: Receiver) -> None:
@@ -48,20 +50,24 @@ def test_a_held_request_is_answered_once_released(receiver: Receiver) -> None:
     assert answers == [200]
 
 
-@pytest.mark.parametrize("behaviour", [Hold(), Close(), Drip(), Stream()], ids=lambda each: type(each).__name__)
-def test_it_can_misbehave(receiver: Receiver, behaviour: Hold | Close | Drip | Stream) -> None:
-    endpoint = receiver.endpoint("a")
-    endpoint.always(behaviour)
-    with (
-        pytest.raises((requests.ConnectionError, requests.Timeout)),
-        requests.post(endpoint.url, data=b"", timeout=0.3, stream=True) as response,
-    ):
-        # More of the answer than a well-behaved client would ever read.
+def read_patiently(url: str) -> None:
+    """Read on until more came than a well-behaved client would ever read."""
+    with requests.post(url, data=b"", timeout=0.3, stream=True) as response:
         read = 0
         for part in response.iter_content(10_000):
             read += len(part)
             if read > 1_000_000:
                 raise requests.Timeout
+
+
+@pytest.mark.parametrize(
+    "behaviour", [Hold(), Close(), Drip(), Stream()], ids=lambda each: type(each).__name__
+)
+def test_it_can_misbehave(receiver: Receiver, behaviour: Behaviour) -> None:
+    endpoint = receiver.endpoint("a")
+    endpoint.always(behaviour)
+    with pytest.raises((requests.ConnectionError, requests.Timeout)):
+        read_patiently(endpoint.url)
     assert len(endpoint.received) == 1
 
 

@@ -114,7 +114,7 @@ def test_each_operator_has_its_node(text: str, tree: Condition) -> None:
 
 @pytest.mark.parametrize("quotes", ["‘’", "’’", "‘'", "‛’", "‚‘"])
 def test_pasted_curly_quotes_are_quotes(quotes: str) -> None:
-    first, last = quotes
+    first, last = quotes[0], quotes[1]
     assert parse(f"$$->{first}Body{last}->>{first}a{last} = {first}x{last}") == a("x")
 
 

@@ -143,7 +143,12 @@ def test_text_is_ordered_by_its_bytes() -> None:
 
 def test_the_body_is_parsed_once_and_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[bytes] = []
-    monkeypatch.setattr(jsonb, "read", lambda body: parsed.append(body) or {"a": 1})
+
+    def counted(body: bytes) -> jsonb.Json:
+        parsed.append(body)
+        return {"a": 1}
+
+    monkeypatch.setattr(jsonb, "read", counted)
     message: Document = document(HEADERS, b"{}")
     assert to_python(parse("$$->'Header'->>'Priority' = 'high'"))(message)
     assert parsed == []

@@ -1,0 +1,46 @@
+"""What Django itself answers when something is wrong: a problem document under /api/, else a plain line."""
+
+import sys
+from http import HTTPStatus
+
+from django.http import HttpRequest, HttpResponse
+
+from subscriptions.api.problems import Problem, problem_of, unexpected
+
+API_PREFIX = "/api/"
+
+
+def bad_request(request: HttpRequest, _exception: Exception) -> HttpResponse:
+    return _answer(
+        request, Problem(400, "bad-request", "The request cannot be understood; check host and address.")
+    )
+
+
+def permission_denied(request: HttpRequest, _exception: Exception) -> HttpResponse:
+    return _answer(request, Problem(403, "forbidden", "This is not allowed."))
+
+
+def not_found(request: HttpRequest, _exception: Exception) -> HttpResponse:
+    return nothing_here(request)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Answer 503 when it was the database, also if a middleware asked it, else 500; never a traceback."""
+    return _answer(request, problem_of(sys.exc_info()[1]) or unexpected())
+
+
+def nothing_here(request: HttpRequest) -> HttpResponse:
+    """Answer what no address fits; under /api/ it is one itself, for DEBUG would show a page of its own."""
+    return _answer(request, Problem(404, "not-found", f"There is nothing at {request.path[:200]}."))
+
+
+def _answer(request: HttpRequest, problem: Problem) -> HttpResponse:
+    if request.path.startswith(API_PREFIX):
+        return problem.response()
+    phrase = HTTPStatus(problem.status_code).phrase
+    return HttpResponse(
+        f"{problem.status_code} {phrase}\n{problem.detail}\n",
+        status=problem.status_code,
+        content_type="text/plain; charset=utf-8",
+        headers=problem.headers,
+    )

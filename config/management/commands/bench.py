@@ -1,0 +1,82 @@
+"""`bench`: measure Inturn on this machine, on a server and a home of its own that are thrown away."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandParser
+
+from config import processes
+from config.embedded.postgres import Server
+from config.env import CHECKOUT
+from config.parts import MANAGE
+from delivery.bench.sizes import QUICK, Sizes
+
+SCENARIOS = ("lanes", "alone", "many")
+
+
+class Command(BaseCommand):
+    help = "Measure how fast messages are delivered, beside bare loops in the same run. Takes some minutes."
+    # They would ask a database that this command does not use.
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("bench", choices=["deliver"])
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument("--quick", action="store_true", help="a few hundred messages: shows that it works, not how fast")
+        parser.add_argument("--rounds", type=int, help="turns that product and bare loops take")
+        parser.add_argument("--messages", type=int, help="deliveries over 100 lanes in a round")
+        parser.add_argument("--only", choices=SCENARIOS, action="append", help="this scenario; may be repeated")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        given = {"rounds": options["rounds"], "many_rounds": options["rounds"], "deliveries": options["messages"]}
+        sizes = replace(
+            QUICK if options["quick"] else Sizes(),
+            **{name: number for name, number in given.items() if number is not None},
+        )
+        wish = {"sizes": asdict(sizes), "scenarios": options["only"] or SCENARIOS, "json": options["json"]}
+        with surroundings() as environment:
+            sys.exit(_run([sys.executable, "-m", "delivery.bench", json.dumps(wish)], environment))
+
+
+@contextmanager
+def surroundings() -> Iterator[dict[str, str]]:
+    """A home and a server that writes to disk as the real one does; nothing of them stays."""
+    # SIGTERM ends it in order, like Ctrl-C.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    home = Path(tempfile.mkdtemp(prefix="inturn-bench-"))
+    # Where PostgreSQL has to run as nobody, it must be able to pass.
+    home.chmod(0o711)
+    server = Server(home)
+    try:
+        environment = processes.environment(postgres=False) | {
+            "DATABASE_URL": server.start(),
+            "INTURN_HOME": str(home),
+            "INTURN_ALLOWED_NETWORKS": "127.0.0.0/8",
+            "INTURN_LOG_LEVEL": "ERROR",
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+        }
+        if _run([sys.executable, MANAGE, "migrate", "--verbosity", "0"], environment):
+            sys.exit("bench: the database could not be prepared: see above")
+        yield environment
+    finally:
+        server.stop()
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _run(command: list[str], environment: dict[str, str]) -> int:
+    return subprocess.run(
+        command,
+        cwd=CHECKOUT,
+        env=environment,
+        preexec_fn=processes.end_with_parent(signal.SIGTERM),
+        check=False,
+    ).returncode

@@ -1,0 +1,168 @@
+"""`POST messages:batch`: publish many messages, in order, all or (with `partial=true`) each by itself."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.conf import settings
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from delivery.api import incoming
+from delivery.api.batch_items import Item, item_of, split
+from delivery.api.publish import (
+    allowed_event_type,
+    answer,
+    content_type_of,
+    problem_of_refusal,
+)
+from delivery.api.rate_limit import limit_rate
+from delivery.publish import Draft, PublishRefusedError, publish
+from subscriptions.api.authentication import publisher_of
+from subscriptions.api.bodies import read_body, too_large
+from subscriptions.api.problems import DATABASE_AWAY, Problem, database_away, invalid_field
+from subscriptions.api.schema import ProblemSerializer
+from subscriptions.api.strict import Strict
+from subscriptions.api.views import PUBLISH, ApiView
+from subscriptions.models import EventType, Publisher
+from subscriptions.names import is_name
+
+# A batch may be as long as so many of the longest messages.
+MAX_BATCH_MESSAGES = 20
+
+
+class ItemSerializer(serializers.Serializer[Any]):
+    """One message of a batch."""
+
+    event = serializers.CharField(help_text="The event type's name.")
+    headers = serializers.DictField(child=serializers.CharField(), required=False)
+    body = serializers.JSONField(required=False, help_text="Any JSON; stored as the bytes it is sent as.")
+    body_base64 = serializers.CharField(required=False, help_text="Instead of body: any bytes.")
+    idempotency_key = serializers.CharField(required=False, allow_null=True)
+
+
+class ResultSerializer(serializers.Serializer[Any]):
+    """What became of one item: the message, or with `partial=true` an error."""
+
+    id = serializers.CharField(required=False)
+    deliveries = serializers.IntegerField(required=False)
+    error = ProblemSerializer(required=False)
+
+
+class ResultsSerializer(serializers.Serializer[Any]):
+    """One result an item, in their order."""
+
+    results = ResultSerializer(many=True)
+
+
+class BatchQuery(Strict):
+    """The query parameters of a batch."""
+
+    partial = serializers.ChoiceField(  # type: ignore[assignment]
+        choices=["true", "false"],
+        default="false",
+        help_text="true: a bad item does not keep the others back.",
+    )
+
+
+class BatchView(ApiView):
+    required_scopes = PUBLISH
+    query_classes: ClassVar[Mapping[str, type[Strict]]] = {"post": BatchQuery}
+
+    @extend_schema(
+        operation_id="publish_batch",
+        request={
+            "application/json": ItemSerializer(many=True),
+            "application/x-ndjson": {"type": "string", "description": "One item a line."},
+        },
+        responses={202: ResultsSerializer},
+    )
+    def post(self, request: Request) -> Response:
+        """Publish many messages in the order given; one transaction unless `partial=true`.
+
+        A bad item fails the whole batch: the problem document has its `index`, from 0.
+        """
+        publisher = publisher_of(request)
+        body = read_body(
+            request._request, max_bytes=settings.ENVIRONMENT.max_message_bytes * MAX_BATCH_MESSAGES
+        )
+        texts = split(body, content_type=request.META.get("CONTENT_TYPE", ""))
+        limit_rate(publisher, messages=len(texts))
+        batch = Batch(publisher)
+        published = batch.each(texts) if self.query["partial"] == "true" else batch.together(texts)
+        return Response({"results": published}, status=202)
+
+
+class Batch:
+    """One publisher's batch; event types are looked up once."""
+
+    def __init__(self, publisher: Publisher) -> None:
+        self._publisher = publisher
+        self._event_types: dict[str, EventType] = {}
+
+    def together(self, texts: list[str]) -> list[dict[str, Any]]:
+        """Publish all in one transaction, or raise the Problem of the first that is wrong."""
+        drafts = [self._draft_at(index, text) for index, text in enumerate(texts)]
+        try:
+            return [answer(accepted) for accepted in publish(self._publisher, drafts)]
+        except PublishRefusedError as refused:
+            raise problem_of_refusal(refused, index=refused.index) from None
+
+    def each(self, texts: list[str]) -> list[dict[str, Any]]:
+        """Publish them one after the other, each in its own transaction."""
+        results: list[dict[str, Any]] = []
+        for text in texts:
+            try:
+                results.append(self._result(text))
+            except DATABASE_AWAY:
+                # Those before it are published, so the answer must still tell which.
+                away = {"error": database_away().document}
+                return results + [away] * (len(texts) - len(results))
+        return results
+
+    def _result(self, text: str) -> dict[str, Any]:
+        try:
+            (accepted,) = publish(self._publisher, [self._draft(item_of(text))])
+        except Problem as problem:
+            return {"error": problem.document}
+        except PublishRefusedError as refused:
+            return {"error": problem_of_refusal(refused).document}
+        return answer(accepted)
+
+    def _draft_at(self, index: int, text: str) -> Draft:
+        try:
+            return self._draft(item_of(text))
+        except Problem as problem:
+            problem.members["index"] = index
+            raise
+
+    def _draft(self, item: Item) -> Draft:
+        if len(item.body) > settings.ENVIRONMENT.max_message_bytes:
+            raise too_large(settings.ENVIRONMENT.max_message_bytes)
+        event_type = self._event_type(item.event)
+        headers = incoming.storable_headers(_headers(item).items())
+        return Draft(
+            event_type=event_type,
+            headers=headers,
+            body=item.body,
+            content_type=content_type_of(headers, event_type),
+            idempotency_key=incoming.idempotency_key(headers),
+        )
+
+    def _event_type(self, name: str) -> EventType:
+        if not is_name(name):
+            raise invalid_field("event", "This is not the name of an event type.")
+        if name not in self._event_types:
+            self._event_types[name] = allowed_event_type(self._publisher, name)
+        return self._event_types[name]
+
+
+def _headers(item: Item) -> dict[str, str]:
+    """Return an item's headers as a request of its own would have had them."""
+    headers = dict(item.headers)
+    if item.is_json:
+        headers.setdefault("content-type", "application/json")
+    if item.idempotency_key is not None:
+        headers["idempotency-key"] = item.idempotency_key
+    return headers

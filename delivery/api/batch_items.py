@@ -1,0 +1,144 @@
+"""The items of a batch: from a JSON array or JSON lines to plain values, each body as the bytes it was sent as."""
+
+import base64
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from json.decoder import scanstring  # type: ignore[attr-defined]
+from typing import Any
+
+from subscriptions.api.bodies import parse_json
+from subscriptions.api.problems import Problem, invalid_field
+from subscriptions.filters import header_name
+
+MAX_ITEMS = 1000
+LINES = frozenset(
+    {"application/x-ndjson", "application/ndjson", "application/jsonl", "application/x-jsonlines"}
+)
+
+_FIELDS = frozenset({"event", "headers", "body", "body_base64", "idempotency_key"})
+_WHITE = " \t\n\r"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One message of a batch, its fields of the right types. `is_json`: its body was given as JSON."""
+
+    event: str
+    headers: dict[str, str]
+    body: bytes = field(repr=False)
+    is_json: bool
+    idempotency_key: str | None
+
+
+def split(body: bytes, *, content_type: str) -> list[str]:
+    """Return the text of each item; raises Problem 400 when the whole is not what it says it is."""
+    if content_type.partition(";")[0].strip().lower() in LINES:
+        # Not splitlines(), which also splits at characters that strings in JSON may hold.
+        texts = [line for line in _text(body).split("\n") if line.strip(_WHITE)]
+    else:
+        if not isinstance(parse_json(body), list):
+            raise Problem(
+                400, "invalid", "Send a JSON array of messages, or JSON lines as application/x-ndjson."
+            )
+        texts = list(_elements(_text(body)))
+    if len(texts) > MAX_ITEMS:
+        raise Problem(
+            413, "too-large", f"A batch has at most {MAX_ITEMS} messages; this one has {len(texts)}."
+        )
+    return texts
+
+
+def item_of(text: str) -> Item:
+    """Raise Problem 400 for what is not `{event, headers, body, idempotency_key}`."""
+    given = parse_json(text.encode("utf-8", "surrogatepass"))
+    if not isinstance(given, dict):
+        raise Problem(
+            400,
+            "invalid",
+            "An item is an object with event, body and, if wanted, headers and idempotency_key.",
+        )
+    if unknown := set(given) - _FIELDS:
+        raise invalid_field(min(unknown), f"There is no such field; known are {', '.join(sorted(_FIELDS))}.")
+    if ("body" in given) == ("body_base64" in given):
+        raise invalid_field("body", "Give either body (as JSON) or body_base64 (any bytes).")
+    return Item(
+        event=_string(given, "event"),
+        headers=_headers(given.get("headers", {})),
+        body=_bytes(given) if "body_base64" in given else _slice_of_body(text),
+        is_json="body" in given,
+        idempotency_key=_string(given, "idempotency_key")
+        if given.get("idempotency_key") is not None
+        else None,
+    )
+
+
+def _text(body: bytes) -> str:
+    try:
+        return body.decode()
+    except UnicodeDecodeError as error:
+        raise Problem(
+            400, "not-json", f"The body is not valid JSON: byte {error.start} is not UTF-8."
+        ) from None
+
+
+def _string(given: Mapping[str, Any], name: str) -> str:
+    value = given.get(name)
+    if not isinstance(value, str) or not value:
+        raise invalid_field(name, "Give a text.")
+    return value
+
+
+def _headers(given: Any) -> dict[str, str]:
+    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+        raise invalid_field("headers", "Give an object of header names and values, both text.")
+    return {header_name(name): value for name, value in given.items()}
+
+
+def _bytes(given: Mapping[str, Any]) -> bytes:
+    try:
+        return base64.b64decode(
+            _string(given, "body_base64") if given["body_base64"] != "" else "", validate=True
+        )
+    except ValueError:
+        raise invalid_field("body_base64", "This is not base64.") from None
+
+
+# The text is known to be JSON when it is cut up: parsing it again would change
+# numbers and spaces, and the body is stored and signed as it was sent.
+
+_scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+
+
+def _slice_of_body(text: str) -> bytes:
+    body = ""
+    for name, value in _members(text):
+        if name == "body":
+            # Of a name given twice the last counts, as everywhere in JSON.
+            body = value
+    return body.encode()
+
+
+def _elements(text: str) -> Iterator[str]:
+    at = _skip(text, text.index("[") + 1)
+    while text[at] != "]":
+        _, end = _scan(text, at)
+        yield text[at:end]
+        at = _skip(text, end, also=",")
+
+
+def _members(text: str) -> Iterator[tuple[str, str]]:
+    at = _skip(text, text.index("{") + 1)
+    while text[at] != "}":
+        name, colon = scanstring(text, at + 1)
+        start = _skip(text, colon, also=":")
+        _, end = _scan(text, start)
+        yield name, text[start:end]
+        at = _skip(text, end, also=",")
+
+
+def _skip(text: str, at: int, *, also: str = "") -> int:
+    skipped = _WHITE + also
+    while text[at] in skipped:
+        at += 1
+    return at

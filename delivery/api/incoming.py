@@ -1,0 +1,85 @@
+"""What a publisher's request says: which of its headers are the message's, and whether they may be."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from subscriptions import availability
+from subscriptions.api.problems import Problem
+from subscriptions.filters import header_name
+from subscriptions.header_values import HOP_BY_HOP, is_token
+
+MAX_HEADERS = 100
+MAX_HEADER_BYTES = 32 * 1024
+MAX_IDEMPOTENCY_KEY_LENGTH = 255
+
+# Not facts about the message: how it was carried, and what only Inturn may know.
+UNSTORED = HOP_BY_HOP | {"host", "content-length", "expect", "cookie", "cookie2", "authorization", "proxy"}
+_UNSTORED_PREFIX = "proxy-"
+
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e][\x20-\x7e]*")
+
+
+def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers of a request to store, by lower-case hyphenated name; raises Problem."""
+    headers = {
+        header_name(key[5:]): _decoded(value) for key, value in environ.items() if key.startswith("HTTP_")
+    }
+    if content_type := environ.get("CONTENT_TYPE"):
+        headers["content-type"] = _decoded(content_type)
+    return storable_headers(headers.items())
+
+
+def storable_headers(given: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Leave out what is not stored; raises Problem for what cannot be, or has no effect yet."""
+    headers = {
+        name: value for name, value in given if name not in UNSTORED and not name.startswith(_UNSTORED_PREFIX)
+    }
+    if (
+        len(headers) > MAX_HEADERS
+        or sum(map(len, headers)) + sum(map(len, headers.values())) > MAX_HEADER_BYTES
+    ):
+        raise Problem(
+            431,
+            "headers-too-large",
+            f"At most {MAX_HEADERS} headers of {MAX_HEADER_BYTES} characters together; put the rest into the body.",
+        )
+    for name, value in headers.items():
+        _check(name, value)
+    if refused := availability.refused_header(headers):
+        raise Problem(
+            400, "not-available", f"The header {refused} is not available yet in this version; leave it out."
+        )
+    return headers
+
+
+def idempotency_key(headers: Mapping[str, str]) -> str | None:
+    key = headers.get("idempotency-key")
+    if key is None:
+        return None
+    if len(key) > MAX_IDEMPOTENCY_KEY_LENGTH or not _IDEMPOTENCY_KEY.fullmatch(key):
+        raise Problem(
+            400,
+            "invalid",
+            f"An idempotency key is 1 to {MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters, such as a UUID.",
+        )
+    return key
+
+
+def _check(name: str, value: str) -> None:
+    if not is_token(name):
+        raise Problem(400, "invalid", f"{name[:50]!r} is not a header name.")
+    if _CONTROL.search(value) or _SURROGATE.search(value):
+        raise Problem(400, "invalid", f"The value of the header {name} holds a control character; remove it.")
+
+
+def _decoded(value: str) -> str:
+    """WSGI hands bytes over as if they were Latin-1; most that are not ASCII are UTF-8."""
+    if value.isascii():
+        return value
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return value

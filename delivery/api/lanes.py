@@ -1,0 +1,117 @@
+"""Lanes: where they stand, and what support does about a blocked one."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from delivery import unblock
+from delivery.models import Delivery, Lane, LaneKind
+from delivery.states import LaneState
+from subscriptions.api.authentication import actor_of
+from subscriptions.api.pages import ById, KeysetPages, Order
+from subscriptions.api.problems import Problem
+from subscriptions.api.strict import Strict
+from subscriptions.api.views import MANAGE, READ, ApiView
+from subscriptions.models import SubscriptionStatus
+
+
+class LaneSerializer(serializers.ModelSerializer[Lane]):
+    """A lane. `waiting` counts what is PENDING, but for what INACTIVE subscriptions hold."""
+
+    name = serializers.CharField()
+    state = serializers.ChoiceField(choices=LaneState.choices)
+    delivery = serializers.IntegerField(
+        source="delivery_id", allow_null=True, help_text="The one that stops it."
+    )
+    waiting = serializers.IntegerField()
+
+    class Meta:
+        model = Lane
+        fields = ["name", "state", "since", "reason", "delivery", "waiting", "next_try_at"]
+
+
+class LaneQuery(ById):
+    """The query parameters of the list of lanes."""
+
+    state = serializers.ChoiceField(choices=LaneState.choices, required=False)
+
+
+class LaneViews(ApiView, GenericViewSet[Lane]):
+    order = Order(column="id")
+    pagination_class = KeysetPages
+    query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": LaneQuery}
+    queryset = Lane.objects.all()
+    serializer_class = LaneSerializer
+    lookup_field = "name"
+
+    @property
+    def required_scopes(self) -> frozenset[str]:  # type: ignore[override]
+        return MANAGE if self.action in ("retry", "skip") else READ
+
+    def get_queryset(self) -> QuerySet[Lane]:
+        return Lane.objects.with_name().annotate(waiting=_waiting()).defer("run_ids", "run_attempts")
+
+    def list(self, request: Request) -> Response:
+        """List the lanes."""
+        rows = self.get_queryset()
+        if "state" in self.query:
+            rows = rows.filter(state=self.query["state"])
+        return self.get_paginated_response(LaneSerializer(self.paginate_queryset(rows), many=True).data)
+
+    def retrieve(self, request: Request, name: str) -> Response:
+        """Read one."""
+        return self._shown()
+
+    @extend_schema(request=None, responses=LaneSerializer)
+    def retry(self, request: Request, name: str) -> Response:
+        """End the pause of a blocked lane: what blocks it is tried now. 409 when it is not blocked."""
+        return self._unblocked(unblock.retry)
+
+    @extend_schema(request=None, responses=LaneSerializer)
+    def skip(self, request: Request, name: str) -> Response:
+        """Cancel the delivery that blocks the lane and go on with the next. 409 when it is not blocked."""
+        return self._unblocked(unblock.skip)
+
+    def get_object(self) -> Lane:
+        return get_object_or_404(self.get_queryset(), **_place(self.kwargs["name"]))
+
+    def _unblocked(self, verb: Callable[..., Any]) -> Response:
+        Strict(data=self.request.data).is_valid(raise_exception=True)
+        lane = self.get_object()
+        try:
+            verb(lane, actor=actor_of(self.request))
+        except unblock.NotBlockedError:
+            raise Problem(
+                409, "not-blocked", f"The lane {lane} is not blocked; there is nothing to retry or skip."
+            ) from None
+        return self._shown()
+
+    def _shown(self) -> Response:
+        return Response(LaneSerializer(self.get_object()).data)
+
+
+def _place(name: str) -> dict[str, Any]:
+    """Look a lane up by what its name is made of, which is indexed."""
+    kind, colon, number = name.partition(":")
+    if not colon:
+        return {"kind": LaneKind.TOPIC, "subscriber__name": name}
+    return {"kind": kind.upper(), "number": int(number)}
+
+
+def _waiting() -> Any:
+    pending = (
+        Delivery.objects.pending()
+        .filter(lane=OuterRef("pk"), subscription__status=SubscriptionStatus.ACTIVE)
+        .order_by()
+        .values("lane")
+        .annotate(count=Count("id"))
+    )
+    return Coalesce(Subquery(pending.values("count")), 0)

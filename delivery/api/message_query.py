@@ -1,0 +1,99 @@
+"""Searching messages: what the query parameters ask for, in SQL."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from django.db import OperationalError, connection, transaction
+from django.db.models import BooleanField, Exists, OuterRef, QuerySet
+from django.db.models.expressions import RawSQL
+from psycopg.errors import QueryCanceled
+from rest_framework import serializers
+
+from delivery.models import Delivery, Message
+from delivery.models.message import parse_public_id
+from delivery.states import Status
+from subscriptions.api.pages import ById
+from subscriptions.api.problems import Problem
+from subscriptions.api.strict import Text
+from subscriptions.names import MAX_NAME_LENGTH
+
+MAX_TEXT_LENGTH = 500
+# Searching in headers and bodies reads every message of the range, one after the other.
+TEXT_SEARCH_SECONDS = 10
+
+_HEADER_HOLDS = (
+    "EXISTS (SELECT FROM jsonb_each_text(delivery_message.headers) AS header"
+    " WHERE strpos(lower(header.key || ': ' || header.value), lower(%s)) > 0)"
+)
+_BODY_HOLDS = "position(convert_to(%s, 'UTF8') IN delivery_message.body) > 0"
+
+
+class MessageIdField(serializers.CharField):
+    """`msg_…`, or its number."""
+
+    def to_internal_value(self, data: Any) -> int:  # type: ignore[override]
+        message_id = parse_public_id(super().to_internal_value(data))
+        if message_id is None:
+            raise serializers.ValidationError("Give the id of a message, msg_ and a number.")
+        return message_id
+
+
+class MessageQuery(ById):
+    """The query parameters of the search for messages."""
+
+    event_type = Text(required=False, max_length=MAX_NAME_LENGTH)
+    publisher = Text(required=False, max_length=MAX_NAME_LENGTH)
+    status = serializers.ChoiceField(
+        choices=Status.choices, required=False, help_text="Those with a delivery of this status."
+    )
+    id_from = MessageIdField(required=False, help_text="The oldest: msg_…")
+    id_to = MessageIdField(required=False, help_text="The newest: msg_…")
+    since = serializers.DateTimeField(required=False, help_text="Published at this time or later.")
+    until = serializers.DateTimeField(required=False, help_text="Published before this time.")
+    header = Text(
+        required=False,
+        max_length=MAX_TEXT_LENGTH,
+        help_text="Text within one header, written `name: value`, in any case.",
+    )
+    body = Text(required=False, max_length=MAX_TEXT_LENGTH, help_text="Text within the body, exactly so.")
+
+
+_LOOKUPS = {
+    "event_type": "event_type__name",
+    "publisher": "publisher__name",
+    "id_from": "id__gte",
+    "id_to": "id__lte",
+    "since": "published_at__gte",
+    "until": "published_at__lt",
+}
+_TEXT_SEARCHES = {"header": _HEADER_HOLDS, "body": _BODY_HOLDS}
+
+
+def searched(
+    rows: QuerySet[Message], query: Mapping[str, Any], paginate: Callable[[QuerySet[Message]], Any]
+) -> list[Message]:
+    """Return the page of what is asked for; a search of texts is given up after TEXT_SEARCH_SECONDS."""
+    rows = rows.filter(**{lookup: query[name] for name, lookup in _LOOKUPS.items() if name in query})
+    if "status" in query:
+        rows = rows.filter(Exists(Delivery.objects.filter(message=OuterRef("pk"), status=query["status"])))
+    if not _TEXT_SEARCHES.keys() & query:
+        return list(paginate(rows))
+    for name in _TEXT_SEARCHES.keys() & query:
+        holds = RawSQL(_TEXT_SEARCHES[name], [query[name]], output_field=BooleanField())  # noqa: S611 - our SQL
+        rows = rows.filter(holds)
+    return _within_time(lambda: list(paginate(rows)))
+
+
+def _within_time(search: Callable[[], list[Message]]) -> list[Message]:
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL statement_timeout = '{TEXT_SEARCH_SECONDS}s'")
+            return search()
+    except OperationalError as error:
+        if isinstance(error.__cause__, QueryCanceled):
+            raise Problem(
+                400,
+                "search-too-wide",
+                "The search took too long; narrow it by since and until, or by event_type.",
+            ) from None
+        raise

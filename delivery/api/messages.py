@@ -1,0 +1,100 @@
+"""Messages: searched, read and explained."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django.db.models import Count, Prefetch, QuerySet
+from django.db.models.functions import Length
+from django.http import Http404
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from delivery.api.message_query import MessageQuery, searched
+from delivery.api.shapes import MessageDetailSerializer, MessageSerializer
+from delivery.explain import explain
+from delivery.models import Delivery, Message
+from delivery.models.message import parse_public_id
+from subscriptions.api.authentication import key_of
+from subscriptions.api.pages import KeysetPages, Order
+from subscriptions.api.strict import Strict
+from subscriptions.api.views import READ, ApiView
+from subscriptions.models import Scope
+
+
+class ExplanationSerializer(serializers.Serializer[Any]):
+    """Whether a subscription qualifies for the message today, and why or why not."""
+
+    subscription_id = serializers.IntegerField(source="subscription.pk")
+    subscription = serializers.CharField(source="subscription.name")
+    subscriber = serializers.CharField(source="subscription.subscriber.name")
+    qualifies = serializers.BooleanField()
+    reason = serializers.CharField()
+
+
+class ExplanationsSerializer(serializers.Serializer[Any]):
+    """One entry for every subscription of the message's event type."""
+
+    results = ExplanationSerializer(many=True)
+
+
+class MessageViews(ApiView, GenericViewSet[Message]):
+    order = Order(column="id", newest_first=True)
+    pagination_class = KeysetPages
+    query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": MessageQuery}
+    queryset = Message.objects.select_related("event_type", "publisher")
+    serializer_class = MessageSerializer
+
+    @property
+    def required_scopes(self) -> frozenset[str]:  # type: ignore[override]
+        # A publisher reads its own messages, one by one.
+        return READ | {Scope.PUBLISH} if self.action == "retrieve" else READ
+
+    def list(self, request: Request) -> Response:
+        """Search messages, the newest first."""
+        rows = self.get_queryset().defer("body", "headers").annotate(size=Length("body"))
+        page = searched(rows, self.query, self.paginate_queryset)
+        serializer = MessageSerializer(page, many=True, context={"counts": _counts(page)})
+        return self.get_paginated_response(serializer.data)
+
+    @extend_schema(responses=MessageDetailSerializer)
+    def retrieve(self, request: Request, id: str) -> Response:
+        """Read a message with its deliveries and attempts; its publisher may, with its own key."""
+        deliveries = Delivery.objects.select_related("subscription__subscriber").order_by("id")
+        message = self._message(id, Prefetch("deliveries", deliveries.prefetch_related("history")))
+        for delivery in message.deliveries.all():
+            # The shape asks a delivery for its message, which is this one.
+            delivery.message = message
+        return Response(MessageDetailSerializer(message).data)
+
+    @extend_schema(responses=ExplanationsSerializer)
+    def explain(self, request: Request, id: str) -> Response:
+        """Say of every subscription of its event type whether it qualifies for the message, and why."""
+        explanations = explain(self._message(id))
+        return Response({"results": ExplanationSerializer(explanations, many=True).data})
+
+    def _message(self, text: str, *prefetched: Prefetch[Any]) -> Message:
+        key = key_of(self.request)
+        rows: QuerySet[Message] = self.get_queryset().prefetch_related(*prefetched)
+        if key.scope == Scope.PUBLISH:
+            rows = rows.filter(publisher=key.publisher_id)
+        # The address only lets ids through.
+        message = rows.filter(pk=parse_public_id(text) or 0).first()
+        if message is None:
+            raise Http404
+        return message
+
+
+def _counts(page: "list[Message]") -> dict[int, dict[str, int]]:
+    found: dict[int, dict[str, int]] = {}
+    rows = (
+        Delivery.objects.filter(message__in=[message.pk for message in page])
+        .order_by()
+        .values_list("message_id", "status")
+        .annotate(count=Count("id"))
+    )
+    for message_id, status, count in rows:
+        found.setdefault(message_id, {})[status] = count
+    return found

@@ -1,0 +1,110 @@
+"""`POST events/{event type}/messages`: publish one message, whose body is the request's."""
+
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from delivery.api import incoming
+from delivery.api.rate_limit import limit_rate
+from delivery.models.message import public_id
+from delivery.publish import Accepted, Draft, PublishRefusedError, publish
+from subscriptions.api.authentication import publisher_of
+from subscriptions.api.bodies import read_body
+from subscriptions.api.problems import Problem
+from subscriptions.api.views import PUBLISH, ApiView
+from subscriptions.models import EventType, Publisher
+
+MAX_CONTENT_TYPE_LENGTH = 255
+
+_CODES = {400: "not-json", 409: "idempotency-key-reused", 422: "schema-violation"}
+
+
+class AcceptedSerializer(serializers.Serializer[Any]):
+    """A message that is on disk, with all its deliveries."""
+
+    id = serializers.CharField(help_text="msg_…")
+    deliveries = serializers.IntegerField(help_text="How many subscriptions it goes to.")
+
+
+class PublishView(ApiView):
+    """The hot path: three queries and one commit."""
+
+    required_scopes = PUBLISH
+
+    @extend_schema(
+        operation_id="publish",
+        request={"application/json": OpenApiTypes.ANY, "*/*": OpenApiTypes.BINARY},
+        responses={202: AcceptedSerializer},
+        parameters=[
+            OpenApiParameter(
+                "FILTER_STRING",
+                str,
+                OpenApiParameter.HEADER,
+                description="What subscriptions' header_filter_string is compared with. Filter-String is taken too.",
+            ),
+            OpenApiParameter(
+                "Idempotency-Key",
+                str,
+                OpenApiParameter.HEADER,
+                description="Within 24 hours the same key gets the first answer again, and nothing is published twice.",
+            ),
+        ],
+    )
+    def post(self, request: Request, event_type: str) -> HttpResponse:
+        """Publish a message; the body is the message, of any content type.
+
+        All headers but hop-by-hop ones, cookies and credentials are stored and may be used in
+        filters. 202 when the message and all its deliveries are on disk.
+        """
+        publisher = publisher_of(request)
+        published = allowed_event_type(publisher, event_type)
+        headers = incoming.sent_headers(request.META)
+        limit_rate(publisher)
+        draft = Draft(
+            event_type=published,
+            headers=headers,
+            body=read_body(request._request, max_bytes=settings.ENVIRONMENT.max_message_bytes),
+            content_type=content_type_of(headers, published),
+            idempotency_key=incoming.idempotency_key(headers),
+        )
+        try:
+            (accepted,) = publish(publisher, [draft])
+        except PublishRefusedError as refused:
+            raise problem_of_refusal(refused) from None
+        return HttpResponse(orjson.dumps(answer(accepted)), status=202, content_type="application/json")
+
+
+def allowed_event_type(publisher: Publisher, name: str) -> EventType:
+    event_type = EventType.objects.filter(name=name).defer("sample", "description").first()
+    if event_type is None:
+        raise Problem(
+            404, "no-such-event-type", f"There is no event type {name}; an administrator can make it."
+        )
+    if not publisher.may_publish(event_type):
+        raise Problem(
+            403, "not-allowed", f"{publisher.name} may not publish {name}; an administrator can allow it."
+        )
+    return event_type
+
+
+def content_type_of(headers: dict[str, str], event_type: EventType) -> str:
+    content_type = headers.get("content-type") or event_type.content_type
+    if len(content_type) > MAX_CONTENT_TYPE_LENGTH:
+        raise Problem(400, "invalid", f"Content-Type is longer than {MAX_CONTENT_TYPE_LENGTH} characters.")
+    return content_type
+
+
+def answer(accepted: Accepted) -> dict[str, Any]:
+    return {"id": public_id(accepted.message_id), "deliveries": accepted.deliveries}
+
+
+def problem_of_refusal(refused: PublishRefusedError, **members: Any) -> Problem:
+    if refused.path is not None:
+        members["path"] = refused.path
+    return Problem(refused.status, _CODES.get(refused.status, "refused"), refused.detail, **members)

@@ -1,0 +1,72 @@
+"""How fast a publisher may publish: `INTURN_PUBLISH_RATE_LIMIT`, such as `1000/s`; empty for no limit.
+
+Each web process counts for itself: with several, the limit is theirs together only on average.
+"""
+
+import math
+import re
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+from subscriptions.api.problems import Problem
+from subscriptions.models import Publisher
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600}
+_LIMIT = re.compile(r"([1-9][0-9]{0,8})/([smh])")
+
+
+@dataclass(slots=True)
+class Bucket:
+    """Full at first with one period's messages, and filled again over a period.
+
+    A batch may take more than is there, so that no size of batch is impossible; the
+    next waits for it.
+    """
+
+    messages: int
+    seconds: int
+    clock: Callable[[], float] = time.monotonic
+    _left: dict[int, tuple[float, float]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def wait_seconds(self, publisher_id: int, *, messages: int) -> int:
+        """Take so many and return 0, or take none and return how long to wait."""
+        with self._lock:
+            now = self.clock()
+            left, at = self._left.get(publisher_id, (float(self.messages), now))
+            left = min(left + (now - at) * self.messages / self.seconds, float(self.messages))
+            missing = min(messages, 1) - left
+            self._left[publisher_id] = (left if missing > 0 else left - messages, now)
+        return math.ceil(missing * self.seconds / self.messages) if missing > 0 else 0
+
+
+@lru_cache(maxsize=1)
+def bucket_of(limit: str) -> Bucket | None:
+    if not limit:
+        return None
+    match = _LIMIT.fullmatch(limit.replace(" ", ""))
+    if match is None:
+        raise ImproperlyConfigured(
+            f"INTURN_PUBLISH_RATE_LIMIT: {limit!r} is not like 1000/s, 500/m or 100/h."
+        )
+    return Bucket(int(match[1]), _SECONDS[match[2]])
+
+
+def limit_rate(publisher: Publisher, *, messages: int = 1) -> None:
+    """Raise Problem 429 with Retry-After when the publisher is too fast."""
+    bucket = bucket_of(settings.ENVIRONMENT.publish_rate_limit)
+    if bucket is None:
+        return
+    if wait := bucket.wait_seconds(publisher.pk, messages=messages):
+        raise Problem(
+            429,
+            "too-fast",
+            f"{publisher.name} may publish {settings.ENVIRONMENT.publish_rate_limit}; wait {wait} s.",
+            headers={"Retry-After": str(wait)},
+        )

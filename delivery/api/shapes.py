@@ -1,0 +1,148 @@
+"""The shapes of messages, deliveries and attempts in answers."""
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from delivery.models import Attempt, Delivery, Message
+from delivery.models.delivery import Redelivery
+from delivery.models.message import public_id
+from delivery.states import OutcomeClass, Status
+from subscriptions.models import SubscriptionStatus
+
+
+class AttemptSerializer(serializers.ModelSerializer[Attempt]):
+    """One try. `excerpt` is the first 4 KiB of the answer of a failed one, as text."""
+
+    outcome = serializers.ChoiceField(choices=OutcomeClass.choices)
+    excerpt = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Attempt
+        fields = ["number", "started_at", "duration_ms", "outcome", "status_code", "error", "excerpt"]
+
+    def get_excerpt(self, attempt: Attempt) -> str:
+        return bytes(attempt.excerpt).decode(errors="replace")
+
+
+class DeliverySerializer(serializers.ModelSerializer[Delivery]):
+    """A delivery. `held`: PENDING, but its subscription is INACTIVE."""
+
+    message = serializers.SerializerMethodField()
+    event_type = serializers.CharField(source="message.event_type.name")
+    subscription = serializers.IntegerField(source="subscription_id")
+    subscription_name = serializers.CharField(source="subscription.name")
+    subscriber = serializers.CharField(source="subscription.subscriber.name")
+    status = serializers.ChoiceField(choices=Status.choices)
+    redelivery = serializers.ChoiceField(choices=Redelivery.choices)
+    held = serializers.SerializerMethodField()
+    attempt_count = serializers.IntegerField(source="attempts")
+    published_at = serializers.DateTimeField(source="message.published_at")
+
+    class Meta:
+        model = Delivery
+        fields = [
+            "id",
+            "message",
+            "event_type",
+            "subscription",
+            "subscription_name",
+            "subscriber",
+            "status",
+            "held",
+            "reason",
+            "redelivery",
+            "attempt_count",
+            "next_attempt_at",
+            "published_at",
+            "settled_at",
+        ]
+
+    def get_message(self, delivery: Delivery) -> str:
+        return public_id(delivery.message_id)
+
+    def get_held(self, delivery: Delivery) -> bool:
+        is_inactive = delivery.subscription.status == SubscriptionStatus.INACTIVE
+        return is_inactive and delivery.status == Status.PENDING
+
+
+class DeliveryDetailSerializer(DeliverySerializer):
+    """A delivery with its attempts, the first one first."""
+
+    attempts = AttemptSerializer(source="history", many=True)
+
+    class Meta(DeliverySerializer.Meta):
+        fields = [*DeliverySerializer.Meta.fields, "attempts"]
+
+
+class MessageSerializer(serializers.ModelSerializer[Message]):
+    """A message in a list: without its body. `deliveries` counts them by status."""
+
+    id = serializers.CharField(source="public_id", help_text="msg_…")
+    event_type = serializers.CharField(source="event_type.name")
+    publisher = serializers.CharField(source="publisher.name", default=None, allow_null=True)
+    size = serializers.IntegerField(help_text="Bytes of the body.")
+    deliveries = serializers.SerializerMethodField()
+
+    class Meta:
+        model = Message
+        fields = ["id", "event_type", "publisher", "published_at", "content_type", "size", "deliveries"]
+
+    def get_deliveries(self, message: Message) -> dict[str, int]:
+        counts: Mapping[int, dict[str, int]] = self.context.get("counts", {})
+        return counts.get(message.pk, {})
+
+
+class MessageDetailSerializer(serializers.ModelSerializer[Message]):
+    """A message. `body` when it is JSON, else `body_base64`."""
+
+    id = serializers.CharField(source="public_id", help_text="msg_…")
+    event_type = serializers.CharField(source="event_type.name")
+    publisher = serializers.CharField(source="publisher.name", default=None, allow_null=True)
+    headers = serializers.DictField(child=serializers.CharField())
+    size = serializers.SerializerMethodField()
+    body = serializers.SerializerMethodField(required=False)
+    body_base64 = serializers.SerializerMethodField(required=False)
+    deliveries = DeliveryDetailSerializer(many=True)
+
+    class Meta:
+        model = Message
+        fields = [
+            "id",
+            "event_type",
+            "publisher",
+            "published_at",
+            "content_type",
+            "size",
+            "headers",
+            "body",
+            "body_base64",
+            "deliveries",
+        ]
+
+    def get_size(self, message: Message) -> int:
+        return len(message.body)
+
+    @extend_schema_field({})
+    def get_body(self, message: Message) -> Any:
+        return orjson.Fragment(bytes(message.body)) if is_json(message) else None
+
+    def get_body_base64(self, message: Message) -> str:
+        return "" if is_json(message) else base64.b64encode(bytes(message.body)).decode()
+
+    def to_representation(self, instance: Message) -> dict[str, Any]:
+        shown: dict[str, Any] = super().to_representation(instance)
+        del shown["body_base64" if is_json(instance) else "body"]
+        return shown
+
+
+def is_json(message: Message) -> bool:
+    try:
+        orjson.loads(bytes(message.body))
+    except orjson.JSONDecodeError:
+        return False
+    return True

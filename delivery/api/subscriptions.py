@@ -1,0 +1,63 @@
+"""Subscriptions, and what becomes of their backlog when their status changes."""
+
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.request import Request
+
+from delivery import toggle
+from subscriptions.api.authentication import actor_of
+from subscriptions.api.subscriptions import SubscriptionSerializer, SubscriptionViews
+from subscriptions.models import Subscription, SubscriptionStatus
+
+
+class SubscriptionChangeSerializer(SubscriptionSerializer):
+    """A change of a subscription. `backlog` says what to do, with `status: ACTIVE`, with what was held."""
+
+    backlog = serializers.ChoiceField(choices=["deliver", "cancel"], required=False, write_only=True)
+
+    class Meta(SubscriptionSerializer.Meta):
+        fields = [*SubscriptionSerializer.Meta.fields, "backlog"]
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if "backlog" in attrs and attrs.get("status") != SubscriptionStatus.ACTIVE:
+            raise serializers.ValidationError({"backlog": "Give it together with status: ACTIVE."})
+        return super().validate(attrs)
+
+    def update(self, instance: Subscription, validated_data: dict[str, Any]) -> Subscription:
+        status = validated_data.pop("status", None)
+        backlog = validated_data.pop("backlog", "deliver")
+        actor = actor_of(self.context["request"])
+        super().update(instance, validated_data)
+        if status == SubscriptionStatus.INACTIVE:
+            toggle.deactivate(instance, actor=actor)
+        elif status == SubscriptionStatus.ACTIVE:
+            toggle.activate(instance, backlog=backlog, actor=actor)
+        instance.refresh_from_db(fields=["status", "updated_at"])
+        return instance
+
+
+class StatefulSubscriptionViews(SubscriptionViews):
+    """`PATCH {"status": "INACTIVE"}` holds its deliveries; ACTIVE delivers them in order, or cancels them."""
+
+    def get_serializer_class(self) -> type[SubscriptionSerializer]:
+        return (
+            SubscriptionChangeSerializer
+            if self.action == "partial_update"
+            else super().get_serializer_class()
+        )
+
+    def snapshot(self, instance: Subscription) -> dict[str, Any]:
+        said = super().snapshot(instance)
+        if self.action == "partial_update":
+            # The toggle records it, with its reason.
+            del said["status"]
+        return said
+
+    def record(self, action: str, instance: Any, **states: Any) -> None:
+        if action != "changed" or _is_more_than_toggled(self.request):
+            super().record(action, instance, **states)
+
+
+def _is_more_than_toggled(request: Request) -> bool:
+    return bool(set(request.data) - {"status", "backlog"})

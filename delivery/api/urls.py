@@ -1,0 +1,30 @@
+"""Addresses of what is published, and of what became of it."""
+
+from django.urls import re_path
+
+from delivery.api.batch import BatchView
+from delivery.api.deliveries import DeliveryViews
+from delivery.api.lanes import LaneViews
+from delivery.api.messages import MessageViews
+from delivery.api.publish import PublishView
+from delivery.api.subscriptions import StatefulSubscriptionViews
+from subscriptions.api.urls import ID, NAME, resource_urls
+
+LANE = rf"(?P<name>{NAME}|[a-z]{{1,8}}:[0-9]{{1,4}})"
+MESSAGE = r"(?P<id>(?:msg_)?[0-9]{1,18})"
+
+urlpatterns = [
+    re_path(rf"^events/(?P<event_type>{NAME})/messages\Z", PublishView.as_view()),
+    re_path(r"^messages:batch\Z", BatchView.as_view()),
+    re_path(r"^messages\Z", MessageViews.as_view({"get": "list"})),
+    re_path(rf"^messages/{MESSAGE}\Z", MessageViews.as_view({"get": "retrieve"})),
+    re_path(rf"^messages/{MESSAGE}/explain\Z", MessageViews.as_view({"get": "explain"})),
+    re_path(r"^deliveries\Z", DeliveryViews.as_view({"get": "list"})),
+    re_path(rf"^deliveries/(?P<pk>{ID})\Z", DeliveryViews.as_view({"get": "retrieve"})),
+    re_path(rf"^deliveries/(?P<pk>{ID})/cancel\Z", DeliveryViews.as_view({"post": "cancel"})),
+    re_path(r"^lanes\Z", LaneViews.as_view({"get": "list"})),
+    re_path(rf"^lanes/{LANE}\Z", LaneViews.as_view({"get": "retrieve"})),
+    re_path(rf"^lanes/{LANE}/retry\Z", LaneViews.as_view({"post": "retry"})),
+    re_path(rf"^lanes/{LANE}/skip\Z", LaneViews.as_view({"post": "skip"})),
+    *resource_urls("subscriptions", StatefulSubscriptionViews),
+]

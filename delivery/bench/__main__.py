@@ -1,0 +1,33 @@
+"""`python -m delivery.bench`: a benchmark in surroundings that the command `bench` has made.
+
+It takes its sizes as JSON, and prints its results on standard output.
+"""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import django
+
+from delivery.bench.sizes import Sizes
+
+
+def run(sizes: Sizes, *, scenarios: Sequence[str], as_json: bool) -> int:
+    """Measure, print, and return the exit code: 1 when something was lost, came twice or out of order."""
+    from delivery.bench import children
+    from delivery.bench.deliver import SCENARIOS
+    from delivery.bench.measuring import Measuring
+    from delivery.bench.results import print_report
+
+    with children.receiver() as receiver:
+        measuring = Measuring(sizes, receiver)
+        results = [result for name in scenarios for result in SCENARIOS[name](measuring)]
+    print_report("deliver", results, measuring.receipt, as_json=as_json)
+    return 0 if measuring.receipt.is_right else 1
+
+
+if __name__ == "__main__":
+    options: dict[str, Any] = json.loads(sys.argv[1])
+    django.setup()
+    sys.exit(run(Sizes(**options["sizes"]), scenarios=options["scenarios"], as_json=options["json"]))

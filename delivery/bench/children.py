@@ -1,0 +1,78 @@
+"""The processes of a benchmark: a receiver, senders and bare loops, each ended whatever happens."""
+
+import http.client
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from delivery.bench.receiver import COUNT, TALLY
+
+STOP_SECONDS = 40
+
+
+class Receiver:
+    """The receiver's process, seen from the benchmark."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        self.url = f"http://127.0.0.1:{port}"
+
+    def tally(self) -> dict[str, Any]:
+        return self._ask("GET", TALLY)
+
+    def count(self) -> int:
+        """How many requests came since the last reset; costs the receiver next to nothing."""
+        return int(self._ask("GET", COUNT)["requests"])
+
+    def reset(self) -> None:
+        self._ask("DELETE", COUNT)
+
+    def _ask(self, method: str, path: str) -> dict[str, Any]:
+        self._connection.request(method, path)
+        answer: dict[str, Any] = json.loads(self._connection.getresponse().read())
+        return answer
+
+
+@contextmanager
+def receiver() -> Iterator[Receiver]:
+    with _child("delivery.bench.receiver", stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        yield Receiver(int(process.stdout.readline()))
+
+
+@contextmanager
+def sender() -> Iterator[subprocess.Popen[bytes]]:
+    with _child("delivery.bench.sender") as process:
+        yield process
+
+
+def run_bare(loop: str, url: str, *, concurrency: int, messages: int) -> None:
+    """Run one bare loop to its end."""
+    command = [sys.executable, "-m", "delivery.bench.bare", loop, url, str(concurrency), str(messages)]
+    subprocess.run(command, check=True)
+
+
+def peak_megabytes(process: subprocess.Popen[bytes]) -> float:
+    """The most memory that the process has had resident so far."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(kilobytes) / 1024
+
+
+@contextmanager
+def _child(module: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    process: subprocess.Popen[bytes] = subprocess.Popen([sys.executable, "-m", module], **options)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

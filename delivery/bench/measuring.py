@@ -1,0 +1,77 @@
+"""Measuring: one backlog through the product, or so many posts of a bare loop, as the receiver sees them."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tqdm import tqdm
+
+from delivery.bench import children, stage
+from delivery.bench.results import Receipt
+from delivery.bench.sizes import Sizes
+
+LOOK_EVERY_SECONDS = 0.1
+# When nothing has come for so long, nothing will.
+STALL_SECONDS = 60.0
+# The last outcomes are committed just after their answers.
+COMMIT_SECONDS = 10.0
+
+
+class Measuring:
+    """The receiver and what it got so far. `receipt` adds up over all rounds."""
+
+    def __init__(self, sizes: Sizes, receiver: children.Receiver) -> None:
+        self.sizes = sizes
+        self.receiver = receiver
+        self.receipt = Receipt()
+        self.peak_megabytes = 0.0
+
+    def rounds(self, name: str, count: int) -> Iterator[int]:
+        """Count rounds, and show that they go on."""
+        yield from tqdm(range(count), desc=name, unit="round", file=sys.stderr, disable=None)
+
+    def product(self, cast: stage.Cast, messages: int) -> float:
+        """Let a sender deliver a backlog, and return its rate; `peak_megabytes` is its memory then."""
+        stage.clear()
+        self.receiver.reset()
+        cast.publish(messages)
+        expected = messages * cast.lanes
+        with children.sender() as process:
+            _wait_until(expected, self.receiver.count, seconds=STALL_SECONDS)
+            _wait_until(expected, stage.delivered, seconds=COMMIT_SECONDS)
+            self.peak_megabytes = children.peak_megabytes(process)
+        tally = self.receiver.tally()
+        self._receive(tally, expected=expected)
+        return _rate(tally)
+
+    def bare(self, loop: str, *, concurrency: int, messages: int) -> float:
+        """Let a bare loop post, and return its rate."""
+        self.receiver.reset()
+        children.run_bare(loop, self.receiver.url, concurrency=concurrency, messages=messages)
+        return _rate(self.receiver.tally())
+
+    def _receive(self, tally: dict[str, Any], *, expected: int) -> None:
+        # What came and is not recorded will come again: that is no better than lost.
+        arrived = min(tally["got"], stage.delivered())
+        self.receipt += Receipt(
+            expected=expected,
+            got=tally["got"],
+            lost=expected - arrived,
+            duplicated=tally["duplicated"],
+            out_of_order=tally["out_of_order"],
+        )
+
+
+def _wait_until(wanted: int, count: Callable[[], int], *, seconds: float) -> None:
+    """Wait until so many are counted, or the count has not grown for so long."""
+    counted, since = -1, time.monotonic()
+    while counted < wanted and time.monotonic() - since < seconds:
+        time.sleep(LOOK_EVERY_SECONDS)
+        now = count()
+        if now != counted:
+            counted, since = now, time.monotonic()
+
+
+def _rate(tally: dict[str, Any]) -> float:
+    return (tally["requests"] - 1) / tally["seconds"] if tally["seconds"] else 0.0

@@ -1,0 +1,120 @@
+"""What a benchmark found: numbers beside their limits, and whether anything was lost."""
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from django.db import connection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A value beside its limit; `wanted` is the ratio of the two that is promised."""
+
+    name: str
+    value: float
+    unit: str
+    limit: float
+    wanted: float
+    is_at_most: bool = False
+
+    @property
+    def ratio(self) -> float:
+        return self.value / self.limit
+
+    @property
+    def is_met(self) -> bool:
+        return self.ratio <= self.wanted if self.is_at_most else self.ratio >= self.wanted
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "value": round(self.value, 1),
+            "unit": self.unit,
+            "limit": round(self.limit, 1),
+            "ratio": round(self.ratio, 3),
+            "wanted": self.wanted,
+            "met": self.is_met,
+        }
+
+    def as_text(self) -> str:
+        verdict = "met" if self.is_met else "NOT MET"
+        bound = "at most" if self.is_at_most else "at least"
+        return (
+            f"{self.name:<52} {self.value:>9,.0f} of {self.limit:>9,.0f} {self.unit:<3}"
+            f"  ratio {self.ratio:5.2f}  ({bound} {self.wanted:g}: {verdict})"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What the receiver says of everything that was to come."""
+
+    expected: int = 0
+    got: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    out_of_order: int = 0
+
+    def __add__(self, other: "Receipt") -> "Receipt":
+        mine, yours = asdict(self), asdict(other)
+        return Receipt(**{name: mine[name] + yours[name] for name in mine})
+
+    @property
+    def is_right(self) -> bool:
+        return not (self.lost or self.duplicated or self.out_of_order)
+
+
+def compare(name: str, product: Sequence[float], bare: Sequence[float], *, wanted: float) -> Result:
+    """Compare the medians of rates, in deliveries a second."""
+    return Result(name=name, value=median(product), unit="/s", limit=median(bare), wanted=wanted)
+
+
+def print_report(bench: str, results: Sequence[Result], receipt: Receipt, *, as_json: bool) -> None:
+    """Print one JSON object (SPEC 12), or the same for people."""
+    if as_json:
+        report = {
+            "bench": bench,
+            "machine": machine(),
+            "results": [result.as_json() for result in results],
+            "receiver": asdict(receipt),
+        }
+        print(json.dumps(report))
+        return
+    print(", ".join(f"{name} {value}" for name, value in machine().items()))
+    for result in results:
+        print(result.as_text())
+    print(", ".join(f"{count:,} {name.replace('_', ' ')}" for name, count in asdict(receipt).items()))
+    if not receipt.is_right:
+        print("FAILED: not each delivery came exactly once and in order.")
+
+
+def machine() -> dict[str, Any]:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version")
+        row = cursor.fetchone()
+    return {
+        "processor": _processor(),
+        "cores": _cores(),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "postgresql": str(row[0]) if row else "",
+    }
+
+
+def _processor() -> str:
+    """Its name as Linux has it; elsewhere what Python knows."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,88 @@
+"""What is in the database of the benchmark: subscribers, their lanes and a backlog."""
+
+from dataclasses import dataclass
+
+from django.db import connection
+
+from delivery.bench.message import BODY, HEADERS
+from delivery.models import Delivery, Lane, LaneKind, Status
+from delivery.publish import Draft, publish
+from subscriptions.models import (
+    EventType,
+    Policy,
+    Publisher,
+    SigningSecret,
+    Subscriber,
+    Subscription,
+    SubscriptionStatus,
+)
+
+# Deliveries that one transaction of the backlog writes, at most.
+BATCH = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cast:
+    """The subscribers of one scenario; those that hang are INACTIVE until they are let in."""
+
+    event_type: EventType
+    publisher: Publisher
+    lanes: int
+    hanging: int = 0
+
+    def let_hang(self, *, really: bool) -> None:
+        status = SubscriptionStatus.ACTIVE if really else SubscriptionStatus.INACTIVE
+        self.event_type.subscriptions.filter(name="hanging").update(status=status)
+
+    def publish(self, messages: int) -> None:
+        """Write the backlog: so many messages, each to every ACTIVE subscription."""
+        draft = Draft(
+            event_type=self.event_type, headers={"content-type": "application/json"}, body=BODY, content_type="application/json"
+        )
+        batch = max(1, BATCH // (self.lanes + self.hanging))
+        for done in range(0, messages, batch):
+            publish(self.publisher, [draft] * min(batch, messages - done))
+        with connection.cursor() as cursor:
+            # What a database that has been at work for a while knows anyway.
+            cursor.execute("VACUUM ANALYZE")
+            cursor.execute("CHECKPOINT")
+
+
+def make_cast(name: str, *, url: str, lanes: int, hanging: int = 0, timeout_seconds: int = 30) -> Cast:
+    """Make an event type with so many subscribers of one subscription each."""
+    event_type = EventType.objects.create(name=f"Bench.{name}")
+    publisher, _ = Publisher.objects.get_or_create(name="bench")
+    policy = Policy.objects.get(name="teamforge")
+    subscribers = Subscriber.objects.bulk_create(
+        Subscriber(name=f"bench-{name}-{number}") for number in range(lanes + hanging)
+    )
+    Lane.objects.bulk_create(Lane(kind=LaneKind.TOPIC, subscriber=subscriber) for subscriber in subscribers)
+    subscriptions = Subscription.objects.bulk_create(
+        Subscription(
+            name="hanging" if number >= lanes else "healthy",
+            subscriber=subscriber,
+            event_type=event_type,
+            policy=policy,
+            endpoint=f"{url}/{'hang' if number >= lanes else 'lane'}/{subscriber.pk}",
+            timeout_seconds=timeout_seconds,
+            status=SubscriptionStatus.INACTIVE if number >= lanes else SubscriptionStatus.ACTIVE,
+        )
+        for number, subscriber in enumerate(subscribers)
+    )
+    SigningSecret.objects.bulk_create(SigningSecret(subscription=subscription) for subscription in subscriptions)
+    return Cast(event_type=event_type, publisher=publisher, lanes=lanes, hanging=hanging)
+
+
+def clear() -> None:
+    """Forget all messages, and what the lanes were at."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "TRUNCATE delivery_attempt, delivery_delivery, delivery_message, delivery_idempotencykey, delivery_journalentry"
+        )
+    Lane.objects.update(
+        state="IDLE", reason="", delivery_id=None, failures=0, next_try_at=None, run_ids=[], run_attempts=[]
+    )
+
+
+def delivered() -> int:
+    return Delivery.objects.filter(status=Status.DELIVERED).count()

@@ -1,0 +1,125 @@
+"""A client of Inturn's own REST API, for commands; the only module that imports `requests`."""
+
+import time
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+import requests
+
+CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 60.0
+# Tries of a call that Inturn asks to repeat later (429, 503), before the person is asked.
+MAX_TRIES = 10
+MAX_RETRY_AFTER_SECONDS = 60.0
+BUSY = frozenset({429, 503})
+
+
+class ClientError(Exception):
+    """Inturn did not do what it was asked to; the message is for a person."""
+
+
+class UnreachableError(ClientError):
+    """No answer came: whether it was done is not known."""
+
+
+class RefusedError(ClientError):
+    """The answer was an error; `problem` is the problem document, empty when there was none."""
+
+    def __init__(self, status: int, problem: Mapping[str, Any], *, retry_after_seconds: float = 1.0) -> None:
+        super().__init__(f"{problem.get('detail') or problem.get('title') or 'no explanation came'} ({status})")
+        self.status = status
+        self.problem = problem
+        self.retry_after_seconds = retry_after_seconds
+
+
+class Client:
+    """One key's calls, on connections that are kept. Use it as a context manager.
+
+    A call that is answered with 429 or 503 is repeated when Retry-After says: of such a call nothing
+    was done. `pause` waits, and may be told to do something better.
+    """
+
+    def __init__(self, base_url: str, *, key: str, pause: Callable[[float], None] = time.sleep) -> None:
+        self._base_url = f"{base_url.rstrip('/')}/api/v1"
+        self._pause = pause
+        self._session = new_session()
+        self._session.headers["Authorization"] = f"Bearer {key}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._session.close()
+
+    def get(self, path: str) -> Any:
+        return self.call("GET", path)
+
+    def post(self, path: str, body: Any = None) -> Any:
+        return self.call("POST", path, body=orjson.dumps(body))
+
+    def patch(self, path: str, body: Any) -> Any:
+        return self.call("PATCH", path, body=orjson.dumps(body))
+
+    def delete(self, path: str) -> None:
+        self.call("DELETE", path)
+
+    def call(
+        self, method: str, path: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> Any:
+        """Return the answer's JSON; raises RefusedError or UnreachableError."""
+        for _ in range(MAX_TRIES - 1):
+            try:
+                return self._call(method, path, body, headers)
+            except RefusedError as refused:
+                if refused.status not in BUSY:
+                    raise
+                self._pause(min(refused.retry_after_seconds, MAX_RETRY_AFTER_SECONDS))
+        return self._call(method, path, body, headers)
+
+    def _call(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None) -> Any:
+        try:
+            response = self._session.request(
+                method,
+                f"{self._base_url}/{path}",
+                data=body,
+                headers={"Content-Type": "application/json"} | dict(headers or {}),
+                timeout=(CONNECT_SECONDS, ANSWER_SECONDS),
+                allow_redirects=False,
+            )
+        except requests.RequestException as error:
+            raise UnreachableError(f"{self._base_url} does not answer: {_reason(error)}") from error
+        if response.status_code // 100 != 2:
+            raise _refusal(response)
+        return orjson.loads(response.content) if response.content else None
+
+
+def new_session() -> requests.Session:
+    """A session that keeps connections and takes nothing from the user's surroundings, such as proxies."""
+    session = requests.Session()
+    session.trust_env = False
+    return session
+
+
+def _refusal(response: requests.Response) -> RefusedError:
+    try:
+        problem = orjson.loads(response.content)
+    except orjson.JSONDecodeError:
+        problem = {"title": response.reason}
+    asked = response.headers.get("Retry-After", "")
+    return RefusedError(
+        response.status_code,
+        problem if isinstance(problem, dict) else {},
+        retry_after_seconds=float(asked) if asked.isdecimal() else 1.0,
+    )
+
+
+def _reason(error: requests.RequestException) -> str:
+    if isinstance(error, requests.Timeout):
+        return "no answer in time"
+    if isinstance(error, requests.ConnectionError):
+        return "the connection is refused or was closed; is it running there?"
+    return str(error)

@@ -1,0 +1,53 @@
+"""The forms of configuration: what the API refuses, they refuse."""
+
+import json
+from typing import Any, TypeVar
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.db.models import Model
+
+from subscriptions.availability import refusals
+from subscriptions.filters import jsonb
+from subscriptions.json_schemas import JSONSchemaError, check_json_schema
+from subscriptions.media_types import validate_media_type
+from subscriptions.models import EventType
+
+Row = TypeVar("Row", bound=Model)
+
+
+class ConfigurationForm(forms.ModelForm[Row]):
+    """Refuses what has no effect yet in this version."""
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        for field, reason in refusals(str(self._meta.model._meta.verbose_name), cleaned).items():
+            self.add_error(field if field in self.fields else None, reason)
+        return cleaned
+
+
+class EventTypeForm(ConfigurationForm[EventType]):
+    def clean_content_type(self) -> str:
+        content_type: str = self.cleaned_data["content_type"]
+        validate_media_type(content_type)
+        return content_type
+
+    def clean_sample(self) -> Any:
+        return _storable(self.cleaned_data["sample"])
+
+    def clean_json_schema(self) -> Any:
+        schema = _storable(self.cleaned_data["json_schema"])
+        if schema is not None:
+            try:
+                check_json_schema(schema)
+            except JSONSchemaError as error:
+                raise ValidationError(str(error)) from error
+        return schema
+
+
+def _storable(value: Any) -> Any:
+    if value is not None and jsonb.read(json.dumps(value).encode()) is jsonb.MISSING:
+        raise ValidationError(
+            "It holds what PostgreSQL cannot store: a NUL, half a surrogate pair, or too large a number."
+        )
+    return value

@@ -1,0 +1,71 @@
+"""`provision`: the administrator and the bootstrap key, from the environment or made up."""
+
+import secrets
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management.base import BaseCommand
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from subscriptions import changes
+from subscriptions.models import ApiKey, Scope
+from subscriptions.models.api_key import hash_of
+
+ADMINISTRATOR = "admin"
+BOOTSTRAP_KEY_NAME = "INTURN_BOOTSTRAP_KEY"
+ACTOR = "provision"
+
+
+class Command(BaseCommand):
+    help = "Create the administrator and the bootstrap key unless they exist. May be repeated."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        given: str = settings.ENVIRONMENT.admin_password
+        password = given or secrets.token_urlsafe(15)
+        if create_administrator(password):
+            shown = "of INTURN_ADMIN_PASSWORD" if given else password
+            self.stdout.write(f"administrator {ADMINISTRATOR}, password {shown}")
+        if settings.ENVIRONMENT.bootstrap_key:
+            install_bootstrap_key(settings.ENVIRONMENT.bootstrap_key, now=timezone.now())
+
+
+def create_administrator(password: str) -> bool:
+    """Create the first administrator; False when there is one, whose password stays."""
+    users = get_user_model().objects
+    if users.filter(username=ADMINISTRATOR).exists():
+        return False
+    try:
+        with transaction.atomic():
+            users.create_superuser(ADMINISTRATOR, password=password)
+    except IntegrityError:
+        # Another machine that starts at the same moment was first.
+        return False
+    return True
+
+
+def install_bootstrap_key(text: str, *, now: datetime) -> None:
+    """Let this key manage, and no other that INTURN_BOOTSTRAP_KEY was before."""
+    with transaction.atomic():
+        key, is_new = ApiKey.objects.get_or_create(
+            hash=hash_of(text),
+            defaults={"name": BOOTSTRAP_KEY_NAME, "scope": Scope.MANAGE, "hint": text[-4:]},
+        )
+        if is_new:
+            changes.record(
+                actor=ACTOR, action="created", instance=key, before=None, after=changes.snapshot(key)
+            )
+        elif key.revoked_at is not None:
+            _set_revoked(key, None)
+        for older in ApiKey.objects.filter(name=BOOTSTRAP_KEY_NAME, revoked_at=None).exclude(pk=key.pk):
+            _set_revoked(older, now)
+
+
+def _set_revoked(key: ApiKey, moment: datetime | None) -> None:
+    before = changes.snapshot(key)
+    key.revoked_at = moment
+    key.save(update_fields=["revoked_at"])
+    action = "restored" if moment is None else "revoked"
+    changes.record(actor=ACTOR, action=action, instance=key, before=before, after=changes.snapshot(key))

@@ -1,0 +1,29 @@
+"""Rotating a signing secret: a new one, and a while in which the old ones sign too."""
+
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+
+from subscriptions.models import SigningSecret, Subscription
+
+DEFAULT_OVERLAP = timedelta(hours=24)
+# Every valid one adds a signature to every request.
+MAX_VALID = 5
+
+
+class TooManySecretsError(Exception):
+    """MAX_VALID secrets are valid already: one of them has to end first."""
+
+
+def rotate(subscription: Subscription, *, now: datetime, overlap: timedelta) -> SigningSecret:
+    """Add a secret and let the others end; call it with the subscription's row locked.
+
+    Raises TooManySecretsError when too many would be valid at once.
+    """
+    valid = SigningSecret.objects.filter(subscription=subscription).valid(now=now)
+    if overlap and valid.count() >= MAX_VALID:
+        raise TooManySecretsError
+    valid.filter(Q(expires_at=None) | Q(expires_at__gt=now + overlap)).update(expires_at=now + overlap)
+    # The senders look at what was updated.
+    subscription.save(update_fields=["updated_at"])
+    return SigningSecret.objects.create(subscription=subscription)

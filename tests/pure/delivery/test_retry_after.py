@@ -1,0 +1,28 @@
+"""Reading Retry-After (RFC 9110, 10.2.3)."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from delivery.senders.http import retry_after
+
+NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("120", 120.0),
+        (" 0 ", 0.0),
+        ("Sat, 21 Nov 2026 12:01:30 GMT", 90.0),
+        ("Sat, 21 Nov 2026 11:00:00 GMT", 0.0),
+        ("99999999999999999999999999", 999_999_999_999.0),
+        ("-1", None),
+        ("soon", None),
+        ("", None),
+        ("1.5", None),
+        ("²", None),
+    ],
+)
+def test_it_is_seconds_or_a_date_and_anything_else_means_nothing(value: str, seconds: float | None) -> None:
+    assert retry_after(value, now=NOW) == seconds

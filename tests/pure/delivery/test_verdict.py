@@ -1,0 +1,132 @@
+"""SPEC 4's table for `teamforge` and `strict`, cell by cell."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from delivery.outcome import Outcome, class_of
+from delivery.states import OutcomeClass, Status
+from delivery.verdict import JITTER, Rules, Step, judge, judge_lost, pause_seconds
+
+TEAMFORGE = Rules(
+    name="teamforge",
+    actions={
+        OutcomeClass.TIMEOUT: "BLOCK",
+        OutcomeClass.UNREACHABLE: "BLOCK",
+        OutcomeClass.TLS: "BLOCK",
+        OutcomeClass.REFUSED_ADDRESS: "BLOCK",
+        OutcomeClass.UNAVAILABLE: "SKIP",
+        OutcomeClass.SERVER_ERROR: "SKIP",
+        OutcomeClass.RATE_LIMITED: "REJECT",
+        OutcomeClass.CLIENT_ERROR: "REJECT",
+        OutcomeClass.REDIRECT: "UNSUPPORTED",
+    },
+    holds_in_doubt=False,
+    blocks_when_overloaded=False,
+    pause_seconds=1,
+    pause_max_seconds=60,
+    retry_after_max_seconds=3600,
+)
+STRICT = replace(
+    TEAMFORGE,
+    name="strict",
+    actions=TEAMFORGE.actions
+    | {
+        OutcomeClass.UNAVAILABLE: "BLOCK",
+        OutcomeClass.SERVER_ERROR: "BLOCK",
+        OutcomeClass.RATE_LIMITED: "BLOCK",
+    },
+    holds_in_doubt=True,
+)
+SWITCHED = replace(TEAMFORGE, blocks_when_overloaded=True)
+
+
+def outcome(kind: OutcomeClass, *, retry_after: float | None = None) -> Outcome:
+    return Outcome(
+        outcome=kind,
+        started_at=datetime(2026, 1, 1, tzinfo=UTC),
+        duration_ms=1,
+        retry_after_seconds=retry_after,
+    )
+
+
+def answered(status_code: int) -> Outcome:
+    return outcome(class_of(status_code))
+
+
+@pytest.mark.parametrize(
+    ("rules", "status_code", "status", "step"),
+    [
+        (TEAMFORGE, 200, Status.DELIVERED, Step.NEXT),
+        (TEAMFORGE, 204, Status.DELIVERED, Step.NEXT),
+        (TEAMFORGE, 299, Status.DELIVERED, Step.NEXT),
+        (TEAMFORGE, 301, Status.UNSUPPORTED, Step.NEXT),
+        (TEAMFORGE, 304, Status.UNSUPPORTED, Step.NEXT),
+        (TEAMFORGE, 400, Status.REJECTED, Step.NEXT),
+        (TEAMFORGE, 404, Status.REJECTED, Step.NEXT),
+        (TEAMFORGE, 410, Status.REJECTED, Step.NEXT),
+        (TEAMFORGE, 429, Status.REJECTED, Step.NEXT),
+        (TEAMFORGE, 500, Status.PENDING, Step.SKIP),
+        (TEAMFORGE, 503, Status.PENDING, Step.SKIP),
+        (TEAMFORGE, 599, Status.PENDING, Step.SKIP),
+        (TEAMFORGE, 999, Status.PENDING, Step.SKIP),
+        (STRICT, 200, Status.DELIVERED, Step.NEXT),
+        (STRICT, 302, Status.UNSUPPORTED, Step.NEXT),
+        (STRICT, 404, Status.REJECTED, Step.NEXT),
+        (STRICT, 429, Status.PENDING, Step.BLOCK),
+        (STRICT, 500, Status.PENDING, Step.BLOCK),
+        (STRICT, 503, Status.PENDING, Step.BLOCK),
+        (SWITCHED, 429, Status.PENDING, Step.BLOCK),
+        (SWITCHED, 503, Status.PENDING, Step.BLOCK),
+        (SWITCHED, 500, Status.PENDING, Step.SKIP),
+        (SWITCHED, 404, Status.REJECTED, Step.NEXT),
+    ],
+)
+def test_an_answer_leads_to_what_the_table_says(
+    rules: Rules, status_code: int, status: Status, step: Step
+) -> None:
+    verdict = judge(answered(status_code), rules)
+    assert (verdict.status, verdict.step) == (status, step)
+
+
+@pytest.mark.parametrize("rules", [TEAMFORGE, STRICT, SWITCHED], ids=lambda rules: rules.name)
+@pytest.mark.parametrize(
+    "kind", [OutcomeClass.TIMEOUT, OutcomeClass.UNREACHABLE, OutcomeClass.TLS, OutcomeClass.REFUSED_ADDRESS]
+)
+def test_no_answer_blocks_the_lane(rules: Rules, kind: OutcomeClass) -> None:
+    assert judge(outcome(kind), rules).step is Step.BLOCK
+
+
+def test_a_fault_on_our_side_fails_the_delivery_and_frees_the_lane() -> None:
+    verdict = judge(outcome(OutcomeClass.UNSENDABLE), STRICT)
+    assert (verdict.status, verdict.step) == (Status.FAILED, Step.NEXT)
+
+
+@pytest.mark.parametrize(
+    ("asked", "waited"), [(None, None), (7.0, 7.0), (-1.0, 0.0), (315_360_000.0, 3600.0)]
+)
+def test_retry_after_is_honoured_within_its_bound(asked: float | None, waited: float | None) -> None:
+    assert judge(outcome(OutcomeClass.UNAVAILABLE, retry_after=asked), SWITCHED).wait_seconds == waited
+
+
+def test_retry_after_means_nothing_without_the_switch() -> None:
+    assert judge(outcome(OutcomeClass.UNAVAILABLE, retry_after=7.0), TEAMFORGE).wait_seconds is None
+
+
+def test_in_doubt_is_sent_again_or_held_as_the_policy_says() -> None:
+    assert judge_lost(TEAMFORGE).status is Status.PENDING
+    assert judge_lost(STRICT).status is Status.IN_DOUBT
+
+
+@pytest.mark.parametrize(
+    ("failures", "seconds"), [(1, 1), (2, 2), (3, 4), (6, 32), (7, 60), (50, 60), (10_000, 60)]
+)
+def test_the_pause_doubles_up_to_its_bound(failures: int, seconds: float) -> None:
+    paused = pause_seconds(TEAMFORGE, failures=failures)
+    assert seconds * (1 - JITTER) <= paused <= seconds * (1 + JITTER)
+
+
+@pytest.mark.parametrize("kind", set(OutcomeClass) - {OutcomeClass.LOST})
+def test_every_outcome_has_a_verdict(kind: OutcomeClass) -> None:
+    assert judge(outcome(kind), TEAMFORGE)
