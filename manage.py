@@ -7,6 +7,10 @@ Older Pythons must be able to read this file, to say that they are too old.
 import os
 import sys
 
+# They only start other processes. Setting up Django would cost them more time and memory
+# than all that they do, and `up` runs for years.
+WITHOUT_DJANGO = ("up", "web", "test")
+
 
 def main() -> None:
     if sys.version_info < (3, 11):  # noqa: UP036 - the message is for those that are older
@@ -15,9 +19,14 @@ def main() -> None:
 
     bootstrap.enter(os.path.dirname(os.path.abspath(__file__)), sys.argv)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    from django.core.management import execute_from_command_line
+    if sys.argv[1:] and sys.argv[1] in WITHOUT_DJANGO:
+        from importlib import import_module
 
-    execute_from_command_line(sys.argv)
+        import_module("config.management.commands." + sys.argv[1]).Command().run_from_argv(sys.argv)
+    else:
+        from django.core.management import execute_from_command_line
+
+        execute_from_command_line(sys.argv)
 
 
 if __name__ == "__main__":

@@ -10,17 +10,17 @@ from subscriptions.api.problems import Problem, problem_of, unexpected
 API_PREFIX = "/api/"
 
 
-def bad_request(request: HttpRequest, _exception: Exception) -> HttpResponse:
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - Django gives it by name
     return _answer(
         request, Problem(400, "bad-request", "The request cannot be understood; check host and address.")
     )
 
 
-def permission_denied(request: HttpRequest, _exception: Exception) -> HttpResponse:
+def permission_denied(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - Django gives it by name
     return _answer(request, Problem(403, "forbidden", "This is not allowed."))
 
 
-def not_found(request: HttpRequest, _exception: Exception) -> HttpResponse:
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - Django gives it by name
     return nothing_here(request)
 
 

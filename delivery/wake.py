@@ -37,6 +37,11 @@ def changed() -> None:
     transaction.on_commit(lambda: _collector.add({"changed"}))
 
 
+def disconnect() -> None:
+    """Leave the database; the next call connects again."""
+    _collector.disconnect()
+
+
 class _Collector:
     """Collects what is to be told, and tells it from a thread of its own."""
 
@@ -44,6 +49,7 @@ class _Collector:
         self._words: set[str] = set()
         self._arrived = threading.Condition()
         self._thread: threading.Thread | None = None
+        self._connection: psycopg.Connection | None = None
 
     def add(self, words: set[str]) -> None:
         if not words:
@@ -63,18 +69,21 @@ class _Collector:
             with contextlib.suppress(psycopg.Error), _connect() as connection:
                 _tell(connection, words)
 
+    def disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+
     def _tell_for_ever(self) -> None:
-        connection: psycopg.Connection | None = None
         while True:
             with self._arrived:
                 self._arrived.wait_for(lambda: self._words)
                 words, self._words = self._words, set()
             try:
-                if connection is None or connection.closed:
-                    connection = _connect()
-                _tell(connection, words)
+                if self._connection is None or self._connection.closed:
+                    self._connection = _connect()
+                _tell(self._connection, words)
             except psycopg.Error as error:
-                connection = None
+                self._connection = None
                 log.warning("senders not woken", extra={"error": str(error)})
 
 

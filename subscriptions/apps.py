@@ -5,3 +5,4 @@ from django.apps import AppConfig
 
 class SubscriptionsConfig(AppConfig):
     name = "subscriptions"
+    verbose_name = "Configuration"

@@ -19,3 +19,12 @@ def receiver() -> Iterator[Receiver]:
     """A real HTTP receiver of the test's own."""
     with Receiver() as receiver:
         yield receiver
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _leave_no_connection(django_db_setup: None) -> Iterator[None]:  # noqa: ARG001 - to be torn down before it
+    """The test database cannot be dropped while the thread that wakes senders is connected to it."""
+    from delivery import wake
+
+    yield
+    wake.disconnect()

@@ -41,7 +41,8 @@ _UNSHOWN = ["message__body", "message__headers", "subscription__headers", "subsc
 
 @admin.register(Delivery)
 class DeliveryAdmin(KeysetAdmin):
-    list_display = ["delivery_id", "state", "message_link", "event_type", "subscription", "attempts", "reason", "when"]
+    empty_text = "A delivery is made for each subscription that a published message qualifies for."
+    list_display = ["delivery_id", "state", "message_link", "subscription", "attempts", "why", "when"]
     list_filter = [
         StatusFilter,
         SubscriberFilter,
@@ -92,6 +93,7 @@ class DeliveryAdmin(KeysetAdmin):
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
+            "original": delivery,
             "title": f"Delivery {delivery.pk}",
             "shown": shown,
         }
@@ -112,15 +114,26 @@ class DeliveryAdmin(KeysetAdmin):
     @display(description="message")
     def message_link(self, row: Delivery) -> SafeString:
         url = reverse("admin:delivery_message_change", args=[row.message_id])
-        return format_html('<a class="inturn-link" href="{}">{}</a>', url, public_id(row.message_id))
+        return format_html(
+            '<span class="inturn-lines"><a class="inturn-link" href="{}">{}</a><span class="inturn-second">{}</span></span>',
+            url,
+            public_id(row.message_id),
+            row.message.event_type.name,
+        )
 
-    @display(description="event type")
-    def event_type(self, row: Delivery) -> str:
-        return row.message.event_type.name
+    @display(description="reason")
+    def why(self, row: Delivery) -> SafeString | str:
+        if not row.reason:
+            return "–"
+        return format_html('<span class="inturn-reason-cell" title="{}">{}</span>', row.reason, row.reason)
 
-    @display(description="settled, or published")
+    @display(description="published")
     def when(self, row: Delivery) -> SafeString | str:
         now = timezone.now()
-        if row.settled_at:
-            return ago(row.settled_at, now=now)
-        return format_html("published {}", ago(row.message.published_at, now=now))
+        published = ago(row.message.published_at, now=now)
+        if not row.settled_at:
+            return published
+        settled = ago(row.settled_at, now=now)
+        return format_html(
+            '<span class="inturn-lines">{}<span class="inturn-second">settled {}</span></span>', published, settled
+        )

@@ -31,6 +31,7 @@ class Until(MomentFilter):
 
 @admin.register(JournalEntry)
 class JournalEntryAdmin(KeysetAdmin):
+    empty_text = "Here stands what happened: messages that nobody wants, lanes that block and resume, what people did."
     list_display = ["when", "what", "text", "subject", "who"]
     list_display_links = None
     list_filter = ["kind", MessageFilter, Since, Until]

@@ -40,7 +40,9 @@ class StateFilter(SimpleListFilter):
 
 @admin.register(Lane)
 class LaneAdmin(CompletedList, ConsoleAdmin):
+    empty_text = "Each subscriber has a lane from the moment it is created."
     list_display = ["lane_name", "lane_state", "since_when", "waiting", "cause", "head", "next_try", "buttons"]
+    button_columns = ("buttons",)
     list_display_links = None
     list_filter = [StateFilter]
     list_select_related = ["subscriber"]

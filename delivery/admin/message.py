@@ -28,6 +28,7 @@ from subscriptions.admin.times import ago
 
 @admin.register(Message)
 class MessageAdmin(KeysetAdmin):
+    empty_text = "Messages appear here as publishers POST them to /api/v1/events/<event type>/messages."
     list_display = ["message_id", "event_type", "publisher", "published", "size", "fate"]
     list_filter = [EventTypeFilter, PublisherFilter, PublishedSince, PublishedUntil]
     list_select_related = ["event_type", "publisher"]
@@ -65,6 +66,7 @@ class MessageAdmin(KeysetAdmin):
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
+            "original": message,
             "title": message.public_id,
             "page": message_page.read(message),
         }

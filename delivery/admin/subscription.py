@@ -25,7 +25,9 @@ from subscriptions.models import Subscription, SubscriptionStatus
 
 @admin.register(Subscription)
 class SubscriptionAdmin(CompletedList, Base):
-    list_display = ["full_name", "state", "backlog", "event_type", "wants", "endpoint_shown", "policy", "toggle"]
+    empty_text = "A subscription says which messages of an event type go to which endpoint. It needs a subscriber and an event type."
+    list_display = ["full_name", "state", "backlog", "toggle", "wants", "goes_to"]
+    button_columns = ("toggle",)
     change_form_outer_before_template = "console/subscription_buttons.html"
 
     def get_urls(self) -> list[URLPattern]:

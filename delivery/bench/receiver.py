@@ -10,7 +10,7 @@ import json
 import resource
 import time
 from collections import defaultdict
-from typing import Any
+from typing import Any, cast
 
 import uvloop
 
@@ -79,8 +79,8 @@ class Connection(asyncio.Protocol):
         self._buffer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # uvloop's are no subclasses of asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         self._buffer += data

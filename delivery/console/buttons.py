@@ -14,7 +14,7 @@ def toggle_buttons(subscription_id: int, *, is_active: bool, backlog: Bounded | 
     if not backlog:
         return _button(subscription_id, "activate", ["deliver"], "Make ACTIVE")
     return format_html(
-        "{} {}",
+        '<span class="inturn-cell-buttons">{}{}</span>',
         _button(subscription_id, "activate", ["deliver"], f"Make ACTIVE, deliver {backlog}"),
         _button(subscription_id, "activate", ["cancel"], f"Make ACTIVE, cancel {backlog}"),
     )

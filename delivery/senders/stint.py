@@ -70,16 +70,11 @@ class Stint:
     async def _take_slot(self) -> bool:
         while not self._must_stop():
             try:
-                return await self._settler.take_slot(self._slot_keys())
+                return await self._settler.take_slot([slot_key(self._queue, slot) for slot in range(self._slots)])
             except psycopg.OperationalError as error:
                 log.warning("cannot connect", extra={"error": str(error)})
                 await asyncio.sleep(POLL_SECONDS)
         return False
-
-    def _slot_keys(self) -> list[int]:
-        return [
-            MEMBER_LOCKS << 32 | zlib.crc32(f"{self._queue}:{slot}".encode()) for slot in range(self._slots)
-        ]
 
     async def _work(self, desk: Desk) -> None:
         listener = Listener(name=f"inturn listener {os.getpid()}")
@@ -172,6 +167,11 @@ def _wake(desk: Desk, lane_id: int) -> None:
     lane = desk.lanes.get(lane_id)
     if lane is not None:
         lane.wake()
+
+
+def slot_key(queue: str, slot: int) -> int:
+    """Return the key of the advisory lock that is one worker's slot."""
+    return MEMBER_LOCKS << 32 | zlib.crc32(f"{queue}:{slot}".encode())
 
 
 def raise_file_limit() -> None:

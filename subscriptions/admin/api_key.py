@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
-from subscriptions.admin.key_list import state_of_key
+from subscriptions.admin.key_list import revoke_button, state_of_key
 from subscriptions.admin.recorded import RecordedAdmin, actor_of
 from subscriptions.admin.shown_once import show_once
 from subscriptions.admin.times import ago
@@ -45,7 +45,9 @@ class ApiKeyForm(forms.ModelForm[ApiKey]):
 @admin.register(ApiKey)
 class ApiKeyAdmin(RecordedAdmin):
     form = ApiKeyForm
-    list_display = ["key", "name", "scope", "owner", "created", "expires", "last_used", "state"]
+    empty_text = "A key lets an application publish, fetch or manage."
+    list_display = ["key", "name", "scope", "owner", "created", "expires", "last_used", "state", "revoke_button"]
+    button_columns = ("revoke_button",)
     list_display_links = None
     list_filter = ["scope"]
     search_fields = ["name", "hint", "publisher__name", "subscriber__name"]
@@ -114,8 +116,12 @@ class ApiKeyAdmin(RecordedAdmin):
         return ago(row.last_used_at, now=timezone.now()) if row.last_used_at else "never"
 
     @display(description="state")
-    def state(self, row: ApiKey) -> SafeString:
-        return state_of_key(row)
+    def state(self, row: ApiKey) -> SafeString | str:
+        return state_of_key(row, now=timezone.now())
+
+    @display(description="")
+    def revoke_button(self, row: ApiKey) -> SafeString | str:
+        return revoke_button(row)
 
     def _page_of_owner(self, key: ApiKey) -> str:
         if key.publisher_id:

@@ -40,6 +40,7 @@ class ActionFilter(ExactText):
 
 @admin.register(ConfigurationChange)
 class ConfigurationChangeAdmin(KeysetAdmin):
+    empty_text = "Every change of configuration is recorded here: who, what, before and after."
     list_display = ["when", "actor", "what", "difference"]
     list_display_links = None
     list_filter = [ObjectTypeFilter, ObjectNameFilter, ActorFilter, ActionFilter]

@@ -15,6 +15,7 @@ from subscriptions.models import EventType
 @admin.register(EventType)
 class EventTypeAdmin(RecordedAdmin):
     form = EventTypeForm
+    empty_text = "An event type names what may be published; it comes first."
     list_display = ["name", "kind", "durability", "content_type", "ttl", "subscription_count", "description"]
     list_filter = ["kind", "durability"]
     search_fields = ["name"]

@@ -1,5 +1,6 @@
 """The keys of a publisher or subscriber, listed on its page: what is known of each, and a button to revoke it."""
 
+from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
@@ -18,7 +19,7 @@ class KeyList(TabularInline):
     model = ApiKey
     extra = 0
     verbose_name_plural = "Keys"
-    fields = readonly_fields = ["key", "name", "created", "expires", "last_used", "state"]
+    fields = readonly_fields = ["key", "name", "created", "expires", "last_used", "state", "revoke"]
     show_change_link = False
     hide_title = True
 
@@ -47,18 +48,28 @@ class KeyList(TabularInline):
     def last_used(self, row: ApiKey) -> SafeString | str:
         return ago(row.last_used_at, now=timezone.now()) if row.last_used_at else "never"
 
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        may_revoke = request.user.has_perm("subscriptions.change_apikey")
+        return [name for name in self.fields if name != "revoke" or may_revoke]
+
     @display(description="state")
-    def state(self, row: ApiKey) -> SafeString:
-        return state_of_key(row)
+    def state(self, row: ApiKey) -> SafeString | str:
+        return state_of_key(row, now=timezone.now())
+
+    @display(description="")
+    def revoke(self, row: ApiKey) -> SafeString | str:
+        return revoke_button(row)
 
 
-def state_of_key(row: ApiKey) -> SafeString:
-    """Say whether the key works, and offer to revoke it while it does."""
-    now = timezone.now()
+def state_of_key(row: ApiKey, *, now: datetime) -> SafeString | str:
     if row.revoked_at is not None:
         return format_html("revoked {}", ago(row.revoked_at, now=now))
-    if row.expires_at is not None and row.expires_at <= now:
-        return format_html("expired {}", ago(row.expires_at, now=now))
+    return "expired" if row.expires_at is not None and row.expires_at <= now else "usable"
+
+
+def revoke_button(row: ApiKey) -> SafeString | str:
+    if row.revoked_at is not None:
+        return ""
     return format_html(
         '<button type="submit" class="inturn-button" form="console-post" formaction="{}" data-confirm="{}">Revoke</button>',
         reverse("admin:subscriptions_apikey_revoke", args=[row.pk]),

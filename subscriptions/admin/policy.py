@@ -30,7 +30,9 @@ _PAUSES = ["pause_seconds", "pause_max_seconds", "retry_after_max_seconds"]
 
 @admin.register(Policy)
 class PolicyAdmin(RecordedAdmin):
+    empty_text = "A policy says what each outcome of an attempt leads to."
     list_display = ["name", "in_one_line", "subscription_count", "copy"]
+    button_columns = ("copy",)
     search_fields = ["name"]
     search_help_text = "Search by name"
     ordering = ["-is_built_in", "name"]
@@ -41,10 +43,8 @@ class PolicyAdmin(RecordedAdmin):
         return counted
 
     def get_fieldsets(self, request: HttpRequest, obj: Policy | None = None) -> Any:
-        words = [("In plain words", {"fields": ["in_words"]})] if obj else []
         return [
-            (None, {"fields": ["name", "description"]}),
-            *words,
+            (None, {"fields": ["name", "description", *(["in_words"] if obj else [])]}),
             ("What each outcome leads to", {"fields": _RULES}),
             ("Pauses", {"fields": _PAUSES}),
         ]

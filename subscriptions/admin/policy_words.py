@@ -11,20 +11,23 @@ _WORDS = {
 
 
 def sentences(policy: Policy) -> list[str]:
-    """Describe the policy, one sentence an outcome; outcomes that lead to the same share one."""
-    outcomes = {
-        "the endpoint cannot be reached, TLS fails or it times out": policy.on_unreachable,
-        "it answers 503": Action.BLOCK if policy.blocks_when_overloaded else policy.on_unavailable,
-        "it answers another 5xx": policy.on_server_error,
-        "it answers 429": Action.BLOCK if policy.blocks_when_overloaded else policy.on_rate_limited,
-        "it answers another 4xx": policy.on_client_error,
-        "it answers 3xx": policy.on_redirect,
+    """Describe the policy, one sentence an outcome; answers that lead to the same share one."""
+    answers = {
+        "503": Action.BLOCK if policy.blocks_when_overloaded else policy.on_unavailable,
+        "any other 5xx": policy.on_server_error,
+        "429": Action.BLOCK if policy.blocks_when_overloaded else policy.on_rate_limited,
+        "any other 4xx": policy.on_client_error,
+        "3xx": policy.on_redirect,
     }
     grouped: dict[str, list[str]] = {}
-    for outcome, action in outcomes.items():
-        grouped.setdefault(action, []).append(outcome)
-    said = [f"When {_either(causes)}: {_WORDS[Action(action)]}." for action, causes in grouped.items()]
-    return [*said, *_pauses(policy), _in_doubt(policy)]
+    for answer, action in answers.items():
+        grouped.setdefault(action, []).append(answer)
+    return [
+        f"When the endpoint cannot be reached, TLS fails or it times out: {_WORDS[Action(policy.on_unreachable)]}.",
+        *(f"When it answers {_either(codes)}: {_WORDS[Action(action)]}." for action, codes in grouped.items()),
+        *_pauses(policy),
+        _in_doubt(policy),
+    ]
 
 
 def summary(policy: Policy) -> str:
@@ -36,8 +39,8 @@ def summary(policy: Policy) -> str:
     )
 
 
-def _either(causes: list[str]) -> str:
-    return causes[0] if len(causes) == 1 else f"{', '.join(causes[:-1])} or {causes[-1]}"
+def _either(codes: list[str]) -> str:
+    return codes[0] if len(codes) == 1 else f"{', '.join(codes[:-1])} or {codes[-1]}"
 
 
 def _pauses(policy: Policy) -> list[str]:

@@ -12,6 +12,7 @@ from subscriptions.models import Publisher
 
 @admin.register(Publisher)
 class PublisherAdmin(RecordedAdmin):
+    empty_text = "A publisher is an application that may publish; give it a key, and it can."
     list_display = ["name", "may_publish", "usable_keys", "description"]
     search_fields = ["name"]
     search_help_text = "Search by name"

@@ -24,15 +24,24 @@ def actor_of(request: HttpRequest) -> str:
 class ConsoleAdmin(ModelAdmin):
     """What all pages have in common: no count of everything, and buttons that come back to where they were."""
 
-    show_full_result_count = False
     list_fullwidth = True
     list_filter_submit = True
-    # Changed through Save only: half a change must not be one Enter away.
-    save_on_top = False
+    empty_value_display = "–"
+    # Columns of buttons, which only those who may change a row see.
+    button_columns: tuple[str, ...] = ()
+    # What an empty list says: what would be here, and what comes first.
+    empty_text = ""
+
+    def may_change_rows(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
+
+    def get_list_display(self, request: HttpRequest) -> list[str]:
+        columns = list(super().get_list_display(request))
+        return columns if self.may_change_rows(request) else [c for c in columns if c not in self.button_columns]
 
     def permitted(self, request: HttpRequest, object_id: int) -> Any:
         """Return the row a button is about; raises PermissionDenied without the right to change it."""
-        if not request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}"):
+        if not self.may_change_rows(request):
             raise PermissionDenied
         return get_object_or_404(self.model, pk=object_id)
 
@@ -49,6 +58,12 @@ class RecordedAdmin(ConsoleAdmin):
     """Records who made, changed or deleted a row, and what was different."""
 
     form: type[ModelForm[Any]] = ConfigurationForm
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if db_field.name == "description" and field is not None:
+            field.widget.attrs["rows"] = 2
+        return field
 
     def save_model(self, request: HttpRequest, obj: models.Model, form: "ModelForm[Any]", change: bool) -> None:
         stored = self.model._base_manager.filter(pk=obj.pk).first() if change else None

@@ -17,6 +17,7 @@ from subscriptions.models import Subscriber
 class SubscriberAdmin(RecordedAdmin):
     """The base: `delivery.admin.subscriber` adds what only delivering knows."""
 
+    empty_text = "A subscriber is an application that receives; its subscriptions say what."
     list_display = ["name", "subscription_count", "processing", "match_mode", "description"]
     list_filter = ["processing", "match_mode"]
     search_fields = ["name"]

@@ -41,7 +41,7 @@ class EventTypeFilter(NameFilter):
 
 class SubscriptionAdmin(RecordedAdmin):
     form = SubscriptionForm
-    list_display = ["full_name", "event_type", "wants", "endpoint_shown", "policy"]
+    list_display = ["full_name", "wants", "goes_to"]
     list_filter = ["status", SubscriberFilter, EventTypeFilter, "policy"]
     list_select_related = ["subscriber", "event_type", "policy"]
     search_fields = ["name", "subscriber__name", "endpoint"]
@@ -121,15 +121,17 @@ class SubscriptionAdmin(RecordedAdmin):
     def full_name(self, row: Subscription) -> str:
         return str(row)
 
-    @display(description="wants")
-    def wants(self, row: Subscription) -> SafeString | str:
+    @display(description="wants", ordering="event_type__name")
+    def wants(self, row: Subscription) -> SafeString:
         conditions = [f"FILTER_STRING = {row.header_filter_string}"] if row.header_filter_string else []
         conditions += [row.filter] if row.filter else []
-        if not conditions:
-            return "every message"
-        text = " and ".join(conditions)
-        return format_html('<code class="inturn-clipped" title="{}">{}</code>', text, text)
+        return _two_lines(row.event_type.name, " and ".join(conditions))
 
-    @display(description="endpoint", ordering="endpoint")
-    def endpoint_shown(self, row: Subscription) -> SafeString:
-        return format_html('<code class="inturn-clipped" title="{}">{}</code>', row.endpoint, row.endpoint or row.mode)
+    @display(description="goes to", ordering="endpoint")
+    def goes_to(self, row: Subscription) -> SafeString:
+        return _two_lines(f"by policy {row.policy}", row.endpoint or row.mode)
+
+
+def _two_lines(first: str, second: str) -> SafeString:
+    code = format_html('<code class="inturn-second" title="{}">{}</code>', second, second) if second else ""
+    return format_html('<span class="inturn-lines">{}{}</span>', first, code)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from typing import Any
 
@@ -12,7 +13,7 @@ from django.db.models import ProtectedError
 from django.http import Http404, HttpResponse
 from psycopg_pool import PoolTimeout
 from rest_framework import exceptions
-from rest_framework.exceptions import APIException, ErrorDetail
+from rest_framework.exceptions import APIException
 
 log = logging.getLogger(__name__)
 
@@ -59,14 +60,9 @@ class Problem(APIException):
         )
 
 
-class PlacedDetail(ErrorDetail):
-    """What is wrong with a text, and where in it; line and column count from 1."""
-
-    def __new__(cls, text: str, *, line: int, column: int) -> "PlacedDetail":
-        self = super().__new__(cls, text, "invalid")
-        self.line = line
-        self.column = column
-        return self
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a text something is wrong, from 1. Given as a ValidationError's code, which is all that it keeps."""
 
     line: int
     column: int
@@ -149,10 +145,10 @@ def _field_errors(detail: Any, path: str = "") -> Iterator[FieldError]:
                 yield from _field_errors(
                     inner, path if isinstance(inner, str) else _path_to(path, str(index))
                 )
-        case PlacedDetail():
-            yield {"field": path, "detail": str(detail), "line": detail.line, "column": detail.column}
         case _:
-            yield {"field": path, "detail": str(detail)[:MAX_DETAIL_LENGTH]}
+            place = getattr(detail, "code", None)
+            error = {"field": path, "detail": str(detail)[:MAX_DETAIL_LENGTH]}
+            yield error | (asdict(place) if isinstance(place, Place) else {})
 
 
 def _path_to(path: str, name: str) -> str:

@@ -9,7 +9,7 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from subscriptions.addresses import AddressRefusedError
-from subscriptions.api.problems import PlacedDetail
+from subscriptions.api.problems import Place
 from subscriptions.api.strict import Text
 from subscriptions.changes import MASKED
 from subscriptions.endpoints import MAX_ENDPOINT_LENGTH, EndpointError, check_endpoint
@@ -24,10 +24,12 @@ class EndpointField(Text):
     """A URL, perhaps with a method in front, whose host has none but allowed addresses."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=MAX_ENDPOINT_LENGTH, **options)
+        super().__init__(max_length=MAX_ENDPOINT_LENGTH, allow_blank=True, **options)
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)
+        if not text:
+            return text
         try:
             check_endpoint(text, allowed_networks=settings.ENVIRONMENT.allowed_networks)
         except (EndpointError, AddressRefusedError) as error:
@@ -53,10 +55,8 @@ def check_filter(text: str) -> None:
     try:
         parse(text)
     except FilterError as error:
-        refusal = ValidationError()
-        # Not as an argument: that would copy it to a detail without a place.
-        refusal.detail = [PlacedDetail(str(error), line=error.line, column=error.column)]
-        raise refusal from None
+        place = Place(error.line, error.column)
+        raise ValidationError(str(error), code=place) from None  # type: ignore[arg-type]
 
 
 @extend_schema_field({"type": "object", "additionalProperties": {"type": "string"}})
@@ -112,4 +112,6 @@ def _stored(field: serializers.Field[Any, Any, Any, Any]) -> Mapping[str, Any]:
 
 
 def _unmasked(given: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: stored.get(name, value) if value == MASKED else value for name, value in given.items()}
+    if unknown := [name for name, value in given.items() if value == MASKED and name not in stored]:
+        raise ValidationError(f"{unknown[0]} is masked, and there is none yet that it could stand for.")
+    return {name: stored[name] if value == MASKED else value for name, value in given.items()}

@@ -12,6 +12,7 @@ from subscriptions.api.subscription_fields import AuthField, EndpointField, Filt
 from subscriptions.header_values import HeaderError, check_auth
 from subscriptions.models import (
     EventType,
+    Mode,
     Policy,
     SigningSecret,
     Subscriber,
@@ -60,11 +61,17 @@ class SubscriptionSerializer(StrictModel):
         validators: ClassVar[list[Any]] = []
         extra_kwargs = {"name": {"validators": Subscription._meta.get_field("name").validators}}
 
+    def validate_header_filter_string(self, value: str) -> str:
+        if not value.isprintable():
+            raise serializers.ValidationError("It holds a control character, which no header can; remove it.")
+        return value
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         self._refuse_moving(attrs)
         if self.instance is None:
             attrs.setdefault("endpoint", "")
             attrs.setdefault("policy", Policy.objects.get(name=DEFAULT_POLICY))
+        self._check_endpoint(attrs)
         self._check_credentials(attrs)
         return super().validate(attrs)
 
@@ -78,6 +85,11 @@ class SubscriptionSerializer(StrictModel):
         if moved:
             reason = "Its deliveries belong to the old one; make a new subscription instead."
             raise serializers.ValidationError(dict.fromkeys(moved, reason))
+
+    def _check_endpoint(self, attrs: Mapping[str, Any]) -> None:
+        mode = attrs.get("mode", getattr(self.instance, "mode", Mode.PUSH))
+        if mode == Mode.PUSH and not attrs.get("endpoint", getattr(self.instance, "endpoint", "")):
+            raise serializers.ValidationError({"endpoint": "A PUSH subscription needs an endpoint, https://…"})
 
     def _check_credentials(self, attrs: Mapping[str, Any]) -> None:
         auth = attrs.get("auth", getattr(self.instance, "auth", {}))

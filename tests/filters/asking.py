@@ -6,9 +6,9 @@ from typing import Any
 
 from django.db import connection
 
-from subscriptions.filters import to_sql
+from subscriptions.filters import document, to_python, to_sql
 from subscriptions.filters.sql import Parameter
-from subscriptions.filters.tree import Condition
+from subscriptions.filters.tree import Condition, Not
 from tests.filters.random_messages import Message
 
 _MESSAGES = """
@@ -33,3 +33,11 @@ def answers(trees: Sequence[Condition], messages: Sequence[Message]) -> list[Any
     compiled = [to_sql(tree, header="header", body="body") for tree in trees]
     parameters = [parameter for _, given in compiled for parameter in given]
     return ask([sql for sql, _ in compiled], parameters, messages)
+
+
+def truth(tree: Condition, message: Message) -> bool | None:
+    """What the closures answer, told apart into false and null by asking the negation too."""
+    asked = document(*message)
+    if to_python(tree)(asked):
+        return True
+    return False if to_python(Not(tree))(asked) else None

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from subscriptions.filters import document, parse, text_at, to_python
+from subscriptions.filters import document, parse, text_at
 from subscriptions.filters.jsonb import MISSING, printed, read
 from subscriptions.filters.sql import Parameter
-from subscriptions.filters.tree import Condition, Not, Path
-from tests.filters.asking import answers, ask
+from subscriptions.filters.tree import Condition, Path
+from tests.filters.asking import answers, ask, truth
 from tests.filters.random_filters import cases, walks
 from tests.filters.random_messages import ODDITIES, WORDS, Message, bodies
 
@@ -21,13 +21,6 @@ many = settings(
     # Explaining a failure would take minutes of queries and add nothing to the values shown.
     phases=set(Phase) - {Phase.explain},
 )
-
-
-def truth(tree: Condition, message: Message) -> bool | None:
-    asked = document(*message)
-    if to_python(tree)(asked):
-        return True
-    return False if to_python(Not(tree))(asked) else None
 
 
 @many

@@ -36,10 +36,14 @@ class Installation:
         self._prefix = prefix
         self.up: subprocess.Popen[str] | None = None
 
-    def start(self) -> str:
-        """Start `up` and return its first line on standard output."""
+    def start(self) -> None:
+        """Start `up` and wait for its line on standard output."""
         self.up = self.launch()
-        return self.first_line()
+        assert self._first_line() == f"ready http://127.0.0.1:{self.port}\n"
+        assert self.is_ready()
+
+    def is_running(self) -> bool:
+        return self.up is not None and self.up.poll() is None
 
     def launch(self, **changed: str) -> subprocess.Popen[str]:
         environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
@@ -53,7 +57,7 @@ class Installation:
             text=True,
         )
 
-    def first_line(self) -> str:
+    def _first_line(self) -> str:
         assert self.up is not None
         assert self.up.stdout is not None
         readable, _, _ = select.select([self.up.stdout], [], [], DEADLINE_SECONDS)
@@ -100,6 +104,12 @@ class Installation:
 
     def guardian(self) -> int | None:
         return _leader({pid for pid in self.processes() if b"config.guardian" in _arguments(pid)})
+
+    def kill_up(self) -> None:
+        """Kill the supervisor alone."""
+        assert self.up is not None
+        self.up.kill()
+        self.up.communicate()
 
     def kill_all(self) -> None:
         while found := self.processes():

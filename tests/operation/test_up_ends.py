@@ -6,50 +6,43 @@ import pytest
 
 from config import processes
 from config.embedded.programs import USER_NAMESPACE, find_account
-from tests.operation.installation import Installation, eventually, kill
+from tests.operation.installation import Installation, eventually
 
 
-def test_ctrl_c_stops_everything_and_exits_with_0(installation: Installation) -> None:
-    assert installation.start() == f"ready http://127.0.0.1:{installation.port}\n"
-    assert installation.stop(signal.SIGINT) == (0, "")
-    assert installation.processes() == set()
+def test_ctrl_c_stops_everything_and_exits_with_0(running: Installation) -> None:
+    assert running.stop(signal.SIGINT) == (0, "")
+    assert running.processes() == set()
 
 
 def test_a_stop_while_it_starts_leaves_nothing(installation: Installation) -> None:
+    if installation.is_running():
+        installation.stop()
     installation.up = installation.launch()
     eventually(installation.postgres, "PostgreSQL runs")
     assert installation.stop(signal.SIGTERM) == (0, "")
     assert installation.processes() == set()
 
 
-def test_a_killed_up_leaves_nothing_and_the_next_recovers(installation: Installation) -> None:
-    installation.start()
-    assert installation.up is not None
-    kill(installation.up.pid)
-    installation.up.communicate()
-    eventually(lambda: not installation.processes(), "all of it is gone")
-    installation.start()
-    assert installation.is_ready()
+def test_a_killed_up_leaves_nothing_and_the_next_recovers(running: Installation) -> None:
+    running.kill_up()
+    eventually(lambda: not running.processes(), "all of it is gone")
+    running.start()
 
 
-def test_up_recovers_after_everything_was_killed(installation: Installation) -> None:
-    installation.start()
-    installation.kill_all()
-    assert (next(installation.home.glob("postgresql-*/data")) / "postmaster.pid").exists()
-    installation.start()
-    assert installation.is_ready()
+def test_up_recovers_after_everything_was_killed(running: Installation) -> None:
+    running.kill_all()
+    assert (next(running.home.glob("postgresql-*/data")) / "postmaster.pid").exists()
+    running.start()
 
 
-def test_up_ends_what_an_unguarded_one_left(installation: Installation) -> None:
-    installation.start()
-    assert installation.up is not None
-    leftover = installation.whole("senders")
-    # Without a parent's death signal and a guardian, as where a system has neither.
-    processes.send(signal.SIGSTOP, {installation.guardian() or 0} | leftover)
-    kill(installation.up.pid)
-    installation.up.communicate()
-    installation.start()
-    assert not leftover & installation.processes()
+def test_up_ends_what_an_unguarded_one_left(running: Installation) -> None:
+    guardian, leftover = running.guardian(), running.whole("senders")
+    assert guardian is not None
+    # They cannot notice that their parent dies, as where a system has no means for it.
+    processes.send(signal.SIGSTOP, {guardian} | leftover)
+    running.kill_up()
+    running.start()
+    assert not leftover & running.processes()
 
 
 @pytest.mark.skipif(find_account().prefix != USER_NAMESPACE, reason="only root can stop being root")

@@ -1,6 +1,7 @@
 """While `up` runs: whatever is killed comes back, and nothing can be started beside it."""
 
 import subprocess
+from pathlib import Path
 
 from config.embedded import postgres
 from tests.operation.installation import DEADLINE_SECONDS, Installation, eventually, kill
@@ -17,12 +18,11 @@ def test_a_second_up_on_the_same_home_refuses(running: Installation) -> None:
     assert refusal(running.launch(PORT="0")).startswith("inturn: another `up` is running on")
 
 
-def test_a_port_in_use_is_refused_before_anything_starts(
-    running: Installation, installation: Installation
-) -> None:
-    complaint = refusal(installation.launch(PORT=str(running.port)))
+def test_a_port_in_use_is_refused_before_anything_starts(running: Installation, tmp_path: Path) -> None:
+    other = Installation(tmp_path)
+    complaint = refusal(other.launch(PORT=str(running.port)))
     assert complaint == f"inturn: port {running.port} cannot be used (Address already in use): set PORT\n"
-    assert installation.processes() == set()
+    assert other.processes() == set()
 
 
 def test_other_commands_find_the_running_server(running: Installation) -> None:

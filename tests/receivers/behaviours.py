@@ -53,6 +53,22 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
+class Slow:
+    """Takes its time, then answers."""
+
+    seconds: float
+    then: Answer = OK
+
+    @property
+    def status(self) -> int:
+        return self.then.status
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        await asyncio.sleep(self.seconds)
+        return await self.then.answer(request)
+
+
+@dataclass(frozen=True, slots=True)
 class Close:
     """Closes the connection without a word."""
 

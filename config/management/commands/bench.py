@@ -31,13 +31,21 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("bench", choices=["deliver"])
         parser.add_argument("--json", action="store_true", help="print one JSON object")
-        parser.add_argument("--quick", action="store_true", help="a few hundred messages: shows that it works, not how fast")
+        parser.add_argument(
+            "--quick", action="store_true", help="a few hundred messages: shows that it works, not how fast"
+        )
         parser.add_argument("--rounds", type=int, help="turns that product and bare loops take")
         parser.add_argument("--messages", type=int, help="deliveries over 100 lanes in a round")
-        parser.add_argument("--only", choices=SCENARIOS, action="append", help="this scenario; may be repeated")
+        parser.add_argument(
+            "--only", choices=SCENARIOS, action="append", help="this scenario; may be repeated"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        given = {"rounds": options["rounds"], "many_rounds": options["rounds"], "deliveries": options["messages"]}
+        given = {
+            "rounds": options["rounds"],
+            "many_rounds": options["rounds"],
+            "deliveries": options["messages"],
+        }
         sizes = replace(
             QUICK if options["quick"] else Sizes(),
             **{name: number for name, number in given.items() if number is not None},

@@ -15,7 +15,7 @@ class Command(BaseCommand):
     help = (
         "Run everything on this machine: PostgreSQL (unless DATABASE_URL names one), web server and senders."
     )
-    # They would ask a database that this command has yet to start.
+    # Started without Django's apps, see manage.py; `prepare` checks them.
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:

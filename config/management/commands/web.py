@@ -12,6 +12,8 @@ from config.parts import web_command
 
 class Command(BaseCommand):
     help = "Serve the console and the API on 127.0.0.1:PORT until SIGTERM or SIGINT."
+    # Started without Django's apps: see manage.py.
+    requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
         command = web_command(settings.ENVIRONMENT)

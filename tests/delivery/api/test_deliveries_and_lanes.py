@@ -1,0 +1,138 @@
+"""Deliveries and lanes are seen, and support may unblock."""
+
+from datetime import UTC, datetime
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from delivery.models import Delivery, Lane
+from delivery.states import LaneState, Status
+from subscriptions.models import Scope, SubscriptionStatus
+from tests import factories
+from tests.subscriptions.api.client import Caller, caller, fields_of, refused
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+
+def test_deliveries_are_selected_by_everything_that_is_known_of_them(manager: Caller) -> None:
+    subscription = factories.subscription("orders", subscriber=factories.subscriber("crm"))
+    message = factories.message(event_type=subscription.event_type, published_at=NOON)
+    wanted = factories.delivery(Status.REJECTED, subscription=subscription, message=message)
+    factories.delivery()
+    for query in [
+        "status=REJECTED",
+        "subscriber=crm",
+        f"subscription={subscription.pk}",
+        "subscription=orders",
+        f"message={message.public_id}",
+        "until=2026-05-04T13:00:00Z",
+    ]:
+        assert [row["id"] for row in manager.get(f"deliveries?{query}").body["results"]] == [wanted.pk], query
+    assert manager.get("deliveries?status=FAILED").body["results"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "field"), [("status=x", "status"), ("message=x", "message"), ("since=x", "since"), ("lane=x", "lane")]
+)
+def test_a_wrong_selection_is_refused(manager: Caller, query: str, field: str) -> None:
+    assert fields_of(refused(manager.get(f"deliveries?{query}"), 400)) == {field}
+
+
+def test_a_page_of_deliveries_is_one_query_beside_the_key(
+    manager: Caller, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for _ in range(4):
+        factories.delivery()
+    manager.get("deliveries")
+    with django_assert_num_queries(2):
+        assert len(manager.get("deliveries").body["results"]) == 4
+
+
+def test_a_delivery_is_read_with_its_attempts(manager: Caller) -> None:
+    delivery = factories.delivery(Status.REJECTED)
+    body = manager.get(f"deliveries/{delivery.pk}").body
+    assert body["attempt_count"] == 1
+    assert body["attempts"][0]["status_code"] == 404
+    assert body["message"] == delivery.message.public_id
+    assert body["settled_at"].endswith("Z")
+
+
+def test_a_delivery_of_an_inactive_subscription_is_held(manager: Caller) -> None:
+    delivery = factories.delivery(subscription=factories.subscription(status=SubscriptionStatus.INACTIVE))
+    assert manager.get(f"deliveries/{delivery.pk}").body["held"] is True
+    assert manager.get("deliveries").body["results"][0]["held"] is True
+
+
+def test_a_pending_delivery_is_cancelled_once(manager: Caller) -> None:
+    delivery = factories.delivery()
+    answer = manager.post(f"deliveries/{delivery.pk}/cancel")
+    assert answer.status == 200, answer
+    assert answer.body["status"] == "CANCELLED"
+    refused(manager.post(f"deliveries/{delivery.pk}/cancel"), 409, "not-pending")
+    refused(manager.post("deliveries/1234567/cancel"), 404)
+    refused(manager.post(f"deliveries/{delivery.pk}/cancel", {"why": "x"}), 400)
+
+
+def blocked_lane() -> tuple[Lane, Delivery]:
+    delivery = factories.delivery()
+    factories.delivery(subscription=delivery.subscription)
+    lane = delivery.subscription.subscriber.lane
+    lane.state = LaneState.BLOCKED
+    lane.reason = "unreachable"
+    lane.delivery_id = delivery.pk
+    lane.next_try_at = NOON
+    lane.save()
+    return lane, delivery
+
+
+def test_a_lane_tells_what_stops_it(manager: Caller) -> None:
+    lane, delivery = blocked_lane()
+    held = factories.subscription(subscriber=lane.subscriber, status=SubscriptionStatus.INACTIVE)
+    factories.delivery(subscription=held)
+    body = manager.get(f"lanes/{lane}").body
+    assert body.pop("since").endswith("Z")
+    assert body == {
+        "name": str(lane),
+        "state": "BLOCKED",
+        "reason": "unreachable",
+        "delivery": delivery.pk,
+        "waiting": 2,
+        "next_try_at": "2026-05-04T12:00:00Z",
+    }
+
+
+def test_lanes_are_listed_by_state_at_a_fixed_cost(
+    manager: Caller, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    lane, _ = blocked_lane()
+    for _ in range(3):
+        factories.delivery()
+    assert [row["name"] for row in manager.get("lanes?state=BLOCKED").body["results"]] == [str(lane)]
+    with django_assert_num_queries(2):
+        assert len(manager.get("lanes").body["results"]) == 4
+    refused(manager.get("lanes?state=SLOW"), 400)
+
+
+def test_a_blocked_lane_is_tried_now(manager: Caller) -> None:
+    lane, _ = blocked_lane()
+    before = lane.next_try_at
+    assert manager.post(f"lanes/{lane}/retry").status == 200
+    lane.refresh_from_db()
+    assert lane.next_try_at != before
+
+
+def test_the_message_that_blocks_is_skipped(manager: Caller) -> None:
+    lane, delivery = blocked_lane()
+    answer = manager.post(f"lanes/{lane}/skip")
+    assert answer.status == 200, answer
+    assert answer.body["waiting"] == 1
+    delivery.refresh_from_db()
+    assert delivery.status == Status.CANCELLED
+
+
+@pytest.mark.parametrize("verb", ["retry", "skip"])
+def test_a_lane_that_is_not_blocked_is_409(manager: Caller, verb: str) -> None:
+    lane = factories.subscriber("crm").lane
+    refused(manager.post(f"lanes/{lane}/{verb}"), 409, "not-blocked")
+    refused(manager.post(f"lanes/none/{verb}"), 404)
+    refused(caller(Scope.READ).post(f"lanes/{lane}/{verb}"), 403)

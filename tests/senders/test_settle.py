@@ -1,0 +1,236 @@
+"""Committing outcomes: exactly once, only with the lock, through lost connections."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import psycopg
+import pytest
+from django.db import connection
+
+from delivery import lifecycle
+from delivery.database import connection_parameters
+from delivery.models import Attempt, Delivery, JournalEntry, JournalKind, Lane, LaneState, OutcomeClass, Status
+from delivery.outcome import Outcome
+from delivery.senders.entries import LaneChange, Run, Settlement
+from delivery.senders.settle import LaneLostError, Settler
+from delivery.verdict import Step, Verdict
+from tests import factories
+from tests.senders.running import elsewhere, with_settler
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DELIVERED = Verdict(status=Status.DELIVERED, step=Step.NEXT)
+SKIPPED = Verdict(status=Status.PENDING, step=Step.SKIP)
+
+
+def settlement(row: Delivery, *, verdict: Verdict = DELIVERED, **fields: object) -> Settlement:
+    given = {"outcome": OutcomeClass.SUCCESS, "status_code": 200} | fields
+    outcome = Outcome(started_at=datetime.now(UTC), duration_ms=3, **given)  # type: ignore[arg-type]
+    return Settlement(
+        lane_id=row.lane_id or 0,
+        delivery_id=row.pk,
+        number=row.attempts + 1,
+        verdict=verdict,
+        outcome=outcome,
+    )
+
+
+def run_of(*rows: Delivery) -> Run:
+    return Run(
+        lane_id=rows[0].lane_id or 0,
+        ids=tuple(row.pk for row in rows),
+        attempts=tuple(row.attempts for row in rows),
+    )
+
+
+def kill_connections(name: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s", [name]
+        )
+
+
+def test_an_outcome_settles_the_delivery_and_is_kept_as_an_attempt() -> None:
+    row = factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        await settler.lock([row.lane_id or 0])
+        await settler.commit(row.lane_id or 0, settlement(row))
+
+    with_settler(scenario)
+    row.refresh_from_db()
+    assert (row.status, row.attempts, row.reason) == (Status.DELIVERED, 1, "200")
+    attempt = Attempt.objects.get()
+    assert (attempt.number, attempt.outcome, attempt.status_code) == (1, OutcomeClass.SUCCESS, 200)
+
+
+def test_committing_the_same_outcome_twice_changes_nothing_the_second_time() -> None:
+    row = factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        await settler.lock([row.lane_id or 0])
+        again = settlement(row)
+        await settler.commit(row.lane_id or 0, again)
+        await settler.commit(row.lane_id or 0, again)
+
+    with_settler(scenario)
+    assert Attempt.objects.count() == 1
+
+
+def test_a_skipped_one_stays_pending_and_is_marked() -> None:
+    row = factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        await settler.lock([row.lane_id or 0])
+        entry = settlement(row, verdict=SKIPPED, outcome=OutcomeClass.SERVER_ERROR, status_code=500)
+        await settler.commit(row.lane_id or 0, entry)
+
+    with_settler(scenario)
+    row.refresh_from_db()
+    assert (row.status, row.skipped, row.settled_at) == (Status.PENDING, True, None)
+
+
+def test_a_delivery_cancelled_while_it_was_sent_stays_cancelled_and_has_its_attempt() -> None:
+    row = factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        await settler.lock([row.lane_id or 0])
+        entry = settlement(row)
+        await elsewhere(_cancel, row.pk)
+        await settler.commit(row.lane_id or 0, entry)
+
+    with_settler(scenario)
+    row.refresh_from_db()
+    assert (row.status, row.attempts) == (Status.CANCELLED, 1)
+    assert Attempt.objects.get().outcome == OutcomeClass.SUCCESS
+
+
+def _cancel(delivery_id: int) -> None:
+    lifecycle.cancel([delivery_id], actor="ann")
+
+
+def test_what_a_receiver_wrote_cannot_keep_its_outcome_from_being_stored() -> None:
+    row = factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        await settler.lock([row.lane_id or 0])
+        entry = settlement(row, error="bad \0 and \udc80", excerpt=bytes(range(256)), status_code=999)
+        await settler.commit(row.lane_id or 0, entry)
+
+    with_settler(scenario)
+    attempt = Attempt.objects.get()
+    assert bytes(attempt.excerpt) == bytes(range(256))
+    assert attempt.error.startswith("bad \N{REPLACEMENT CHARACTER} and")
+
+
+def test_a_lane_is_served_by_one_sender_at_a_time() -> None:
+    lane_id = factories.subscriber().lane.pk
+
+    async def scenario(settler: Settler) -> None:
+        assert [row["id"] for row in await settler.lock([lane_id])] == [lane_id]
+        other = Settler(name="inturn sender other")
+        await other.take_slot([1])
+        assert await other.lock([lane_id]) == []
+        await settler.unlock(lane_id)
+        assert [row["id"] for row in await other.lock([lane_id])] == [lane_id]
+        await other.close()
+
+    with_settler(scenario)
+
+
+def test_without_the_lock_nothing_is_committed() -> None:
+    row = factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        with pytest.raises(LaneLostError):
+            await settler.commit(row.lane_id or 0, settlement(row))
+
+    with_settler(scenario)
+    assert not Attempt.objects.exists()
+
+
+def test_after_a_lost_connection_an_untouched_lane_goes_on_and_its_outcome_is_committed() -> None:
+    row = factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        await settler.lock([row.lane_id or 0])
+        await settler.commit(row.lane_id or 0, run_of(row))
+        await elsewhere(kill_connections, "inturn sender test")
+        await settler.commit(row.lane_id or 0, settlement(row))
+
+    with_settler(scenario)
+    row.refresh_from_db()
+    assert (row.status, row.attempts) == (Status.DELIVERED, 1)
+
+
+def test_a_lane_that_another_sender_took_meanwhile_is_lost() -> None:
+    row = factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        lane_id = row.lane_id or 0
+        await settler.lock([lane_id])
+        await settler.commit(lane_id, run_of(row))
+        usurper = psycopg.connect(**connection_parameters(), autocommit=True)
+        usurper.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s",
+            ("inturn sender test",),
+        )
+        # What a successor does: it recovers the lane and empties its run.
+        usurper.execute("UPDATE delivery_lane SET run_ids = '{}', run_attempts = '{}' WHERE id = %s", (lane_id,))
+        usurper.close()
+        with pytest.raises(LaneLostError):
+            await settler.commit(lane_id, settlement(row))
+
+    with_settler(scenario)
+    assert not Attempt.objects.exists()
+
+
+def test_one_entry_that_cannot_be_stored_does_not_cost_another_lane_its_outcome() -> None:
+    good, bad = factories.delivery(), factories.delivery()
+    unknown = Verdict(status=Status.IN_FLIGHT, step=Step.NEXT)
+
+    async def scenario(settler: Settler) -> None:
+        await settler.lock([good.lane_id or 0, bad.lane_id or 0])
+        results = await asyncio.gather(
+            settler.commit(bad.lane_id or 0, settlement(bad, verdict=unknown)),
+            settler.commit(good.lane_id or 0, settlement(good)),
+            return_exceptions=True,
+        )
+        assert isinstance(results[0], psycopg.IntegrityError)
+        assert results[1] is None
+
+    with_settler(scenario)
+    assert list(Attempt.objects.values_list("delivery_id", flat=True)) == [good.pk]
+
+
+def test_a_block_is_told_by_the_lane_and_the_journal_once() -> None:
+    row = factories.delivery()
+    lane_id = row.lane_id or 0
+
+    def blocked(failures: int) -> LaneChange:
+        return LaneChange(
+            lane_id=lane_id,
+            state=LaneState.BLOCKED,
+            reason="timed out",
+            delivery_id=row.pk,
+            failures=failures,
+            next_try_at=datetime.now(UTC),
+        )
+
+    async def scenario(settler: Settler) -> None:
+        await settler.lock([lane_id])
+        await settler.commit(lane_id, run_of(row), blocked(1))
+        since = await elsewhere(_since, lane_id)
+        await settler.commit(lane_id, blocked(2))
+        assert await elsewhere(_since, lane_id) == since
+        await settler.commit(lane_id, LaneChange(lane_id=lane_id, state=LaneState.SENDING))
+
+    with_settler(scenario)
+    lane = Lane.objects.get(pk=lane_id)
+    assert (lane.state, lane.failures, lane.delivery_id, lane.run_ids) == (LaneState.SENDING, 0, None, [])
+    kinds = list(JournalEntry.objects.order_by("id").values_list("kind", flat=True))
+    assert kinds == [JournalKind.BLOCKED, JournalKind.RESUMED]
+
+
+def _since(lane_id: int) -> datetime:
+    return Lane.objects.get(pk=lane_id).since

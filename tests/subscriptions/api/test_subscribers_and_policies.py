@@ -1,0 +1,74 @@
+"""Subscribers and policies: defaults, built-in rows, values that have to fit together."""
+
+import pytest
+
+from delivery.models import Lane
+from subscriptions.models import Policy
+from tests import factories
+from tests.subscriptions.api.client import Caller, created, fields_of, refused
+
+
+def test_a_subscriber_comes_with_its_lane_and_defaults_that_fit(manager: Caller) -> None:
+    made = created(manager.post("subscribers", {"name": "crm", "max_queued_to_send": 50}))
+    assert made["refill_level"] == 10
+    assert made["processing"] == "SERIAL"
+    assert made["match_mode"] == "ALL"
+    assert Lane.objects.get().subscriber.name == "crm"  # type: ignore[union-attr]
+
+
+def test_a_refill_level_is_below_what_is_read(manager: Caller) -> None:
+    problem = refused(manager.post("subscribers", {"name": "crm", "max_queued_to_send": 5, "refill_level": 5}), 400)
+    assert "refill_level must be less" in problem["detail"]
+    created(manager.post("subscribers", {"name": "crm"}))
+    refused(manager.patch("subscribers/crm", {"max_queued_to_send": 50}), 400)
+
+
+@pytest.mark.parametrize(("field", "value"), [("processing", "CONCURRENT"), ("max_in_flight", 2)])
+def test_processing_at_the_same_time_comes_later(manager: Caller, field: str, value: object) -> None:
+    assert fields_of(refused(manager.post("subscribers", {"name": "crm", field: value}), 400)) == {field}
+
+
+def test_a_subscriber_with_subscriptions_stays_and_one_without_goes(manager: Caller) -> None:
+    used = factories.subscription().subscriber
+    assert "subscriptions" in refused(manager.delete(f"subscribers/{used.name}"), 409, "in-use")["detail"]
+    factories.subscriber("idle")
+    assert manager.delete("subscribers/idle").status == 204
+
+
+@pytest.mark.parametrize("name", ["teamforge", "strict"])
+def test_a_built_in_policy_stays_as_it_is(manager: Caller, name: str) -> None:
+    before = manager.get(f"policies/{name}").body
+    assert before["is_built_in"] is True
+    assert len(before["description"]) > 50
+    refused(manager.patch(f"policies/{name}", {"description": "x"}), 409, "built-in")
+    refused(manager.delete(f"policies/{name}"), 409, "built-in")
+    assert manager.get(f"policies/{name}").body == before
+
+
+def test_strict_lets_nothing_overtake(manager: Caller) -> None:
+    strict = manager.get("policies/strict").body
+    blocking = ["on_unreachable", "on_unavailable", "on_server_error", "on_rate_limited"]
+    assert {strict[name] for name in blocking} == {"BLOCK"}
+    assert strict["in_doubt"] == "HOLD"
+    teamforge = manager.get("policies/teamforge").body
+    assert (teamforge["on_unreachable"], teamforge["on_server_error"]) == ("BLOCK", "SKIP")
+
+
+def test_a_copy_takes_what_is_not_given_and_can_be_changed(manager: Caller) -> None:
+    made = created(manager.post("policies", {"name": "mine", "copy_of": "strict", "pause_max_seconds": 10}))
+    assert made["in_doubt"] == "HOLD"
+    assert made["pause_max_seconds"] == 10
+    assert made["is_built_in"] is False
+    assert manager.patch("policies/mine", {"in_doubt": "RESEND"}).body["in_doubt"] == "RESEND"
+    assert manager.delete("policies/mine").status == 204
+
+
+def test_a_pause_grows(manager: Caller) -> None:
+    refused(manager.post("policies", {"name": "mine", "pause_seconds": 90}), 400)
+    assert Policy.objects.count() == 2
+
+
+def test_a_policy_in_use_stays(manager: Caller) -> None:
+    used = factories.policy("mine", pause_seconds=2)
+    factories.subscription(policy=used)
+    refused(manager.delete("policies/mine"), 409, "in-use")
