@@ -77,7 +77,9 @@ class Environment:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Of two processes that start at once, one works and the other waits for it."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        # Where it is the home, others have no business in it.
+        self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.folder.mkdir(exist_ok=True)
         held = os.open(self.folder, os.O_RDONLY)
         try:
             fcntl.flock(held, fcntl.LOCK_EX)

@@ -14,7 +14,7 @@ def open_log(folder: Path, name: str) -> BinaryIO:
     The size is looked at only here, as a process starts: output is a child's own file
     descriptor and cannot be moved under it.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / f"{name}.log"
     if path.exists() and path.stat().st_size > MAX_BYTES:
         _set_aside(path)

@@ -77,6 +77,7 @@ class Cluster:
 
     def create(self, programs: Programs, account: Account) -> None:
         """Make the data folder unless it is there. A creation that was cut short starts over."""
+        account.insist_on_a_way_to(programs.folder)
         account.insist_on_a_way_to(self.folder)
         account.own(self.folder)
         if self.data.exists():

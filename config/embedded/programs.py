@@ -14,6 +14,12 @@ from typing import Any
 OLDEST_MAJOR = 15
 NOBODY = 65534
 USER_NAMESPACE = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}")
+# Leave to enter any folder survives the change of user as an ambient capability. The
+# change forgets which signal the parent's death sends, so it is asked for again.
+ENTERING_NOBODY = (
+    *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--pdeathsig=INT"),
+    *("--inh-caps=+dac_override", "--ambient-caps=+dac_override"),
+)
 
 
 class PostgresError(RuntimeError):
@@ -34,7 +40,8 @@ class Account:
     """As whom `postgres` runs: it refuses root, and root alone has to do something about it.
 
     A user namespace is preferred: to PostgreSQL the process is nobody, to the files it
-    is root, so it works in folders that only root may enter.
+    is root, so it works in folders that only root may enter. Containers often forbid
+    one; there it runs as nobody, who owns the data folder then.
     """
 
     prefix: tuple[str, ...] = ()
@@ -43,7 +50,7 @@ class Account:
     @property
     def options(self) -> dict[str, Any]:
         """What `subprocess` has to be told."""
-        if self.uid is None:
+        if self.uid is None or self.prefix:
             return {}
         return {"user": self.uid, "group": self.uid, "extra_groups": []}
 
@@ -55,14 +62,14 @@ class Account:
                 os.chown(owned, uid, uid, follow_symlinks=False)
 
     def insist_on_a_way_to(self, folder: Path) -> None:
-        """Say which folder is closed, where PostgreSQL itself would only say that it found no data."""
-        if self.uid is None:
+        """Say which folder is closed, where PostgreSQL itself would only say that it found nothing."""
+        if not self.options:
             return
         for parent in folder.resolve().parents:
             if not parent.stat().st_mode & 0o001:
                 raise PostgresError(
                     f"PostgreSQL runs as nobody here, which may not enter {parent}: "
-                    "set INTURN_HOME to a folder under open ones, or set DATABASE_URL"
+                    "move the checkout and INTURN_HOME to open folders, or set DATABASE_URL"
                 )
 
 
@@ -85,6 +92,8 @@ def find_account() -> Account:
         return Account()
     if _works([*USER_NAMESPACE, "true"]):
         return Account(prefix=USER_NAMESPACE)
+    if _works([*ENTERING_NOBODY, "true"]):
+        return Account(prefix=ENTERING_NOBODY, uid=NOBODY)
     return Account(uid=NOBODY)
 
 

@@ -19,8 +19,10 @@ from subscriptions.admin.recorded import RecordedAdmin, actor_of
 from subscriptions.admin.shown_once import show_once
 from subscriptions.admin.subscription_form import SubscriptionForm
 from subscriptions.changes import record, snapshot
-from subscriptions.models import EventType, SigningSecret, Subscriber, Subscription
+from subscriptions.models import EventType, Policy, SigningSecret, Subscriber, Subscription
 from subscriptions.rotation import DEFAULT_OVERLAP, MAX_VALID, TooManySecretsError, rotate
+
+DEFAULT_POLICY = "teamforge"
 
 _SECRET_ADVICE = "The receiver verifies webhook-signature with it, as Standard Webhooks describes."
 
@@ -75,6 +77,10 @@ class SubscriptionAdmin(RecordedAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Subscription | None = None) -> list[str]:
         # Its deliveries belong to them: for another one, make another subscription.
         return ["subscriber", "event_type"] if obj else []
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        default = Policy.objects.filter(name=DEFAULT_POLICY).values_list("pk", flat=True).first()
+        return {"policy": default} | dict(super().get_changeform_initial_data(request))
 
     def get_urls(self) -> list[URLPattern]:
         rotate = self.admin_site.admin_view(require_POST(self.rotate))

@@ -134,9 +134,9 @@ class RealRun:
         self.refusing = refusing
         self.messages: dict[str, Webhook] = {}
         self.answers: list[Json] = []
+        event_types = self._make_event_types()
         self.subscribers = [
-            self._subscribe(wish, refusing if wish.refuses else receiver, self._event_types())
-            for wish in WISHES
+            self._subscribe(wish, refusing if wish.refuses else receiver, event_types) for wish in WISHES
         ]
 
     def event_type(self, webhook: Webhook) -> str:
@@ -158,11 +158,10 @@ class RealRun:
         for of in self.subscribers:
             eventually(lambda of=of: self._is_settled(of), f"all of {of.name} is settled")
 
-    def _event_types(self) -> list[str]:
+    def _make_event_types(self) -> list[str]:
         names = [f"{self.prefix}.{area}" for area in [*self.areas, "Other"]]
-        if not self.product.rest.get(f"event-types?name={names[0]}")["results"]:
-            for name in names:
-                self.product.rest.post("event-types", {"name": name})
+        for name in names:
+            self.product.rest.post("event-types", {"name": name})
         return names
 
     def _publisher(self) -> Rest:

@@ -1,9 +1,11 @@
 """The embedded PostgreSQL by itself: needs no Django."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,16 +14,20 @@ import pytest
 
 from config import processes
 from config.embedded.postgres import THROWAWAY, Server, running_url
+from config.embedded.programs import NOBODY
 from config.env import CHECKOUT
 from tests.operation.installation import eventually, kill
 
-AS_NOBODY = """
-from config.embedded.postgres import throwaway
-from config.embedded.programs import find_account, NOBODY
+START = """
+import sys
+from pathlib import Path
 import psycopg
-assert find_account().uid == NOBODY
-with throwaway() as url, psycopg.connect(url) as connection:
-    print(connection.execute("SELECT 42").fetchone()[0])
+from config.embedded.postgres import THROWAWAY, Server
+server = Server(Path(sys.argv[1]), settings=THROWAWAY)
+with psycopg.connect(server.start()) as connection:
+    print(connection.execute("SELECT 42").fetchone()[0], flush=True)
+sys.stdin.read()
+server.stop()
 """
 
 
@@ -110,15 +116,61 @@ def test_foreign_settings_do_not_reach_it(server: Server, monkeypatch: pytest.Mo
     assert one(server.start(), "SELECT 1") == 1
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="others run PostgreSQL as themselves")
-def test_root_without_user_namespaces_runs_it_as_nobody() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", AS_NOBODY],
-        # `unshare` is not found; TMPDIR is a folder that everybody may pass.
-        env={"PATH": "", "TMPDIR": "/tmp"},  # noqa: S108
+def start_without(folder: Path, home: Path, *programs: str) -> subprocess.Popen[str]:
+    """Start a server where of the programs that change the user only these are found."""
+    folder.mkdir()
+    for name in (*programs, "true"):
+        (folder / name).symlink_to(shutil.which(name) or "nowhere")
+    return subprocess.Popen(
+        [sys.executable, "-c", START, str(home)],
+        env={"PATH": str(folder)},
         cwd=CHECKOUT,
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
-        check=False,
     )
-    assert done.stdout == "42\n", done.stderr
+
+
+def owners(home: Path) -> set[int]:
+    return {Path(f"/proc/{pid}").stat().st_uid for pid in serving(home)}
+
+
+def serving(home: Path) -> set[int]:
+    return {pid for data in home.glob("postgresql-*/data") for pid in processes.working_in(data)}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others run PostgreSQL as themselves")
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="no setpriv here")
+def test_root_without_user_namespaces_runs_it_as_nobody_even_in_closed_folders(tmp_path: Path) -> None:
+    home = tmp_path / "closed" / "home"
+    home.parent.mkdir(mode=0o700)
+    with start_without(tmp_path / "path", home, "setpriv") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "42\n"
+        assert owners(home) == {NOBODY}
+        process.kill()
+    eventually(lambda: not serving(home), "it ends with its parent")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others run PostgreSQL as themselves")
+def test_root_without_anything_runs_it_as_nobody_where_folders_are_open() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        with start_without(Path(folder) / "path", Path(folder) / "home") as process:
+            assert process.communicate("") == ("42\n", None)
+        assert process.returncode == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others run PostgreSQL as themselves")
+def test_a_server_made_by_root_one_way_can_be_started_another_way(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    first = Server(home, settings=THROWAWAY)
+    first.start()
+    first.stop()
+    with start_without(tmp_path / "path", home, "setpriv") as process:
+        assert process.communicate("") == ("42\n", None)
+    again = Server(home, settings=THROWAWAY)
+    try:
+        assert one(again.start(), "SELECT 1") == 1
+    finally:
+        again.stop()
