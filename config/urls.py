@@ -14,7 +14,11 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("subscriptions.api.urls")),
     path("api/v1/", include("delivery.api.urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
-    path("api/docs/", SpectacularSwaggerSplitView.as_view(url_name="schema"), name="docs"),
+    path(
+        "api/docs/",
+        SpectacularSwaggerSplitView.as_view(url_name="schema", template_name="api/docs.html"),
+        name="docs",
+    ),
     re_path("^api/", errors.nothing_here),
     path("healthz", health.live),
     path("readyz", health.ready),

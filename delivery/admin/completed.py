@@ -11,7 +11,7 @@ class CompletedChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         # Read now, so that the rows shown are the ones completed.
-        self.result_list = list(self.result_list)  # type: ignore[assignment]
+        self.result_list = list(self.result_list)
         self.model_admin.complete(self.result_list)  # type: ignore[attr-defined]
 
 

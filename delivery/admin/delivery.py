@@ -13,7 +13,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.decorators import display
 
 from delivery import lifecycle
 from delivery.admin.filters import (
@@ -102,16 +101,16 @@ class DeliveryAdmin(KeysetAdmin):
     def complete(self, rows: Sequence[Delivery]) -> None:
         pass
 
-    @display(description="delivery")
+    @admin.display(description="delivery")
     def delivery_id(self, row: Delivery) -> str:
         return str(row.pk)
 
-    @display(description="status")
+    @admin.display(description="status")
     def state(self, row: Delivery) -> SafeString:
         is_held = row.status == Status.PENDING and row.subscription.status == SubscriptionStatus.INACTIVE
         return format_html("{} {}", label(row.status), label("held") if is_held else "")
 
-    @display(description="message")
+    @admin.display(description="message")
     def message_link(self, row: Delivery) -> SafeString:
         url = reverse("admin:delivery_message_change", args=[row.message_id])
         return format_html(
@@ -121,13 +120,13 @@ class DeliveryAdmin(KeysetAdmin):
             row.message.event_type.name,
         )
 
-    @display(description="reason")
+    @admin.display(description="reason")
     def why(self, row: Delivery) -> SafeString | str:
         if not row.reason:
             return "–"
         return format_html('<span class="inturn-reason-cell" title="{}">{}</span>', row.reason, row.reason)
 
-    @display(description="published")
+    @admin.display(description="published")
     def when(self, row: Delivery) -> SafeString | str:
         now = timezone.now()
         published = ago(row.message.published_at, now=now)
@@ -135,5 +134,7 @@ class DeliveryAdmin(KeysetAdmin):
             return published
         settled = ago(row.settled_at, now=now)
         return format_html(
-            '<span class="inturn-lines">{}<span class="inturn-second">settled {}</span></span>', published, settled
+            '<span class="inturn-lines">{}<span class="inturn-second">settled {}</span></span>',
+            published,
+            settled,
         )

@@ -7,7 +7,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from unfold.decorators import display
 
 from delivery.admin.filters import MessageFilter
 from delivery.models import JournalEntry
@@ -31,20 +30,22 @@ class Until(MomentFilter):
 
 @admin.register(JournalEntry)
 class JournalEntryAdmin(KeysetAdmin):
-    empty_text = "Here stands what happened: messages that nobody wants, lanes that block and resume, what people did."
+    empty_text = (
+        "Here stands what happened: messages that nobody wants, lanes that block and resume, what people did."
+    )
     list_display = ["when", "what", "text", "subject", "who"]
     list_display_links = None
     list_filter = ["kind", MessageFilter, Since, Until]
 
-    @display(description="when")
+    @admin.display(description="when")
     def when(self, row: JournalEntry) -> SafeString | str:
         return ago(row.at, now=timezone.now())
 
-    @display(description="what")
+    @admin.display(description="what")
     def what(self, row: JournalEntry) -> SafeString:
         return format_html('<span title="{}">{}</span>', row.get_kind_display(), row.kind)
 
-    @display(description="about")
+    @admin.display(description="about")
     def subject(self, row: JournalEntry) -> SafeString | str:
         links = [
             (reverse(f"admin:{page}_change", args=[id]), text)
@@ -53,7 +54,7 @@ class JournalEntryAdmin(KeysetAdmin):
         ]
         return format_html_join(", ", '<a class="inturn-link" href="{}">{}</a>', links) or "–"
 
-    @display(description="who")
+    @admin.display(description="who")
     def who(self, row: JournalEntry) -> str:
         return row.actor or "Inturn"
 

@@ -13,7 +13,6 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
-from unfold.decorators import display
 
 from delivery import unblock
 from delivery.admin.completed import CompletedList
@@ -41,7 +40,16 @@ class StateFilter(SimpleListFilter):
 @admin.register(Lane)
 class LaneAdmin(CompletedList, ConsoleAdmin):
     empty_text = "Each subscriber has a lane from the moment it is created."
-    list_display = ["lane_name", "lane_state", "since_when", "waiting", "cause", "head", "next_try", "buttons"]
+    list_display = [
+        "lane_name",
+        "lane_state",
+        "since_when",
+        "waiting",
+        "cause",
+        "head",
+        "next_try",
+        "buttons",
+    ]
     button_columns = ("buttons",)
     list_display_links = None
     list_filter = [StateFilter]
@@ -92,52 +100,54 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
             unblock.skip(lane, actor=actor_of(request))
         except unblock.NotBlockedError:
             return self._too_late(request, lane)
-        return self.back(request, f"Skipped: delivery {delivery_id} is CANCELLED, {lane} goes on with the next.")
+        return self.back(
+            request, f"Skipped: delivery {delivery_id} is CANCELLED, {lane} goes on with the next."
+        )
 
     def _too_late(self, request: HttpRequest, lane: Lane) -> HttpResponse:
         text = f"Nothing was done: {lane} is not blocked by that message any more."
         return self.back(request, text, level=messages.WARNING)
 
-    def complete(self, rows: Sequence[Lane]) -> None:
+    def complete(self, rows: Sequence[Any]) -> None:
         counted = waiting.of_lanes([row.pk for row in rows])
         for row in rows:
-            row.counted = counted.get(row.pk)  # type: ignore[attr-defined]
+            row.counted = counted.get(row.pk)
 
-    @display(description="lane")
+    @admin.display(description="lane")
     def lane_name(self, row: Lane) -> SafeString | str:
         if row.subscriber is None:
             return str(row)
         url = reverse("admin:subscriptions_subscriber_change", args=[row.subscriber_id])
         return format_html('<a class="inturn-link" href="{}">{}</a>', url, row)
 
-    @display(description="state")
+    @admin.display(description="state")
     def lane_state(self, row: Lane) -> SafeString:
         return label(row.state)
 
-    @display(description="since")
+    @admin.display(description="since")
     def since_when(self, row: Lane) -> SafeString | str:
         return ago(row.since, now=timezone.now())
 
-    @display(description="waiting")
+    @admin.display(description="waiting")
     def waiting(self, row: Any) -> str:
         return str(row.counted)
 
-    @display(description="cause")
+    @admin.display(description="cause")
     def cause(self, row: Lane) -> str:
         return row.reason or "–"
 
-    @display(description="stopped by")
+    @admin.display(description="stopped by")
     def head(self, row: Lane) -> SafeString | str:
         if not row.delivery_id or row.state not in _STOPPED:
             return "–"
         url = reverse("admin:delivery_delivery_change", args=[row.delivery_id])
         return format_html('<a class="inturn-link" href="{}">delivery {}</a>', url, row.delivery_id)
 
-    @display(description="next try")
+    @admin.display(description="next try")
     def next_try(self, row: Lane) -> SafeString | str:
         return due(row.next_try_at, now=timezone.now()) if row.state in _STOPPED else "–"
 
-    @display(description="")
+    @admin.display(description="")
     def buttons(self, row: Lane) -> SafeString | str:
         if row.state not in _STOPPED:
             return ""

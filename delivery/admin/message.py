@@ -15,7 +15,6 @@ from django.utils import timezone
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
-from unfold.decorators import display
 
 from delivery.admin.filters import EventTypeFilter, PublishedSince, PublishedUntil, PublisherFilter
 from delivery.console import message_page
@@ -37,7 +36,9 @@ class MessageAdmin(KeysetAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
         length = Func("body", function="octet_length", output_field=IntegerField())
-        rows: QuerySet[Message] = super().get_queryset(request).defer("body", "headers").annotate(length=length)
+        rows: QuerySet[Message] = (
+            super().get_queryset(request).defer("body", "headers").annotate(length=length)
+        )
         return rows
 
     def get_search_results(
@@ -54,7 +55,9 @@ class MessageAdmin(KeysetAdmin):
     def complete(self, rows: Sequence[Any]) -> None:
         counted: dict[int, list[tuple[str, int]]] = {}
         found = Delivery.objects.filter(message_id__in=[row.pk for row in rows])
-        for message_id, status, count in found.values_list("message_id", "status").annotate(n=Count("id")).order_by():
+        for message_id, status, count in (
+            found.values_list("message_id", "status").annotate(n=Count("id")).order_by()
+        ):
             counted.setdefault(message_id, []).append((status, count))
         for row in rows:
             row.statuses = sorted(counted.get(row.pk, []))
@@ -88,24 +91,27 @@ class MessageAdmin(KeysetAdmin):
             raise PermissionDenied
         return message
 
-    @display(description="message")
+    @admin.display(description="message")
     def message_id(self, row: Message) -> str:
         return row.public_id
 
-    @display(description="published")
+    @admin.display(description="published")
     def published(self, row: Message) -> SafeString | str:
         return ago(row.published_at, now=timezone.now())
 
-    @display(description="size")
+    @admin.display(description="size")
     def size(self, row: Any) -> str:
         return filesizeformat(row.length)
 
-    @display(description="deliveries")
+    @admin.display(description="deliveries")
     def fate(self, row: Any) -> SafeString | str:
         if not row.statuses:
             return "nobody wanted it"
         return format_html_join(
-            " ", "{}", ((label(status, text=f"{count} {status}" if count > 1 else status),) for status, count in row.statuses)
+            " ",
+            "{}",
+            (
+                (label(status, text=f"{count} {status}" if count > 1 else status),)
+                for status, count in row.statuses
+            ),
         )
-
-

@@ -10,7 +10,6 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
-from unfold.decorators import display
 
 from delivery import toggle
 from delivery.admin.completed import CompletedList
@@ -58,8 +57,12 @@ class SubscriptionAdmin(CompletedList, Base):
         subscription: Subscription = self.permitted(request, object_id)
         if backlog not in ("deliver", "cancel"):
             raise BadRequest("The backlog is to deliver or to cancel.")
-        cancelled = toggle.activate(subscription, backlog=cast(Backlog, backlog), actor=actor_of(request))
-        fate = f": {cancelled:,} held deliveries are CANCELLED" if cancelled else ", and what was held is delivered in order"
+        cancelled = toggle.activate(subscription, backlog=cast("Backlog", backlog), actor=actor_of(request))
+        fate = (
+            f": {cancelled:,} held deliveries are CANCELLED"
+            if cancelled
+            else ", and what was held is delivered in order"
+        )
         return self.back(request, f"{subscription} is ACTIVE again{fate}.")
 
     def change_view(
@@ -68,24 +71,24 @@ class SubscriptionAdmin(CompletedList, Base):
         shown = dict(extra_context or {})
         if object_id.isdecimal():
             shown["backlog"] = waiting.of_subscriptions([int(object_id)]).get(int(object_id))
-        return super().change_view(request, object_id, form_url, shown)
+        page: HttpResponse = super().change_view(request, object_id, form_url, shown)
+        return page
 
-    def complete(self, rows: Sequence[Subscription]) -> None:
+    def complete(self, rows: Sequence[Any]) -> None:
         counted = waiting.of_subscriptions([row.pk for row in rows])
         for row in rows:
-            row.waiting = counted.get(row.pk)  # type: ignore[attr-defined]
+            row.waiting = counted.get(row.pk)
 
-    @display(description="status", ordering="status")
+    @admin.display(description="status", ordering="status")
     def state(self, row: Subscription) -> SafeString:
         return label(row.status)
 
-    @display(description="backlog")
+    @admin.display(description="backlog")
     def backlog(self, row: Any) -> str:
         if not row.waiting:
             return "0"
         return f"{row.waiting} held" if row.status == SubscriptionStatus.INACTIVE else str(row.waiting)
 
-    @display(description="")
+    @admin.display(description="")
     def toggle(self, row: Any) -> SafeString:
         return toggle_buttons(row.pk, is_active=row.status == SubscriptionStatus.ACTIVE, backlog=row.waiting)
-

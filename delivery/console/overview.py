@@ -34,9 +34,7 @@ class Overview:
 
 def read(*, now: datetime, user: User | AnonymousUser) -> Overview:
     """Read all of it in four statements, each of a bounded cost."""
-    rates = statements.row(
-        "overview_rates", {"since": now - RATE_WINDOW, "now": now, "limit": RATE_ROWS}
-    )
+    rates = statements.row("overview_rates", {"since": now - RATE_WINDOW, "now": now, "limit": RATE_ROWS})
     backlog = statements.row("overview_backlog", {"limit": BACKLOG_LIMIT})
     lanes = blocked.lanes(limit=blocked.SHOWN + 1)
     return Overview(
@@ -53,4 +51,3 @@ def read(*, now: datetime, user: User | AnonymousUser) -> Overview:
         may_toggle=user.has_perm("subscriptions.change_subscription"),
         may_unblock=user.has_perm("delivery.change_lane"),
     )
-

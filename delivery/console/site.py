@@ -12,7 +12,7 @@ from delivery.console import live, overview
 from subscriptions.admin.shown_once import shown_once
 
 
-class ConsoleSite(UnfoldAdminSite):
+class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
     index_title = "Overview"
     index_template = "console/overview.html"
     enable_nav_sidebar = True
@@ -31,4 +31,5 @@ class ConsoleSite(UnfoldAdminSite):
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         shown = overview.read(now=timezone.now(), user=request.user)
-        return super().index(request, {"overview": shown, **(extra_context or {})})
+        page: TemplateResponse = super().index(request, {"overview": shown, **(extra_context or {})})
+        return page

@@ -40,7 +40,13 @@ def exact(moment: datetime) -> str:
 def rate(per_second: float) -> str:
     if per_second == 0:
         return "0"
-    return f"{per_second:.2f}" if per_second < 1 else f"{per_second:,.1f}" if per_second < 10 else f"{per_second:,.0f}"
+    return (
+        f"{per_second:.2f}"
+        if per_second < 1
+        else f"{per_second:,.1f}"
+        if per_second < 10
+        else f"{per_second:,.0f}"
+    )
 
 
 @register.filter

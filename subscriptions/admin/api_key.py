@@ -11,7 +11,6 @@ from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
-from unfold.decorators import display
 
 from subscriptions.admin.key_list import revoke_button, state_of_key
 from subscriptions.admin.recorded import RecordedAdmin, actor_of
@@ -46,7 +45,17 @@ class ApiKeyForm(forms.ModelForm[ApiKey]):
 class ApiKeyAdmin(RecordedAdmin):
     form = ApiKeyForm
     empty_text = "A key lets an application publish, fetch or manage."
-    list_display = ["key", "name", "scope", "owner", "created", "expires", "last_used", "state", "revoke_button"]
+    list_display = [
+        "key",
+        "name",
+        "scope",
+        "owner",
+        "created",
+        "expires",
+        "last_used",
+        "state",
+        "revoke_button",
+    ]
     button_columns = ("revoke_button",)
     list_display_links = None
     list_filter = ["scope"]
@@ -62,7 +71,10 @@ class ApiKeyAdmin(RecordedAdmin):
 
     def get_urls(self) -> list[URLPattern]:
         revoke = self.admin_site.admin_view(require_POST(self.revoke))
-        return [path("<int:object_id>/revoke/", revoke, name="subscriptions_apikey_revoke"), *super().get_urls()]
+        return [
+            path("<int:object_id>/revoke/", revoke, name="subscriptions_apikey_revoke"),
+            *super().get_urls(),
+        ]
 
     def has_change_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
         return False
@@ -71,16 +83,18 @@ class ApiKeyAdmin(RecordedAdmin):
         # A revoked key stays, so that the log can be read.
         return False
 
-    def save_model(self, request: HttpRequest, obj: ApiKey, form: Any, change: bool) -> None:
-        form.made_key = new_key()
-        obj.set_key(form.made_key)
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        # Only on the object that is being answered with: it is stored nowhere.
+        obj.key = new_key()
+        obj.set_key(obj.key)
         super().save_model(request, obj, form, change)
-        request.made_key = form.made_key  # type: ignore[attr-defined]
 
-    def response_add(self, request: HttpRequest, obj: ApiKey, post_url_continue: str | None = None) -> HttpResponse:
+    def response_add(
+        self, request: HttpRequest, obj: Any, post_url_continue: str | None = None
+    ) -> HttpResponse:
         return show_once(
             request,
-            request.made_key,  # type: ignore[attr-defined]
+            obj.key,
             what=f"New {obj.scope} key",
             advice="Send it as: Authorization: Bearer <key>",
             next_url=self._page_of_owner(obj),
@@ -92,34 +106,36 @@ class ApiKeyAdmin(RecordedAdmin):
             before = snapshot(key)
             key.revoked_at = timezone.now()
             key.save(update_fields=["revoked_at"])
-            record(actor=actor_of(request), action="revoked", instance=key, before=before, after=snapshot(key))
+            record(
+                actor=actor_of(request), action="revoked", instance=key, before=before, after=snapshot(key)
+            )
         return self.back(request, f"The {key} is revoked.")
 
-    @display(description="key", ordering="id")
+    @admin.display(description="key", ordering="id")
     def key(self, row: ApiKey) -> str:
         return f"…{row.hint}"
 
-    @display(description="of")
+    @admin.display(description="of")
     def owner(self, row: ApiKey) -> str:
         return str(row.publisher or row.subscriber or "–")
 
-    @display(description="created", ordering="created_at")
+    @admin.display(description="created", ordering="created_at")
     def created(self, row: ApiKey) -> SafeString | str:
         return ago(row.created_at, now=timezone.now())
 
-    @display(description="expires", ordering="expires_at")
+    @admin.display(description="expires", ordering="expires_at")
     def expires(self, row: ApiKey) -> SafeString | str:
         return ago(row.expires_at, now=timezone.now()) if row.expires_at else "never"
 
-    @display(description="last used", ordering="last_used_at")
+    @admin.display(description="last used", ordering="last_used_at")
     def last_used(self, row: ApiKey) -> SafeString | str:
         return ago(row.last_used_at, now=timezone.now()) if row.last_used_at else "never"
 
-    @display(description="state")
+    @admin.display(description="state")
     def state(self, row: ApiKey) -> SafeString | str:
         return state_of_key(row, now=timezone.now())
 
-    @display(description="")
+    @admin.display(description="")
     def revoke_button(self, row: ApiKey) -> SafeString | str:
         return revoke_button(row)
 

@@ -8,7 +8,6 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from unfold.decorators import display
 
 from subscriptions.admin.keyset import KeysetAdmin
 from subscriptions.admin.list_filters import ExactText
@@ -45,15 +44,15 @@ class ConfigurationChangeAdmin(KeysetAdmin):
     list_display_links = None
     list_filter = [ObjectTypeFilter, ObjectNameFilter, ActorFilter, ActionFilter]
 
-    @display(description="when")
+    @admin.display(description="when")
     def when(self, row: ConfigurationChange) -> SafeString | str:
         return ago(row.at, now=timezone.now())
 
-    @display(description="what")
+    @admin.display(description="what")
     def what(self, row: ConfigurationChange) -> SafeString:
         return format_html("{} {} <strong>{}</strong>", row.action, row.object_type, row.object_name)
 
-    @display(description="before and after")
+    @admin.display(description="before and after")
     def difference(self, row: ConfigurationChange) -> SafeString:
         before, after = row.before or {}, row.after or {}
         lines = ((field, _text(before, field), _text(after, field)) for field in sorted({*before, *after}))

@@ -5,7 +5,6 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
-from unfold.decorators import display
 
 from subscriptions.admin.forms import EventTypeForm
 from subscriptions.admin.recorded import RecordedAdmin
@@ -30,11 +29,11 @@ class EventTypeAdmin(RecordedAdmin):
         counted: QuerySet[EventType] = super().get_queryset(request).annotate(n=Count("subscriptions"))
         return counted
 
-    @display(description="TTL", ordering="ttl_seconds")
+    @admin.display(description="TTL", ordering="ttl_seconds")
     def ttl(self, row: EventType) -> str:
         return "never expires" if row.ttl_seconds is None else f"{row.ttl_seconds:,} s"
 
-    @display(description="subscriptions", ordering="n")
+    @admin.display(description="subscriptions", ordering="n")
     def subscription_count(self, row: Any) -> int:
         count: int = row.n
         return count

@@ -21,7 +21,9 @@ def read(text: str, *, stored: Mapping[str, str]) -> dict[str, str]:
         if not colon or not name:
             raise HeaderError(f"Line {number} is no header; write it as Name: value.")
         if name.lower() in (known.lower() for known in headers):
-            raise HeaderError(f"Line {number}: {name} is given twice; names are the same whatever their case.")
+            raise HeaderError(
+                f"Line {number}: {name} is given twice; names are the same whatever their case."
+            )
         headers[name] = _unmasked(name, value, stored=stored, number=number)
     return headers
 
@@ -30,5 +32,7 @@ def _unmasked(name: str, value: str, *, stored: Mapping[str, str], number: int) 
     if value != MASKED:
         return value
     if name not in stored:
-        raise HeaderError(f"Line {number}: no value of {name} is stored; write its value instead of {MASKED}.")
+        raise HeaderError(
+            f"Line {number}: no value of {name} is stored; write its value instead of {MASKED}."
+        )
     return stored[name]

@@ -3,19 +3,19 @@
 from datetime import datetime
 from typing import Any
 
+from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.admin import TabularInline
-from unfold.decorators import display
 
 from subscriptions.admin.times import ago
 from subscriptions.models import ApiKey
 
 
-class KeyList(TabularInline):
+class KeyList(TabularInline):  # type: ignore[misc]  # Unfold has no types
     model = ApiKey
     extra = 0
     verbose_name_plural = "Keys"
@@ -32,19 +32,19 @@ class KeyList(TabularInline):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
 
-    @display(description="key")
+    @admin.display(description="key")
     def key(self, row: ApiKey) -> str:
         return f"…{row.hint}"
 
-    @display(description="created")
+    @admin.display(description="created")
     def created(self, row: ApiKey) -> SafeString | str:
         return ago(row.created_at, now=timezone.now())
 
-    @display(description="expires")
+    @admin.display(description="expires")
     def expires(self, row: ApiKey) -> SafeString | str:
         return ago(row.expires_at, now=timezone.now()) if row.expires_at else "never"
 
-    @display(description="last used")
+    @admin.display(description="last used")
     def last_used(self, row: ApiKey) -> SafeString | str:
         return ago(row.last_used_at, now=timezone.now()) if row.last_used_at else "never"
 
@@ -52,11 +52,11 @@ class KeyList(TabularInline):
         may_revoke = request.user.has_perm("subscriptions.change_apikey")
         return [name for name in self.fields if name != "revoke" or may_revoke]
 
-    @display(description="state")
+    @admin.display(description="state")
     def state(self, row: ApiKey) -> SafeString | str:
         return state_of_key(row, now=timezone.now())
 
-    @display(description="")
+    @admin.display(description="")
     def revoke(self, row: ApiKey) -> SafeString | str:
         return revoke_button(row)
 

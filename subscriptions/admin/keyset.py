@@ -30,7 +30,7 @@ class KeysetChangeList(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         rows, has_newer, has_older = self._page()
-        self.result_list = rows  # type: ignore[assignment]
+        self.result_list = rows
         self.result_count = self.full_result_count = len(rows)
         self.show_full_result_count = self.can_show_all = self.multi_page = False
         page = KeysetPage(rows, self.list_per_page)

@@ -9,7 +9,6 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from unfold.decorators import display
 
 from subscriptions.admin.policy_words import sentences, summary
 from subscriptions.admin.recorded import RecordedAdmin
@@ -63,21 +62,21 @@ class PolicyAdmin(RecordedAdmin):
             return dict(super().get_changeform_initial_data(request))
         return model_to_dict(original, exclude=["id", "is_built_in"]) | {"name": f"{original.name}-copy"}
 
-    @display(description="what it does")
+    @admin.display(description="what it does")
     def in_one_line(self, row: Policy) -> str:
         return summary(row)
 
-    @display(description="In plain words")
+    @admin.display(description="In plain words")
     def in_words(self, row: Policy) -> SafeString:
         lines = format_html_join("", "<li>{}</li>", ((sentence,) for sentence in sentences(row)))
         return format_html('<ul class="inturn-sentences">{}</ul>', lines)
 
-    @display(description="subscriptions", ordering="n")
+    @admin.display(description="subscriptions", ordering="n")
     def subscription_count(self, row: Any) -> int:
         count: int = row.n
         return count
 
-    @display(description="")
+    @admin.display(description="")
     def copy(self, row: Policy) -> SafeString:
         url = reverse("admin:subscriptions_policy_add")
         return format_html('<a class="inturn-button" href="{}?copy={}">Copy</a>', url, row.pk)

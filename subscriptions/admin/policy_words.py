@@ -24,7 +24,10 @@ def sentences(policy: Policy) -> list[str]:
         grouped.setdefault(action, []).append(answer)
     return [
         f"When the endpoint cannot be reached, TLS fails or it times out: {_WORDS[Action(policy.on_unreachable)]}.",
-        *(f"When it answers {_either(codes)}: {_WORDS[Action(action)]}." for action, codes in grouped.items()),
+        *(
+            f"When it answers {_either(codes)}: {_WORDS[Action(action)]}."
+            for action, codes in grouped.items()
+        ),
         *_pauses(policy),
         _in_doubt(policy),
     ]

@@ -3,7 +3,6 @@
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from unfold.decorators import display
 
 from subscriptions.admin.key_list import KeyList
 from subscriptions.admin.recorded import RecordedAdmin
@@ -27,13 +26,16 @@ class PublisherAdmin(RecordedAdmin):
         rows: QuerySet[Publisher] = super().get_queryset(request).prefetch_related("event_types", "keys")
         return rows
 
-    @display(description="may publish")
+    @admin.display(description="may publish")
     def may_publish(self, row: Publisher) -> str:
         if row.all_event_types:
             return "every event type"
-        return ", ".join(event_type.name for event_type in row.event_types.all()) or "nothing: choose event types"
+        return (
+            ", ".join(event_type.name for event_type in row.event_types.all())
+            or "nothing: choose event types"
+        )
 
-    @display(description="keys")
+    @admin.display(description="keys")
     def usable_keys(self, row: Publisher) -> str:
         count = sum(key.revoked_at is None for key in row.keys.all())
         return str(count) if count else "none: make one"

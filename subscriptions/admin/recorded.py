@@ -21,7 +21,7 @@ def actor_of(request: HttpRequest) -> str:
     return request.user.get_username()
 
 
-class ConsoleAdmin(ModelAdmin):
+class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     """What all pages have in common: no count of everything, and buttons that come back to where they were."""
 
     list_fullwidth = True
@@ -35,9 +35,11 @@ class ConsoleAdmin(ModelAdmin):
     def may_change_rows(self, request: HttpRequest) -> bool:
         return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
 
-    def get_list_display(self, request: HttpRequest) -> list[str]:
+    def get_list_display(self, request: HttpRequest) -> Any:
         columns = list(super().get_list_display(request))
-        return columns if self.may_change_rows(request) else [c for c in columns if c not in self.button_columns]
+        return (
+            columns if self.may_change_rows(request) else [c for c in columns if c not in self.button_columns]
+        )
 
     def permitted(self, request: HttpRequest, object_id: int) -> Any:
         """Return the row a button is about; raises PermissionDenied without the right to change it."""
@@ -65,18 +67,18 @@ class RecordedAdmin(ConsoleAdmin):
             field.widget.attrs["rows"] = 2
         return field
 
-    def save_model(self, request: HttpRequest, obj: models.Model, form: "ModelForm[Any]", change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         stored = self.model._base_manager.filter(pk=obj.pk).first() if change else None
-        form.state_before = None if stored is None else state_of(stored)  # type: ignore[attr-defined]
+        form.state_before = None if stored is None else state_of(stored)
         super().save_model(request, obj, form, change)
 
-    def save_related(self, request: HttpRequest, form: "ModelForm[Any]", formsets: Any, change: bool) -> None:
+    def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
-        before = form.state_before  # type: ignore[attr-defined]
+        before = form.state_before
         # What is masked looks the same before and after, so the form must say that it is not.
-        after = state_of(form.instance) | {
-            field: f"{MASKED}, set anew" for field in getattr(form, "changed_secrets", ())
-        }
+        after = state_of(form.instance) | dict.fromkeys(
+            getattr(form, "changed_secrets", ()), f"{MASKED}, set anew"
+        )
         if before != after:
             record(
                 actor=actor_of(request),
@@ -99,7 +101,9 @@ class RecordedAdmin(ConsoleAdmin):
         """Say what deleting would take along, without Django's loading of everything that depends on it."""
         names = [str(row) for row in objs]
         protected = [
-            f"{row} has {dependents}: it stays as long as they do" for row in objs if (dependents := first_dependents(row))
+            f"{row} has {dependents}: it stays as long as they do"
+            for row in objs
+            if (dependents := first_dependents(row))
         ]
         may_delete = self.has_delete_permission(request)
         counts = {str(self.opts.verbose_name_plural): len(names)}

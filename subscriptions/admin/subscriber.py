@@ -2,12 +2,12 @@
 
 from typing import Any
 
+from django.contrib import admin
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from unfold.decorators import display
 
 from subscriptions.admin.key_list import KeyList
 from subscriptions.admin.recorded import RecordedAdmin
@@ -32,13 +32,15 @@ class SubscriberAdmin(RecordedAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Subscriber]:
         active = Count("subscriptions", filter=Q(subscriptions__status="ACTIVE"))
-        counted: QuerySet[Subscriber] = super().get_queryset(request).annotate(
-            n=Count("subscriptions"), n_active=active
+        counted: QuerySet[Subscriber] = (
+            super().get_queryset(request).annotate(n=Count("subscriptions"), n_active=active)
         )
         return counted
 
-    @display(description="subscriptions")
+    @admin.display(description="subscriptions")
     def subscription_count(self, row: Any) -> SafeString:
         url = reverse("admin:subscriptions_subscription_changelist")
-        text = f"{row.n_active} ACTIVE" + (f", {row.n - row.n_active} INACTIVE" if row.n > row.n_active else "")
+        text = f"{row.n_active} ACTIVE" + (
+            f", {row.n - row.n_active} INACTIVE" if row.n > row.n_active else ""
+        )
         return format_html('<a class="inturn-link" href="{}?subscriber={}">{}</a>', url, row.name, text)

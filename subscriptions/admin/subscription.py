@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from django.contrib import messages
+from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -12,7 +12,6 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
-from unfold.decorators import display
 
 from subscriptions.admin.list_filters import NameFilter
 from subscriptions.admin.recorded import RecordedAdmin, actor_of
@@ -24,7 +23,7 @@ from subscriptions.rotation import DEFAULT_OVERLAP, MAX_VALID, TooManySecretsErr
 
 DEFAULT_POLICY = "teamforge"
 
-_SECRET_ADVICE = "The receiver verifies webhook-signature with it, as Standard Webhooks describes."
+_VERIFYING = "The receiver verifies webhook-signature with it, as Standard Webhooks describes."
 
 
 class SubscriberFilter(NameFilter):
@@ -89,7 +88,7 @@ class SubscriptionAdmin(RecordedAdmin):
             *super().get_urls(),
         ]
 
-    def save_model(self, request: HttpRequest, obj: Subscription, form: Any, change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         if not change:
             SigningSecret.objects.create(subscription=obj)
@@ -97,7 +96,7 @@ class SubscriptionAdmin(RecordedAdmin):
     def response_add(
         self, request: HttpRequest, obj: Subscription, post_url_continue: str | None = None
     ) -> HttpResponse:
-        return self._show(request, obj.secrets.get(), what=f"Signing secret of {obj}", advice=_SECRET_ADVICE)
+        return self._show(request, obj.secrets.get(), what=f"Signing secret of {obj}", advice=_VERIFYING)
 
     def rotate(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """Make a new secret; the old ones sign beside it for a day."""
@@ -106,10 +105,12 @@ class SubscriptionAdmin(RecordedAdmin):
         try:
             made = self._rotated(subscription, now=now, actor=actor_of(request))
         except TooManySecretsError:
-            text = f"{MAX_VALID} secrets of {subscription} are valid already; rotate again when one has ended."
+            text = (
+                f"{MAX_VALID} secrets of {subscription} are valid already; rotate again when one has ended."
+            )
             return self.back(request, text, level=messages.ERROR)
         until = f"{now + DEFAULT_OVERLAP:%Y-%m-%d %H:%M} UTC"
-        advice = f"{_SECRET_ADVICE} Until {until} requests carry a signature of the old one too."
+        advice = f"{_VERIFYING} Until {until} requests carry a signature of the old one too."
         return self._show(request, made, what=f"New signing secret of {subscription}", advice=advice)
 
     def _rotated(self, subscription: Subscription, *, now: datetime, actor: str) -> SigningSecret:
@@ -123,17 +124,17 @@ class SubscriptionAdmin(RecordedAdmin):
         page = reverse("admin:subscriptions_subscription_change", args=[secret.subscription_id])
         return show_once(request, secret.secret, what=what, advice=advice, next_url=page)
 
-    @display(description="subscription", ordering="subscriber__name")
+    @admin.display(description="subscription", ordering="subscriber__name")
     def full_name(self, row: Subscription) -> str:
         return str(row)
 
-    @display(description="wants", ordering="event_type__name")
+    @admin.display(description="wants", ordering="event_type__name")
     def wants(self, row: Subscription) -> SafeString:
         conditions = [f"FILTER_STRING = {row.header_filter_string}"] if row.header_filter_string else []
         conditions += [row.filter] if row.filter else []
         return _two_lines(row.event_type.name, " and ".join(conditions))
 
-    @display(description="goes to", ordering="endpoint")
+    @admin.display(description="goes to", ordering="endpoint")
     def goes_to(self, row: Subscription) -> SafeString:
         return _two_lines(f"by policy {row.policy}", row.endpoint or row.mode)
 

@@ -21,7 +21,11 @@ from subscriptions.header_values import HeaderError, check_auth, check_headers
 from subscriptions.models import Mode, Subscription
 
 _AUTH_TYPES = [("none", "none"), ("basic", "basic: user and password"), ("bearer", "bearer: a token")]
-_AUTH_FIELDS: dict[str, tuple[str, ...]] = {"none": (), "basic": ("username", "password"), "bearer": ("token",)}
+_AUTH_FIELDS: dict[str, tuple[str, ...]] = {
+    "none": (),
+    "basic": ("username", "password"),
+    "bearer": ("token",),
+}
 _KEPT = "Stored, never shown. Leave it empty to keep it."
 _MONOSPACE = {"class": "inturn-code", "spellcheck": "false"}
 
@@ -103,7 +107,9 @@ class SubscriptionForm(ConfigurationForm[Subscription]):
         if "mode" in cleaned and "endpoint" in cleaned:
             is_push = cleaned["mode"] == Mode.PUSH
             if is_push and not cleaned["endpoint"]:
-                self.add_error("endpoint", "A PUSH subscription needs an endpoint, e.g. https://example.com/hook.")
+                self.add_error(
+                    "endpoint", "A PUSH subscription needs an endpoint, e.g. https://example.com/hook."
+                )
             if not is_push and cleaned["endpoint"]:
                 self.add_error("endpoint", "A PULL subscription has no endpoint; leave it empty.")
 

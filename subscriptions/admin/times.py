@@ -31,9 +31,8 @@ def relative(moment: datetime, *, now: datetime) -> str:
 def duration(span: timedelta) -> str:
     """Return the largest unit, and the next one while that still matters: `2 h 5 min`, `3 d`."""
     seconds = max(int(span.total_seconds()), 0)
-    for position, (size, unit) in enumerate(_UNITS):
-        if seconds >= size:
-            break
+    position = next((i for i, (size, _) in enumerate(_UNITS) if seconds >= size), len(_UNITS) - 1)
+    size, unit = _UNITS[position]
     count, rest = divmod(seconds, size)
     # Below ten of a unit the next smaller one still tells something.
     if count >= 10 or unit == "s":
@@ -44,5 +43,8 @@ def duration(span: timedelta) -> str:
 
 def _element(moment: datetime, text: str) -> SafeString:
     return format_html(
-        '<time datetime="{}" title="{}" class="inturn-time">{}</time>', moment.isoformat(), exact(moment), text
+        '<time datetime="{}" title="{}" class="inturn-time">{}</time>',
+        moment.isoformat(),
+        exact(moment),
+        text,
     )

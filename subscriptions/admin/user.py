@@ -1,6 +1,7 @@
 """The people who may use the console, and their roles."""
 
 from http import HTTPStatus
+from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
@@ -11,7 +12,6 @@ from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.safestring import SafeString
-from unfold.decorators import display
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from subscriptions.admin.recorded import RecordedAdmin, actor_of
@@ -24,7 +24,7 @@ admin.site.unregister(Group)
 
 
 @admin.register(User)
-class UserAdmin(RecordedAdmin, DjangoUserAdmin):
+class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
     """What someone may do comes from roles: single rights are not given to persons."""
 
     form = UserChangeForm
@@ -49,7 +49,7 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):
                 record(actor=actor_of(request), action="changed", instance=user, before={}, after=set_anew)
         return response
 
-    @display(description="last login", ordering="last_login")
+    @admin.display(description="last login", ordering="last_login")
     def last_seen(self, row: User) -> SafeString | str:
         return ago(row.last_login, now=timezone.now())
 
@@ -58,6 +58,6 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):
 class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
     """Shown as roles, which is what groups are here."""
 
-    form = ModelForm
+    form: type[Any] = ModelForm
     search_fields = ["name"]
     filter_horizontal = ()

@@ -31,7 +31,7 @@ class ApiView(APIView):
     parser_classes = [JSONBody]
     renderer_classes = [JSONAnswer]
     content_negotiation_class = JSONAlways
-    metadata_class = None
+    http_method_names = ["get", "head", "post", "patch", "delete"]
     schema = ApiSchema()
     query: Mapping[str, Any]
 

@@ -14,7 +14,7 @@ import pytest
 
 from config import processes
 from config.embedded.postgres import THROWAWAY, Server, running_url
-from config.embedded.programs import NOBODY
+from config.embedded.programs import NOBODY, find_programs
 from config.env import CHECKOUT
 from tests.operation.installation import eventually, kill
 
@@ -131,6 +131,10 @@ def start_without(folder: Path, home: Path, *programs: str) -> subprocess.Popen[
     )
 
 
+def is_open_to_all(folder: Path) -> bool:
+    return all(parent.stat().st_mode & 0o001 for parent in folder.resolve().parents)
+
+
 def owners(home: Path) -> set[int]:
     return {Path(f"/proc/{pid}").stat().st_uid for pid in serving(home)}
 
@@ -153,11 +157,12 @@ def test_root_without_user_namespaces_runs_it_as_nobody_even_in_closed_folders(t
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="others run PostgreSQL as themselves")
+@pytest.mark.skipif(not is_open_to_all(find_programs().folder), reason="the programs are in a closed folder")
 def test_root_without_anything_runs_it_as_nobody_where_folders_are_open() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         with start_without(Path(folder) / "path", Path(folder) / "home") as process:
-            assert process.communicate("") == ("42\n", None)
+            assert process.communicate("")[0] == "42\n"
         assert process.returncode == 0
 
 
@@ -168,7 +173,7 @@ def test_a_server_made_by_root_one_way_can_be_started_another_way(tmp_path: Path
     first.start()
     first.stop()
     with start_without(tmp_path / "path", home, "setpriv") as process:
-        assert process.communicate("") == ("42\n", None)
+        assert process.communicate("")[0] == "42\n"
     again = Server(home, settings=THROWAWAY)
     try:
         assert one(again.start(), "SELECT 1") == 1

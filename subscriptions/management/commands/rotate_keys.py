@@ -1,0 +1,24 @@
+"""`rotate_keys`: encrypt every secret anew with the first of INTURN_ENCRYPTION_KEYS."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from django.db import transaction
+
+from subscriptions.models import SigningSecret, Subscription
+
+
+class Command(BaseCommand):
+    help = "Encrypt all secrets with the first of INTURN_ENCRYPTION_KEYS; then the others can be removed."
+
+    @transaction.atomic
+    def handle(self, *args: Any, **options: Any) -> None:
+        # Saved by field: what senders know of a subscription has not changed.
+        for subscription in Subscription.objects.select_for_update():
+            subscription.save(update_fields=["headers", "auth"])
+        for secret in SigningSecret.objects.select_for_update():
+            secret.save(update_fields=["secret"])
+        self.stdout.write(
+            f"{Subscription.objects.count()} subscriptions and {SigningSecret.objects.count()} secrets "
+            "are encrypted with the first key."
+        )
