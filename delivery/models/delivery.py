@@ -9,6 +9,10 @@ from delivery.states import OPEN, Status
 from subscriptions.models import Subscription
 
 OPEN_STATUSES = [status.value for status in OPEN]
+# Settled, and somebody may ask why; a REDUNDANT one is no failure.
+NOT_DELIVERED = [
+    status.value for status in Status if status not in (*OPEN, Status.DELIVERED, Status.REDUNDANT)
+]
 
 
 class Redelivery(models.TextChoices):

@@ -1,5 +1,6 @@
 """What the OpenAPI document says of every operation: key, query parameters and problem documents."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
@@ -40,6 +41,11 @@ class ApiSchema(AutoSchema):
         action = getattr(self.view, "action", None) or self.method.lower()
         query_classes: Mapping[str, Any] = self.view.query_classes  # type: ignore[attr-defined]
         return [query_classes[action]] if action in query_classes else []
+
+    def get_summary(self) -> str:
+        """What stands beside the address: the first words of the description."""
+        described = str(self.get_description())
+        return re.split(r"[;.:]", described, maxsplit=1)[0]
 
     def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
         bodies: dict[str, Any] = super()._get_response_bodies(direction)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from django.core.management import call_command
 from django.db import connection
-from pytest_django.plugin import SettingsWrapper
+from pytest_django import Settings
 
 from subscriptions.encryption import UndecipherableError
 from subscriptions.models import SigningSecret, Subscription
@@ -14,7 +14,7 @@ from tests import factories
 AUTH = {"type": "bearer", "token": "very-secret-token"}
 
 
-def use_keys(settings: SettingsWrapper, *keys: str) -> None:
+def use_keys(settings: Settings, *keys: str) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, encryption_keys=list(keys))
 
 
@@ -36,7 +36,7 @@ def test_the_database_never_sees_a_secret(db: None) -> None:
 
 
 def test_a_new_key_in_front_reads_the_old_and_after_rotation_the_old_is_not_needed(
-    db: None, settings: SettingsWrapper
+    db: None, settings: Settings
 ) -> None:
     old = settings.ENVIRONMENT.encryption_keys[0]
     row = factories.subscription(auth=AUTH)
@@ -47,7 +47,7 @@ def test_a_new_key_in_front_reads_the_old_and_after_rotation_the_old_is_not_need
     assert Subscription.objects.get(pk=row.pk).auth == AUTH
 
 
-def test_without_its_key_a_secret_says_what_to_do(db: None, settings: SettingsWrapper) -> None:
+def test_without_its_key_a_secret_says_what_to_do(db: None, settings: Settings) -> None:
     factories.subscription(auth=AUTH)
     use_keys(settings, "another")
     with pytest.raises(UndecipherableError, match="INTURN_ENCRYPTION_KEYS"):
