@@ -1,0 +1,106 @@
+"""What a test sees of the senders in the database: who serves a lane, and who waits for a lock."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from psycopg import sql
+
+from delivery.models.lane import LANE_LOCKS
+from tests.operation.installation import eventually, kill
+from tests.product import Product, Subscribed
+
+_SENDER = re.compile(r"inturn sender (\d+)")
+
+
+class Observed:
+    """Looks from connections of its own, so that a killed server is no obstacle."""
+
+    def __init__(self, product: Product) -> None:
+        self._product = product
+
+    def senders(self) -> set[int]:
+        """The process ids of the senders that are at work."""
+        with self._product.connect() as connection:
+            rows = connection.execute(
+                "SELECT application_name FROM pg_stat_activity WHERE datname = current_database()"
+            ).fetchall()
+        return {int(found[1]) for (name,) in rows if (found := _SENDER.match(name))}
+
+    def lane_id(self, of: Subscribed) -> int:
+        with self._product.connect() as connection:
+            row = connection.execute(
+                "SELECT lane.id FROM delivery_lane lane JOIN subscriptions_subscriber owner"
+                " ON owner.id = lane.subscriber_id WHERE owner.name = %s",
+                [of.subscriber],
+            ).fetchone()
+        assert row is not None
+        id: int = row[0]
+        return id
+
+    def sender_of(self, of: Subscribed) -> int:
+        """The process id of the sender that serves the lane: it holds the advisory lock."""
+        found = self._holders(self.lane_id(of))
+        assert len(found) == 1, found
+        return found[0]
+
+    def run_of(self, of: Subscribed) -> list[int]:
+        with self._product.connect() as connection:
+            row = connection.execute(
+                "SELECT run_ids FROM delivery_lane WHERE id = %s", [self.lane_id(of)]
+            ).fetchone()
+        assert row is not None
+        ids: list[int] = row[0]
+        return ids
+
+    @contextmanager
+    def locked(self, table: str, row_id: int) -> Iterator["RowLock"]:
+        """Lock a row as an update does: publishing goes on, a sender that has to write it waits."""
+        with self._product.connect() as connection, connection.transaction():
+            query = sql.SQL("SELECT FROM {} WHERE id = %s FOR NO KEY UPDATE").format(sql.Identifier(table))
+            connection.execute(query, [row_id])
+            yield RowLock(self, connection.info.backend_pid)
+
+    def waiting_for(self, backend: int) -> dict[int, int]:
+        """The senders that wait for a lock of that backend: their own backends by process id."""
+        with self._product.connect() as connection:
+            rows = connection.execute(
+                "SELECT application_name, pid FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))",
+                [backend],
+            ).fetchall()
+        return {int(found[1]): pid for name, pid in rows if (found := _SENDER.match(name))}
+
+    def terminate(self, backend: int) -> None:
+        """End a backend whose client is dead; otherwise it goes on with what it was told last."""
+        with self._product.connect() as connection:
+            connection.execute("SELECT pg_terminate_backend(%s, 10000)", [backend])
+
+    def _holders(self, lane_id: int) -> list[int]:
+        with self._product.connect() as connection:
+            rows = connection.execute(
+                "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid)"
+                " WHERE locktype = 'advisory' AND granted AND classid = %s AND objid = %s",
+                [LANE_LOCKS, lane_id],
+            ).fetchall()
+        return [int(found[1]) for (name,) in rows if (found := _SENDER.match(name))]
+
+
+class RowLock:
+    """A row that the test holds."""
+
+    def __init__(self, observed: Observed, backend: int) -> None:
+        self._observed = observed
+        self._backend = backend
+
+    def kill_who_waits(self) -> int:
+        """Wait for a sender to need the row, kill it, and return its backend, which still waits."""
+        waiting: dict[int, int] = {}
+
+        def is_waited_for() -> bool:
+            waiting.update(self._observed.waiting_for(self._backend))
+            return bool(waiting)
+
+        eventually(is_waited_for, "a sender waits for the row")
+        ((process, backend),) = waiting.items()
+        kill(process)
+        return backend
