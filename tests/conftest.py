@@ -22,7 +22,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _leave_no_connection(django_db_setup: None) -> Iterator[None]:  # noqa: ARG001 - to be torn down before it
+def _leave_no_connection(django_db_setup: None) -> Iterator[None]:
     """The test database cannot be dropped while the thread that wakes senders is connected to it."""
     from delivery import wake
 

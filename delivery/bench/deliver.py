@@ -5,7 +5,6 @@ slows both. A rate is what came at the receiver, between the first arrival and t
 last, and each arrival is held against the DELIVERED rows.
 """
 
-from dataclasses import dataclass
 
 from delivery.bench.measuring import Measuring
 from delivery.bench.results import Result, compare

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from delivery.bench.message import BODY, HEADERS
+from delivery.bench.message import BODY
 from delivery.models import Delivery, Lane, LaneKind, Status
 from delivery.publish import Draft, publish
 from subscriptions.models import (

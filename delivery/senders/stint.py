@@ -70,7 +70,9 @@ class Stint:
     async def _take_slot(self) -> bool:
         while not self._must_stop():
             try:
-                return await self._settler.take_slot([slot_key(self._queue, slot) for slot in range(self._slots)])
+                return await self._settler.take_slot(
+                    [slot_key(self._queue, slot) for slot in range(self._slots)]
+                )
             except psycopg.OperationalError as error:
                 log.warning("cannot connect", extra={"error": str(error)})
                 await asyncio.sleep(POLL_SECONDS)

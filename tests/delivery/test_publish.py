@@ -58,13 +58,17 @@ def test_the_bytes_of_the_body_are_kept_exactly(db: None) -> None:
 def test_a_first_subscriber_gets_only_the_first_that_qualifies_by_position(db: None) -> None:
     event_type = factories.event_type()
     first = factories.subscriber(match_mode=MatchMode.FIRST)
-    factories.subscription(event_type=event_type, subscriber=first, position=1, filter="$$->'Body'->>'n' = '2'")
+    factories.subscription(
+        event_type=event_type, subscriber=first, position=1, filter="$$->'Body'->>'n' = '2'"
+    )
     chosen = factories.subscription(event_type=event_type, subscriber=first, position=2)
     factories.subscription(event_type=event_type, subscriber=first, position=3)
 
     (accepted,) = publish(factories.publisher(), [draft(event_type)])
 
-    assert [row.subscription_id for row in Delivery.objects.filter(message_id=accepted.message_id)] == [chosen.pk]
+    assert [row.subscription_id for row in Delivery.objects.filter(message_id=accepted.message_id)] == [
+        chosen.pk
+    ]
 
 
 def test_a_message_that_nobody_wants_is_stored_with_one_journal_entry(db: None) -> None:
@@ -191,7 +195,8 @@ class TestIdempotency:
     def test_a_refused_message_gives_its_key_back(self, publisher: Publisher, event_type: EventType) -> None:
         with pytest.raises(PublishRefusedError):
             publish(
-                publisher, [draft(event_type, idempotency_key="k"), draft(event_type, b"{", idempotency_key="l")]
+                publisher,
+                [draft(event_type, idempotency_key="k"), draft(event_type, b"{", idempotency_key="l")],
             )
         assert publish(publisher, [draft(event_type, idempotency_key="k")])
 

@@ -13,10 +13,14 @@ ACTOR = "ann"
 
 def blocked_lane() -> tuple[Lane, Delivery]:
     head = factories.delivery(attempts=1, reason="503")
-    Lane.objects.filter(pk=head.lane_id).update(
-        state=LaneState.BLOCKED, delivery_id=head.pk, failures=6, next_try_at=timezone.now().replace(year=2099)
+    assert head.lane is not None
+    Lane.objects.filter(pk=head.lane.pk).update(
+        state=LaneState.BLOCKED,
+        delivery_id=head.pk,
+        failures=6,
+        next_try_at=timezone.now().replace(year=2099),
     )
-    return Lane.objects.get(pk=head.lane_id), head
+    return Lane.objects.get(pk=head.lane.pk), head
 
 
 class TestToggle:
@@ -51,9 +55,7 @@ class TestToggle:
         self, subscription: Subscription
     ) -> None:
         held = [factories.delivery(subscription=subscription) for _ in range(3)]
-        other = factories.delivery(
-            subscription=factories.subscription(subscriber=subscription.subscriber)
-        )
+        other = factories.delivery(subscription=factories.subscription(subscriber=subscription.subscriber))
         toggle.deactivate(subscription, actor=ACTOR)
         assert toggle.activate(subscription, backlog="cancel", actor=ACTOR) == 3
         assert {row.status for row in Delivery.objects.filter(pk__in=[row.pk for row in held])} == {

@@ -7,7 +7,7 @@ import socket
 import ssl
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ from delivery.outcome import EXCERPT_BYTES, Outcome
 from delivery.senders.http import Client
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.states import OutcomeClass
+from subscriptions.addresses import Network
 from tests.pure.delivery.test_verdict import TEAMFORGE
 from tests.receivers import Answer, Close, Drip, Hold, Receiver, Stream
 
@@ -50,7 +51,7 @@ def endpoint(url: str, **fields: object) -> Endpoint:
     )
 
 
-def send(url: str, *, allowed: list[ipaddress.IPv4Network] = LOOPBACK, **fields: object) -> Outcome:
+def send(url: str, *, allowed: Sequence[Network] = LOOPBACK, **fields: object) -> Outcome:
     async def sending() -> Outcome:
         async with Client(allowed_networks=allowed) as client:
             return await client.send(PARCEL, endpoint(url, **fields))
@@ -196,8 +197,8 @@ def test_connections_are_kept_and_used_again(receiver: Receiver) -> None:
 def stranger(tmp_path: Path) -> Iterator[int]:
     """The port of a TLS server whose certificate nobody vouches for."""
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
-        + ["-keyout", str(tmp_path / "key.pem"), "-out", str(tmp_path / "cert.pem")],
+        f"openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost "
+        f"-keyout {tmp_path}/key.pem -out {tmp_path}/cert.pem".split(),
         check=True,
         capture_output=True,
     )

@@ -1,6 +1,7 @@
 """Which deliveries a sender reads, in which order, and which lanes it finds work in."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ def subscription(transactional_db: None) -> Subscription:
     return factories.subscription()
 
 
-def pending(subscription: Subscription, count: int = 1, **fields: object) -> list[Delivery]:
+def pending(subscription: Subscription, count: int = 1, **fields: Any) -> list[Delivery]:
     return [factories.delivery(subscription=subscription, **fields) for _ in range(count)]
 
 
@@ -66,7 +67,11 @@ def test_a_parcel_has_what_is_sent(subscription: Subscription) -> None:
     (parcel,) = read(row.lane_id or 0)
     assert parcel.body == b'{"number": 1}'
     assert parcel.event == subscription.event_type.name
-    assert (parcel.message_id, parcel.attempts, parcel.content_type) == (row.message_id, 0, "application/json")
+    assert (parcel.message_id, parcel.attempts, parcel.content_type) == (
+        row.message_id,
+        0,
+        "application/json",
+    )
 
 
 @pytest.mark.parametrize("status", set(Status) - {Status.PENDING, Status.IN_FLIGHT})

@@ -9,7 +9,16 @@ from django.db import connection
 
 from delivery import lifecycle
 from delivery.database import connection_parameters
-from delivery.models import Attempt, Delivery, JournalEntry, JournalKind, Lane, LaneState, OutcomeClass, Status
+from delivery.models import (
+    Attempt,
+    Delivery,
+    JournalEntry,
+    JournalKind,
+    Lane,
+    LaneState,
+    OutcomeClass,
+    Status,
+)
 from delivery.outcome import Outcome
 from delivery.senders.entries import LaneChange, Run, Settlement
 from delivery.senders.settle import LaneLostError, Settler
@@ -176,7 +185,9 @@ def test_a_lane_that_another_sender_took_meanwhile_is_lost() -> None:
             ("inturn sender test",),
         )
         # What a successor does: it recovers the lane and empties its run.
-        usurper.execute("UPDATE delivery_lane SET run_ids = '{}', run_attempts = '{}' WHERE id = %s", (lane_id,))
+        usurper.execute(
+            "UPDATE delivery_lane SET run_ids = '{}', run_attempts = '{}' WHERE id = %s", (lane_id,)
+        )
         usurper.close()
         with pytest.raises(LaneLostError):
             await settler.commit(lane_id, settlement(row))

@@ -11,6 +11,8 @@ from config import clusters
 
 class Command(BaseCommand):
     help = "Run a django-q2 cluster of this machine until SIGTERM or SIGINT."
+    # `prepare` has checked the same.
+    requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("-n", "--name", choices=clusters.CLUSTERS, default="senders")

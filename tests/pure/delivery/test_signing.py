@@ -45,5 +45,5 @@ def test_another_secret_does_not_verify() -> None:
 
 
 def test_a_secret_that_is_not_base64_is_refused() -> None:
-    with pytest.raises(ValueError, match="base64|padding"):
+    with pytest.raises(ValueError, match=r"base64|padding"):
         signing_key("whsec_no base64!")

@@ -7,7 +7,7 @@ import pytest
 
 from delivery.outcome import Outcome, class_of
 from delivery.states import OutcomeClass, Status
-from delivery.verdict import JITTER, Rules, Step, judge, judge_lost, pause_seconds
+from delivery.verdict import JITTER, Rules, Step, Verdict, judge, judge_lost, pause_seconds
 
 TEAMFORGE = Rules(
     name="teamforge",
@@ -129,4 +129,4 @@ def test_the_pause_doubles_up_to_its_bound(failures: int, seconds: float) -> Non
 
 @pytest.mark.parametrize("kind", set(OutcomeClass) - {OutcomeClass.LOST})
 def test_every_outcome_has_a_verdict(kind: OutcomeClass) -> None:
-    assert judge(outcome(kind), TEAMFORGE)
+    assert isinstance(judge(outcome(kind), TEAMFORGE), Verdict)

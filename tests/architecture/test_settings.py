@@ -1,0 +1,50 @@
+"""Every setting is read in one place and told in the README."""
+
+import ast
+import re
+
+from config.env import CHECKOUT
+from tests.architecture.source import Module, production
+
+READER = "config/env.py"
+SETTING = re.compile(r"[A-Z][A-Z_]+")
+
+
+def settings() -> set[str]:
+    """The names that the reader of the environment asks for."""
+    (reader,) = [module for module in production() if module.name == READER]
+    calls = [node for node in ast.walk(reader.tree) if isinstance(node, ast.Call) and node.args]
+    first = [call.args[0] for call in calls]
+    constants = [argument.value for argument in first if isinstance(argument, ast.Constant)]
+    return {value for value in constants if isinstance(value, str) and SETTING.fullmatch(value)}
+
+
+def reads_environment(module: Module) -> bool:
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr in {"environ", "getenv"}
+        and ast.unparse(node.value) == "os"
+        for node in ast.walk(module.tree)
+    )
+
+
+def test_every_setting_is_in_the_readme() -> None:
+    assert "INTURN_HOME" in settings()
+    readme = (CHECKOUT / "README.md").read_text()
+    assert {name for name in settings() if f"`{name}`" not in readme} == set()
+
+
+def test_the_readme_names_no_setting_that_does_not_exist() -> None:
+    readme = (CHECKOUT / "README.md").read_text()
+    rows = [line.split("|")[1] for line in readme.splitlines() if line.startswith("| `")]
+    told = {name for row in rows for name in re.findall(r"`([A-Z][A-Z]+_[A-Z_]+)`", row)}
+    assert told - settings() - STATUSES == set()
+
+
+def test_nothing_but_its_reader_knows_the_environment_in_the_apps() -> None:
+    apps = [module for module in production() if not module.name.startswith("config/")]
+    assert [module.name for module in apps if reads_environment(module)] == []
+
+
+# They stand in tables of the README, too.
+STATUSES = {"IN_FLIGHT", "IN_DOUBT", "FILTER_STRING"}

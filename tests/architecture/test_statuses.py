@@ -1,0 +1,54 @@
+"""The state machine has one door: a delivery's status is written by its lifecycle and our SQL alone."""
+
+import ast
+import re
+
+from tests.architecture.source import Module, production
+
+LIFECYCLE = "delivery/lifecycle.py"
+# They write a status, too, but a subscription's.
+TOGGLES = {"delivery/toggle.py", "delivery/bench/stage.py"}
+
+WRITERS = {"create", "update", "bulk_create", "bulk_update", "get_or_create", "update_or_create"}
+WRITING_SQL = re.compile(r"(?is)\b(update|insert\s+into)\s+\"?delivery_delivery\b")
+
+
+def is_anothers_status(target: ast.expr) -> bool:
+    """A value may keep a status of its own; models write theirs nowhere."""
+    match target:
+        case ast.Attribute(attr="status", value=ast.Name(id="self")):
+            return False
+        case ast.Attribute(attr="status"):
+            return True
+    return False
+
+
+def writes_status(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr=attribute), keywords=keywords) if attribute in WRITERS:
+            return any(keyword.arg == "status" for keyword in keywords)
+        case ast.Call(func=ast.Name(id="Delivery"), keywords=keywords):
+            return any(keyword.arg == "status" for keyword in keywords)
+        case ast.Assign(targets=targets):
+            return any(is_anothers_status(target) for target in targets)
+        case ast.Constant(value=str(text)):
+            return bool(WRITING_SQL.search(text))
+    return False
+
+
+def writing(module: Module) -> list[str]:
+    return [
+        module.place(node)
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.expr | ast.stmt) and writes_status(node)
+    ]
+
+
+def test_only_the_lifecycle_writes_a_deliverys_status() -> None:
+    others = [module for module in production() if module.name not in {LIFECYCLE, *TOGGLES}]
+    assert [place for module in others for place in writing(module)] == []
+
+
+def test_the_lifecycle_does_write_it() -> None:
+    (lifecycle,) = [module for module in production() if module.name == LIFECYCLE]
+    assert writing(lifecycle)

@@ -1,0 +1,76 @@
+"""A real browser before the real console: what it logs and where it calls is watched in every test."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+from playwright.sync_api import Browser, Page, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from tests.browser.visitor import PASSWORD, Visitor
+
+CHROMIUM = Path("/usr/bin/chromium")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _folder_of_static_files() -> None:
+    """What `prepare` fills; the test server finds the files themselves, but whitenoise wants the folder."""
+    settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+
+
+@pytest.fixture(scope="package")
+def chromium() -> Iterator[Browser]:
+    """Debian's chromium; not the plug-in's fixture, whose event loop would outlive these tests."""
+    if not CHROMIUM.exists():
+        pytest.skip(f"no {CHROMIUM}: apt-get install chromium fonts-liberation")
+    # Playwright runs an event loop on this thread, so Django would refuse to ask the database.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    try:
+        with sync_playwright() as playwright:
+            yield playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+    finally:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def watched_page(chromium: Browser, live_server: LiveServer) -> Iterator[Page]:
+    """Fails the test when the page logged an error, was answered one, or called anywhere else."""
+    context = chromium.new_context(base_url=live_server.url, viewport={"width": 1280, "height": 860})
+    page = context.new_page()
+    complaints: list[str] = []
+    hosts: set[str | None] = set()
+    page.on(
+        "console", lambda line: complaints.append(line.text) if line.type in ("error", "warning") else None
+    )
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("response", lambda answer: complaints.append(answer.url) if answer.status >= 400 else None)
+    context.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
+    yield page
+    # Left before the server ends, or the last poll of the overview would find it gone.
+    page.goto("about:blank")
+    context.close()
+    assert complaints == []
+    assert hosts <= {urlsplit(live_server.url).hostname, "", None}
+
+
+@pytest.fixture
+def administrator(transactional_db: None) -> User:
+    return User.objects.create_superuser("ann", password=PASSWORD)
+
+
+@pytest.fixture
+def ann(watched_page: Page, administrator: User, client: Client, live_server: LiveServer) -> Visitor:
+    """The administrator, logged in and on the overview."""
+    client.force_login(administrator)
+    session = {
+        "name": settings.SESSION_COOKIE_NAME,
+        "value": client.cookies[settings.SESSION_COOKIE_NAME].value,
+    }
+    watched_page.context.add_cookies([session | {"url": live_server.url}])  # type: ignore[list-item]
+    watched_page.goto("/admin/")
+    return Visitor(watched_page)
