@@ -1,6 +1,6 @@
 """Which JSON Schemas an event type may carry: complete in themselves, and certain to come to an end."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from jsonschema import Draft202012Validator
@@ -12,6 +12,11 @@ _REFERENCES = ("$ref", "$dynamicRef")
 # Where a schema is applied to the same place of the message again: a circle of these never ends.
 _SAME_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
 _SAME_PLACE = ("not", "if", "then", "else")
+
+# What these hold is compared with messages, never applied to them.
+_DATA = frozenset({"const", "default", "enum", "examples"})
+# What these hold are schemas by name.
+_NAMED = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
 
 Pointer = tuple[str | int, ...]
 
@@ -45,20 +50,22 @@ def _check_references(schema: Any) -> None:
     _refuse_circles(leads_to)
 
 
-def _places(part: Any, pointer: Pointer) -> Iterator[tuple[Pointer, Any]]:
-    yield pointer, part
-    if isinstance(part, Mapping):
-        if pointer and isinstance(part.get("$id"), str):
+def _places(part: Any, pointer: Pointer, *, is_names: bool = False) -> Iterator[tuple[Pointer, Any]]:
+    """Yield every schema within a schema; `is_names`: the keys of this part are names, not keywords."""
+    if not is_names:
+        yield pointer, part
+    if isinstance(part, list):
+        inner: Iterable[tuple[str | int, Any]] = enumerate(part)
+    elif isinstance(part, Mapping):
+        if pointer and not is_names and "$id" in part:
             raise JSONSchemaError(
                 f"{_path(pointer)}: an $id inside a schema is not supported; use $defs and #/…"
             )
-        inner: Iterator[tuple[str | int, Any]] = iter(part.items())
-    elif isinstance(part, list):
-        inner = iter(enumerate(part))
+        inner = [(name, value) for name, value in part.items() if is_names or name not in _DATA]
     else:
         return
     for step, value in inner:
-        yield from _places(value, (*pointer, step))
+        yield from _places(value, (*pointer, step), is_names=not is_names and step in _NAMED)
 
 
 def _same_place(

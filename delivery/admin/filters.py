@@ -2,25 +2,19 @@
 
 from typing import Any
 
-from django.contrib.admin import ModelAdmin, SimpleListFilter
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from delivery.models.message import parse_public_id
 from delivery.states import Status
-from subscriptions.admin.list_filters import ExactText, MomentFilter, NameFilter
+from subscriptions.admin.list_filters import ChoiceFilter, ExactText, MomentFilter, NameFilter
 from subscriptions.models import EventType, Publisher, Subscriber
 
 
-class StatusFilter(SimpleListFilter):
+class StatusFilter(ChoiceFilter):
     title = "Status"
-    parameter_name = "status"
-
-    def lookups(self, request: HttpRequest, model_admin: ModelAdmin[Any]) -> list[tuple[str, str]]:
-        return [(status.value, status.value) for status in Status]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
-        return queryset.filter(status=self.value()) if self.value() in Status.values else queryset
+    parameter_name = lookup = "status"
+    offered = Status.values
 
 
 class SubscriberFilter(NameFilter):

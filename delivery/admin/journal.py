@@ -9,11 +9,17 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from delivery.admin.filters import MessageFilter
-from delivery.models import JournalEntry
+from delivery.models import JournalEntry, JournalKind
 from delivery.models.message import public_id
 from subscriptions.admin.keyset import KeysetAdmin
-from subscriptions.admin.list_filters import MomentFilter
+from subscriptions.admin.list_filters import ChoiceFilter, MomentFilter
 from subscriptions.admin.times import ago
+
+
+class KindFilter(ChoiceFilter):
+    title = "What"
+    parameter_name = lookup = "kind"
+    offered = JournalKind.values
 
 
 class Since(MomentFilter):
@@ -35,7 +41,7 @@ class JournalEntryAdmin(KeysetAdmin):
     )
     list_display = ["when", "what", "text", "subject", "who"]
     list_display_links = None
-    list_filter = ["kind", MessageFilter, Since, Until]
+    list_filter = [KindFilter, MessageFilter, Since, Until]
 
     @admin.display(description="when")
     def when(self, row: JournalEntry) -> SafeString | str:

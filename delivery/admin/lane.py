@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin import ModelAdmin as DjangoModelAdmin
-from django.contrib.admin import SimpleListFilter
 from django.db.models import Case, QuerySet, Value, When
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
@@ -20,21 +18,17 @@ from delivery.console import waiting
 from delivery.console.labels import label
 from delivery.models import Lane
 from delivery.states import LaneState
+from subscriptions.admin.list_filters import ChoiceFilter
 from subscriptions.admin.recorded import ConsoleAdmin, actor_of
 from subscriptions.admin.times import ago, due
 
 _STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
 
 
-class StateFilter(SimpleListFilter):
+class StateFilter(ChoiceFilter):
     title = "State"
-    parameter_name = "state"
-
-    def lookups(self, request: HttpRequest, model_admin: DjangoModelAdmin[Any]) -> list[tuple[str, str]]:
-        return [(state.value, state.value) for state in LaneState]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Lane]) -> QuerySet[Lane]:
-        return queryset.filter(state=self.value()) if self.value() in LaneState.values else queryset
+    parameter_name = lookup = "state"
+    offered = LaneState.values
 
 
 @admin.register(Lane)

@@ -18,6 +18,7 @@ from subscriptions.api.authentication import publisher_of
 from subscriptions.api.bodies import read_body
 from subscriptions.api.problems import Problem
 from subscriptions.api.views import PUBLISH, ApiView
+from subscriptions.lookups import event_type_by_name
 from subscriptions.models import EventType, Publisher
 
 MAX_CONTENT_TYPE_LENGTH = 255
@@ -81,7 +82,7 @@ class PublishView(ApiView):
 
 
 def allowed_event_type(publisher: Publisher, name: str) -> EventType:
-    event_type = EventType.objects.filter(name=name).defer("sample", "description").first()
+    event_type = event_type_by_name(name)
     if event_type is None:
         raise Problem(
             404, "no-such-event-type", f"There is no event type {name}; an administrator can make it."

@@ -57,7 +57,6 @@ class Settler:
         self._connection: psycopg.AsyncConnection | None = None
         self._slot: int | None = None
         self.has_lost_slot = False
-        self.commits = 0
         self.backend_id = 0
 
     async def commit(self, lane_id: int, *entries: Entry) -> None:
@@ -76,7 +75,7 @@ class Settler:
             async with self._turn:
                 self._arrived.clear()
                 groups, self._waiting = self._waiting, []
-                await self._commit_groups(groups)
+                await self._commit_groups(self._only_ours(groups))
 
     async def lock(self, lane_ids: Sequence[int]) -> list[dict[str, Any]]:
         """Take those lanes that nobody serves, and return their rows; see `lock_lanes.sql`."""
@@ -119,22 +118,28 @@ class Settler:
             await self._connection.close()
 
     async def _commit_groups(self, groups: list[Group]) -> None:
-        try:
-            await self._execute(queries([entry for group in groups for entry in group.entries]))
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            if not self._is_broken():
-                # Two transactions met in a deadlock: the other has won, now it is our turn.
-                await self._commit_groups(groups)
+        """Commit them together, however long the database is away; lanes lost meanwhile are told so."""
+        while groups:
+            try:
+                await self._execute(queries([entry for group in groups for entry in group.entries]))
+            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                log.warning("not committed yet", extra={"error": str(error), "groups": len(groups)})
+                await self._recover(groups)
+                groups = self._only_ours(groups)
+            except psycopg.Error as error:
+                # Something of the group cannot be stored: nobody may think that it was.
+                await self._commit_singly(groups, error)
                 return
-            log.warning("connection lost", extra={"error": str(error), "groups": len(groups)})
+            else:
+                self._finish(groups)
+                return
+
+    async def _recover(self, groups: list[Group]) -> None:
+        """Make another try possible: what failed was the connection, or it may pass (a deadlock, a full disk)."""
+        if self._is_broken():
             await self._reconnect(groups)
-            return
-        except psycopg.Error as error:
-            # Something of the group cannot be stored: nobody may think that it was.
-            await self._commit_singly(groups, error)
-            return
-        self.commits += 1
-        self._finish(groups)
+        else:
+            await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _commit_singly(self, groups: list[Group], error: psycopg.Error) -> None:
         """One entry that cannot be stored must not cost the other lanes their outcomes."""
@@ -161,7 +166,7 @@ class Settler:
                 return await cursor.fetchall()
         except (psycopg.OperationalError, psycopg.InterfaceError):
             # The locks went with the connection; take them back before anything else.
-            await self._reconnect([])
+            await self._recover([])
             return []
 
     def _is_broken(self) -> bool:
@@ -178,7 +183,7 @@ class Settler:
         return self._connection
 
     async def _reconnect(self, groups: list[Group]) -> None:
-        """Connect again, take the locks back, then commit what was under way."""
+        """Connect again and take the locks back."""
         while True:
             try:
                 await self.close()
@@ -187,10 +192,12 @@ class Settler:
                 break
             except (psycopg.OperationalError, psycopg.InterfaceError):
                 await asyncio.sleep(RECONNECT_SECONDS)
-        ours = [group for group in groups if group.lane_id in self._runs]
+
+    def _only_ours(self, groups: Iterable[Group]) -> list[Group]:
+        """Refuse what comes from lanes that were lost since it was handed in."""
+        groups = list(groups)
         _fail([group for group in groups if group.lane_id not in self._runs], LaneLostError())
-        if ours:
-            await self._commit_groups(ours)
+        return [group for group in groups if group.lane_id in self._runs]
 
     async def _take_back(self, groups: Iterable[Group]) -> None:
         # Whether what was under way was committed is unknown: either run is ours.

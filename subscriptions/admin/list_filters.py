@@ -1,6 +1,6 @@
 """List filters that compare whole values, so that an index finds them and the URL reads well."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,7 +9,7 @@ from django.contrib.admin import ModelAdmin, SimpleListFilter
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from unfold.widgets import UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 SUGGESTED_NAMES = 200
 
@@ -35,10 +35,12 @@ class _InputFilter(SimpleListFilter):
         suggestions = self.suggestions()
         attributes = self.input_attributes | ({"list": f"names-{name}"} if suggestions else {})
         form = forms.Form({name: self.value() or ""})
-        form.fields[name] = forms.CharField(
-            label=self.title, required=False, widget=UnfoldAdminTextInputWidget(attributes)
-        )
+        form.fields[name] = forms.CharField(label=self.title, required=False, widget=self.widget(attributes))
         yield {"form": form, "suggestions": suggestions, "list_id": f"names-{name}"}
+
+    def widget(self, attributes: dict[str, str]) -> forms.Widget:
+        field: forms.Widget = UnfoldAdminTextInputWidget(attributes)
+        return field
 
     def typed(self) -> str:
         return (self.value() or "").strip()
@@ -71,3 +73,17 @@ class MomentFilter(_InputFilter):
         except ValueError:
             return queryset
         return queryset.filter(**{self.lookup: moment if moment.tzinfo else moment.replace(tzinfo=UTC)})
+
+
+class ChoiceFilter(_InputFilter):
+    """By one of a closed set, from a drop-down; what is not in the set filters nothing."""
+
+    offered: Sequence[str]
+
+    def widget(self, attributes: dict[str, str]) -> forms.Widget:
+        choices = [("", "all"), *((choice, choice) for choice in self.offered)]
+        field: forms.Widget = UnfoldAdminSelectWidget(attributes, choices=choices)
+        return field
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(**{self.lookup: self.typed()}) if self.typed() in self.offered else queryset

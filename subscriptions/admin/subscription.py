@@ -13,12 +13,19 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from subscriptions.admin.list_filters import NameFilter
+from subscriptions.admin.list_filters import ChoiceFilter, NameFilter
 from subscriptions.admin.recorded import RecordedAdmin, actor_of
 from subscriptions.admin.shown_once import show_once
 from subscriptions.admin.subscription_form import SubscriptionForm
 from subscriptions.changes import record, snapshot
-from subscriptions.models import EventType, Policy, SigningSecret, Subscriber, Subscription
+from subscriptions.models import (
+    EventType,
+    Policy,
+    SigningSecret,
+    Subscriber,
+    Subscription,
+    SubscriptionStatus,
+)
 from subscriptions.rotation import DEFAULT_OVERLAP, MAX_VALID, TooManySecretsError, rotate
 
 DEFAULT_POLICY = "teamforge"
@@ -40,10 +47,23 @@ class EventTypeFilter(NameFilter):
     named = EventType
 
 
+class PolicyFilter(NameFilter):
+    title = "Policy"
+    parameter_name = "policy"
+    lookup = "policy__name"
+    named = Policy
+
+
+class StatusFilter(ChoiceFilter):
+    title = "Status"
+    parameter_name = lookup = "status"
+    offered = SubscriptionStatus.values
+
+
 class SubscriptionAdmin(RecordedAdmin):
     form = SubscriptionForm
     list_display = ["full_name", "wants", "goes_to"]
-    list_filter = ["status", SubscriberFilter, EventTypeFilter, "policy"]
+    list_filter = [StatusFilter, SubscriberFilter, EventTypeFilter, PolicyFilter]
     list_select_related = ["subscriber", "event_type", "policy"]
     search_fields = ["name", "subscriber__name", "endpoint"]
     search_help_text = "Search by name, subscriber or endpoint"

@@ -11,6 +11,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from subscriptions.api.problems import Problem
+from subscriptions.lookups import key_by_hash
 from subscriptions.models import ApiKey, Publisher, Scope
 from subscriptions.models.api_key import hash_of
 
@@ -46,7 +47,7 @@ class KeyAuthentication(BaseAuthentication):
 
 def usable_key(text: str, *, now: datetime) -> ApiKey:
     """Return the key with its publisher, in one query; raises AuthenticationFailed, which says why."""
-    key = ApiKey.objects.select_related("publisher").filter(hash=hash_of(text)).first()
+    key = key_by_hash(hash_of(text))
     if key is None:
         raise AuthenticationFailed("This key is not known; check that it was copied whole.")
     if key.revoked_at is not None:

@@ -96,6 +96,8 @@ class KeysetPages(BasePagination):
 
 def read_query(parameters: QueryDict, serializer_class: type[Strict]) -> Mapping[str, Any]:
     """Return the checked query parameters; unknown ones and those given twice are refused."""
+    if not parameters and serializer_class is NoQuery:
+        return {}
     for name, values in parameters.lists():
         if len(values) > 1:
             raise invalid_field(name, "This parameter is given more than once.")

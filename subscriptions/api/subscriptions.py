@@ -89,7 +89,9 @@ class SubscriptionSerializer(StrictModel):
     def _check_endpoint(self, attrs: Mapping[str, Any]) -> None:
         mode = attrs.get("mode", getattr(self.instance, "mode", Mode.PUSH))
         if mode == Mode.PUSH and not attrs.get("endpoint", getattr(self.instance, "endpoint", "")):
-            raise serializers.ValidationError({"endpoint": "A PUSH subscription needs an endpoint, https://…"})
+            raise serializers.ValidationError(
+                {"endpoint": "A PUSH subscription needs an endpoint, https://…"}
+            )
 
     def _check_credentials(self, attrs: Mapping[str, Any]) -> None:
         auth = attrs.get("auth", getattr(self.instance, "auth", {}))

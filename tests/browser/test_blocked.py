@@ -3,7 +3,7 @@
 import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Dialog, Page, expect
 
 from delivery.models import Delivery, JournalEntry, JournalKind, Lane, LaneState
 from delivery.states import Status
@@ -64,17 +64,22 @@ def test_one_click_makes_it_inactive_and_another_undoes_it(head: Delivery, ann: 
 
 
 def test_skipping_asks_first(head: Delivery, ann: Visitor) -> None:
+    skip = ann.page.get_by_role("button", name="Skip this message")
     questions: list[str] = []
-    ann.page.once("dialog", lambda dialog: (questions.append(dialog.message), dialog.dismiss()))
-    ann.page.get_by_role("button", name="Skip this message").click()
-    assert questions == [
-        f"Skip {head.message.public_id}? It is CANCELLED for down, and the next message is sent."
-    ]
+
+    def refuse(dialog: Dialog) -> None:
+        questions.append(dialog.message)
+        dialog.dismiss()
+
+    ann.page.once("dialog", refuse)
+    skip.click()
+    asked = f"Skip {head.message.public_id}? It is CANCELLED for down, and the next message is sent."
+    assert questions == [asked]
     head.refresh_from_db()
     assert head.status == Status.PENDING
 
-    ann.page.once("dialog", lambda dialog: dialog.accept())
-    ann.page.get_by_role("button", name="Skip this message").click()
+    ann.page.once("dialog", Dialog.accept)
+    skip.click()
     expect(ann.page.get_by_text(f"Skipped: delivery {head.pk} is CANCELLED")).to_be_visible()
     head.refresh_from_db()
     assert head.status == Status.CANCELLED

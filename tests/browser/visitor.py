@@ -24,11 +24,14 @@ class Visitor:
         for width in (1280, 390):
             self.page.set_viewport_size({"width": width, "height": 860})
             for scheme in ("light", "dark"):
-                self.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                # Unfold looks at what the system prefers only when a page is loaded.
+                self.page.evaluate(
+                    "dark => document.documentElement.classList.toggle('dark', dark)", scheme == "dark"
+                )
                 self.page.screenshot(path=SCREENSHOTS / f"{name}-{width}-{scheme}.png", full_page=True)
             assert not self._is_too_wide(), f"{name} is wider than {width} px"
         self.page.set_viewport_size({"width": 1280, "height": 860})
-        self.page.emulate_media(color_scheme="light")
+        self.page.evaluate("document.documentElement.classList.remove('dark')")
 
     def _is_too_wide(self) -> bool:
         root = "document.documentElement"

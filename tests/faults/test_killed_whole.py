@@ -5,15 +5,18 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 import requests
 
 from tests.faults.observed import Observed
-from tests.faults.promises import FLOWS_AGAIN_SECONDS, insist
+from tests.faults.promises import insist
 from tests.operation.installation import eventually, kill
 from tests.product import Flow, Product, Subscribed
 from tests.receivers import OK, Receiver, Slow
 
 LANES = 4
+# A cluster takes Python's and Django's time to start, on a machine that may be busy.
+CLUSTER_STARTS_SECONDS = 20.0
 
 
 class Load:
@@ -68,21 +71,26 @@ def subscribed(flow: Flow, receiver: Receiver) -> list[Subscribed]:
     return lanes
 
 
-def insist_on_all(flow: Flow, lanes: list[Subscribed], published: list[str]) -> None:
+def insist_on_all(flow: Flow, lanes: list[Subscribed], published: list[str], *, crashes: int = 1) -> None:
     for of in lanes:
         of.endpoint.always(OK)
-        of.endpoint.wait_for(lambda received: received and received[-1].id == published[-1], seconds=60)
-        insist(flow, of, published)
+    for of in lanes:
+        of.endpoint.wait_for_last(published[-1], seconds=60)
+        insist(flow, of, published, crashes=crashes)
 
 
-def test_a_killed_cluster_loses_nothing(flow: Flow, receiver: Receiver, product: Product) -> None:
+def test_a_killed_cluster_loses_nothing(
+    flow: Flow, receiver: Receiver, product: Product, capsys: pytest.CaptureFixture[str]
+) -> None:
     lanes = subscribed(flow, receiver)
     published = flow.publish_numbered(400)
     lanes[0].endpoint.wait_for_count(50)
     kill(*product.whole("senders"))
     killed_at = time.monotonic()
-    received = lanes[0].endpoint.wait_for(lambda received: received[-1].at > killed_at + 0.05)
-    assert received[-1].at - killed_at < 2 * FLOWS_AGAIN_SECONDS
+    pause = lanes[0].endpoint.wait_for_later(killed_at + 0.05).at - killed_at
+    with capsys.disabled():
+        print(f"\nthe lanes of a killed cluster flow again after {pause:.2f} s")
+    assert pause < CLUSTER_STARTS_SECONDS
     insist_on_all(flow, lanes, published)
 
 
@@ -122,6 +130,4 @@ def test_a_killed_web_server_loses_nothing(flow: Flow, receiver: Receiver, produ
         kill(*product.whole("web"))
         before = len(load.accepted)
         load.wait_for_count(before + 50)
-    for of in lanes:
-        of.endpoint.always(OK)
-        insist(flow, of, load.accepted, crashes=0)
+    insist_on_all(flow, lanes, load.accepted, crashes=0)

@@ -155,8 +155,7 @@ class RealRun:
         for webhook in self.webhooks:
             self._publish(publisher, webhook)
         self._refuse_for_a_while()
-        for of in self.subscribers:
-            eventually(lambda of=of: self._is_settled(of), f"all of {of.name} is settled")
+        eventually(lambda: all(map(self._is_settled, self.subscribers)), "all of it is settled")
 
     def _make_event_types(self) -> list[str]:
         names = [f"{self.prefix}.{area}" for area in [*self.areas, "Other"]]

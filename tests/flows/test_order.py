@@ -62,7 +62,7 @@ def test_a_repeated_publish_with_one_idempotency_key_is_one_message(flow: Flow, 
     first, again = (flow.publish(b'{"a": 1}', Idempotency_Key="k") for _ in range(2))
     assert first == again
     last = flow.publish(b'{"a": 2}', Idempotency_Key="another")
-    assert ids(of.endpoint.wait_for(lambda received: received[-1].id == last)) == [first, last]
+    assert ids(of.endpoint.wait_for_last(last)) == [first, last]
     answer = flow.publisher.ask(
         "POST", f"events/{flow.event_type}/messages", body=b'{"a": 3}', headers={"Idempotency-Key": "k"}
     )

@@ -22,7 +22,8 @@ def real_run(product: Product) -> Iterator[RealRun]:
 
 @pytest.fixture(params=range(len(WISHES)), ids=[wish.name for wish in WISHES])
 def of(request: pytest.FixtureRequest, real_run: RealRun) -> Subscriber:
-    return real_run.subscribers[request.param]
+    place: int = request.param
+    return real_run.subscribers[place]
 
 
 def test_all_payloads_are_accepted_with_the_deliveries_that_they_owe(real_run: RealRun) -> None:

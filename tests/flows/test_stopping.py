@@ -48,7 +48,7 @@ def test_a_backlog_is_delivered_in_order(flow: Flow, receiver: Receiver) -> None
     before = len(of.endpoint.received)
     flow.rest.patch(f"subscriptions/{of.id}", {"status": "ACTIVE", "backlog": "deliver"})
     fresh = flow.publish()
-    received = of.endpoint.wait_for(lambda received: received[-1].id == fresh)
+    received = of.endpoint.wait_for_last(fresh)
     assert [request.id for request in received[before:]] == [*ids, fresh]
     assert set(flow.wait_until_settled(of)) == {"DELIVERED"}
 
@@ -83,7 +83,7 @@ def test_skip_cancels_what_blocks_and_goes_on(flow: Flow, receiver: Receiver) ->
     first, second = _blocked_by_the_first(flow, of.endpoint)
     flow.wait_until_blocked(of)
     flow.rest.post(f"lanes/{of.subscriber}/skip")
-    received = of.endpoint.wait_for(lambda received: received[-1].id == second)
+    received = of.endpoint.wait_for_last(second)
     assert {request.id for request in received[:-1]} == {first}
     assert flow.wait_until_settled(of) == ["CANCELLED", "DELIVERED"]
 
@@ -123,7 +123,7 @@ def test_a_cancelled_delivery_stays_cancelled_and_the_lane_goes_on(flow: Flow, r
     of.endpoint.wait_for_count(1)
     flow.rest.post(f"deliveries/{flow.delivery(of, second)['id']}/cancel")
     hold.release()
-    received = of.endpoint.wait_for(lambda received: received[-1].id == third)
+    received = of.endpoint.wait_for_last(third)
     assert [request.id for request in received] in ([first, third], [first, second, third])
     assert flow.wait_until_settled(of) == ["DELIVERED", "CANCELLED", "DELIVERED"]
 

@@ -1,6 +1,7 @@
 """What a receiver can be told to do with a request."""
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -89,9 +90,10 @@ class Drip:
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Length": str(LONG_ANSWER_BYTES)})
         await response.prepare(request)
-        while request.transport is not None:
-            await response.write(b".")
-            await asyncio.sleep(1)
+        with contextlib.suppress(ConnectionError):
+            while request.transport is not None:
+                await response.write(b".")
+                await asyncio.sleep(1)
         return response
 
 
@@ -104,6 +106,7 @@ class Stream:
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         response = web.StreamResponse(status=self.status)
         await response.prepare(request)
-        while request.transport is not None:
-            await response.write(b"." * 65_536)
+        with contextlib.suppress(ConnectionError):
+            while request.transport is not None:
+                await response.write(b"." * 65_536)
         return response

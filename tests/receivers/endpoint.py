@@ -62,6 +62,15 @@ class Endpoint:
     def wait_for_count(self, count: int, *, seconds: float = DEADLINE_SECONDS) -> list[Received]:
         return self.wait_for(lambda received: len(received) >= count, seconds=seconds)
 
+    def wait_for_last(self, id: str, *, seconds: float = DEADLINE_SECONDS) -> list[Received]:
+        """Wait until the latest request is for that message."""
+        return self.wait_for(lambda received: received and received[-1].id == id, seconds=seconds)
+
+    def wait_for_later(self, moment: float, *, seconds: float = DEADLINE_SECONDS) -> Received:
+        """Wait for the first request after that moment of the monotonic clock."""
+        received = self.wait_for(lambda received: received and received[-1].at > moment, seconds=seconds)
+        return next(request for request in received if request.at > moment)
+
     def take(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Behaviour:
         """Record a request and say what to do with it."""
         with self._changed:

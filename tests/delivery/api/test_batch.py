@@ -25,7 +25,9 @@ def bodies() -> list[bytes]:
 
 
 def test_an_array_is_published_in_its_order(publishing: Caller) -> None:
-    answer = publishing.post("messages:batch", [{"event": "A", "body": {"n": number}} for number in range(20)])
+    answer = publishing.post(
+        "messages:batch", [{"event": "A", "body": {"n": number}} for number in range(20)]
+    )
     assert answer.status == 202, answer
     assert bodies() == [b'{"n":%d}' % number for number in range(20)]
     assert [result["id"] for result in answer.body["results"]] == [

@@ -32,7 +32,8 @@ def test_deliveries_are_selected_by_everything_that_is_known_of_them(manager: Ca
 
 
 @pytest.mark.parametrize(
-    ("query", "field"), [("status=x", "status"), ("message=x", "message"), ("since=x", "since"), ("lane=x", "lane")]
+    ("query", "field"),
+    [("status=x", "status"), ("message=x", "message"), ("since=x", "since"), ("lane=x", "lane")],
 )
 def test_a_wrong_selection_is_refused(manager: Caller, query: str, field: str) -> None:
     assert fields_of(refused(manager.get(f"deliveries?{query}"), 400)) == {field}

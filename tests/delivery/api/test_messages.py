@@ -46,7 +46,13 @@ def test_messages_are_searched_by_everything_that_is_known_of_them(manager: Call
         assert found(manager, query) == [old.public_id], query
     for query in [f"id_from=msg_{new.pk}", "since=2026-05-04T12:30:00Z", "header=image/png"]:
         assert found(manager, query) == [new.public_id], query
-    for query in ["status=REJECTED", "header=proj2", "body=plze%C5%88", "publisher=none", "event_type=A&publisher=x"]:
+    for query in [
+        "status=REJECTED",
+        "header=proj2",
+        "body=plze%C5%88",
+        "publisher=none",
+        "event_type=A&publisher=x",
+    ]:
         assert found(manager, query) == [], query
     assert found(manager, "") == [new.public_id, old.public_id]
 

@@ -24,10 +24,14 @@ def event_type(db: None) -> Any:
 
 
 def nothing_stored() -> bool:
-    return not Message.objects.exists() and not Delivery.objects.exists() and not IdempotencyKey.objects.exists()
+    return (
+        not Message.objects.exists() and not Delivery.objects.exists() and not IdempotencyKey.objects.exists()
+    )
 
 
-def test_a_message_and_its_deliveries_are_stored_and_the_body_byte_by_byte(publishing: Caller, event_type: Any) -> None:
+def test_a_message_and_its_deliveries_are_stored_and_the_body_byte_by_byte(
+    publishing: Caller, event_type: Any
+) -> None:
     factories.subscription(event_type=event_type)
     factories.subscription(event_type=event_type, filter="$$->'Body'->>'a' = 'no'")
     body = b'{ "b": 1.10,\n"a" : "\xc5\xbelu\xc5\xa5" }'
@@ -149,7 +153,9 @@ def test_too_many_or_too_long_headers_are_431(publishing: Caller) -> None:
 
 
 def test_a_destination_comes_later_and_is_not_ignored(publishing: Caller) -> None:
-    assert "destination" in refused(publishing.publish(EVENT, destination="crm"), 400, "not-available")["detail"]
+    assert (
+        "destination" in refused(publishing.publish(EVENT, destination="crm"), 400, "not-available")["detail"]
+    )
     assert nothing_stored()
 
 
@@ -173,7 +179,7 @@ def test_a_database_that_is_away_is_503_with_retry_after(publishing: Caller) -> 
         answer = publishing.publish(EVENT)
     refused(answer, 503, "database-away")
     assert int(answer.headers["Retry-After"]) > 0
-    with patch("subscriptions.models.ApiKey.objects.select_related", side_effect=OperationalError("refused")):
+    with patch("subscriptions.api.authentication.key_by_hash", side_effect=OperationalError("refused")):
         refused(publishing.publish(EVENT), 503, "database-away")
 
 

@@ -43,9 +43,7 @@ class Caller:
     ) -> Answer:
         url = path if path.startswith(("http", "/")) else f"/api/v1/{path}"
         sent = self._headers | dict(headers or {})
-        return Answer(
-            self._client.generic(method, url, data=body, content_type=content_type, headers=sent)
-        )
+        return Answer(self._client.generic(method, url, data=body, content_type=content_type, headers=sent))
 
     def get(self, path: str) -> Answer:
         return self.ask("GET", path)

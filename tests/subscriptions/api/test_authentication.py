@@ -11,7 +11,9 @@ from tests import factories
 from tests.subscriptions.api.client import Caller, caller, refused
 
 
-@pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Bearer wrong", "Basic YTpi", "inturn_x", "Bearer \xe9"])
+@pytest.mark.parametrize(
+    "header", ["", "Bearer", "Bearer ", "Bearer wrong", "Basic YTpi", "inturn_x", "Bearer \xe9"]
+)
 def test_without_a_known_key_the_answer_is_401_with_a_challenge(db: None, header: str) -> None:
     answer = Caller(None).ask("GET", "event-types", headers={"authorization": header} if header else {})
     refused(answer, 401)
@@ -66,7 +68,9 @@ def test_a_reader_changes_nothing(db: None, path: str) -> None:
     refused(caller(Scope.READ).post(path), 403, "wrong-scope")
 
 
-def test_the_last_use_is_noted_once_a_minute(db: None, django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_the_last_use_is_noted_once_a_minute(
+    db: None, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
     row, key = factories.api_key()
     with django_assert_num_queries(3):
         Caller(key).get("event-types")

@@ -134,9 +134,9 @@ def test_an_unknown_field_is_named(configured: Caller, path: str) -> None:
 
 @pytest.mark.parametrize("path", VALID)
 def test_what_only_inturn_sets_is_refused(configured: Caller, path: str) -> None:
-    assert fields_of(refused(configured.post(path, VALID[path] | {"created_at": "2020-01-01T00:00:00Z"}), 400)) == {
-        "created_at"
-    }
+    assert fields_of(
+        refused(configured.post(path, VALID[path] | {"created_at": "2020-01-01T00:00:00Z"}), 400)
+    ) == {"created_at"}
 
 
 @pytest.mark.parametrize("path", [*VALID, "filters/check", "messages:batch"])
@@ -197,7 +197,9 @@ def test_a_body_of_another_type_is_415(configured: Caller, content_type: str) ->
         "offset=3",
     ],
 )
-@pytest.mark.parametrize("path", ["event-types", "publishers", "subscribers", "subscriptions", "policies", "keys"])
+@pytest.mark.parametrize(
+    "path", ["event-types", "publishers", "subscribers", "subscriptions", "policies", "keys"]
+)
 def test_a_wrong_query_parameter_is_named(manager: Caller, path: str, query: str) -> None:
     assert fields_of(refused(manager.get(f"{path}?{query}"), 400, "invalid")) == {query.partition("=")[0]}
 

@@ -104,7 +104,9 @@ def test_a_schema_may_refer_to_itself_where_messages_end(manager: Caller) -> Non
 
 def test_a_sample_keeps_large_numbers_and_any_script(manager: Caller) -> None:
     made = manager.ask(
-        "POST", "event-types", '{"name": "A", "sample": {"n": 123456789012345678901234567890, "t": "žluť"}}'.encode()
+        "POST",
+        "event-types",
+        '{"name": "A", "sample": {"n": 123456789012345678901234567890, "t": "žluť"}}'.encode(),
     )
     assert b"123456789012345678901234567890" in made.content
     assert "žluť".encode() in manager.get("event-types/A").content

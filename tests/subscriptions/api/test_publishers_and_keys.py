@@ -13,7 +13,9 @@ def test_a_publisher_may_publish_everything_unless_event_types_are_named(manager
     factories.event_type("A")
     factories.event_type("B")
     assert created(manager.post("publishers", {"name": "all"}))["event_types"] is None
-    assert created(manager.post("publishers", {"name": "some", "event_types": ["B", "A"]}))["event_types"] == ["A", "B"]
+    assert created(manager.post("publishers", {"name": "some", "event_types": ["B", "A"]}))[
+        "event_types"
+    ] == ["A", "B"]
     assert created(manager.post("publishers", {"name": "none", "event_types": []}))["event_types"] == []
     assert manager.patch("publishers/some", {"event_types": ["B"]}).body["event_types"] == ["B"]
     assert manager.patch("publishers/some", {"description": "d"}).body["event_types"] == ["B"]

@@ -17,7 +17,9 @@ def test_a_subscriber_comes_with_its_lane_and_defaults_that_fit(manager: Caller)
 
 
 def test_a_refill_level_is_below_what_is_read(manager: Caller) -> None:
-    problem = refused(manager.post("subscribers", {"name": "crm", "max_queued_to_send": 5, "refill_level": 5}), 400)
+    problem = refused(
+        manager.post("subscribers", {"name": "crm", "max_queued_to_send": 5, "refill_level": 5}), 400
+    )
     assert "refill_level must be less" in problem["detail"]
     created(manager.post("subscribers", {"name": "crm"}))
     refused(manager.patch("subscribers/crm", {"max_queued_to_send": 50}), 400)

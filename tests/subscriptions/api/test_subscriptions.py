@@ -71,7 +71,8 @@ def test_a_mask_without_anything_behind_it_is_refused(configured: Caller) -> Non
     refused(configured.post("subscriptions", wish(headers={"X-A": MASKED})), 400)
     refused(configured.post("subscriptions", wish(auth={"type": "bearer", "token": MASKED})), 400)
     refused(
-        configured.post("subscriptions", wish(auth={"type": "basic", "username": "u", "password": MASKED})), 400
+        configured.post("subscriptions", wish(auth={"type": "basic", "username": "u", "password": MASKED})),
+        400,
     )
 
 
@@ -175,7 +176,16 @@ def test_an_endpoint_is_a_url_perhaps_with_a_method(configured: Caller, endpoint
 
 
 @pytest.mark.parametrize(
-    "host", ["10.0.0.1", "169.254.169.254", "192.168.1.1", "[::1]", "[::ffff:10.0.0.1]", "[64:ff9b::a00:1]", "0.0.0.0"]
+    "host",
+    [
+        "10.0.0.1",
+        "169.254.169.254",
+        "192.168.1.1",
+        "[::1]",
+        "[::ffff:10.0.0.1]",
+        "[64:ff9b::a00:1]",
+        "0.0.0.0",
+    ],
 )
 def test_an_endpoint_that_no_administrator_allowed_is_refused(configured: Caller, host: str) -> None:
     problem = refused(configured.post("subscriptions", wish(endpoint=f"https://{host}/hook")), 400)
@@ -188,7 +198,12 @@ def test_an_endpoint_without_an_address_yet_is_taken(configured: Caller) -> None
 
 
 def test_without_an_endpoint_a_subscription_is_refused(configured: Caller) -> None:
-    refused(configured.post("subscriptions", {name: value for name, value in wish().items() if name != "endpoint"}), 400)
+    refused(
+        configured.post(
+            "subscriptions", {name: value for name, value in wish().items() if name != "endpoint"}
+        ),
+        400,
+    )
 
 
 def test_a_wrong_filter_is_refused_with_line_and_column(configured: Caller) -> None:
@@ -242,7 +257,12 @@ def test_one_without_deliveries_is_deleted(configured: Caller) -> None:
 def test_the_list_is_selected_by_subscriber_event_type_and_status(configured: Caller) -> None:
     created(configured.post("subscriptions", wish()))
     factories.subscription()
-    for query in ["subscriber=crm", "event_type=Order.Created", "name=orders", "status=ACTIVE&subscriber=crm"]:
+    for query in [
+        "subscriber=crm",
+        "event_type=Order.Created",
+        "name=orders",
+        "status=ACTIVE&subscriber=crm",
+    ]:
         assert [row["name"] for row in configured.get(f"subscriptions?{query}").body["results"]] == ["orders"]
     assert configured.get("subscriptions?status=INACTIVE").body["results"] == []
     refused(configured.get("subscriptions?status=PAUSED"), 400)

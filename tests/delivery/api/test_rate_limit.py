@@ -1,0 +1,43 @@
+"""How the limit of a publisher's rate is counted."""
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from delivery.api.rate_limit import Bucket, bucket_of
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_period_full_is_there_at_once_and_then_as_it_fills() -> None:
+    clock = Clock()
+    bucket = Bucket(10, 60, clock)
+    assert [bucket.wait_seconds(1, messages=1) for _ in range(10)] == [0] * 10
+    assert bucket.wait_seconds(1, messages=1) == 6
+    assert bucket.wait_seconds(2, messages=1) == 0
+    clock.now = 6.0
+    assert bucket.wait_seconds(1, messages=1) == 0
+    assert bucket.wait_seconds(1, messages=1) == 6
+
+
+def test_no_batch_is_too_large_but_the_next_waits_for_it() -> None:
+    clock = Clock()
+    bucket = Bucket(10, 1, clock)
+    assert bucket.wait_seconds(1, messages=100) == 0
+    assert bucket.wait_seconds(1, messages=1) == 10
+    clock.now = 9.2
+    assert bucket.wait_seconds(1, messages=1) == 0
+
+
+@pytest.mark.parametrize("limit", ["10", "ten/s", "0/s", "10/d", "-1/s"])
+def test_a_limit_that_is_none_says_how_to_write_it(limit: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="1000/s"):
+        bucket_of(limit)
+
+
+def test_no_limit_is_none() -> None:
+    assert bucket_of("") is None

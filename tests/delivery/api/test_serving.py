@@ -1,0 +1,116 @@
+"""What is served beside the API, and what is answered when everything else fails."""
+
+from io import BytesIO
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from django.db import InterfaceError, OperationalError
+from django.test import Client
+from psycopg_pool import PoolTimeout
+
+from config.unchunked import unchunked
+from subscriptions.models import Scope
+from tests import factories
+from tests.subscriptions.api.client import Answer, Caller, caller, refused
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_process_lives_whatever_the_database_does() -> None:
+    with patch("django.db.backends.utils.CursorWrapper.execute", side_effect=OperationalError):
+        assert Client().get("/healthz").status_code == 200
+
+
+def test_it_is_ready_when_the_database_is() -> None:
+    assert Client().get("/readyz").json() == {"status": "ready"}
+    with patch("django.db.backends.utils.CursorWrapper.execute", side_effect=OperationalError):
+        answer = Answer(Client().get("/readyz"))
+    refused(answer, 503, "database-away")
+    assert "Retry-After" in answer.headers
+
+
+def test_it_is_not_ready_without_its_migrations() -> None:
+    from config import health
+
+    health._require_migrations.cache_clear()
+    with patch("config.health.MigrationExecutor.migration_plan", return_value=["one"]):
+        refused(Answer(Client().get("/readyz")), 503, "not-migrated")
+    assert Client().get("/readyz").status_code == 200
+
+
+def test_metrics_are_served_for_prometheus() -> None:
+    assert b"django_http_requests_total" in Client().get("/metrics").content
+
+
+def test_the_root_leads_to_the_console() -> None:
+    assert Client().get("/").headers["Location"] == "/admin/"
+
+
+def test_the_api_describes_itself() -> None:
+    assert b"openapi: 3" in Client().get("/api/schema/").content
+    page = Client().get("/api/docs/")
+    assert page.status_code == 200
+    # Our policy allows no script and no style within a page.
+    assert b"<style" not in page.content
+    assert page.content.count(b"<script>") == 0
+
+
+@pytest.mark.parametrize(
+    "error", [OperationalError("gone"), InterfaceError("closed"), PoolTimeout("none free")]
+)
+def test_a_database_that_goes_away_is_503_wherever_it_was_asked(error: Exception) -> None:
+    client = Client(raise_request_exception=False)
+    with patch("django.contrib.sessions.middleware.SessionMiddleware.process_request", side_effect=error):
+        answer = Answer(client.get("/api/v1/event-types"))
+    refused(answer, 503, "database-away")
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_a_fault_of_ours_is_500_without_a_traceback() -> None:
+    _, key = factories.api_key()
+    client = Client(raise_request_exception=False, headers={"authorization": f"Bearer {key}"})
+    with patch("subscriptions.api.resource.Resource.list", side_effect=RuntimeError("secret detail")):
+        answer = Answer(client.get("/api/v1/event-types"))
+    refused(answer, 500, "unexpected")
+    assert b"secret detail" not in answer.content
+
+
+def test_outside_the_api_errors_are_plain_text() -> None:
+    answer = Client().get("/nothing")
+    assert answer.status_code == 404
+    assert answer.headers["Content-Type"].startswith("text/plain")
+
+
+class Chunked:
+    """A WSGI application that keeps what it was asked."""
+
+    environ: dict[str, Any]
+
+    def __call__(self, environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        self.environ = environ
+        return []
+
+
+@pytest.mark.parametrize(("body", "length"), [(b"", "0"), (b"12345", "5"), (b"x" * 100, "11")])
+def test_a_body_in_chunks_gets_its_length(body: bytes, length: str) -> None:
+    inner = Chunked()
+    application = unchunked(inner, max_bytes=10)
+    application({"REQUEST_METHOD": "POST", "wsgi.input": BytesIO(body)}, lambda *_: None)
+    assert inner.environ["CONTENT_LENGTH"] == length
+    assert inner.environ["wsgi.input"].read() == body[:11]
+
+
+def test_a_body_of_known_length_is_left_alone() -> None:
+    inner = Chunked()
+    stream = BytesIO(b"12345")
+    environ = {"REQUEST_METHOD": "POST", "CONTENT_LENGTH": "5", "wsgi.input": stream}
+    unchunked(inner, max_bytes=2)(environ, lambda *_: None)
+    assert inner.environ["wsgi.input"] is stream
+
+
+def test_another_publishers_key_finds_nothing(db: None) -> None:
+    message = factories.message()
+    for scope in (Scope.PUBLISH, Scope.FETCH):
+        assert caller(scope).get(f"messages/{message.public_id}").status in (403, 404)
+    refused(Caller(None).get(f"messages/{message.public_id}"), 401)

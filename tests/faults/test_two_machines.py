@@ -1,0 +1,52 @@
+"""Two installations on one database: each lane is served by one of them, and by the other when it dies."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from config.embedded.postgres import running_url
+from tests.faults.observed import Observed
+from tests.faults.promises import insist
+from tests.operation.installation import eventually
+from tests.product import Flow, Product
+from tests.receivers import OK, Receiver, Slow
+
+
+@pytest.fixture
+def other(
+    product: Product, observed: Observed, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Product]:
+    """A second machine, which shares the first one's database and keys."""
+    url = running_url(product.home)
+    assert url is not None
+    shared = {
+        "DATABASE_URL": url,
+        "INTURN_SECRET_KEY": (product.home / "secret-key").read_text(),
+        "INTURN_ENCRYPTION_KEYS": (product.home / "encryption-keys").read_text(),
+    }
+    other = Product(tmp_path_factory.mktemp("other"), **shared)
+    try:
+        other.start()
+        eventually(lambda: len(observed.senders()) == 4, "the senders of both are at work")
+        yield other
+    finally:
+        other.kill_all()
+
+
+def test_lanes_are_shared_and_taken_over_from_a_dead_machine(
+    flow: Flow, receiver: Receiver, product: Product, other: Product, observed: Observed
+) -> None:
+    lanes = [flow.subscribe(receiver.endpoint(f"lane-{number}")) for number in range(8)]
+    for of in lanes:
+        of.endpoint.always(Slow(0.005))
+    published = flow.publish_numbered(300)
+    for of in lanes:
+        of.endpoint.wait_for_count(20)
+    serving = {observed.sender_of(of) for of in lanes}
+    assert serving & product.whole("senders")
+    assert serving & other.whole("senders")
+    other.kill_all()
+    for of in lanes:
+        of.endpoint.wait_for_count(len(published))
+        of.endpoint.always(OK)
+        insist(flow, of, published)
