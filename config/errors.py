@@ -4,6 +4,7 @@ import sys
 from http import HTTPStatus
 
 from django.http import HttpRequest, HttpResponse
+from django.views.decorators.csrf import csrf_exempt
 
 from subscriptions.api.problems import Problem, problem_of, unexpected
 
@@ -29,6 +30,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return _answer(request, problem_of(sys.exc_info()[1]) or unexpected())
 
 
+@csrf_exempt
 def nothing_here(request: HttpRequest) -> HttpResponse:
     """Answer what no address fits; under /api/ it is one itself, for DEBUG would show a page of its own."""
     return _answer(request, Problem(404, "not-found", f"There is nothing at {request.path[:200]}."))

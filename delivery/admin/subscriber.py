@@ -18,7 +18,7 @@ from subscriptions.models import Subscriber
 class SubscriberAdmin(CompletedList, Base):
     list_display = [
         "name",
-        "lane",
+        "lane_state",
         "backlog",
         "subscription_count",
         "processing",
@@ -37,7 +37,7 @@ class SubscriberAdmin(CompletedList, Base):
             row.waiting = counted.get(row.shown_lane.pk) if row.shown_lane else None
 
     @admin.display(description="lane")
-    def lane(self, row: Any) -> SafeString | str:
+    def lane_state(self, row: Any) -> SafeString | str:
         return label(row.shown_lane.state) if row.shown_lane else "–"
 
     @admin.display(description="backlog")

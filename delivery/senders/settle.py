@@ -80,7 +80,7 @@ class Settler:
     async def lock(self, lane_ids: Sequence[int]) -> list[dict[str, Any]]:
         """Take those lanes that nobody serves, and return their rows; see `lock_lanes.sql`."""
         async with self._turn:
-            rows = await self._fetch("lock_lanes", {"lane": lane_ids, "lock_class": LANE_LOCKS})
+            rows = await self._fetch("lock_lanes", {"lane": lane_ids, "lock_class": LANE_LOCKS}) or []
         for row in rows:
             self._runs[row["id"]] = tuple(row["run_ids"])
         return rows
@@ -88,7 +88,9 @@ class Settler:
     async def lost_deliveries(self, lane_ids: Sequence[int]) -> list[dict[str, Any]]:
         """Return what a dead sender of these lanes may have sent; see `lost.sql`."""
         async with self._turn:
-            return await self._fetch("lost", {"lane": lane_ids})
+            while (rows := await self._fetch("lost", {"lane": lane_ids})) is None:
+                continue
+            return rows
 
     async def unlock(self, lane_id: int) -> None:
         """Give a lane back."""
@@ -159,7 +161,8 @@ class Settler:
             for text, columns in statements:
                 await connection.execute(cast("Any", text), columns)
 
-    async def _fetch(self, name: str, parameters: dict[str, Any]) -> list[dict[str, Any]]:
+    async def _fetch(self, name: str, parameters: dict[str, Any]) -> list[dict[str, Any]] | None:
+        """Execute a statement of `delivery/sql`; None if the connection was lost and is there again."""
         try:
             async with self._open_connection().cursor(row_factory=dict_row) as cursor:
                 await cursor.execute(cast("Any", statement(name)), parameters)
@@ -167,7 +170,7 @@ class Settler:
         except (psycopg.OperationalError, psycopg.InterfaceError):
             # The locks went with the connection; take them back before anything else.
             await self._recover([])
-            return []
+            return None
 
     def _is_broken(self) -> bool:
         return self._connection is None or self._connection.closed

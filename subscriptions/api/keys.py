@@ -30,8 +30,8 @@ class KeySerializer(Strict):
     hint = serializers.CharField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)
     expires_at = serializers.DateTimeField(default=None, allow_null=True)
-    revoked_at = serializers.DateTimeField(read_only=True)
-    last_used_at = serializers.DateTimeField(read_only=True, help_text="To the minute.")
+    revoked_at = serializers.DateTimeField(read_only=True, allow_null=True)
+    last_used_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="To the minute.")
 
     def validate_expires_at(self, value: Any) -> Any:
         if value is not None and value <= timezone.now():

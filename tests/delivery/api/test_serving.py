@@ -76,6 +76,13 @@ def test_a_fault_of_ours_is_500_without_a_traceback() -> None:
     assert b"secret detail" not in answer.content
 
 
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+def test_nothing_under_the_api_is_answered_by_a_page(method: str) -> None:
+    client = Client(enforce_csrf_checks=True)
+    for path in ["/api/", "/api/v1", "/api/v1/nothing", "/api/v2/event-types"]:
+        refused(Answer(client.generic(method, path)), 404, "not-found")
+
+
 def test_outside_the_api_errors_are_plain_text() -> None:
     answer = Client().get("/nothing")
     assert answer.status_code == 404

@@ -13,6 +13,7 @@ from delivery.states import Status
 from subscriptions.admin.keyset import KeysetAdmin
 from subscriptions.models import ConfigurationChange
 from tests import factories
+from tests.delivery.console.blocking import block
 
 # Session and user are two of each.
 QUERIES = {
@@ -140,8 +141,6 @@ class TestFilters:
 
     def test_lanes_by_state_with_the_stopped_first(self, ann: Client) -> None:
         idle, blocked = factories.delivery(), factories.delivery()
-        from tests.delivery.console.blocking import block
-
         block(blocked)
         assert ids(ann.get("/admin/delivery/lane/")) == [blocked.lane_id, idle.lane_id]
         assert ids(ann.get("/admin/delivery/lane/?state=BLOCKED")) == [blocked.lane_id]
