@@ -80,7 +80,11 @@ def check(draft: Draft, *, index: int = 0) -> None:
     except orjson.JSONDecodeError as error:
         detail = f"The body is not JSON: {error.msg}, line {error.lineno}, column {error.colno}."
         raise PublishRefusedError(detail, index=index, status=400) from error
-    violation = first_violation(draft.event_type, value)
+    try:
+        violation = first_violation(draft.event_type, value)
+    except RecursionError:
+        detail = "The body is nested too deep to be checked against the event type's schema."
+        raise PublishRefusedError(detail, index=index, status=400) from None
     if violation is not None:
         detail = f"The body does not satisfy the event type's schema at {violation.path}: {violation.message}"
         raise PublishRefusedError(detail, index=index, status=422, path=violation.path)

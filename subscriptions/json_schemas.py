@@ -1,8 +1,11 @@
 """Which JSON Schemas an event type may carry: complete in themselves, and certain to come to an end."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, TypeAlias
+from urllib.parse import unquote
 
+import orjson
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
@@ -18,7 +21,7 @@ _DATA = frozenset({"const", "default", "enum", "examples"})
 # What these hold are schemas by name.
 _NAMED = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
 
-Pointer = tuple[str | int, ...]
+Pointer: TypeAlias = tuple[str, ...]
 
 
 class JSONSchemaError(ValueError):
@@ -32,22 +35,78 @@ def check_json_schema(schema: Any) -> None:
     if schema.get("$schema", DIALECT) != DIALECT:
         raise JSONSchemaError(f"$schema: only {DIALECT} is known; leave $schema out or give that.")
     try:
+        # What publishing knows a compiled schema by.
+        orjson.dumps(schema)
+    except TypeError:
+        raise JSONSchemaError("It holds a number over 64 bits, or is nested too deep.") from None
+    try:
         Draft202012Validator.check_schema(schema)
+    except RecursionError:
+        raise JSONSchemaError("The schema is nested too deep.") from None
     except SchemaError as error:
-        raise JSONSchemaError(f"{_path(tuple(error.absolute_path))}: {error.message[:300]}") from None
+        raise JSONSchemaError(
+            f"{_path(tuple(str(step) for step in error.absolute_path))}: {error.message[:300]}"
+        ) from None
     _check_references(schema)
 
 
 def _check_references(schema: Any) -> None:
-    places = dict(_places(schema, ()))
-    anchors = {
-        part[keyword]: pointer
-        for pointer, part in places.items()
-        for keyword in ("$anchor", "$dynamicAnchor")
-        if isinstance(part, Mapping) and isinstance(part.get(keyword), str)
-    }
-    leads_to = {pointer: _same_place(pointer, part, anchors, places) for pointer, part in places.items()}
-    _refuse_circles(leads_to)
+    references = _References(dict(_places(schema, ())))
+    try:
+        TopologicalSorter(references.graph()).prepare()
+    except CycleError as error:
+        circle: list[Pointer] = error.args[1]
+        raise JSONSchemaError(f"{_path(min(circle, key=len))}: it refers to itself without end.") from None
+
+
+class _References:
+    """What each schema within the schema leads to at the same place of the message."""
+
+    def __init__(self, places: Mapping[Pointer, Any]) -> None:
+        self._places = places
+        self._anchors = {
+            part[keyword]: pointer
+            for pointer, part in places.items()
+            for keyword in ("$anchor", "$dynamicAnchor")
+            if isinstance(part, Mapping) and isinstance(part.get(keyword), str)
+        }
+
+    def graph(self) -> dict[Pointer, list[Pointer]]:
+        return {
+            pointer: [*_same_place(pointer, part), *self._targets(pointer, part)]
+            for pointer, part in self._places.items()
+            if isinstance(part, Mapping)
+        }
+
+    def _targets(self, pointer: Pointer, part: Mapping[str, Any]) -> list[Pointer]:
+        written = [part[keyword] for keyword in _REFERENCES if isinstance(part.get(keyword), str)]
+        return [self._target(reference, at=pointer) for reference in written]
+
+    def _target(self, reference: str, *, at: Pointer) -> Pointer:
+        if not reference.startswith("#"):
+            raise JSONSchemaError(
+                f"{_path(at)}: {reference[:200]} is outside this schema; copy it into $defs."
+            )
+        target = self._anchors.get(reference[1:], _pointer(reference))
+        if target is None or target not in self._places:
+            raise JSONSchemaError(f"{_path(at)}: {reference[:200]} leads nowhere.")
+        return target
+
+
+def _pointer(reference: str) -> Pointer | None:
+    """Read a JSON pointer (RFC 6901) of a fragment; None when it is the name of an anchor."""
+    beginning, *steps = unquote(reference[1:]).split("/")
+    return None if beginning else tuple(step.replace("~1", "/").replace("~0", "~") for step in steps)
+
+
+def _same_place(pointer: Pointer, part: Mapping[str, Any]) -> list[Pointer]:
+    found: list[Pointer] = [(*pointer, keyword) for keyword in _SAME_PLACE if keyword in part]
+    for keyword in _SAME_PLACE_LISTS:
+        if isinstance(part.get(keyword), list):
+            found += [(*pointer, keyword, str(index)) for index in range(len(part[keyword]))]
+    if isinstance(part.get("dependentSchemas"), Mapping):
+        found += [(*pointer, "dependentSchemas", name) for name in part["dependentSchemas"]]
+    return found
 
 
 def _places(part: Any, pointer: Pointer, *, is_names: bool = False) -> Iterator[tuple[Pointer, Any]]:
@@ -55,7 +114,7 @@ def _places(part: Any, pointer: Pointer, *, is_names: bool = False) -> Iterator[
     if not is_names:
         yield pointer, part
     if isinstance(part, list):
-        inner: Iterable[tuple[str | int, Any]] = enumerate(part)
+        inner: Iterable[tuple[str, Any]] = ((str(index), value) for index, value in enumerate(part))
     elif isinstance(part, Mapping):
         if pointer and not is_names and "$id" in part:
             raise JSONSchemaError(
@@ -66,49 +125,6 @@ def _places(part: Any, pointer: Pointer, *, is_names: bool = False) -> Iterator[
         return
     for step, value in inner:
         yield from _places(value, (*pointer, step), is_names=not is_names and step in _NAMED)
-
-
-def _same_place(
-    pointer: Pointer, part: Any, anchors: Mapping[str, Pointer], places: Mapping[Pointer, Any]
-) -> list[Pointer]:
-    if not isinstance(part, Mapping):
-        return []
-    found: list[Pointer] = [(*pointer, keyword) for keyword in _SAME_PLACE if keyword in part]
-    for keyword in _SAME_PLACE_LISTS:
-        if isinstance(part.get(keyword), list):
-            found += [(*pointer, keyword, index) for index in range(len(part[keyword]))]
-    if isinstance(part.get("dependentSchemas"), Mapping):
-        found += [(*pointer, "dependentSchemas", name) for name in part["dependentSchemas"]]
-    for keyword in _REFERENCES:
-        if isinstance(part.get(keyword), str):
-            found.append(_target(part[keyword], pointer, anchors, places))
-    return found
-
-
-def _target(
-    reference: str, pointer: Pointer, anchors: Mapping[str, Pointer], places: Mapping[Pointer, Any]
-) -> Pointer:
-    if not reference.startswith("#"):
-        raise JSONSchemaError(
-            f"{_path(pointer)}: {reference[:200]} is outside this schema; copy it into $defs."
-        )
-    if not reference.startswith("#/"):
-        target = anchors.get(reference[1:]) if reference != "#" else ()
-    else:
-        steps = [step.replace("~1", "/").replace("~0", "~") for step in reference[2:].split("/")]
-        target = next((place for place in places if [str(step) for step in place] == steps), None)
-    if target is None:
-        raise JSONSchemaError(f"{_path(pointer)}: {reference[:200]} leads nowhere.")
-    return target
-
-
-def _refuse_circles(leads_to: Mapping[Pointer, list[Pointer]]) -> None:
-    # Take away what leads nowhere until nothing is left, or only circles are.
-    waiting = {pointer: set(targets) & set(leads_to) for pointer, targets in leads_to.items()}
-    while ended := {pointer for pointer, targets in waiting.items() if not targets}:
-        waiting = {pointer: targets - ended for pointer, targets in waiting.items() if pointer not in ended}
-    if waiting:
-        raise JSONSchemaError(f"{_path(min(waiting, key=len))}: it refers to itself without end.")
 
 
 def _path(pointer: Pointer) -> str:

@@ -1,6 +1,5 @@
 """Deliveries in the console, for support: filtered, looked at with every attempt, and cancelled."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin, messages
@@ -28,8 +27,8 @@ from delivery.console.labels import label
 from delivery.models import Delivery
 from delivery.models.message import public_id
 from delivery.states import Status
+from subscriptions.admin.base import actor_of
 from subscriptions.admin.keyset import KeysetAdmin
-from subscriptions.admin.recorded import actor_of
 from subscriptions.admin.times import ago
 from subscriptions.models import SubscriptionStatus
 
@@ -97,9 +96,6 @@ class DeliveryAdmin(KeysetAdmin):
             "shown": shown,
         }
         return TemplateResponse(request, "console/delivery.html", context)
-
-    def complete(self, rows: Sequence[Delivery]) -> None:
-        pass
 
     @admin.display(description="delivery")
     def delivery_id(self, row: Delivery) -> str:

@@ -18,8 +18,8 @@ from delivery.console import waiting
 from delivery.console.labels import label
 from delivery.models import Lane
 from delivery.states import LaneState
+from subscriptions.admin.base import ConsoleAdmin, actor_of
 from subscriptions.admin.list_filters import ChoiceFilter
-from subscriptions.admin.recorded import ConsoleAdmin, actor_of
 from subscriptions.admin.times import ago, due
 
 _STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)

@@ -17,7 +17,7 @@ from delivery.console import waiting
 from delivery.console.buttons import toggle_buttons
 from delivery.console.labels import label
 from delivery.toggle import Backlog
-from subscriptions.admin.recorded import actor_of
+from subscriptions.admin.base import actor_of
 from subscriptions.admin.subscription import SubscriptionAdmin as Base
 from subscriptions.models import Subscription, SubscriptionStatus
 

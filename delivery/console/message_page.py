@@ -8,9 +8,9 @@ from typing import Any
 from django.db.models import F
 
 from delivery.console.payload import Payload, payload
+from delivery.explain import explain
 from delivery.models import Attempt, Delivery, Message
-from subscriptions.filters import document
-from subscriptions.matching import Explanation, explain
+from subscriptions.matching import Explanation
 
 SHOWN_DELIVERIES = 100
 SHOWN_ATTEMPTS = 10
@@ -80,5 +80,4 @@ def with_attempts(deliveries: Sequence[Delivery], *, limit: int) -> list[ShownDe
 
 def _explanations(message: Message) -> list[Explanation]:
     """Those that qualify first, for there may be thousands that do not."""
-    found = explain(message.event_type, document(message.headers, bytes(message.body)))
-    return sorted(found, key=lambda explanation: not explanation.qualifies)
+    return sorted(explain(message), key=lambda explanation: not explanation.qualifies)

@@ -71,11 +71,21 @@ class Claims:
             self._desk.lanes[lane.id] = lane
             lane.task = self._tasks.create_task(self._serve(lane))
 
+    def park(self, lanes: Iterable[Lane]) -> None:
+        """Give these lanes back for the rest of the stint."""
+        for lane in lanes:
+            self.parked.add(lane.id)
+            lane.give_back()
+
     def close(self) -> None:
         """Give all lanes back and take no more."""
         self._is_closed = True
         for lane in self._desk.lanes.values():
             lane.give_back()
+
+    def reopen(self) -> None:
+        """Take lanes again, but for the parked."""
+        self._is_closed = False
 
     async def _serve(self, lane: Lane) -> None:
         try:

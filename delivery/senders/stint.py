@@ -16,7 +16,7 @@ import os
 import resource
 import time
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 import psycopg
 import uvloop
@@ -25,6 +25,7 @@ from django.conf import settings
 from delivery.models.lane import MEMBER_LOCKS
 from delivery.senders.desk import Desk
 from delivery.senders.http import Client
+from delivery.senders.lane import Lane
 from delivery.senders.lanes import Claims
 from delivery.senders.listen import Listener
 from delivery.senders.read import Reader
@@ -136,23 +137,33 @@ class Stint:
             _wake(desk, endpoint.lane_id)
 
     async def _end(self, desk: Desk, claims: Claims, listener: Listener) -> None:
-        """Let all lanes finish what they are sending; those of slow endpoints first."""
+        """Let all lanes finish what they are sending; those of slow endpoints first.
+
+        An attempt that turns out to be slow only when all lanes are given back is one more to wait
+        for while the others go on: it must delay them by no more than SLOW_SECONDS.
+        """
         latest = time.monotonic() + MAX_TIMEOUT_SECONDS
         while not self._is_over() and time.monotonic() < latest:
-            slow = desk.hanging(since=time.monotonic() - SLOW_SECONDS)
-            if not slow:
-                break
-            for lane in slow:
-                claims.parked.add(lane.id)
-                lane.give_back()
-            await self._poll(desk, claims)
-            await self._attend(desk, claims, listener)
+            if slow := _slow(desk):
+                claims.park(slow)
+                await self._poll(desk, claims)
+                await self._attend(desk, claims, listener)
+                continue
+            claims.close()
+            if await self._is_given_back(desk):
+                return
+            claims.reopen()
         claims.close()
-        if self._is_over():
-            await self._cut_off(desk)
+        await self._cut_off(desk)
+
+    async def _is_given_back(self, desk: Desk) -> bool:
+        """Wait for all lanes; False as soon as one is slow, or Inturn stops."""
+        while desk.lanes and not self._is_over() and not _slow(desk):
+            await asyncio.sleep(0.02)
+        return not desk.lanes
 
     async def _cut_off(self, desk: Desk) -> None:
-        """Do not wait for ever for answers when Inturn stops: record that none came."""
+        """Do not wait for ever for answers when Inturn stops, or a stint is overdue: record that none came."""
         latest = time.monotonic() + STOP_SECONDS
         while desk.lanes and time.monotonic() < latest:
             await asyncio.sleep(0.05)
@@ -163,6 +174,10 @@ class Stint:
 
     def _is_over(self) -> bool:
         return self._must_stop() or self._settler.has_lost_slot
+
+
+def _slow(desk: Desk) -> Sequence[Lane]:
+    return desk.hanging(since=time.monotonic() - SLOW_SECONDS)
 
 
 def _wake(desk: Desk, lane_id: int) -> None:

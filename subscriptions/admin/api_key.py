@@ -12,8 +12,9 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
+from subscriptions.admin.base import actor_of
 from subscriptions.admin.key_list import revoke_button, state_of_key
-from subscriptions.admin.recorded import RecordedAdmin, actor_of
+from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.admin.shown_once import show_once
 from subscriptions.admin.times import ago
 from subscriptions.changes import record, snapshot

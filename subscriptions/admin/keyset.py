@@ -8,7 +8,7 @@ from django.core.paginator import Paginator
 from django.db.models import Model
 from django.http import HttpRequest
 
-from subscriptions.admin.recorded import ConsoleAdmin
+from subscriptions.admin.base import ConsoleAdmin
 
 BEFORE, AFTER = "before", "after"
 

@@ -2,61 +2,18 @@
 
 from typing import Any
 
-from django.contrib import messages
-from django.contrib.admin import ShowFacets
 from django.core.exceptions import PermissionDenied
-from django.db import models, transaction
+from django.db import connection, models
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from django.utils.http import url_has_allowed_host_and_scheme, urlencode
-from unfold.admin import ModelAdmin
+from django.utils.http import urlencode
 
+from subscriptions.admin.base import ConsoleAdmin, actor_of
 from subscriptions.admin.forms import ConfigurationForm
 from subscriptions.changes import MASKED, record, snapshot
 from subscriptions.dependents import first_dependents
-
-
-def actor_of(request: HttpRequest) -> str:
-    return request.user.get_username()
-
-
-class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
-    """What all pages have in common: no count of everything, and buttons that come back to where they were."""
-
-    list_fullwidth = True
-    list_filter_submit = True
-    empty_value_display = "–"
-    # Counting each choice of each filter would read the whole table for each.
-    show_facets = ShowFacets.NEVER
-    # Columns of buttons, which only those who may change a row see.
-    button_columns: tuple[str, ...] = ()
-    # What an empty list says: what would be here, and what comes first.
-    empty_text = ""
-
-    def may_change_rows(self, request: HttpRequest) -> bool:
-        return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
-
-    def get_list_display(self, request: HttpRequest) -> Any:
-        columns = list(super().get_list_display(request))
-        return (
-            columns if self.may_change_rows(request) else [c for c in columns if c not in self.button_columns]
-        )
-
-    def permitted(self, request: HttpRequest, object_id: int) -> Any:
-        """Return the row a button is about; raises PermissionDenied without the right to change it."""
-        if not self.may_change_rows(request):
-            raise PermissionDenied
-        return get_object_or_404(self.model, pk=object_id)
-
-    def back(self, request: HttpRequest, message: str, *, level: int = messages.SUCCESS) -> HttpResponse:
-        """Go back to the page the button stood on, and say there what happened."""
-        self.message_user(request, message, level)
-        target = request.POST.get("next", "")
-        if not url_has_allowed_host_and_scheme(target, allowed_hosts=None):
-            target = reverse("admin:index")
-        return HttpResponseRedirect(target)
 
 
 class RecordedAdmin(ConsoleAdmin):
@@ -69,6 +26,14 @@ class RecordedAdmin(ConsoleAdmin):
         if db_field.name == "description" and field is not None:
             field.widget.attrs["rows"] = 2
         return field
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """Return the row; when it is about to be changed, locked: saving writes all its fields."""
+        row = super().get_object(request, object_id, from_field)
+        if row is None or request.method != "POST" or not connection.in_atomic_block:
+            return row
+        self.model._base_manager.select_for_update().only("pk").filter(pk=row.pk).first()
+        return super().get_object(request, object_id, from_field)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         stored = self.model._base_manager.filter(pk=obj.pk).first() if change else None
@@ -94,11 +59,6 @@ class RecordedAdmin(ConsoleAdmin):
     def delete_model(self, request: HttpRequest, obj: models.Model) -> None:
         record(actor=actor_of(request), action="deleted", instance=obj, before=state_of(obj), after=None)
         super().delete_model(request, obj)
-
-    def delete_queryset(self, request: HttpRequest, queryset: models.QuerySet[Any]) -> None:
-        with transaction.atomic():
-            for row in queryset:
-                self.delete_model(request, row)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
         """Say what deleting would take along, without Django's loading of everything that depends on it."""

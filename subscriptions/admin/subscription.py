@@ -13,8 +13,9 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
+from subscriptions.admin.base import actor_of
 from subscriptions.admin.list_filters import ChoiceFilter, NameFilter
-from subscriptions.admin.recorded import RecordedAdmin, actor_of
+from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.admin.shown_once import show_once
 from subscriptions.admin.subscription_form import SubscriptionForm
 from subscriptions.changes import record, snapshot

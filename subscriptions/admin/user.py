@@ -14,9 +14,13 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
-from subscriptions.admin.recorded import RecordedAdmin, actor_of
+from subscriptions.admin.base import actor_of
+from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.admin.times import ago
 from subscriptions.changes import MASKED, record
+
+# Rights about anything else, sessions for example, mean nothing in this console.
+_OUR_APPS = ("subscriptions", "delivery", "auth")
 
 # Django's own admin module registers both when it is imported.
 admin.site.unregister(User)
@@ -61,3 +65,10 @@ class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
     form: type[Any] = ModelForm
     search_fields = ["name"]
     filter_horizontal = ()
+
+    def formfield_for_manytomany(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)
+        if db_field.name == "permissions":
+            field.queryset = field.queryset.filter(content_type__app_label__in=_OUR_APPS)
+            field.widget.attrs["size"] = 20
+        return field

@@ -109,13 +109,14 @@ def database_away() -> Problem:
     return Problem(
         503,
         "database-away",
-        "The database does not answer. Nothing was stored; try again later.",
+        "The database does not answer. Repeat it later, a publish with the same Idempotency-Key: "
+        "if the connection broke during the commit, it may be stored.",
         headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
     )
 
 
 def unexpected() -> Problem:
-    return Problem(500, "unexpected", "Inturn failed; the log says why. Nothing was stored.")
+    return Problem(500, "unexpected", "Inturn failed; its log says why.")
 
 
 def _of_framework(error: APIException) -> Problem:

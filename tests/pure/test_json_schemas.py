@@ -36,6 +36,8 @@ def test_a_schema_that_is_complete_is_taken(schema: dict[str, Any]) -> None:
         [],
         True,
         {"type": 1},
+        {"maximum": 10**30},
+        {"patternProperties": {"(": {}}},
         {"$ref": "other.json"},
         {"$ref": "//example.com/x"},
         {"$dynamicRef": "https://example.com/x"},
@@ -54,6 +56,23 @@ def test_a_schema_that_is_complete_is_taken(schema: dict[str, Any]) -> None:
 def test_a_schema_that_is_not_is_refused(schema: Any) -> None:
     with pytest.raises(JSONSchemaError):
         check_json_schema(schema)
+
+
+INSTANCES: list[Any] = [None, {}, {"p": {"p": {}}}, [[], [{}]], {"p": [{"p": 1}]}]
+
+
+def test_a_schema_that_is_nested_too_deep_for_the_validator_is_refused() -> None:
+    schema: dict[str, Any] = {}
+    for _ in range(500):
+        schema = {"not": schema}
+    with pytest.raises(JSONSchemaError, match="deep"):
+        check_json_schema(schema)
+
+
+def test_a_long_chain_of_references_is_checked_in_no_time() -> None:
+    chain: dict[str, Any] = {f"a{number}": {"$ref": f"#/$defs/a{number + 1}"} for number in range(2000)}
+    with pytest.raises(JSONSchemaError, match="nowhere"):
+        check_json_schema({"$defs": chain})
 
 
 _references = st.sampled_from(["#", "#/$defs/a", "#/$defs/b", "#/properties/p"])
@@ -79,5 +98,5 @@ def test_validating_with_what_is_taken_comes_to_an_end(schema: dict[str, Any]) -
         check_json_schema(schema)
     except JSONSchemaError:
         return
-    for instance in [None, {}, {"p": {"p": {}}}, [[], [{}]], {"p": [{"p": 1}]}]:
+    for instance in INSTANCES:
         Draft202012Validator(schema).is_valid(instance)

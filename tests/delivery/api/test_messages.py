@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
+from delivery.api import message_query
 from delivery.states import Status
 from subscriptions.models import Publisher, Scope, SubscriptionStatus
 from tests import factories
@@ -75,6 +76,15 @@ def test_messages_are_searched_by_everything_that_is_known_of_them(manager: Call
 )
 def test_a_wrong_search_is_refused(manager: Caller, query: str, field: str) -> None:
     assert fields_of(refused(manager.get(f"messages?{query}"), 400)) == {field}
+
+
+def test_a_search_that_takes_too_long_is_given_up(manager: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    factories.message()
+    monkeypatch.setattr(message_query, "TEXT_SEARCH_SECONDS", 0.05)
+    monkeypatch.setitem(message_query._TEXT_SEARCHES, "body", "pg_sleep(30) IS NOT NULL AND %s <> ''")
+    problem = refused(manager.get("messages?body=x"), 400, "search-too-wide")
+    assert "since" in problem["detail"]
+    assert len(manager.get("messages").body["results"]) == 1
 
 
 def test_pages_of_messages_go_from_new_to_old_at_a_fixed_cost(

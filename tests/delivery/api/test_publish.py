@@ -103,6 +103,14 @@ def test_a_violated_schema_is_422_with_the_path(publishing: Caller) -> None:
     assert nothing_stored()
 
 
+def test_a_body_too_deep_for_its_schema_is_refused(publishing: Caller) -> None:
+    factories.event_type("Nested", json_schema={"type": "array", "items": {"$ref": "#"}})
+    assert publishing.publish("Nested", b"[[[]]]").status == 202
+    Message.objects.all().delete()
+    refused(publishing.publish("Nested", b"[" * 900 + b"]" * 900), 400)
+    assert nothing_stored()
+
+
 @pytest.mark.parametrize("name", ["Unknown", "Unknown.%C5%99", "a" * 200])
 def test_an_unknown_event_type_is_404(publishing: Caller, name: str) -> None:
     refused(publishing.publish(name), 404)
@@ -147,7 +155,7 @@ def test_a_control_character_in_a_header_is_refused(publishing: Caller, value: s
 
 
 def test_too_many_or_too_long_headers_are_431(publishing: Caller) -> None:
-    refused(publishing.publish(EVENT, **{f"x_{number}": "1" for number in range(120)}), 431)
+    refused(publishing.publish(EVENT, b"{}", **{f"x_{number}": "1" for number in range(120)}), 431)
     refused(publishing.publish(EVENT, x_a="x" * 40_000), 431)
     assert nothing_stored()
 

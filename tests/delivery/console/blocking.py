@@ -9,7 +9,8 @@ from delivery.models import Delivery, Lane, LaneState
 
 def block(head: Delivery) -> Lane:
     now = timezone.now()
-    Lane.objects.filter(pk=head.lane_id).update(
+    assert head.lane is not None
+    Lane.objects.filter(pk=head.lane.pk).update(
         state=LaneState.BLOCKED,
         since=now - timedelta(minutes=13),
         reason="unreachable: connection refused",
@@ -17,4 +18,4 @@ def block(head: Delivery) -> Lane:
         failures=4,
         next_try_at=now + timedelta(seconds=40),
     )
-    return Lane.objects.get(pk=head.lane_id)
+    return Lane.objects.get(pk=head.lane.pk)

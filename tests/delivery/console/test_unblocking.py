@@ -55,7 +55,7 @@ def test_goes_back_to_the_page_of_the_button_and_nowhere_else(ann: Client, head:
 
 def test_skips_only_the_message_that_the_page_showed(ann: Client, head: Delivery) -> None:
     follower = factories.delivery(subscription=head.subscription)
-    Lane.objects.filter(pk=head.lane_id).update(delivery_id=follower.pk)
+    Lane.objects.update(delivery_id=follower.pk)
     page = messages_after(ann, f"{LANE}/{head.lane_id}/skip/{head.pk}/")
     assert "Nothing was done" in page
     follower.refresh_from_db()

@@ -1,0 +1,53 @@
+"""What all pages of the console have in common."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.admin import ShowFacets
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.http import url_has_allowed_host_and_scheme
+from unfold.admin import ModelAdmin
+
+
+def actor_of(request: HttpRequest) -> str:
+    return request.user.get_username()
+
+
+class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
+    """What all pages have in common: no count of everything, and buttons that come back to where they were."""
+
+    list_fullwidth = True
+    list_filter_submit = True
+    empty_value_display = "–"
+    # Counting each choice of each filter would read the whole table for each.
+    show_facets = ShowFacets.NEVER
+    # Columns of buttons, which only those who may change a row see.
+    button_columns: tuple[str, ...] = ()
+    # What an empty list says: what would be here, and what comes first.
+    empty_text = ""
+
+    def may_change_rows(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
+
+    def get_list_display(self, request: HttpRequest) -> Any:
+        columns = list(super().get_list_display(request))
+        return (
+            columns if self.may_change_rows(request) else [c for c in columns if c not in self.button_columns]
+        )
+
+    def permitted(self, request: HttpRequest, object_id: int) -> Any:
+        """Return the row a button is about; raises PermissionDenied without the right to change it."""
+        if not self.may_change_rows(request):
+            raise PermissionDenied
+        return get_object_or_404(self.model, pk=object_id)
+
+    def back(self, request: HttpRequest, message: str, *, level: int = messages.SUCCESS) -> HttpResponse:
+        """Go back to the page the button stood on, and say there what happened."""
+        self.message_user(request, message, level)
+        target = request.POST.get("next", "")
+        if not url_has_allowed_host_and_scheme(target, allowed_hosts=None):
+            target = reverse("admin:index")
+        return HttpResponseRedirect(target)

@@ -1,0 +1,39 @@
+"""Moments as people read them."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from subscriptions.admin import times
+
+NOW = datetime(2026, 8, 2, 10, 15, 0, 123456, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("span", "read"),
+    [
+        (timedelta(0), "0 s"),
+        (timedelta(seconds=59.9), "59 s"),
+        (timedelta(minutes=1), "1 min"),
+        (timedelta(minutes=2, seconds=5), "2 min 5 s"),
+        (timedelta(minutes=13, seconds=5), "13 min"),
+        (timedelta(hours=2, minutes=5, seconds=9), "2 h 5 min"),
+        (timedelta(days=3, hours=4), "3 d 4 h"),
+        (timedelta(days=30, hours=4), "30 d"),
+        (timedelta(seconds=-5), "0 s"),
+    ],
+)
+def test_a_span_is_told_as_exactly_as_matters(span: timedelta, read: str) -> None:
+    assert times.duration(span) == read
+
+
+def test_the_exact_moment_stands_behind_the_relative_one() -> None:
+    shown = times.ago(NOW - timedelta(minutes=3), now=NOW)
+    assert 'title="2026-08-02 10:12:00.123 UTC"' in shown
+    assert ">3 min ago<" in shown
+
+
+def test_what_is_to_come_is_never_ago() -> None:
+    assert ">in 12 s<" in times.due(NOW + timedelta(seconds=12), now=NOW)
+    assert ">now<" in times.due(NOW - timedelta(seconds=12), now=NOW)
+    assert times.ago(None, now=NOW) == "–"
