@@ -41,6 +41,17 @@ _EVENT_TYPE_BY_NAME = f"""
     SELECT {_columns("event_type", _EVENT_TYPE)} FROM subscriptions_eventtype event_type WHERE event_type.name = %s
 """  # noqa: S608 - of names above
 
+# Each subscriber's by position: of a FIRST subscriber the first that qualifies counts.
+_CANDIDATES = """
+    SELECT
+        subscription.id, subscription.subscriber_id, subscription.header_filter_string, subscription.filter,
+        subscriber.match_mode
+    FROM subscriptions_subscription subscription
+    JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
+    WHERE subscription.event_type_id = %s AND subscription.status = 'ACTIVE'
+    ORDER BY subscription.subscriber_id, subscription.position, subscription.id
+"""
+
 
 def key_by_hash(key_hash: str) -> ApiKey | None:
     """Return the key, usable or not, with its publisher if it has one; its hash is left out."""
@@ -63,6 +74,14 @@ def event_type_by_name(name: str) -> EventType | None:
         # A cursor hands jsonb over as text; the field would have parsed it.
         event_type.json_schema = json.loads(event_type.json_schema)
     return event_type
+
+
+def candidate_rows(event_type_id: int) -> list[tuple[int, int, str, str, str]]:
+    """Return (id, subscriber's id, header filter string, filter, match mode) of the ACTIVE subscriptions."""
+    with connection.cursor() as cursor:
+        cursor.execute(_CANDIDATES, [event_type_id])
+        rows: list[tuple[int, int, str, str, str]] = cursor.fetchall()
+    return rows
 
 
 def _row(statement: str, value: str) -> tuple[Any, ...] | None:

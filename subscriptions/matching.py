@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from subscriptions.filters import Document, FilterError, parse, to_python
+from subscriptions.lookups import candidate_rows
 from subscriptions.models import EventType, MatchMode, Subscription, SubscriptionStatus
 
 FILTER_STRING = "filter-string"
@@ -36,12 +37,7 @@ class Explanation:
 
 def candidates(event_type: EventType) -> list[Candidate]:
     """Return the event type's ACTIVE subscriptions, each subscriber's by position. One query."""
-    rows = (
-        Subscription.objects.filter(event_type=event_type, status=SubscriptionStatus.ACTIVE)
-        .order_by("subscriber_id", "position", "id")
-        .values_list("id", "subscriber_id", "header_filter_string", "filter", "subscriber__match_mode")
-    )
-    return [Candidate(*row) for row in rows]
+    return [Candidate(*row) for row in candidate_rows(event_type.pk)]
 
 
 def qualifying(found: Iterable[Candidate], document: Document) -> list[Candidate]:

@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,8 @@ def arrange() -> None:
         os.environ["DATABASE_URL"] = stack.enter_context(throwaway())
     if "INTURN_HOME" not in os.environ:
         os.environ["INTURN_HOME"] = stack.enter_context(tempfile.TemporaryDirectory(prefix="inturn-"))
+    # Whitenoise warns when there is no folder of collected files.
+    Path(os.environ["INTURN_HOME"], "static").mkdir(parents=True, exist_ok=True)
     os.environ["INTURN_ALLOWED_NETWORKS"] = NETWORKS
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 

@@ -54,6 +54,7 @@ class ApiKey(models.Model):
     objects = ApiKeyQuerySet.as_manager()
 
     class Meta:
+        verbose_name = "key"
         ordering = ["-id"]
         constraints = [
             models.CheckConstraint(

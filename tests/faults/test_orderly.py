@@ -15,7 +15,7 @@ STINT_SECONDS = 2
 # Two senders, whose stints end at different moments: by then each has begun three of them.
 SEAMS_SECONDS = 8
 # What a lane may wait at the seam of two stints, on a machine that may be busy.
-LONGEST_PAUSE_SECONDS = 4.0
+LONGEST_PAUSE_SECONDS = 6.0
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,9 @@ def longest_pause(received: list[Received]) -> float:
     return max(later.at - earlier.at for earlier, later in itertools.pairwise(received))
 
 
-def test_lanes_flow_on_when_stints_end_though_an_endpoint_hangs(brief: Product, receiver: Receiver) -> None:
+def test_lanes_flow_on_when_stints_end_though_an_endpoint_hangs(
+    brief: Product, receiver: Receiver, capsys: pytest.CaptureFixture[str]
+) -> None:
     flow = brief.flow("Seam")
     lanes = [flow.subscribe(receiver.endpoint(f"lane-{number}")) for number in range(4)]
     hanging = flow.subscribe(receiver.endpoint("hanging"))
@@ -41,10 +43,12 @@ def test_lanes_flow_on_when_stints_end_though_an_endpoint_hangs(brief: Product, 
     with Load(flow).running() as load:
         began = lanes[0].endpoint.wait_for_count(1)[0].at
         lanes[0].endpoint.wait_for_later(began + SEAMS_SECONDS)
+    pauses = [longest_pause(of.endpoint.wait_for_last(load.accepted[-1])) for of in lanes]
+    with capsys.disabled():
+        print(f"\nwhere stints end lanes pause for at most {max(pauses):.2f} s")
+    assert max(pauses) < LONGEST_PAUSE_SECONDS
     for of in lanes:
-        received = of.endpoint.wait_for_last(load.accepted[-1])
         insist(flow, of, load.accepted, crashes=0)
-        assert longest_pause(received) < LONGEST_PAUSE_SECONDS
     assert len(hanging.endpoint.received) == 1
 
 
