@@ -25,15 +25,16 @@ def retry(lane: Lane, *, actor: str) -> None:
         )
 
 
-def skip(lane: Lane, *, actor: str) -> int:
+def skip(lane: Lane, *, actor: str, expected: int | None = None) -> int:
     """Cancel the delivery that blocks the lane and go on with the next; return its id.
 
-    Raises NotBlockedError also when that delivery was settled meanwhile. The delivery
+    Give the delivery that the person saw as `expected`, and none that came to the head since is skipped. Raises NotBlockedError also when that delivery was settled meanwhile. The delivery
     comes before the lane, as in a sender's commits: the other way round the two could wait for each other.
     """
     with transaction.atomic():
         delivery_id = _head(lane)
-        if not lifecycle.cancel([delivery_id], actor=actor, reason="skipped"):
+        is_another = expected not in (None, delivery_id)
+        if is_another or not lifecycle.cancel([delivery_id], actor=actor, reason="skipped"):
             raise NotBlockedError
         _end_pause(lane)
         journal.record(

@@ -89,9 +89,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
         """Skip the delivery that the page showed, and never one that came to the head since."""
         lane: Lane = self.permitted(request, object_id)
         try:
-            if lane.delivery_id != delivery_id:
-                raise unblock.NotBlockedError
-            unblock.skip(lane, actor=actor_of(request))
+            unblock.skip(lane, actor=actor_of(request), expected=delivery_id)
         except unblock.NotBlockedError:
             return self._too_late(request, lane)
         return self.back(

@@ -107,6 +107,12 @@ class TestUnblock:
         assert lane.next_try_at is not None
         assert lane.next_try_at <= timezone.now()
 
+    def test_only_the_head_that_the_person_saw_is_skipped(self, db: None) -> None:
+        lane, head = blocked_lane()
+        with pytest.raises(unblock.NotBlockedError):
+            unblock.skip(lane, actor=ACTOR, expected=head.pk + 1)
+        assert unblock.skip(lane, actor=ACTOR, expected=head.pk) == head.pk
+
     def test_a_lane_that_flows_has_nothing_to_retry_or_skip(self, db: None) -> None:
         lane = factories.subscriber().lane
         for act in (unblock.retry, unblock.skip):
