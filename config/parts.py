@@ -14,6 +14,8 @@ from config.env import CHECKOUT, Environment
 from config.logfiles import open_log
 
 MANAGE = str(CHECKOUT / "manage.py")
+# Where the demo's receivers are.
+LOOPBACK = "127.0.0.0/8"
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
@@ -150,6 +152,13 @@ def web_command(environment: Environment) -> list[str]:
 
 def cluster_command(name: str) -> list[str]:
     return [sys.executable, MANAGE, "qcluster", "--name", name]
+
+
+def demo_settings(environment: Environment) -> dict[str, str]:
+    """What all parts are told beside the demo: its endpoints are where no endpoint may be otherwise."""
+    networks = dict.fromkeys([*map(str, environment.allowed_networks), LOOPBACK])
+    # A file that was given instead would be preferred; its networks are among these.
+    return {"INTURN_ALLOWED_NETWORKS": ",".join(networks), "INTURN_ALLOWED_NETWORKS_FILE": ""}
 
 
 def _cause(code: int) -> str:

@@ -15,7 +15,9 @@ from config.clusters import CLUSTERS
 from config.embedded import postgres
 from config.env import CHECKOUT, Environment
 from config.grounds import CannotStartError, insist_on_free_port, only_one_on, raise_file_limit
-from config.parts import MANAGE, Database, Part, cluster_command, say, web_command
+from config.parts import LOOPBACK, MANAGE, Database, Part, cluster_command, demo_settings, say, web_command
+
+DEMO = "demo"
 
 READY_SECONDS = 120
 GIVE_UP_AFTER_DEATHS = 5
@@ -36,6 +38,8 @@ class Supervisor:
     def __init__(self, environment: Environment, *, demo: bool = False) -> None:
         self._environment = environment
         self._demo = demo
+        # What all parts are told beside this process's own environment.
+        self._settings = UNBUFFERED | (demo_settings(environment) if demo else {})
         self._home = environment.home
         # Begins with the home, so that the next `up` knows what this one may have left.
         self._run = f"{self._home}#{secrets.token_hex(4)}#"
@@ -65,6 +69,8 @@ class Supervisor:
         self._guard()
         self._prepare(self._start_database())
         say(f"logs are in {self._home / 'logs'}")
+        if self._demo:
+            say(f"demo: endpoints may also be in {LOOPBACK}, as if INTURN_ALLOWED_NETWORKS had it")
         for part in self._parts:
             part.start()
         self._wait_until_ready()
@@ -74,12 +80,12 @@ class Supervisor:
         """Start it unless one was given, and return the environment of all that use it."""
         url = self._environment.database_url
         if url and not postgres.is_embedded(url, self._home):
-            return processes.environment() | UNBUFFERED
+            return processes.environment() | self._settings
         self._database = Database(postgres.Server(self._home))
         return self._environment_for(self._database.start())
 
     def _environment_for(self, url: str) -> dict[str, str]:
-        return processes.environment(postgres=False) | UNBUFFERED | {"DATABASE_URL": url}
+        return processes.environment(postgres=False) | self._settings | {"DATABASE_URL": url}
 
     def _prepare(self, environment: dict[str, str]) -> None:
         done = subprocess.run(
@@ -104,7 +110,7 @@ class Supervisor:
         parts = [part("web", web_command(self._environment), WEB_STOP_SECONDS)]
         parts += [part(name, cluster_command(name), CLUSTER_STOP_SECONDS) for name in CLUSTERS]
         if self._demo:
-            parts.insert(0, part("demo", [sys.executable, MANAGE, "demo"], WEB_STOP_SECONDS))
+            parts.insert(0, part(DEMO, [sys.executable, MANAGE, DEMO], WEB_STOP_SECONDS))
         return parts
 
     def _wait_until_ready(self) -> None:
@@ -152,9 +158,12 @@ class Supervisor:
         )
 
     def _stop(self) -> None:
-        """The web first, so that nothing new is accepted; PostgreSQL last."""
-        in_order = [[part] for part in self._parts if part.name not in CLUSTERS]
-        in_order.append([part for part in self._parts if part.name in CLUSTERS])
+        """The web first, so that nothing new is accepted; PostgreSQL last.
+
+        The demo after the senders: to lose their receivers would block every lane of it.
+        """
+        names = (["web"], CLUSTERS, [DEMO])
+        in_order = [[part for part in self._parts if part.name in together] for together in names]
         for together in in_order:
             for part in together:
                 part.ask_to_stop()

@@ -13,7 +13,7 @@ from delivery.senders.parcel import Parcel
 class Lane:
     """The state of serving one lane; the database has what must outlive the process.
 
-    `news` is set when there is new work, `nudge` when a pause should end early: a
+    `news` is set when there is new work, `nudge` when a pause should end early and a run be read again: a
     person asked for it, or a subscription changed. `failures` counts tries in a row that
     led to nothing, `skip_failures` the same for the skipped deliveries alone.
     """

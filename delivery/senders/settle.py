@@ -106,6 +106,8 @@ class Settler:
         """
         self._connection = connection = await connect("inturn")
         connection.prepare_threshold = 0
+        # Else the locks of a killed sender whose commit waits for a row would be held until it gets it.
+        await connection.execute("SET client_connection_check_interval = '500ms'")
         for key in keys:
             if await self._try_lock(key):
                 await connection.execute("SELECT set_config('application_name', %s, false)", (self._name,))

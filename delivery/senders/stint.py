@@ -11,6 +11,7 @@ free slot is surplus (its task was handed out twice) and returns.
 """
 
 import asyncio
+import gc
 import logging
 import os
 import resource
@@ -58,6 +59,7 @@ class Stint:
     async def run(self) -> bool:
         """Send until the stint ends; False if there was no free slot."""
         raise_file_limit()
+        collect_garbage_rarely()
         try:
             if not await self._take_slot():
                 return False
@@ -195,6 +197,16 @@ def raise_file_limit() -> None:
     """Every lane may hold a connection of its own."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def collect_garbage_rarely() -> None:
+    """Take what is loaded out of the collector's sight, and let it look less often.
+
+    Sending leaves next to no cycles, yet by its defaults the collector took a fifth of a sender's time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 50)
 
 
 def run() -> bool:

@@ -98,6 +98,9 @@ def _wish(lane: Lane, desk: Desk) -> Wish:
 
 async def _send_run(lane: Lane, desk: Desk, tally: Tally) -> None:
     while lane.queue and not lane.is_yielding:
+        if lane.nudge.is_set():
+            await _forget_run(lane, desk)
+            return
         # It stays in the queue, and so in every run that is recorded, until it is settled.
         parcel = lane.queue[0]
         endpoint = desk.endpoints[parcel.subscription_id]
@@ -115,6 +118,13 @@ async def _send_run(lane: Lane, desk: Desk, tally: Tally) -> None:
             await lane.refill
     if not lane.queue:
         await _judge_run(lane, desk, tally)
+
+
+async def _forget_run(lane: Lane, desk: Desk) -> None:
+    """Something changed, or a person cancelled some of the run: what is left of it is read again."""
+    lane.stop_reading_on()
+    lane.queue.clear()
+    await desk.settler.commit(lane.id, lane.run())
 
 
 async def _send(lane: Lane, desk: Desk, parcel: Parcel, tally: Tally) -> Step:

@@ -1,13 +1,7 @@
 -- Records attempts and what became of their deliveries; returns the deliveries whose attempt was new.
 -- The guard is the number of attempts: committing the same group twice changes nothing. A delivery that a
 -- person settled meanwhile keeps that status, and has the attempt in its history all the same.
-WITH verdicts AS (
-    SELECT *
-    FROM json_to_recordset(%(rows)s::json) AS verdict (
-        delivery_id bigint, number int, status text, skipped bool, reason text, outcome text,
-        status_code smallint, error text, excerpt text, started_at timestamptz, duration_ms int
-    )
-), changed AS (
+WITH changed AS (
     UPDATE delivery_delivery delivery
     SET attempts = verdict.number,
         reason = verdict.reason,
@@ -18,21 +12,22 @@ WITH verdicts AS (
             WHEN delivery.status <> 'PENDING' THEN delivery.settled_at
             WHEN verdict.status <> 'PENDING' THEN clock_timestamp()
         END
-    FROM verdicts verdict
+    FROM json_to_recordset(%(rows)s::json) AS verdict (
+        delivery_id bigint, number int, status text, skipped bool, reason text, outcome text,
+        status_code smallint, error text, excerpt text, started_at timestamptz, duration_ms int
+    )
     WHERE delivery.id = verdict.delivery_id AND delivery.attempts = verdict.number - 1
-    RETURNING delivery.id
+    RETURNING verdict.*
 ), doubts AS (
     INSERT INTO delivery_journalentry (kind, text, actor, delivery_id)
-    SELECT 'IN_DOUBT', 'In doubt: a sender died and may have sent it.', '', changed.id
+    SELECT 'IN_DOUBT', 'In doubt: a sender died and may have sent it.', '', delivery_id
     FROM changed
-    JOIN verdicts ON verdicts.delivery_id = changed.id
-    WHERE verdicts.outcome = 'LOST'
+    WHERE outcome = 'LOST'
 )
 INSERT INTO delivery_attempt (
     delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt
 )
 SELECT delivery_id, number, started_at, duration_ms, outcome, status_code, error,
     decode(excerpt, 'base64')
-FROM verdicts
-JOIN changed ON changed.id = verdicts.delivery_id
+FROM changed
 RETURNING delivery_id

@@ -29,6 +29,9 @@ def free_port() -> int:
 class Installation:
     """A home with a port, on which `up` can be started again and again."""
 
+    # What `up` is given on its command line.
+    arguments: tuple[str, ...] = ()
+
     def __init__(self, home: Path, *, prefix: Sequence[str] = ()) -> None:
         self.home = home
         self.port = free_port()
@@ -49,7 +52,7 @@ class Installation:
         environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
         environment |= {"INTURN_HOME": str(self.home), "PORT": str(self.port), MARK: self.mark}
         return subprocess.Popen(
-            [*self._prefix, sys.executable, str(CHECKOUT / "manage.py"), "up"],
+            [*self._prefix, sys.executable, str(CHECKOUT / "manage.py"), "up", *self.arguments],
             env=environment | changed,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -1,0 +1,139 @@
+"""Who takes part in the demo: provisioned once, and found again at every later start."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from random import Random
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from django.db import transaction
+
+from delivery.demo.artifacts import CREATE, MOVE, UPDATE, WEIGHTS, Artifacts
+from delivery.demo.receivers import HOST, Ports
+from subscriptions import changes
+from subscriptions.models import EventType, Kind, Policy, Publisher, SigningSecret, Subscriber, Subscription
+from subscriptions.models.named import Named
+
+ACTOR = "demo"
+PUBLISHER = "demo-teamforge"
+EVENT_TYPES = {
+    CREATE: "An artifact was created in a tracker.",
+    UPDATE: "An artifact was changed: `original` is before, `updated` after.",
+    MOVE: "An artifact was moved to another project.",
+}
+SUBSCRIBERS = {
+    "demo-reporting": "Behaves: answers 200 to everything.",
+    "demo-crm": "Answers 500 now and then. Its policy skips such a message and sends it again later.",
+    "demo-billing": (
+        "The endpoint of `invoices` is down and its policy is strict, so all of it is blocked. "
+        "Make `invoices` INACTIVE, and `contracts` flows."
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A subscription of the demo."""
+
+    subscriber: str
+    name: str
+    event_type: str
+    policy: str = "teamforge"
+    header_filter_string: str = ""
+    filter: str = ""
+    is_down: bool = False
+
+    @property
+    def path(self) -> str:
+        return f"/{self.subscriber.removeprefix('demo-')}/{self.name}"
+
+    def endpoint(self, ports: Ports) -> str:
+        return f"http://{HOST}:{ports.refusing if self.is_down else ports.answering}{self.path}"
+
+
+WISHES = (
+    Wish(subscriber="demo-reporting", name="all-created", event_type=CREATE),
+    Wish(
+        subscriber="demo-reporting",
+        name="two-projects",
+        event_type=UPDATE,
+        filter="$$->'Body'->'original'->'project'->>'id' in ('proj1008','proj1010')",
+    ),
+    Wish(subscriber="demo-crm", name="cases", event_type=CREATE),
+    Wish(subscriber="demo-crm", name="mobile-moves", event_type=MOVE, header_filter_string="proj1009"),
+    Wish(subscriber="demo-billing", name="invoices", event_type=CREATE, policy="strict", is_down=True),
+    Wish(subscriber="demo-billing", name="contracts", event_type=UPDATE, policy="strict"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    publisher: Publisher
+    event_types: dict[str, EventType]
+
+
+@transaction.atomic
+def provision(ports: Ports) -> Cast:
+    """Make what is missing, and move endpoints whose port could not be had again.
+
+    Whatever a person changed since stays as it is.
+    """
+    samples = _samples()
+    event_types = {
+        name: _have(EventType, name, kind=Kind.TOPIC, description=description, sample=samples[name])
+        for name, description in EVENT_TYPES.items()
+    }
+    publisher = _have(Publisher, PUBLISHER, description="Publishes the demo's trickle of messages.")
+    subscribers = {name: _have(Subscriber, name, description=text) for name, text in SUBSCRIBERS.items()}
+    for wish in WISHES:
+        _subscribe(wish, subscribers[wish.subscriber], event_types[wish.event_type], ports)
+    return Cast(publisher, event_types)
+
+
+_Row = TypeVar("_Row", bound=Named)
+
+
+def _have(model: type[_Row], name: str, **fields: Any) -> _Row:
+    row, is_new = model._default_manager.get_or_create(name=name, defaults=fields)
+    if is_new:
+        _record("created", row)
+    return row
+
+
+def _subscribe(wish: Wish, subscriber: Subscriber, event_type: EventType, ports: Ports) -> None:
+    wanted = {
+        "event_type": event_type,
+        "policy": Policy.objects.get(name=wish.policy),
+        "endpoint": wish.endpoint(ports),
+        "header_filter_string": wish.header_filter_string,
+        "filter": wish.filter,
+    }
+    subscription, is_new = Subscription.objects.get_or_create(
+        subscriber=subscriber, name=wish.name, defaults=wanted
+    )
+    if is_new:
+        SigningSecret.objects.create(subscription=subscription)
+        _record("created", subscription)
+    elif _has_old_port(subscription, wish, ports):
+        before = changes.snapshot(subscription)
+        subscription.endpoint = wish.endpoint(ports)
+        subscription.save(update_fields=["endpoint", "updated_at"])
+        _record("changed", subscription, before=before)
+
+
+def _has_old_port(subscription: Subscription, wish: Wish, ports: Ports) -> bool:
+    endpoint = urlsplit(subscription.endpoint)
+    is_ours = endpoint.hostname == HOST and endpoint.path == wish.path
+    return is_ours and endpoint.port not in (ports.answering, ports.refusing)
+
+
+def _record(action: str, row: Named | Subscription, *, before: dict[str, Any] | None = None) -> None:
+    # This also wakes the senders: see `change_signals`.
+    changes.record(actor=ACTOR, action=action, instance=row, before=before, after=changes.snapshot(row))
+
+
+def _samples() -> dict[str, dict[str, Any]]:
+    """One message of each event type, the same at every start."""
+    artifacts = Artifacts(Random(1008))
+    made = [artifacts.happen(now=datetime(2026, 1, 5, 9, 30, tzinfo=UTC)) for _ in WEIGHTS]
+    return {happening.event: happening.body for happening in made}

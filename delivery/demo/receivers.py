@@ -1,0 +1,87 @@
+"""The demo's receivers: one port that answers, and one on which nothing ever listens."""
+
+import logging
+import random
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+HOST = "127.0.0.1"
+# Endpoints whose path begins so answer 500 now and then.
+FALTERING = "/crm/"
+FALTERS_ONCE_IN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where the demo's endpoints are; `refusing` is kept from others but refuses every connection."""
+
+    answering: int
+    refusing: int
+
+
+@contextmanager
+def receivers(remembered: Path) -> Iterator[Ports]:
+    """Serve within the block, on the ports of the last time if they are free."""
+    wanted = _recall(remembered)
+    with _refusing_socket(wanted.refusing) as refusing, _server(wanted.answering) as server:
+        ports = Ports(server.server_address[1], refusing.getsockname()[1])
+        remembered.write_text(f"{ports.answering} {ports.refusing}\n")
+        threading.Thread(target=server.serve_forever, name="receivers", daemon=True).start()
+        yield ports
+
+
+def _recall(remembered: Path) -> Ports:
+    """The ports of the last time; 0 stands for any."""
+    try:
+        answering, refusing = map(int, remembered.read_text().split())
+    except (OSError, ValueError):
+        return Ports(0, 0)
+    return Ports(answering, refusing)
+
+
+def _refusing_socket(port: int) -> socket.socket:
+    refusing = socket.socket()
+    try:
+        refusing.bind((HOST, port))
+    except (OSError, OverflowError) as error:
+        log.info("another port is taken to refuse connections on", extra={"error": str(error)})
+        refusing.bind((HOST, 0))
+    return refusing
+
+
+def _server(port: int) -> ThreadingHTTPServer:
+    try:
+        return ThreadingHTTPServer((HOST, port), _Receiver)
+    except (OSError, OverflowError) as error:
+        log.info("another port is taken to answer on", extra={"error": str(error)})
+        return ThreadingHTTPServer((HOST, 0), _Receiver)
+
+
+class _Receiver(BaseHTTPRequestHandler):
+    """Takes whatever is sent, and answers by its path."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        falters = self.path.startswith(FALTERING) and random.randrange(FALTERS_ONCE_IN) == 0
+        self._answer(HTTPStatus.INTERNAL_SERVER_ERROR if falters else HTTPStatus.OK)
+
+    def _answer(self, status: HTTPStatus) -> None:
+        text = b"taken\n" if status == HTTPStatus.OK else b"the demo falters now and then; send it again\n"
+        self.send_response(status)
+        self.send_header("Content-Type", "text/plain; charset=utf-8")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name that it overrides
+        """Say nothing: every attempt is in Inturn's own history."""

@@ -1,0 +1,60 @@
+"""The demo's trickle: made-up messages, published one by one until the process is told to stop."""
+
+import logging
+import time
+from random import Random
+
+import orjson
+from django.db import IntegrityError, InterfaceError, OperationalError, connection
+from django.utils import timezone
+
+from delivery.demo.artifacts import Artifacts, Happening
+from delivery.demo.cast import Cast, provision
+from delivery.demo.receivers import Ports
+from delivery.publish import Draft, PublishRefusedError, publish
+
+log = logging.getLogger(__name__)
+
+PAUSE_SECONDS = 0.5
+# A demo that was forgotten must not fill the disk.
+BRISK_SECONDS = 600.0
+LATER_PAUSE_SECONDS = 5.0
+
+
+def trickle(ports: Ports) -> None:
+    """Provision and publish, for ever; a database that is away for a while costs a few messages."""
+    artifacts = Artifacts(Random())
+    began = time.monotonic()
+    cast: Cast | None = None
+    while True:
+        try:
+            cast = cast or provision(ports)
+            _publish(cast, artifacts.happen(now=timezone.now()))
+        except (OperationalError, InterfaceError) as error:
+            log.warning("the database is away", extra={"error": str(error)})
+            connection.close()
+        except IntegrityError:
+            # Someone deleted what it leans on.
+            cast = None
+        except PublishRefusedError as error:
+            log.warning("a message of the demo was refused", extra={"error": error.detail})
+        time.sleep(pause_seconds(time.monotonic() - began))
+
+
+def pause_seconds(running_seconds: float) -> float:
+    return PAUSE_SECONDS if running_seconds < BRISK_SECONDS else LATER_PAUSE_SECONDS
+
+
+def _publish(cast: Cast, happening: Happening) -> None:
+    headers = {
+        "content-type": "application/json",
+        "filter-string": happening.project,
+        "priority": happening.priority,
+    }
+    draft = Draft(
+        event_type=cast.event_types[happening.event],
+        headers=headers,
+        body=orjson.dumps(happening.body),
+        content_type="application/json",
+    )
+    publish(cast.publisher, [draft])
