@@ -5,7 +5,6 @@ slows both. A rate is what came at the receiver, between the first arrival and t
 last, and each arrival is held against the DELIVERED rows.
 """
 
-
 from delivery.bench.measuring import Measuring
 from delivery.bench.results import Result, compare
 from delivery.bench.stage import make_cast
@@ -62,7 +61,12 @@ def lanes_beside_hanging_ones(measuring: Measuring) -> list[Result]:
     return [
         compare(f"{name}, {cast.hanging} hanging, of without them", beside, without, wanted=0.8),
         Result(
-            name=f"{name}, memory of the sender", value=max(megabytes), unit="MB", limit=MAX_MEGABYTES, wanted=1, is_at_most=True
+            name=f"{name}, memory of the sender",
+            value=max(megabytes),
+            unit="MB",
+            limit=MAX_MEGABYTES,
+            wanted=1,
+            is_at_most=True,
         ),
     ]
 

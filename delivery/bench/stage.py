@@ -37,7 +37,10 @@ class Cast:
     def publish(self, messages: int) -> None:
         """Write the backlog: so many messages, each to every ACTIVE subscription."""
         draft = Draft(
-            event_type=self.event_type, headers={"content-type": "application/json"}, body=BODY, content_type="application/json"
+            event_type=self.event_type,
+            headers={"content-type": "application/json"},
+            body=BODY,
+            content_type="application/json",
         )
         batch = max(1, BATCH // (self.lanes + self.hanging))
         for done in range(0, messages, batch):
@@ -68,7 +71,9 @@ def make_cast(name: str, *, url: str, lanes: int, hanging: int = 0, timeout_seco
         )
         for number, subscriber in enumerate(subscribers)
     )
-    SigningSecret.objects.bulk_create(SigningSecret(subscription=subscription) for subscription in subscriptions)
+    SigningSecret.objects.bulk_create(
+        SigningSecret(subscription=subscription) for subscription in subscriptions
+    )
     return Cast(event_type=event_type, publisher=publisher, lanes=lanes, hanging=hanging)
 
 

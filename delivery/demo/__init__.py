@@ -1,1 +1,1 @@
-"""The demonstration that `up --demo` runs: written by the engineer of bench/smoke/publish/demo, 12:28, in work."""
+"""What `up --demo` shows: made-up artifacts of a TeamForge, applications that take them, and their receivers."""

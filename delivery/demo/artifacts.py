@@ -61,12 +61,10 @@ class Artifacts:
     def happen(self, *, now: datetime) -> Happening:
         """Let the next thing happen."""
         event = next(self._first, None) or self._random.choices([*WEIGHTS], [*WEIGHTS.values()])[0]
-        match event:
-            case "TeamForge.Artifact.Update":
-                return self._change(UPDATE, self._progress(), now=now)
-            case "TeamForge.Artifact.Move":
-                return self._change(MOVE, {"project": self._project()}, now=now)
-        return self._create(now=now)
+        if event == CREATE:
+            return self._create(now=now)
+        fields = self._progress() if event == UPDATE else {"project": self._project()}
+        return self._change(event, fields, now=now)
 
     def _create(self, *, now: datetime) -> Happening:
         self._number += 1

@@ -1,5 +1,6 @@
 """What all lanes of one sender share: its connections, its client, and what it knows of endpoints."""
 
+import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 
@@ -28,6 +29,8 @@ class Desk:
         self.client = client
         self.endpoints: dict[int, Endpoint] = {}
         self.lanes: dict[int, Lane] = {}
+        self._asked: set[int] = set()
+        self._asking = asyncio.Lock()
 
     async def send(self, parcel: Parcel, endpoint: Endpoint) -> Outcome:
         return await self.client.send(parcel, endpoint)
@@ -35,8 +38,15 @@ class Desk:
     async def know(self, subscription_ids: Iterable[int]) -> None:
         """Make sure that these subscriptions are known."""
         unknown = {id for id in subscription_ids if id not in self.endpoints}
-        if unknown:
-            await self.refresh(unknown)
+        if not unknown:
+            return
+        self._asked |= unknown
+        async with self._asking:
+            # One statement answers all that waited here: thousands of lanes begin at once.
+            asked = [id for id in self._asked if id not in self.endpoints]
+            if asked:
+                await self.refresh(asked)
+            self._asked.difference_update(asked)
 
     async def refresh(self, subscription_ids: Collection[int]) -> list[Endpoint]:
         """Read these subscriptions again; return those that differ from what was known."""

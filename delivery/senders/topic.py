@@ -14,16 +14,17 @@ block ends the run, and the next try records a new one.
 import asyncio
 import logging
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
+from delivery.senders.blocking import Tally, block, judge_run, stop_without_trying
 from delivery.senders.desk import Desk
 from delivery.senders.entries import LaneChange, Settlement
 from delivery.senders.lane import Lane
-from delivery.senders.parcel import Endpoint, Parcel
+from delivery.senders.parcel import Parcel
 from delivery.senders.read import Wish
 from delivery.senders.settle import LaneLostError
 from delivery.states import LaneState
-from delivery.verdict import Rules, Step, Verdict, judge, pause_seconds
+from delivery.verdict import Step, judge
 
 log = logging.getLogger(__name__)
 
@@ -53,21 +54,6 @@ async def _serve(lane: Lane, desk: Desk) -> None:
             continue
         await _send_run(lane, desk, tally)
     await _end_run(lane, desk)
-
-
-class Tally:
-    """What became of a run so far."""
-
-    __slots__ = ("fresh", "last_skipped", "reason", "rules", "settled", "skipped", "skipped_settled")
-
-    def __init__(self, parcels: list[Parcel]) -> None:
-        self.skipped = sum(parcel.is_skipped for parcel in parcels)
-        self.fresh = len(parcels) - self.skipped
-        self.settled = 0
-        self.skipped_settled = 0
-        self.last_skipped: Parcel | None = None
-        self.reason = ""
-        self.rules: Rules | None = None
 
 
 async def _read_run(lane: Lane, desk: Desk) -> Tally | None:
@@ -108,7 +94,7 @@ async def _send_run(lane: Lane, desk: Desk, tally: Tally) -> None:
             await _set_aside(lane, desk, parcel.subscription_id)
             continue
         if endpoint.fault:
-            await _stop_without_trying(lane, desk, parcel)
+            await stop_without_trying(lane, desk, parcel)
             return
         _refill(lane, desk)
         if await _send(lane, desk, parcel, tally) is Step.BLOCK:
@@ -117,7 +103,7 @@ async def _send_run(lane: Lane, desk: Desk, tally: Tally) -> None:
         if not lane.queue and lane.refill is not None:
             await lane.refill
     if not lane.queue:
-        await _judge_run(lane, desk, tally)
+        await judge_run(lane, desk, tally)
 
 
 async def _forget_run(lane: Lane, desk: Desk) -> None:
@@ -144,10 +130,10 @@ async def _send(lane: Lane, desk: Desk, parcel: Parcel, tally: Tally) -> Step:
         outcome=outcome,
     )
     if verdict.step is Step.BLOCK:
-        await _block(lane, desk, settlement, endpoint)
+        await block(lane, desk, settlement, endpoint)
         return verdict.step
     await _record(lane, desk, settlement)
-    _count(tally, parcel, settlement, endpoint)
+    tally.count(parcel, settlement, endpoint.rules)
     return verdict.step
 
 
@@ -158,52 +144,6 @@ async def _record(lane: Lane, desk: Desk, settlement: Settlement) -> None:
         await desk.settler.commit(lane.id, settlement, flows)
         return
     await desk.settler.commit(lane.id, settlement)
-
-
-def _count(tally: Tally, parcel: Parcel, settlement: Settlement, endpoint: Endpoint) -> None:
-    if settlement.verdict.step is Step.NEXT:
-        tally.settled += 1
-        tally.skipped_settled += parcel.is_skipped
-        return
-    tally.last_skipped = tally.last_skipped or parcel
-    tally.reason = settlement.outcome.reason
-    tally.rules = endpoint.rules
-
-
-async def _block(lane: Lane, desk: Desk, settlement: Settlement, endpoint: Endpoint) -> None:
-    lane.failures += 1
-    wait = _wait_seconds(settlement.verdict, endpoint.rules, failures=lane.failures)
-    change = _blocked(lane, settlement.delivery_id, reason=settlement.outcome.reason, wait_seconds=wait)
-    await desk.settler.commit(lane.id, settlement, change)
-
-
-def _blocked(lane: Lane, delivery_id: int, *, reason: str, wait_seconds: float) -> LaneChange:
-    """Stop the lane's run and let it pause."""
-    lane.stop_reading_on()
-    lane.queue.clear()
-    lane.next_try_at = datetime.now(UTC) + timedelta(seconds=wait_seconds)
-    return LaneChange(
-        lane_id=lane.id,
-        state=LaneState.BLOCKED,
-        reason=reason,
-        delivery_id=delivery_id,
-        failures=lane.failures,
-        next_try_at=lane.next_try_at,
-    )
-
-
-def _wait_seconds(verdict: Verdict, rules: Rules, *, failures: int) -> float:
-    # An endpoint is never asked earlier than it wished, nor than the pause would be over.
-    return max(verdict.wait_seconds or 0.0, pause_seconds(rules, failures=failures))
-
-
-async def _stop_without_trying(lane: Lane, desk: Desk, parcel: Parcel) -> None:
-    """A fault on our side never costs the receiver an attempt: wait until it is mended."""
-    endpoint = desk.endpoints[parcel.subscription_id]
-    lane.failures += 1
-    wait = pause_seconds(endpoint.rules, failures=lane.failures)
-    change = _blocked(lane, parcel.delivery_id, reason=endpoint.fault, wait_seconds=wait)
-    await desk.settler.commit(lane.id, change)
 
 
 async def _set_aside(lane: Lane, desk: Desk, subscription_id: int) -> None:
@@ -241,27 +181,6 @@ async def _read_on(lane: Lane, desk: Desk) -> None:
     finally:
         if lane.refill is asyncio.current_task():
             lane.refill = None
-
-
-async def _judge_run(lane: Lane, desk: Desk, tally: Tally) -> None:
-    """At the end of a run: pause when nothing came of it.
-
-    Skipped ones that failed again pause by themselves, so that one poisoned message neither
-    stops fresh ones nor is tried with each of them. A run in which fresh ones failed,
-    and nothing was settled, tells of a sick endpoint: the lane pauses like a blocked one.
-    """
-    if tally.skipped and not tally.skipped_settled and tally.rules:
-        lane.skip_failures += 1
-        lane.skipped_due = time.monotonic() + pause_seconds(tally.rules, failures=lane.skip_failures)
-    elif tally.skipped_settled:
-        lane.skip_failures = 0
-    if tally.settled or tally.last_skipped is None or tally.rules is None:
-        return
-    if tally.fresh or lane.failures:
-        lane.failures += 1
-        wait = pause_seconds(tally.rules, failures=lane.failures)
-        change = _blocked(lane, tally.last_skipped.delivery_id, reason=tally.reason, wait_seconds=wait)
-        await desk.settler.commit(lane.id, change)
 
 
 async def _pause(lane: Lane) -> None:

@@ -1,0 +1,92 @@
+"""What stops a lane for a while: an outcome that blocks, a fault of ours, a run that led to nothing."""
+
+import time
+from datetime import UTC, datetime, timedelta
+
+from delivery.senders.desk import Desk
+from delivery.senders.entries import LaneChange, Settlement
+from delivery.senders.lane import Lane
+from delivery.senders.parcel import Endpoint, Parcel
+from delivery.states import LaneState
+from delivery.verdict import Rules, Step, Verdict, pause_seconds
+
+
+class Tally:
+    """What became of a run so far."""
+
+    __slots__ = ("fresh", "last_skipped", "reason", "rules", "settled", "skipped", "skipped_settled")
+
+    def __init__(self, parcels: list[Parcel]) -> None:
+        self.skipped = sum(parcel.is_skipped for parcel in parcels)
+        self.fresh = len(parcels) - self.skipped
+        self.settled = 0
+        self.skipped_settled = 0
+        self.last_skipped: Parcel | None = None
+        self.reason = ""
+        self.rules: Rules | None = None
+
+    def count(self, parcel: Parcel, settlement: Settlement, rules: Rules) -> None:
+        if settlement.verdict.step is Step.NEXT:
+            self.settled += 1
+            self.skipped_settled += parcel.is_skipped
+            return
+        self.last_skipped = self.last_skipped or parcel
+        self.reason = settlement.outcome.reason
+        self.rules = rules
+
+
+async def block(lane: Lane, desk: Desk, settlement: Settlement, endpoint: Endpoint) -> None:
+    lane.failures += 1
+    wait = _wait_seconds(settlement.verdict, endpoint.rules, failures=lane.failures)
+    change = _blocked(lane, settlement.delivery_id, reason=settlement.outcome.reason, wait_seconds=wait)
+    await desk.settler.commit(lane.id, settlement, change)
+
+
+def _blocked(lane: Lane, delivery_id: int, *, reason: str, wait_seconds: float) -> LaneChange:
+    """Stop the lane's run and let it pause."""
+    lane.stop_reading_on()
+    lane.queue.clear()
+    lane.next_try_at = datetime.now(UTC) + timedelta(seconds=wait_seconds)
+    return LaneChange(
+        lane_id=lane.id,
+        state=LaneState.BLOCKED,
+        reason=reason,
+        delivery_id=delivery_id,
+        failures=lane.failures,
+        next_try_at=lane.next_try_at,
+    )
+
+
+def _wait_seconds(verdict: Verdict, rules: Rules, *, failures: int) -> float:
+    # An endpoint is never asked earlier than it wished, nor than the pause would be over.
+    return max(verdict.wait_seconds or 0.0, pause_seconds(rules, failures=failures))
+
+
+async def stop_without_trying(lane: Lane, desk: Desk, parcel: Parcel) -> None:
+    """A fault on our side never costs the receiver an attempt: wait until it is mended."""
+    endpoint = desk.endpoints[parcel.subscription_id]
+    lane.failures += 1
+    wait = pause_seconds(endpoint.rules, failures=lane.failures)
+    change = _blocked(lane, parcel.delivery_id, reason=endpoint.fault, wait_seconds=wait)
+    await desk.settler.commit(lane.id, change)
+
+
+async def judge_run(lane: Lane, desk: Desk, tally: Tally) -> None:
+    """At the end of a run: pause when nothing came of it.
+
+    Skipped ones that failed again pause by themselves, so that one poisoned message neither
+    stops fresh ones nor is tried with each of them. A run in which fresh ones failed,
+    and nothing was settled, tells of a sick endpoint: the lane pauses like a blocked one.
+    """
+    if tally.skipped and not tally.skipped_settled and tally.rules:
+        lane.skip_failures += 1
+        lane.skipped_due = time.monotonic() + pause_seconds(tally.rules, failures=lane.skip_failures)
+    elif tally.skipped_settled:
+        lane.skip_failures = 0
+    if tally.settled or tally.last_skipped is None or tally.rules is None:
+        return
+    if tally.fresh or lane.failures:
+        lane.failures += 1
+        wait = pause_seconds(tally.rules, failures=lane.failures)
+        change = _blocked(lane, tally.last_skipped.delivery_id, reason=tally.reason, wait_seconds=wait)
+        await desk.settler.commit(lane.id, change)
