@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from delivery.demo.cast import WISHES
 from delivery.demo.trickle import BRISK_SECONDS, LATER_PAUSE_SECONDS, PAUSE_SECONDS, pause_seconds
 from tests.operation.installation import DEADLINE_SECONDS, eventually, kill
 from tests.product import Product
@@ -16,6 +17,11 @@ class Demo(Product):
     """An installation with the demo; of the loopback it was told nothing."""
 
     arguments = ("--demo",)
+
+    def start(self) -> None:
+        """The demo provisions while the web server is ready already."""
+        super().start()
+        eventually(lambda: len(self.subscriptions()) == len(WISHES), "everything is provisioned")
 
     def subscriptions(self) -> dict[str, Json]:
         return {f"{row['subscriber']}/{row['name']}": row for row in self.rest.all("subscriptions")}

@@ -1,0 +1,109 @@
+"""`bench deliver --quick`: it measures everything, in the shape that tools rely on, and leaves nothing behind."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from config.env import CHECKOUT
+
+RESULT = {
+    "name": str,
+    "value": float,
+    "unit": str,
+    "limit": float,
+    "ratio": float,
+    "wanted": float,
+    "met": bool,
+}
+
+
+def bench(*options: str, home: Path) -> subprocess.CompletedProcess[str]:
+    # All it makes is in the folder for temporary files: given one of its own, what it leaves can be seen.
+    environment = os.environ | {"INTURN_HOME": str(home / "never-made"), "TMPDIR": str(home)}
+    return subprocess.run(
+        [sys.executable, str(CHECKOUT / "manage.py"), "bench", "deliver", "--quick", *options],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def home() -> Any:
+    with tempfile.TemporaryDirectory() as folder:
+        # Where PostgreSQL has to run as nobody, it must be able to pass.
+        Path(folder).chmod(0o711)
+        yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def ended(home: Path) -> subprocess.CompletedProcess[str]:
+    return bench("--json", home=home)
+
+
+@pytest.fixture(scope="module")
+def report(ended: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    assert ended.returncode == 0, ended.stderr
+    report: dict[str, Any] = orjson.loads(ended.stdout)
+    return report
+
+
+def test_it_prints_one_object_of_the_promised_shape(report: dict[str, Any]) -> None:
+    assert set(report) == {"bench", "machine", "results", "receiver"}
+    assert report["bench"] == "deliver"
+    assert set(report["machine"]) == {"processor", "cores", "system", "python", "postgresql"}
+    for result in report["results"]:
+        assert set(result) == set(RESULT)
+        for name, kind in RESULT.items():
+            assert isinstance(result[name], int | float if kind is float else kind), (name, result)
+
+
+def test_each_number_stands_beside_its_limit(report: dict[str, Any]) -> None:
+    assert [(result["wanted"], result["unit"]) for result in report["results"]] == [
+        (0.4, "/s"),
+        (4, "/s"),
+        (0.7, "/s"),
+        (0.8, "/s"),
+        (1, "MB"),
+    ]
+    for result in report["results"]:
+        assert result["ratio"] == pytest.approx(result["value"] / result["limit"], rel=0.01)
+
+
+def test_everything_came_once_and_in_order(report: dict[str, Any]) -> None:
+    # 10 lanes × 20 messages, 50 for one alone, and twice 45 healthy lanes × 4.
+    expected = 200 + 50 + 2 * 180
+    assert report["receiver"] == {
+        "expected": expected,
+        "got": expected,
+        "lost": 0,
+        "duplicated": 0,
+        "out_of_order": 0,
+    }
+
+
+def test_standard_error_is_free_of_noise(ended: subprocess.CompletedProcess[str]) -> None:
+    assert ended.stderr == ""
+
+
+def test_nothing_is_left_behind(ended: subprocess.CompletedProcess[str], home: Path) -> None:
+    assert list(home.glob("*")) == []
+    assert str(home) not in subprocess.run(["ps", "-ef"], capture_output=True, text=True, check=True).stdout
+
+
+def test_people_are_told_in_lines(home: Path) -> None:
+    ended = bench("--only", "alone", "--rounds", "2", home=home)
+    assert ended.returncode == 0, ended.stderr
+    machine, result, receipt = ended.stdout.splitlines()
+    assert "postgresql" in machine
+    assert result.startswith("one lane alone, of POST and commit in turn")
+    assert "at least 0.7" in result
+    assert receipt == "100 expected, 100 got, 0 lost, 0 duplicated, 0 out of order"
