@@ -6,6 +6,7 @@ address after it was saved is refused when connecting, whatever the resolver sai
 """
 
 import asyncio
+import os
 import socket
 import ssl
 import time
@@ -198,6 +199,8 @@ def _failure(error: Exception, endpoint: Endpoint) -> _Answer:
         return _Answer(OutcomeClass.TLS, error=_words(error))
     if isinstance(error, aiohttp.InvalidURL):
         return _Answer(OutcomeClass.UNSENDABLE, error=f"the endpoint is not a valid URL: {_words(error)}")
+    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:
+        return _Answer(OutcomeClass.UNREACHABLE, error=_unconnected(error))
     if isinstance(error, aiohttp.ClientError | OSError):
         return _Answer(OutcomeClass.UNREACHABLE, error=_words(error))
     return _Answer(OutcomeClass.UNSENDABLE, error=f"{type(error).__name__}: {error}"[:500])
@@ -220,6 +223,14 @@ def _timed_out(error: Exception, endpoint: Endpoint) -> str:
     if isinstance(error, aiohttp.ConnectionTimeoutError):
         return f"no connection within {min(CONNECT_SECONDS, endpoint.timeout_seconds):g} s"
     return f"no answer within {endpoint.timeout_seconds:g} s"
+
+
+def _unconnected(error: aiohttp.ClientConnectorError) -> str:
+    """Say it as the operating system does; what aiohttp says is for programmers."""
+    number = error.os_error.errno or 0
+    # Name resolution has numbers of its own, which are negative.
+    words = os.strerror(number) if number > 0 else error.os_error.strerror or str(error.os_error)
+    return f"{words[:1].lower()}{words[1:]} ({error.host}:{error.port})"
 
 
 def _words(error: BaseException) -> str:

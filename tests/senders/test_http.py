@@ -145,11 +145,15 @@ def test_a_connection_closed_without_a_word_is_unreachable(receiver: Receiver) -
 def test_a_refused_connection_is_unreachable(receiver: Receiver) -> None:
     hook = receiver.endpoint("hook")
     receiver.refuse_connections()
-    assert send(hook.url).outcome is OutcomeClass.UNREACHABLE
+    ended = send(hook.url)
+    assert ended.outcome is OutcomeClass.UNREACHABLE
+    assert ended.reason == f"unreachable: connection refused (127.0.0.1:{receiver.port})"
 
 
 def test_a_name_that_does_not_resolve_is_unreachable() -> None:
-    assert send("http://no-such-name.invalid/").outcome is OutcomeClass.UNREACHABLE
+    ended = send("http://no-such-name.invalid/")
+    assert ended.outcome is OutcomeClass.UNREACHABLE
+    assert "no-such-name.invalid" in ended.error
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]"])
