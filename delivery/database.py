@@ -9,6 +9,14 @@ from django.db import connection
 CHANNEL = "inturn"
 # A dead server is noticed within about ten seconds even when its machine vanished.
 _KEEPALIVE = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
+# Plans must not depend on statistics that a young or busy table does not have yet: left to
+# itself, PostgreSQL settles one delivery by reading all of a table that it takes to be short.
+_WALK_INDEXES = """
+    SET enable_seqscan = off;
+    SET enable_hashjoin = off;
+    SET enable_mergejoin = off;
+    SET plan_cache_mode = force_generic_plan;
+"""
 
 
 def connection_parameters() -> dict[str, Any]:
@@ -25,6 +33,10 @@ def connection_parameters() -> dict[str, Any]:
 
 
 async def connect(application_name: str) -> psycopg.AsyncConnection:
-    return await psycopg.AsyncConnection.connect(
+    """Connect as a sender does: each statement is a transaction, prepared once, and walks indexes."""
+    connection = await psycopg.AsyncConnection.connect(
         **connection_parameters(), autocommit=True, application_name=application_name
     )
+    await connection.execute(_WALK_INDEXES)
+    connection.prepare_threshold = 0
+    return connection

@@ -13,7 +13,7 @@ import django
 import uvloop
 
 from delivery.bench.message import BODY, HEADERS
-from delivery.client import new_session
+from delivery.client import bare_session
 
 TABLE = "bench_commit"
 
@@ -31,7 +31,6 @@ async def post_and_commit(url: str, messages: int) -> None:
     from delivery.database import connect
 
     connection = await connect("inturn bench")
-    connection.prepare_threshold = 0
     await connection.execute(f"CREATE TABLE IF NOT EXISTS {TABLE} (id bigint, at timestamptz DEFAULT now())")
     async with connection, aiohttp.ClientSession() as session:
         for number in range(messages):
@@ -58,7 +57,7 @@ def post_from_threads(url: str, concurrency: int, messages: int) -> None:
 
 
 def _post_from_thread(url: str, messages: int) -> None:
-    with new_session() as session:
+    with bare_session() as session:
         for _ in range(messages):
             session.post(url, data=BODY, headers=HEADERS, timeout=30)
 

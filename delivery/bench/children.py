@@ -5,7 +5,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,9 @@ class Receiver:
     def reset(self) -> None:
         self._ask("DELETE", COUNT)
 
+    def close(self) -> None:
+        self._connection.close()
+
     def _ask(self, method: str, path: str) -> dict[str, Any]:
         self._connection.request(method, path)
         answer: dict[str, Any] = json.loads(self._connection.getresponse().read())
@@ -39,15 +42,16 @@ class Receiver:
 
 @contextmanager
 def receiver() -> Iterator[Receiver]:
-    with _child("delivery.bench.receiver", stdout=subprocess.PIPE) as process:
+    with _child(["delivery.bench.receiver"], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        yield Receiver(int(process.stdout.readline()))
+        with process.stdout, closing(Receiver(int(process.stdout.readline()))) as receiver:
+            yield receiver
 
 
 @contextmanager
-def sender() -> Iterator[subprocess.Popen[bytes]]:
-    with _child("delivery.bench.sender") as process:
-        yield process
+def senders(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(_child(["delivery.bench.sender", str(count)])) for _ in range(count)]
 
 
 def run_bare(loop: str, url: str, *, concurrency: int, messages: int) -> None:
@@ -64,8 +68,8 @@ def peak_megabytes(process: subprocess.Popen[bytes]) -> float:
 
 
 @contextmanager
-def _child(module: str, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    process: subprocess.Popen[bytes] = subprocess.Popen([sys.executable, "-m", module], **options)
+def _child(module: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
+    process: subprocess.Popen[bytes] = subprocess.Popen([sys.executable, "-m", *module], **options)
     try:
         yield process
     finally:

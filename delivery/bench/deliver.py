@@ -1,4 +1,4 @@
-"""`bench deliver`: how fast one sender process delivers, beside what this machine can do at all.
+"""`bench deliver`: how fast senders deliver, beside what this machine can do at all.
 
 Product and bare loops take turns and medians are compared: what else the machine does
 slows both. A rate is what came at the receiver, between the first arrival and the
@@ -19,12 +19,13 @@ def lanes_at_once(measuring: Measuring) -> list[Result]:
     cast = make_cast("lanes", url=measuring.receiver.url, lanes=sizes.lanes)
     product, coroutines, threads = [], [], []
     for _ in measuring.rounds("lanes", sizes.rounds):
-        product.append(measuring.product(cast, sizes.deliveries // sizes.lanes))
+        product.append(measuring.product(cast, sizes.deliveries // sizes.lanes, senders=sizes.senders))
         coroutines.append(measuring.bare("aiohttp", concurrency=sizes.lanes, messages=sizes.posts))
         threads.append(measuring.bare("requests", concurrency=THREADS, messages=sizes.posts_from_threads))
+    name = f"{sizes.lanes} lanes, {sizes.senders} senders"
     return [
-        compare(f"{sizes.lanes} lanes, of a bare aiohttp loop", product, coroutines, wanted=0.4),
-        compare(f"{sizes.lanes} lanes, of requests in {THREADS} threads", product, threads, wanted=4),
+        compare(f"{name}, of a bare aiohttp loop", product, coroutines, wanted=0.4),
+        compare(f"{name}, of requests in {THREADS} threads", product, threads, wanted=4),
     ]
 
 
@@ -33,7 +34,7 @@ def one_lane_alone(measuring: Measuring) -> list[Result]:
     sizes = measuring.sizes
     cast = make_cast("alone", url=measuring.receiver.url, lanes=1)
     product, bare = [], []
-    for _ in measuring.rounds("alone", sizes.rounds):
+    for _ in measuring.rounds("alone", sizes.alone_rounds):
         product.append(measuring.product(cast, sizes.alone))
         bare.append(measuring.bare("commit", concurrency=1, messages=sizes.alone))
     return [compare("one lane alone, of POST and commit in turn", product, bare, wanted=0.7)]
@@ -52,10 +53,8 @@ def lanes_beside_hanging_ones(measuring: Measuring) -> list[Result]:
     messages = sizes.many_deliveries // cast.lanes
     without, beside, megabytes = [], [], []
     for _ in measuring.rounds("many", sizes.many_rounds):
-        cast.let_hang(really=False)
         without.append(measuring.product(cast, messages))
-        cast.let_hang(really=True)
-        beside.append(measuring.product(cast, messages))
+        beside.append(measuring.product(cast, messages, beside_hanging=True))
         megabytes.append(measuring.peak_megabytes)
     name = f"{sizes.many_lanes:,} lanes"
     return [

@@ -12,6 +12,7 @@ from delivery.bench.results import Receipt
 from delivery.bench.sizes import Sizes
 
 LOOK_EVERY_SECONDS = 0.1
+START_SECONDS = 60.0
 # When nothing has come for so long, nothing will.
 STALL_SECONDS = 60.0
 # The last outcomes are committed just after their answers.
@@ -31,16 +32,23 @@ class Measuring:
         """Count rounds, and show that they go on."""
         yield from tqdm(range(count), desc=name, unit="round", file=sys.stderr, disable=None)
 
-    def product(self, cast: stage.Cast, messages: int) -> float:
-        """Let a sender deliver a backlog, and return its rate; `peak_megabytes` is its memory then."""
+    def product(
+        self, cast: stage.Cast, messages: int, *, senders: int = 1, beside_hanging: bool = False
+    ) -> float:
+        """Let senders deliver a backlog, and return their rate; `peak_megabytes` is the memory of the first."""
         stage.clear()
         self.receiver.reset()
+        cast.let_in(hanging=beside_hanging)
         cast.publish(messages)
+        # Held until all senders are there: how long they take to start is not in question.
+        cast.hold()
         expected = messages * cast.lanes
-        with children.sender() as process:
+        with children.senders(senders) as processes:
+            _wait_until(senders, stage.senders, seconds=START_SECONDS)
+            cast.let_in(hanging=beside_hanging)
             _wait_until(expected, self.receiver.count, seconds=STALL_SECONDS)
             _wait_until(expected, stage.delivered, seconds=COMMIT_SECONDS)
-            self.peak_megabytes = children.peak_megabytes(process)
+            self.peak_megabytes = children.peak_megabytes(processes[0])
         tally = self.receiver.tally()
         self._receive(tally, expected=expected)
         return _rate(tally)

@@ -1,7 +1,11 @@
-"""One sender process: the stint that a worker of the senders' cluster runs, until SIGTERM."""
+"""One sender process: the stint that a worker of the senders' cluster runs, until SIGTERM.
+
+`python -m delivery.bench.sender SLOTS`, with as many slots as there are such processes.
+"""
 
 import asyncio
 import signal
+import sys
 
 import django
 import uvloop
@@ -10,16 +14,16 @@ import uvloop
 SECONDS = 86_400
 
 
-def run() -> None:
+def run(slots: int) -> None:
     from delivery.senders.stint import Stint
 
     asked: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _frame: asked.append(number))
-    stint = Stint(queue="bench", slots=1, seconds=SECONDS, must_stop=lambda: bool(asked))
+    stint = Stint(queue="bench", slots=slots, seconds=SECONDS, must_stop=lambda: bool(asked))
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(stint.run())
 
 
 if __name__ == "__main__":
     django.setup()
-    run()
+    run(int(sys.argv[1]))

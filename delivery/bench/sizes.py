@@ -5,13 +5,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """Deliveries are counted a round: product and bare loops take turns, and medians are compared."""
+    """Deliveries are counted a round: product and bare loops take turns, and medians are compared.
+
+    `senders` are the processes that serve 100 lanes, as many as an installation has unless told otherwise
+    (SENDER_PROCESSES). One lane is served by one, and thousands are left to one.
+    """
 
     rounds: int = 5
+    senders: int = 2
     lanes: int = 100
-    deliveries: int = 20_000
+    deliveries: int = 30_000
     posts: int = 30_000
     posts_from_threads: int = 3_000
+    # The shorter the turns, the less what else the machine does falls on one side only.
+    alone_rounds: int = 9
     alone: int = 3_000
     many_lanes: int = 5_000
     hanging_lanes: int = 500
@@ -26,6 +33,7 @@ QUICK = Sizes(
     deliveries=200,
     posts=200,
     posts_from_threads=160,
+    alone_rounds=1,
     alone=50,
     many_lanes=50,
     hanging_lanes=5,

@@ -7,6 +7,7 @@ from django.db import connection
 from delivery.bench.message import BODY
 from delivery.models import Delivery, Lane, LaneKind, Status
 from delivery.publish import Draft, publish
+from delivery.sql import statement
 from subscriptions.models import (
     EventType,
     Policy,
@@ -17,22 +18,28 @@ from subscriptions.models import (
     SubscriptionStatus,
 )
 
+HEALTHY, HANGING = "healthy", "hanging"
 # Deliveries that one transaction of the backlog writes, at most.
 BATCH = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cast:
-    """The subscribers of one scenario; those that hang are INACTIVE until they are let in."""
+    """The subscribers of one scenario, and what is published to them."""
 
     event_type: EventType
     publisher: Publisher
     lanes: int
     hanging: int = 0
 
-    def let_hang(self, *, really: bool) -> None:
-        status = SubscriptionStatus.ACTIVE if really else SubscriptionStatus.INACTIVE
-        self.event_type.subscriptions.filter(name="hanging").update(status=status)
+    def let_in(self, *, hanging: bool) -> None:
+        """Make the subscriptions ACTIVE, those that hang only if wanted."""
+        names = [HEALTHY, HANGING] if hanging else [HEALTHY]
+        self.event_type.subscriptions.filter(name__in=names).update(status=SubscriptionStatus.ACTIVE)
+
+    def hold(self) -> None:
+        """Make all INACTIVE: their backlog stays."""
+        self.event_type.subscriptions.update(status=SubscriptionStatus.INACTIVE)
 
     def publish(self, messages: int) -> None:
         """Write the backlog: so many messages, each to every ACTIVE subscription."""
@@ -61,13 +68,13 @@ def make_cast(name: str, *, url: str, lanes: int, hanging: int = 0, timeout_seco
     Lane.objects.bulk_create(Lane(kind=LaneKind.TOPIC, subscriber=subscriber) for subscriber in subscribers)
     subscriptions = Subscription.objects.bulk_create(
         Subscription(
-            name="hanging" if number >= lanes else "healthy",
+            name=HANGING if number >= lanes else HEALTHY,
             subscriber=subscriber,
             event_type=event_type,
             policy=policy,
             endpoint=f"{url}/{'hang' if number >= lanes else 'lane'}/{subscriber.pk}",
             timeout_seconds=timeout_seconds,
-            status=SubscriptionStatus.INACTIVE if number >= lanes else SubscriptionStatus.ACTIVE,
+            status=SubscriptionStatus.INACTIVE,
         )
         for number, subscriber in enumerate(subscribers)
     )
@@ -88,6 +95,13 @@ def clear() -> None:
     Lane.objects.update(
         state="IDLE", reason="", delivery_id=None, failures=0, next_try_at=None, run_ids=[], run_attempts=[]
     )
+
+
+def senders() -> int:
+    """How many senders are at work."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement("members"), [])
+        return len(cursor.fetchall())
 
 
 def delivered() -> int:

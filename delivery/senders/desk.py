@@ -1,14 +1,16 @@
 """What all lanes of one sender share: its connections, its client, and what it knows of endpoints."""
 
 import asyncio
+import time
 from collections.abc import Collection, Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 
 from delivery.outcome import Outcome
 from delivery.senders.http import Client
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.read import Reader
+from delivery.senders.request import make_request
 from delivery.senders.settle import Settler
 
 # What a sender may hold of unsent deliveries, over all its lanes: it bounds the memory
@@ -32,8 +34,19 @@ class Desk:
         self._asked: set[int] = set()
         self._asking = asyncio.Lock()
 
-    async def send(self, parcel: Parcel, endpoint: Endpoint) -> Outcome:
-        return await self.client.send(parcel, endpoint)
+    async def send(self, lane: Lane, parcel: Parcel) -> Outcome:
+        endpoint = self.endpoints[parcel.subscription_id]
+        lane.sending_since = time.monotonic()
+        try:
+            return await self.client.send(parcel, endpoint, request=lane.request)
+        finally:
+            lane.sending_since = None
+
+    def make_ahead(self, lane: Lane, parcel: Parcel) -> None:
+        """Make the request of the parcel that the lane sends next."""
+        endpoint = self.endpoints.get(parcel.subscription_id)
+        if endpoint is not None:
+            lane.request = make_request(parcel, endpoint, now=datetime.now(UTC))
 
     async def know(self, subscription_ids: Iterable[int]) -> None:
         """Make sure that these subscriptions are known."""

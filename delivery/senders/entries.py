@@ -62,15 +62,47 @@ def queries(entries: Sequence[Entry]) -> list[Query]:
     runs = [entry for entry in entries if isinstance(entry, Run)]
     changes = [entry for entry in entries if isinstance(entry, LaneChange)]
     columns = (
-        ("settle", [_settlement_row(entry) for entry in settlements]),
-        ("record_runs", [_run_row(entry) for entry in runs]),
-        ("change_lanes", [_change_row(entry) for entry in changes]),
+        (_SETTLE_MANY, [_settlement_row(entry) for entry in settlements]),
+        (statement("record_runs"), [_run_row(entry) for entry in runs]),
+        (statement("change_lanes"), [_change_row(entry) for entry in changes]),
     )
-    return [(statement(name), {"rows": orjson.dumps(rows).decode()}) for name, rows in columns if rows]
+    return [_query(text, rows) for text, rows in columns if rows]
 
 
-# Rows travel as one JSON text: measured against arrays, it halves the server's time and takes a
-# third of ours (40 settlements: 190 µs of Python instead of 640).
+# Many rows travel as one JSON text: measured against arrays, it halves the server's time and takes a
+# third of ours (40 settlements: 190 µs of Python instead of 640). One alone goes without: the
+# server then has neither JSON to read nor a join to make.
+_VERDICT = {
+    "delivery_id": "bigint",
+    "number": "int",
+    "status": "text",
+    "skipped": "bool",
+    "reason": "text",
+    "outcome": "text",
+    "status_code": "smallint",
+    "error": "text",
+    "excerpt": "text",
+    "started_at": "timestamptz",
+    "duration_ms": "int",
+}
+
+
+def _settle(verdicts: str) -> str:
+    return statement("settle").replace("{verdicts}", verdicts)
+
+
+_SETTLE_MANY = _settle(
+    f"json_to_recordset(%(rows)s::json) AS verdict ({', '.join(map(' '.join, _VERDICT.items()))})"
+)
+_SETTLE_ONE = _settle(
+    f"(SELECT {', '.join(f'%({name})s::{kind} AS {name}' for name, kind in _VERDICT.items())}) AS verdict"
+)
+
+
+def _query(text: str, rows: list[dict[str, Any]]) -> Query:
+    if text is _SETTLE_MANY and len(rows) == 1:
+        return _SETTLE_ONE, rows[0]
+    return text, {"rows": orjson.dumps(rows).decode()}
 
 
 def _settlement_row(entry: Settlement) -> dict[str, Any]:

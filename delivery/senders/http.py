@@ -18,10 +18,9 @@ from types import TracebackType
 import aiohttp
 from yarl import URL
 
-from delivery.models.message import public_id
 from delivery.outcome import EXCERPT_BYTES, Outcome, class_of
 from delivery.senders.parcel import Endpoint, Parcel
-from delivery.senders.signing import signature
+from delivery.senders.request import Request, make_request
 from delivery.states import OutcomeClass
 from subscriptions.addresses import AddressRefusedError, Network, check_address
 
@@ -61,12 +60,17 @@ class Client:
     ) -> None:
         await self._session.close()
 
-    async def send(self, parcel: Parcel, endpoint: Endpoint) -> Outcome:
-        """Make one attempt and say what happened; ends within the time-out whatever the receiver does."""
+    async def send(self, parcel: Parcel, endpoint: Endpoint, *, request: Request | None = None) -> Outcome:
+        """Make one attempt and say what happened; ends within the time-out whatever the receiver does.
+
+        A request that was made ahead is used if it suits.
+        """
         started_at = datetime.now(UTC)
         start = time.perf_counter()
         try:
-            answer = await self._exchange(parcel, endpoint, started_at)
+            if request is None or not request.suits(parcel, endpoint, now=started_at):
+                request = make_request(parcel, endpoint, now=started_at)
+            answer = await self._exchange(request, now=started_at)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if not self.is_closing or task is None:
@@ -85,7 +89,8 @@ class Client:
             retry_after_seconds=answer.retry_after_seconds,
         )
 
-    async def _exchange(self, parcel: Parcel, endpoint: Endpoint, now: datetime) -> "_Answer":
+    async def _exchange(self, request: Request, *, now: datetime) -> "_Answer":
+        endpoint = request.endpoint
         timeout = aiohttp.ClientTimeout(
             total=endpoint.timeout_seconds,
             connect=None,
@@ -94,8 +99,8 @@ class Client:
         async with self._session.request(
             endpoint.method,
             URL(endpoint.url, encoded=True),
-            data=parcel.body,
-            headers=request_headers(parcel, endpoint, now=now),
+            data=request.parcel.body,
+            headers=request.headers,
             allow_redirects=False,
             timeout=timeout,
         ) as response:
@@ -105,27 +110,6 @@ class Client:
         family, kind, protocol, _, target = address
         check_address(str(target[0]), allowed_networks=self._allowed_networks)
         return socket.socket(family=family, type=kind, proto=protocol)
-
-
-def request_headers(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> dict[str, str]:
-    """Return all headers of an attempt; ours cannot be overridden by the subscription's."""
-    webhook_id = public_id(parcel.message_id)
-    timestamp = int(now.timestamp())
-    headers = endpoint.headers | {
-        "webhook-id": webhook_id,
-        "webhook-timestamp": str(timestamp),
-        "webhook-signature": signature(
-            endpoint.signing_keys, webhook_id=webhook_id, timestamp=timestamp, body=parcel.body
-        ),
-        "inturn-event": parcel.event,
-        "inturn-attempt": str(parcel.attempts + 1),
-        "inturn-delivery": str(parcel.delivery_id),
-    }
-    if parcel.content_type:
-        headers["Content-Type"] = parcel.content_type
-    if parcel.redelivery:
-        headers["inturn-redelivery"] = parcel.redelivery
-    return headers
 
 
 class _Answer:

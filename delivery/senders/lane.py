@@ -8,6 +8,7 @@ from typing import Any
 
 from delivery.senders.entries import Run
 from delivery.senders.parcel import Parcel
+from delivery.senders.request import Request
 
 
 class Lane:
@@ -15,7 +16,7 @@ class Lane:
 
     `news` is set when there is new work, `nudge` when a pause should end early and a run be read again: a
     person asked for it, or a subscription changed. `failures` counts tries in a row that
-    led to nothing, `skip_failures` the same for the skipped deliveries alone.
+    led to nothing, `skip_failures` the same for the skipped deliveries alone. `request` is one made ahead.
     """
 
     def __init__(self, row: Mapping[str, Any]) -> None:
@@ -27,6 +28,7 @@ class Lane:
         self.queue: deque[Parcel] = deque()
         self.news = asyncio.Event()
         self.nudge = asyncio.Event()
+        self.request: Request | None = None
         self.skip_failures = 0
         self.skipped_due = 0.0
         self.sending_since: float | None = None

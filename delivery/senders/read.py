@@ -92,12 +92,6 @@ class Reader:
     async def _fetch(self, name: str, parameters: dict[str, Any] | None) -> list[dict[str, Any]]:
         if self._connection is None:
             self._connection = await connect(self._name)
-            # Plans must not depend on statistics that a young or busy table does not have
-            # yet: every statement here is meant to walk an index.
-            await self._connection.execute("SET enable_seqscan = off")
-            await self._connection.execute("SET enable_hashjoin = off")
-            await self._connection.execute("SET enable_mergejoin = off")
-            self._connection.prepare_threshold = 0
         async with self._connection.cursor(row_factory=dict_row, binary=True) as cursor:
             await cursor.execute(cast("Any", statement(name)), parameters)
             return await cursor.fetchall()

@@ -2,7 +2,7 @@
 
 All lanes of a process hand their entries to one committer. While a commit is under way,
 what arrives waits and is committed together next: a lane waits for about one commit, and many
-lanes share it.
+lanes share it. A lane that is alone commits by itself, which spares it two turns of the event loop.
 
 Because outcomes are committed on the very connection that holds the advisory
 locks, a sender that lost its lock cannot commit. When the connection is lost the
@@ -53,6 +53,7 @@ class Settler:
         self._waiting: list[Group] = []
         self._arrived = asyncio.Event()
         self._turn = asyncio.Lock()
+        self._were_many = False
         self._runs: dict[int, tuple[int, ...]] = {}
         self._connection: psycopg.AsyncConnection | None = None
         self._slot: int | None = None
@@ -61,12 +62,23 @@ class Settler:
 
     async def commit(self, lane_id: int, *entries: Entry) -> None:
         """Return when the entries are on disk; raises LaneLostError if the lane is no longer ours."""
-        if lane_id not in self._runs:
-            raise LaneLostError
-        committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(Group(lane_id, entries, committed))
+        group = self._group(lane_id, entries)
+        self._waiting.append(group)
         self._arrived.set()
-        await committed
+        await group.committed
+
+    async def commit_uncancelled(self, lane_id: int, *entries: Entry) -> None:
+        """Like `commit`, for a caller that nobody cancels: the commit itself would be broken off.
+
+        It is the shorter way for one that commits alone; many are better off together.
+        """
+        if self._waiting or self._were_many or self._turn.locked():
+            await self.commit(lane_id, *entries)
+            return
+        group = self._group(lane_id, entries)
+        async with self._turn:
+            await self._commit_groups([group])
+        group.committed.result()
 
     async def run(self) -> None:
         """Commit what arrives, until cancelled."""
@@ -75,6 +87,7 @@ class Settler:
             async with self._turn:
                 self._arrived.clear()
                 groups, self._waiting = self._waiting, []
+                self._were_many = len(groups) > 1
                 await self._commit_groups(self._only_ours(groups))
 
     async def lock(self, lane_ids: Sequence[int]) -> list[dict[str, Any]]:
@@ -105,7 +118,6 @@ class Settler:
         Only with a slot does the connection bear the sender's name, by which the others know it.
         """
         self._connection = connection = await connect("inturn")
-        connection.prepare_threshold = 0
         # Else the locks of a killed sender whose commit waits for a row would be held until it gets it.
         await connection.execute("SET client_connection_check_interval = '500ms'")
         for key in keys:
@@ -120,6 +132,11 @@ class Settler:
         """Give everything back: the locks end with the connection."""
         if self._connection is not None:
             await self._connection.close()
+
+    def _group(self, lane_id: int, entries: tuple[Entry, ...]) -> Group:
+        if lane_id not in self._runs:
+            raise LaneLostError
+        return Group(lane_id, entries, asyncio.get_running_loop().create_future())
 
     async def _commit_groups(self, groups: list[Group]) -> None:
         """Commit them together, however long the database is away; lanes lost meanwhile are told so."""

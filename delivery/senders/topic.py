@@ -116,11 +116,7 @@ async def _forget_run(lane: Lane, desk: Desk) -> None:
 async def _send(lane: Lane, desk: Desk, parcel: Parcel, tally: Tally) -> Step:
     """Make one attempt and commit what it led to."""
     endpoint = desk.endpoints[parcel.subscription_id]
-    lane.sending_since = time.monotonic()
-    try:
-        outcome = await desk.send(parcel, endpoint)
-    finally:
-        lane.sending_since = None
+    outcome = await desk.send(lane, parcel)
     verdict = judge(outcome, endpoint.rules)
     settlement = Settlement(
         lane_id=lane.id,
@@ -143,7 +139,10 @@ async def _record(lane: Lane, desk: Desk, settlement: Settlement) -> None:
         flows = LaneChange(lane_id=lane.id, state=LaneState.SENDING, ends_run=False)
         await desk.settler.commit(lane.id, settlement, flows)
         return
-    await desk.settler.commit(lane.id, settlement)
+    if len(lane.queue) > 1:
+        # It runs while the commit is waited for, which takes longer.
+        asyncio.get_running_loop().call_soon(desk.make_ahead, lane, lane.queue[1])
+    await desk.settler.commit_uncancelled(lane.id, settlement)
 
 
 async def _set_aside(lane: Lane, desk: Desk, subscription_id: int) -> None:

@@ -1,6 +1,7 @@
--- Records attempts and what became of their deliveries; returns the deliveries whose attempt was new.
+-- Records attempts and what became of their deliveries.
 -- The guard is the number of attempts: committing the same group twice changes nothing. A delivery that a
 -- person settled meanwhile keeps that status, and has the attempt in its history all the same.
+-- Where the verdicts stand, `delivery.senders.entries` puts one row of parameters, or many rows as JSON.
 WITH changed AS (
     UPDATE delivery_delivery delivery
     SET attempts = verdict.number,
@@ -12,10 +13,7 @@ WITH changed AS (
             WHEN delivery.status <> 'PENDING' THEN delivery.settled_at
             WHEN verdict.status <> 'PENDING' THEN clock_timestamp()
         END
-    FROM json_to_recordset(%(rows)s::json) AS verdict (
-        delivery_id bigint, number int, status text, skipped bool, reason text, outcome text,
-        status_code smallint, error text, excerpt text, started_at timestamptz, duration_ms int
-    )
+    FROM {verdicts}
     WHERE delivery.id = verdict.delivery_id AND delivery.attempts = verdict.number - 1
     RETURNING verdict.*
 ), doubts AS (
@@ -30,4 +28,3 @@ INSERT INTO delivery_attempt (
 SELECT delivery_id, number, started_at, duration_ms, outcome, status_code, error,
     decode(excerpt, 'base64')
 FROM changed
-RETURNING delivery_id

@@ -43,6 +43,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         given = {
             "rounds": options["rounds"],
+            "alone_rounds": options["rounds"],
             "many_rounds": options["rounds"],
             "deliveries": options["messages"],
         }
@@ -70,6 +71,8 @@ def surroundings() -> Iterator[dict[str, str]]:
             "INTURN_HOME": str(home),
             "INTURN_ALLOWED_NETWORKS": "127.0.0.0/8",
             "INTURN_LOG_LEVEL": "ERROR",
+            # `requests`, left bare, would otherwise ask a proxy for the loopback.
+            "NO_PROXY": "127.0.0.1",
             "DJANGO_SETTINGS_MODULE": "config.settings",
         }
         if _run([sys.executable, MANAGE, "migrate", "--verbosity", "0"], environment):

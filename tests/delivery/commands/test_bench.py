@@ -25,7 +25,7 @@ RESULT = {
 
 def bench(*options: str, home: Path) -> subprocess.CompletedProcess[str]:
     # All it makes is in the folder for temporary files: given one of its own, what it leaves can be seen.
-    environment = os.environ | {"INTURN_HOME": str(home / "never-made"), "TMPDIR": str(home)}
+    environment = os.environ | {"TMPDIR": str(home)}
     return subprocess.run(
         [sys.executable, str(CHECKOUT / "manage.py"), "bench", "deliver", "--quick", *options],
         env=environment,

@@ -1,0 +1,51 @@
+"""What is sent beside the body: made for one attempt, if need be a moment before it."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from delivery.models.message import public_id
+from delivery.senders.parcel import Endpoint, Parcel
+from delivery.senders.signing import signature
+
+# The signature says when it was made; receivers allow for minutes.
+KEEPS_FOR = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The headers of an attempt to send this parcel to this endpoint."""
+
+    parcel: Parcel
+    endpoint: Endpoint
+    made_at: datetime
+    headers: dict[str, str]
+
+    def suits(self, parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> bool:
+        """Whether it can be used for that attempt."""
+        is_fresh = self.made_at <= now < self.made_at + KEEPS_FOR
+        return self.parcel is parcel and self.endpoint is endpoint and is_fresh
+
+
+def make_request(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> Request:
+    return Request(parcel, endpoint, now, _headers(parcel, endpoint, now=now))
+
+
+def _headers(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> dict[str, str]:
+    """Return all headers of an attempt; ours cannot be overridden by the subscription's."""
+    webhook_id = public_id(parcel.message_id)
+    timestamp = int(now.timestamp())
+    headers = endpoint.headers | {
+        "webhook-id": webhook_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": signature(
+            endpoint.signing_keys, webhook_id=webhook_id, timestamp=timestamp, body=parcel.body
+        ),
+        "inturn-event": parcel.event,
+        "inturn-attempt": str(parcel.attempts + 1),
+        "inturn-delivery": str(parcel.delivery_id),
+    }
+    if parcel.content_type:
+        headers["Content-Type"] = parcel.content_type
+    if parcel.redelivery:
+        headers["inturn-redelivery"] = parcel.redelivery
+    return headers
