@@ -1,4 +1,4 @@
-"""The only reader of the environment: every setting, its unit and its default.
+"""The only reader of the environment: every setting, its unit, its range and its default.
 
 A setting `NAME` may also be given as `NAME_FILE`, the path of a file that holds
 its value, which is how secrets reach a container.
@@ -6,7 +6,9 @@ its value, which is how secrets reach a container.
 
 import ipaddress
 import os
+import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,10 +16,18 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from config.embedded.postgres import running_url
+from config.given import Given, wrong
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
+LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+# A body is in memory several times on its way; jsonb, as which filters read it, ends at 256 MiB.
+LARGEST_MESSAGE_BYTES = 100 * 1024 * 1024
 
-_read = environ.FileAwareEnv()
+_HOST = r"[\w.-]+|\[[0-9a-fA-F:.]+\]"
+_BASE_URL = re.compile(rf"https?://({_HOST})(:[0-9]{{1,5}})?(/[^\s?#]*)?")
+_ALLOWED_HOST = re.compile(rf"{_HOST}|\*")
+_RATE = re.compile(r"[1-9][0-9]{0,8} */ *[smh]")
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -46,48 +56,96 @@ class Environment:
     log_level: str
 
 
-def read() -> Environment:
+def read(environment: Mapping[str, str] = os.environ) -> Environment:
     """Read all settings; raises ImproperlyConfigured with the name of a wrong one."""
-    home = _home()
-    port = _read.int("PORT", default=8000)
+    given = Given(environment)
+    home = Path(given.text("INTURN_HOME", default=str(CHECKOUT / "var"))).expanduser().resolve()
+    port = given.whole("PORT", default=8000, least=1, most=65535)
+    base_url = _base_url(given, port)
     return Environment(
         home=home,
         port=port,
-        base_url=_read.str("INTURN_BASE_URL", default=f"http://127.0.0.1:{port}").rstrip("/"),
-        allowed_hosts=_read.list("INTURN_ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"]),
-        debug=_read.bool("INTURN_DEBUG", default=False),
-        database_url=_read.str("DATABASE_URL", default="") or running_url(home) or "",
-        secret_key=_secret("INTURN_SECRET_KEY", home / "secret-key"),
-        encryption_keys=_secret("INTURN_ENCRYPTION_KEYS", home / "encryption-keys").split(),
-        bootstrap_key=_read.str("INTURN_BOOTSTRAP_KEY", default=""),
-        admin_password=_read.str("INTURN_ADMIN_PASSWORD", default=""),
-        allowed_networks=_networks("INTURN_ALLOWED_NETWORKS"),
-        sender_processes=_read.int("SENDER_PROCESSES", default=2),
-        sender_stint_seconds=_read.int("SENDER_STINT_SECONDS", default=600),
-        max_message_bytes=_read.int("INTURN_MAX_MESSAGE_BYTES", default=1024 * 1024),
-        publish_rate_limit=_read.str("INTURN_PUBLISH_RATE_LIMIT", default=""),
-        web_workers=_read.int("WEB_WORKERS", default=1),
-        web_threads=_read.int("WEB_THREADS", default=8),
-        log_level=_read.str("INTURN_LOG_LEVEL", default="INFO").upper(),
+        base_url=base_url,
+        allowed_hosts=_allowed_hosts(given, base_url),
+        debug=given.flag("INTURN_DEBUG", default=False),
+        database_url=_database_url(given) or running_url(home) or "",
+        secret_key=given.text("INTURN_SECRET_KEY") or _kept(home / "secret-key"),
+        encryption_keys=(given.text("INTURN_ENCRYPTION_KEYS") or _kept(home / "encryption-keys")).split(),
+        bootstrap_key=given.text("INTURN_BOOTSTRAP_KEY"),
+        admin_password=given.text("INTURN_ADMIN_PASSWORD"),
+        allowed_networks=_allowed_networks(given),
+        sender_processes=given.whole("SENDER_PROCESSES", default=2, least=1, most=100),
+        sender_stint_seconds=given.whole("SENDER_STINT_SECONDS", default=600, least=1, most=86_400),
+        max_message_bytes=given.whole(
+            "INTURN_MAX_MESSAGE_BYTES", default=1024 * 1024, least=1, most=LARGEST_MESSAGE_BYTES
+        ),
+        publish_rate_limit=given.like(
+            "INTURN_PUBLISH_RATE_LIMIT", pattern=_RATE, allowed="like 1000/s, 500/m or 100/h"
+        ),
+        web_workers=given.whole("WEB_WORKERS", default=1, least=1, most=100),
+        web_threads=given.whole("WEB_THREADS", default=8, least=1, most=1000),
+        log_level=given.choice("INTURN_LOG_LEVEL", default="INFO", among=LOG_LEVELS),
     )
 
 
-def _home() -> Path:
-    return Path(_read.str("INTURN_HOME", default=str(CHECKOUT / "var"))).expanduser().resolve()
+def _base_url(given: Given, port: int) -> str:
+    return given.like(
+        "INTURN_BASE_URL",
+        pattern=_BASE_URL,
+        allowed="an address like https://broker.example.com or http://127.0.0.1:8000",
+        default=f"http://127.0.0.1:{port}",
+    ).rstrip("/")
 
 
-def _secret(name: str, path: Path) -> str:
-    """Return the secret of the environment, else the one kept in the home, made on first use.
+def _allowed_hosts(given: Given, base_url: str) -> list[str]:
+    """Those given, that of the base URL, and this machine's own, which `up` and probes ask."""
+    hosts = given.items("INTURN_ALLOWED_HOSTS")
+    for host in hosts:
+        if not _ALLOWED_HOST.fullmatch(host):
+            raise wrong("INTURN_ALLOWED_HOSTS", host, allowed="a host name; give it without scheme and port")
+    base = _BASE_URL.fullmatch(base_url)
+    assert base is not None
+    return list(dict.fromkeys([*hosts, base[1].lower(), *LOCAL_HOSTS]))
 
-    Machines that share a database must share it, so they give it by name.
-    """
-    given: str = _read.str(name, default="")
-    if given:
-        return given
+
+def _allowed_networks(given: Given) -> tuple[Network, ...]:
     try:
-        return path.read_text().strip()
-    except FileNotFoundError:
-        return _make_secret(path)
+        return tuple(ipaddress.ip_network(item) for item in given.items("INTURN_ALLOWED_NETWORKS"))
+    except ValueError as error:
+        raise ImproperlyConfigured(
+            f"INTURN_ALLOWED_NETWORKS: {error}; give CIDR ranges, e.g. 10.1.0.0/16,127.0.0.0/8"
+        ) from error
+
+
+def _database_url(given: Given) -> str:
+    url = given.text("DATABASE_URL")
+    if url and not _names_a_database(url):
+        # Not what was given: it holds a password.
+        raise ImproperlyConfigured(
+            "DATABASE_URL: what was given is not like postgresql://user:password@host:5432/name; "
+            "in a password, write other characters than letters and digits as %XX"
+        )
+    return url
+
+
+def _names_a_database(url: str) -> bool:
+    try:
+        return url.startswith(("postgresql://", "postgres://")) and bool(
+            environ.Env.db_url_config(url)["NAME"]
+        )
+    except ValueError:  # Of the port.
+        return False
+
+
+def _kept(path: Path) -> str:
+    """Return the secret kept in the home, made on first use.
+
+    Machines that share a database must share it, so they are given it by name.
+    """
+    try:
+        return path.read_text().strip() if path.exists() else _make_secret(path)
+    except OSError as error:
+        raise ImproperlyConfigured(f"INTURN_HOME: {path} cannot be used ({error.strerror})") from error
 
 
 def _make_secret(path: Path) -> str:
@@ -96,7 +154,11 @@ def _make_secret(path: Path) -> str:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.touch(mode=0o600)
-    draft.write_text(secrets.token_urlsafe(48))
+    with draft.open("w") as file:
+        file.write(secrets.token_urlsafe(48))
+        file.flush()
+        # What is encrypted with it must not outlive it when the power fails.
+        os.fsync(file.fileno())
     try:
         os.link(draft, path)
     except FileExistsError:
@@ -104,12 +166,3 @@ def _make_secret(path: Path) -> str:
     finally:
         draft.unlink()
     return path.read_text().strip()
-
-
-def _networks(name: str) -> tuple[Network, ...]:
-    try:
-        return tuple(ipaddress.ip_network(item.strip()) for item in _read.list(name, default=[]))
-    except ValueError as error:
-        raise ImproperlyConfigured(
-            f"{name}: {error}. Give CIDR ranges, e.g. 10.1.0.0/16,127.0.0.0/8."
-        ) from error

@@ -1,6 +1,8 @@
 """The files that our processes' output goes to: appended, and never ever growing."""
 
 import os
+import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -9,16 +11,21 @@ KEPT = 3
 
 
 def open_log(folder: Path, name: str) -> BinaryIO:
-    """Open `name`.log for appending; a file over MAX_BYTES is first set aside as .1, and so on.
-
-    The size is looked at only here, as a process starts: output is a child's own file
-    descriptor and cannot be moved under it.
-    """
+    """Open `name`.log for appending: each write goes to the end, also after it was shortened."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = folder / f"{name}.log"
-    if path.exists() and path.stat().st_size > MAX_BYTES:
-        _set_aside(path)
-    return path.open("ab")
+    return (folder / f"{name}.log").open("ab")
+
+
+def shorten(folder: Path) -> None:
+    """Set aside what is in logs over MAX_BYTES: as .1, what was .1 as .2, and so on up to KEPT.
+
+    Called again and again while they are written to: it costs little when there is nothing to do.
+    """
+    for path in folder.glob("*.log"):
+        # One that somebody has just moved away is no reason to end.
+        with suppress(OSError):
+            if path.stat().st_size > MAX_BYTES:
+                _set_aside(path)
 
 
 def last_lines(path: Path, count: int = 5) -> str:
@@ -31,8 +38,17 @@ def last_lines(path: Path, count: int = 5) -> str:
 
 
 def _set_aside(path: Path) -> None:
-    for age in range(KEPT, 1, -1):
-        older = path.with_suffix(f".log.{age - 1}")
-        if older.exists():
-            older.replace(path.with_suffix(f".log.{age}"))
-    path.replace(path.with_suffix(".log.1"))
+    # A full disk must not keep it from being shortened.
+    with suppress(OSError):
+        for age in range(KEPT, 1, -1):
+            older = _aged(path, age - 1)
+            if older.exists():
+                older.replace(_aged(path, age))
+        shutil.copyfile(path, _aged(path, 1))
+    # Not renamed: it is the file descriptor of running processes. What is written between
+    # the end of the copy and here, microseconds, is lost.
+    os.truncate(path, 0)
+
+
+def _aged(path: Path, age: int) -> Path:
+    return path.with_suffix(f".log.{age}")

@@ -6,6 +6,9 @@ from typing import Any
 
 import orjson
 
+# What a request brought, such as its address, is quoted no further.
+LONGEST_QUOTE = 1000
+
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -17,9 +20,13 @@ class EventFormatter(logging.Formatter):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
-            "event": record.getMessage(),
+            "event": record.getMessage()[:LONGEST_QUOTE],
         }
         line |= {name: value for name, value in vars(record).items() if name not in _STANDARD}
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return orjson.dumps(line, default=str).decode()
+        return orjson.dumps(line, default=_quote).decode()
+
+
+def _quote(value: object) -> str:
+    return str(value)[:LONGEST_QUOTE]

@@ -1,6 +1,7 @@
 """Django's settings; every value that depends on the installation comes from `config.env`."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 import django_stubs_ext
 import environ
@@ -11,6 +12,8 @@ from config import clusters, env
 django_stubs_ext.monkeypatch()
 
 ENVIRONMENT = env.read()
+# A database whose machine vanished is told as away, not waited for.
+CONNECT_TIMEOUT_SECONDS = 5
 
 BASE_DIR = env.CHECKOUT
 SECRET_KEY = ENVIRONMENT.secret_key
@@ -31,9 +34,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
-    "django_htmx",
     "django_q",
-    "django_filters",
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
@@ -51,7 +52,6 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_htmx.middleware.HtmxMiddleware",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
 ]
 
@@ -82,6 +82,7 @@ def _database(url: str) -> dict[str, Any]:
     parsed: dict[str, Any] = environ.Env.db_url_config(url or "postgresql://inturn@127.0.0.1:1/inturn")
     return parsed | {
         "ENGINE": "django.db.backends.postgresql",
+        "OPTIONS": {"connect_timeout": CONNECT_TIMEOUT_SECONDS} | parsed.get("OPTIONS", {}),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
     }
@@ -111,8 +112,11 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = ENVIRONMENT.base_url.startswith("https://")
-CSRF_TRUSTED_ORIGINS = [ENVIRONMENT.base_url]
+_BASE = urlsplit(ENVIRONMENT.base_url)
+CSRF_TRUSTED_ORIGINS = [f"{_BASE.scheme}://{_BASE.netloc.lower()}"]
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _BASE.scheme == "https"
+# Only a proxy speaks TLS here; where there is none, the header would be a stranger's.
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _BASE.scheme == "https" else None
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
@@ -185,7 +189,14 @@ LOGGING = {
     "formatters": {"event": {"()": "config.logs.EventFormatter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "event"}},
     "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level},
-    "loggers": {"django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False}},
+    "loggers": {
+        "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+        # Strangers must not fill the log: by a line for each 4xx, by a traceback for each wrong host.
+        "django.request": {"level": "ERROR"},
+        "django.security": {"level": "CRITICAL"},
+        # It alone says which origin a proxy hands on that INTURN_BASE_URL does not name.
+        "django.security.csrf": {"level": "WARNING"},
+    },
 }
 
 UNFOLD = {

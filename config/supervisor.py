@@ -15,6 +15,7 @@ from config.clusters import CLUSTERS
 from config.embedded import postgres
 from config.env import CHECKOUT, Environment
 from config.grounds import CannotStartError, insist_on_free_port, only_one_on, raise_file_limit
+from config.logfiles import shorten
 from config.parts import LOOPBACK, MANAGE, Database, Part, cluster_command, demo_settings, say, web_command
 
 DEMO = "demo"
@@ -41,6 +42,7 @@ class Supervisor:
         # What all parts are told beside this process's own environment.
         self._settings = UNBUFFERED | (demo_settings(environment) if demo else {})
         self._home = environment.home
+        self._logs = self._home / "logs"
         # Begins with the home, so that the next `up` knows what this one may have left.
         self._run = f"{self._home}#{secrets.token_hex(4)}#"
         self._database: Database | None = None
@@ -68,7 +70,7 @@ class Supervisor:
         insist_on_free_port(self._environment.port)
         self._guard()
         self._prepare(self._start_database())
-        say(f"logs are in {self._home / 'logs'}")
+        say(f"logs are in {self._logs}")
         if self._demo:
             say(f"demo: endpoints may also be in {LOOPBACK}, as if INTURN_ALLOWED_NETWORKS had it")
         for part in self._parts:
@@ -104,8 +106,7 @@ class Supervisor:
 
     def _make_parts(self, environment: dict[str, str]) -> list[Part]:
         def part(name: str, command: list[str], stop_seconds: float) -> Part:
-            logs = self._home / "logs"
-            return Part(name, command, self._run, environment, logs, stop_seconds)
+            return Part(name, command, self._run, environment, self._logs, stop_seconds)
 
         parts = [part("web", web_command(self._environment), WEB_STOP_SECONDS)]
         parts += [part(name, cluster_command(name), CLUSTER_STOP_SECONDS) for name in CLUSTERS]
@@ -121,7 +122,7 @@ class Supervisor:
             failing = [part.name for part in self._parts if part.restarts.in_a_row >= GIVE_UP_AFTER_DEATHS]
             if failing or time.monotonic() > deadline:
                 name = failing[0] if failing else "web"
-                raise CannotStartError(f"{name} does not become ready: see {self._home}/logs/{name}.log")
+                raise CannotStartError(f"{name} does not become ready: see {self._logs}/{name}.log")
 
     def _watch(self) -> None:
         while True:
@@ -136,6 +137,7 @@ class Supervisor:
             self._move_to(url)
         for part in self._parts:
             part.tend()
+        shorten(self._logs)
 
     def _move_to(self, url: str) -> None:
         """Restart what knows an address that a restarted PostgreSQL could not get again."""

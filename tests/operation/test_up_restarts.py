@@ -15,7 +15,7 @@ def refusal(process: subprocess.Popen[str]) -> str:
 
 
 def test_a_second_up_on_the_same_home_refuses(running: Installation) -> None:
-    assert refusal(running.launch(PORT="0")).startswith("inturn: another `up` is running on")
+    assert refusal(running.launch(PORT="1")).startswith("inturn: another `up` is running on")
 
 
 def test_a_port_in_use_is_refused_before_anything_starts(running: Installation, tmp_path: Path) -> None:

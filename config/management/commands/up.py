@@ -15,7 +15,7 @@ class Command(BaseCommand):
     help = (
         "Run everything on this machine: PostgreSQL (unless DATABASE_URL names one), web server and senders."
     )
-    # Started without Django's apps, see manage.py; `prepare` checks them.
+    # Started without Django's apps, see config/command_line.py; `prepare` checks them.
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,0 +1,59 @@
+"""Runs a command; what the person who gave it can mend is told in one line, without a traceback."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import execute_from_command_line
+from django.db import OperationalError
+
+# They only start other processes. Setting up Django would cost them more time and memory
+# than all that they do, and `up` runs for years.
+WITHOUT_DJANGO = ("up", "web", "test")
+
+# SQLSTATE's classes of lost connections and of a server that is stopping or starting.
+AWAY = ("08", "57P")
+REASON_CHARACTERS = 300
+
+
+def run(argv: Sequence[str]) -> None:
+    """Run `manage.py`'s command; a wrong setting or an absent database ends it with exit status 1."""
+    try:
+        _run(list(argv))
+    except ImproperlyConfigured as error:
+        sys.exit(f"inturn: {error}")
+    except OperationalError as error:
+        if not _is_away(error):
+            raise
+        sys.exit(f"inturn: no database answers {_advice(error)}")
+
+
+def reason(error: Exception) -> str:
+    """What the database said, in one line."""
+    return " ".join(str(error).split())[:REASON_CHARACTERS]
+
+
+def _run(argv: list[str]) -> None:
+    if argv[1:] and argv[1] in WITHOUT_DJANGO:
+        import_module(f"config.management.commands.{argv[1]}").Command().run_from_argv(argv)
+    else:
+        execute_from_command_line(argv)
+
+
+def _is_away(error: OperationalError) -> bool:
+    """Whether there is no server to talk to; others, such as a deadlock, are faults of ours."""
+    state: str | None = getattr(error.__cause__, "sqlstate", None)
+    # What a server says while one connects comes without.
+    return state is None or state.startswith(AWAY)
+
+
+def _advice(error: OperationalError) -> str:
+    environment = settings.ENVIRONMENT
+    if environment.database_url:
+        return f"({reason(error)}): start it, or correct DATABASE_URL"
+    return (
+        f"(none runs on {environment.home}, and DATABASE_URL is not set): "
+        "start `python3 manage.py up`, or set DATABASE_URL"
+    )

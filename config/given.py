@@ -1,0 +1,80 @@
+"""What a process was given for its settings, each checked as it is read.
+
+A refusal is one line: the setting, what was given unless it may be a secret, and
+what is allowed.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+FLAGS = {
+    **dict.fromkeys(("true", "yes", "on", "1"), True),
+    **dict.fromkeys(("false", "no", "off", "0"), False),
+}
+
+
+class Given:
+    """The settings in an environment; where `NAME_FILE` names a file, its content is preferred to `NAME`.
+
+    Space around a value, such as the end of a file's line, is no part of it; an empty variable
+    is one that was not given. All methods raise ImproperlyConfigured.
+    """
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+
+    def text(self, name: str, *, default: str = "") -> str:
+        """Return what was given. A blank is refused: it is a secret that got lost more often than a wish."""
+        path = self._environment.get(f"{name}_FILE", "")
+        source = f"{name}_FILE" if path else name
+        content = _content(source, path) if path else self._environment.get(name, "")
+        if (path or content) and not content.strip():
+            raise ImproperlyConfigured(f"{source}: what was given is blank; give a value, or unset it")
+        return content.strip() or default
+
+    def whole(self, name: str, *, default: int, least: int, most: int) -> int:
+        text = self.text(name, default=str(default))
+        # Longer ones are out of every range, and int() would refuse to read them.
+        if re.fullmatch(r"[0-9]{1,15}", text) and least <= int(text) <= most:
+            return int(text)
+        raise wrong(name, text, allowed=f"a whole number from {least} to {most}")
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        text = self.text(name, default=str(default))
+        if text.lower() in FLAGS:
+            return FLAGS[text.lower()]
+        raise wrong(name, text, allowed="true or false")
+
+    def choice(self, name: str, *, default: str, among: Sequence[str]) -> str:
+        """Return one of them; upper or lower case is all the same."""
+        text = self.text(name, default=default)
+        if text.upper() in among:
+            return text.upper()
+        raise wrong(name, text, allowed=f"one of {', '.join(among)}")
+
+    def like(self, name: str, *, pattern: re.Pattern[str], allowed: str, default: str = "") -> str:
+        """Return a text that fits the whole pattern, or the default; `allowed` is the pattern in words."""
+        text = self.text(name, default=default)
+        if text == default or pattern.fullmatch(text):
+            return text
+        raise wrong(name, text, allowed=allowed)
+
+    def items(self, name: str) -> list[str]:
+        """What stands between commas, without the empty."""
+        return [item.strip() for item in self.text(name).split(",") if item.strip()]
+
+
+def wrong(name: str, text: str, *, allowed: str) -> ImproperlyConfigured:
+    return ImproperlyConfigured(f"{name}: {text!r} is not {allowed}")
+
+
+def _content(source: str, path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ImproperlyConfigured(f"{source}: {path} cannot be read ({error.strerror})") from error
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{source}: {path} is not a text in UTF-8") from error
