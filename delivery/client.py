@@ -13,7 +13,8 @@ ANSWER_SECONDS = 60.0
 # Tries of a call that Inturn asks to repeat later (429, 503), before the person is asked.
 MAX_TRIES = 10
 MAX_RETRY_AFTER_SECONDS = 60.0
-BUSY = frozenset({429, 503})
+# Tries of a call that got no answer: with pauses of 1, 2, 4 and 8 s it outlasts a restart.
+MAX_TRIES_UNANSWERED = 5
 
 
 class ClientError(Exception):
@@ -39,8 +40,9 @@ class RefusedError(ClientError):
 class Client:
     """One key's calls, on connections that are kept. Use it as a context manager.
 
-    A call that is answered with 429 or 503 is repeated when Retry-After says: of such a call nothing
-    was done. `pause` waits, and may be told to do something better.
+    A call that is answered with 429 is repeated when Retry-After says, for nothing was done. After 503,
+    or without an answer, it may have been done: only a repeatable call is repeated then. `pause` waits,
+    and may be told to do something better.
     """
 
     def __init__(self, base_url: str, *, key: str, pause: Callable[[float], None] = time.sleep) -> None:
@@ -60,7 +62,7 @@ class Client:
         self._session.close()
 
     def get(self, path: str) -> Any:
-        return self.call("GET", path)
+        return self.call("GET", path, is_repeatable=True)
 
     def post(self, path: str, body: Any = None) -> Any:
         return self.call("POST", path, body=orjson.dumps(body))
@@ -72,17 +74,28 @@ class Client:
         self.call("DELETE", path)
 
     def call(
-        self, method: str, path: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        is_repeatable: bool = False,
     ) -> Any:
-        """Return the answer's JSON; raises RefusedError or UnreachableError."""
-        for _ in range(MAX_TRIES - 1):
+        """Return the answer's JSON; raises ClientError.
+
+        `is_repeatable`: doing it twice is the same as once, as when each message has an idempotency key.
+        """
+        tries = 1
+        while True:
             try:
                 return self._call(method, path, body, headers)
-            except RefusedError as refused:
-                if refused.status not in BUSY:
+            except (RefusedError, UnreachableError) as error:
+                seconds = _seconds_before_repeating(error, tries=tries, is_repeatable=is_repeatable)
+                if seconds is None:
                     raise
-                self._pause(min(refused.retry_after_seconds, MAX_RETRY_AFTER_SECONDS))
-        return self._call(method, path, body, headers)
+            self._pause(seconds)
+            tries += 1
 
     def _call(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None) -> Any:
         try:
@@ -98,12 +111,26 @@ class Client:
             raise UnreachableError(f"{self._base_url} does not answer: {_reason(error)}") from error
         if response.status_code // 100 != 2:
             raise _refusal(response)
-        return orjson.loads(response.content) if response.content else None
+        try:
+            return orjson.loads(response.content) if response.content else None
+        except orjson.JSONDecodeError as error:
+            raise ClientError(f"{self._base_url} does not answer as Inturn does; is it another?") from error
 
 
 def bare_session() -> requests.Session:
     """A session as `requests` makes it: what `bench` compares with."""
     return requests.Session()
+
+
+def _seconds_before_repeating(
+    error: RefusedError | UnreachableError, *, tries: int, is_repeatable: bool
+) -> float | None:
+    """None: it is not to be repeated, or was often enough."""
+    if isinstance(error, UnreachableError):
+        return 2.0 ** (tries - 1) if is_repeatable and tries < MAX_TRIES_UNANSWERED else None
+    may_repeat = error.status == 429 or (error.status == 503 and is_repeatable)
+    seconds = min(error.retry_after_seconds, MAX_RETRY_AFTER_SECONDS)
+    return seconds if may_repeat and tries < MAX_TRIES else None
 
 
 def _refusal(response: requests.Response) -> RefusedError:

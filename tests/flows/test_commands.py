@@ -1,16 +1,20 @@
 """The commands that talk to a running Inturn, each in a process of its own."""
 
 import os
+import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from typing import Any
 
+import aiohttp
 import orjson
 import pytest
+from aiohttp import web
 
 from config.env import CHECKOUT
 from tests.product import Flow, Product
-from tests.receivers import Receiver
+from tests.receivers import Answer, Behaviour, Close, Receiver
 from tests.surroundings import NETWORKS
 
 
@@ -44,6 +48,25 @@ def publish(flow: Flow, said: str, *options: str) -> subprocess.CompletedProcess
     return run(flow.product, "publish", flow.event_type, "--key", flow.publisher.key, *options, said=said)
 
 
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """Lets Inturn do what is asked; the answer is Inturn's own, or is lost and another comes instead."""
+
+    product: Product
+    instead: Behaviour | None = None
+    status: None = None
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        headers = {name: request.headers[name] for name in ("Authorization", "Content-Type")}
+        url = f"{self.product.rest.base_url}{request.path}"
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(url, data=await request.read(), headers=headers) as answer,
+        ):
+            body = await answer.read()
+        return await (self.instead or Answer(answer.status, body=body)).answer(request)
+
+
 def test_smoke_sends_one_message_through_and_leaves_nothing_behind(product: Product) -> None:
     before = counts(product)
     ended = run(product, "smoke")
@@ -51,10 +74,9 @@ def test_smoke_sends_one_message_through_and_leaves_nothing_behind(product: Prod
     assert counts(product) == before
 
 
-def test_smoke_tells_what_to_do_when_the_loopback_is_not_allowed(product: Product) -> None:
+def test_smoke_asks_the_server_alone_whether_the_loopback_is_allowed(product: Product) -> None:
     ended = run(product, "smoke", INTURN_ALLOWED_NETWORKS="")
-    assert ended.returncode == 1
-    assert "INTURN_ALLOWED_NETWORKS=127.0.0.0/8" in ended.stderr
+    assert ended.returncode == 0, ended.stderr
 
 
 def test_smoke_tells_when_nothing_answers(product: Product) -> None:
@@ -98,3 +120,37 @@ def test_publish_tells_what_was_wrong_with_the_key(flow: Flow) -> None:
     ended = run(flow.product, "publish", flow.event_type, "--key", "wrong", said="{}")
     assert ended.returncode == 1
     assert "key" in ended.stderr
+
+
+def test_publish_goes_on_after_the_last_batch_that_was_accepted(flow: Flow, receiver: Receiver) -> None:
+    subscribed = flow.subscribe(receiver.endpoint("hook"))
+    lines = [f'{{"body": {{"number": {number}}}}}' for number in range(1, 151)]
+    mended = "\n".join(lines)
+    lines[119] = '{"body": '
+    ended = publish(flow, "\n".join(lines), "--envelope")
+    assert "line 120 is not JSON" in ended.stderr
+    assert "100 messages were accepted" in ended.stderr
+    advice = re.findall(r"(--from-line|--idempotency-prefix) (\w+)", ended.stderr)
+    assert advice[0] == ("--from-line", "101")
+    ended = publish(flow, mended, "--envelope", *(word for pair in advice for word in pair))
+    assert ended.stdout == "50 messages accepted\n", ended.stderr
+    received = subscribed.endpoint.wait_for_count(150)
+    assert [orjson.loads(request.body)["number"] for request in received] == list(range(1, 151))
+
+
+@pytest.mark.parametrize(
+    "instead", [Answer(503, headers={"Retry-After": "0"}), Close()], ids=["503", "no answer"]
+)
+def test_publish_publishes_once_what_was_stored_before_the_answer_was_lost(
+    flow: Flow, receiver: Receiver, instead: Behaviour
+) -> None:
+    subscribed = flow.subscribe(receiver.endpoint("hook"))
+    server = receiver.endpoint("api/v1/messages:batch")
+    server.always(Relay(flow.product))
+    server.next(Relay(flow.product, instead=instead))
+    base_url = f"http://127.0.0.1:{receiver.port}"
+    ended = publish(flow, "1\n2\n3", "--batch", "2", "--url", base_url)
+    assert (ended.returncode, ended.stdout) == (0, "3 messages accepted\n"), ended.stderr
+    assert len(server.received) == 3
+    flow.wait_until_settled(subscribed)
+    assert [request.body for request in subscribed.endpoint.received] == [b"1", b"2", b"3"]

@@ -1,8 +1,10 @@
-"""`publish`: publish JSON lines from a file or standard input."""
+"""`publish`: publish JSON lines from a file or standard input, none of them twice."""
 
+import secrets
 import sys
 from argparse import FileType
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, BinaryIO
 
@@ -11,12 +13,33 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from delivery.client import Client, ClientError, RefusedError, UnreachableError
+from delivery.client import Client, ClientError, RefusedError
+from subscriptions.filters import header_name
 
 MAX_BATCH = 1000
 NDJSON = {"Content-Type": "application/x-ndjson"}
 
 Line = tuple[int, bytes]
+
+
+class LineError(Exception):
+    """A line cannot be published; the message says which and why."""
+
+
+@dataclass(slots=True)
+class Course:
+    """How far the lines are published. A line's idempotency key is the prefix and its number."""
+
+    next_line: int
+    key_prefix: str
+    accepted: int = 0
+
+    def how_to_go_on(self) -> str:
+        """True whatever happened: what is repeated with the same keys is not published again."""
+        return (
+            f"{self.accepted} messages were accepted. Go on with --from-line {self.next_line} "
+            f"--idempotency-prefix {self.key_prefix} within 24 hours, so that none is published twice."
+        )
 
 
 class Command(BaseCommand):
@@ -32,31 +55,57 @@ class Command(BaseCommand):
             "--envelope", action="store_true", help="lines are {event, headers, body, idempotency_key}"
         )
         parser.add_argument("--from-line", type=int, default=1, help="begin with this line, counted from 1")
+        parser.add_argument(
+            "--idempotency-prefix",
+            default="",
+            help="to go on after a fault: what begins the keys of lines without one (else at random)",
+        )
 
     def handle(self, *args: Any, event: str, file: BinaryIO, **options: Any) -> None:
         if not 1 <= options["batch"] <= MAX_BATCH:
             raise CommandError(f"--batch must be from 1 to {MAX_BATCH}.")
-        lines = _lines(file, first=options["from_line"])
-        enveloped = ((number, _envelope(event, line, options["envelope"])) for number, line in lines)
-        accepted = 0
-        first = options["from_line"]
+        prefix = options["idempotency_prefix"] or secrets.token_hex(8)
+        course = Course(options["from_line"], prefix)
+        to_item = _enveloped if options["envelope"] else _wrapped
+        items = (
+            (number, to_item((number, line), event=event, key=f"{prefix}-{number}"))
+            for number, line in _lines(file, first=course.next_line)
+        )
         try:
-            with (
-                Client(options["url"], key=options["key"]) as client,
-                tqdm(unit=" messages", disable=None, file=sys.stderr) as progress,
-            ):
-                while batch := list(islice(enveloped, options["batch"])):
-                    first = batch[0][0]
-                    body = b"\n".join(line for _, line in batch)
-                    accepted += len(
-                        client.call("POST", "messages:batch", body=body, headers=NDJSON)["results"]
-                    )
-                    progress.update(len(batch))
-        except (ClientError, ValueError) as error:
-            raise CommandError(_advice(error, accepted=accepted, first=first)) from error
+            with Client(options["url"], key=options["key"]) as client:
+                _publish(client, items, course=course, batch_size=options["batch"])
+        except (ClientError, LineError) as error:
+            raise CommandError(f"{error}\n{course.how_to_go_on()}") from error
         except KeyboardInterrupt:
-            raise CommandError(f"stopped; {accepted} messages were accepted.") from None
-        self.stdout.write(f"{accepted} messages accepted")
+            raise CommandError(f"stopped.\n{course.how_to_go_on()}") from None
+        self.stdout.write(f"{course.accepted} messages accepted")
+
+
+def _publish(client: Client, items: Iterator[Line], *, course: Course, batch_size: int) -> None:
+    with tqdm(unit=" messages", disable=None, file=sys.stderr) as progress:
+        while batch := list(islice(items, batch_size)):
+            course.accepted += _publish_batch(client, batch)
+            course.next_line = batch[-1][0] + 1
+            progress.update(len(batch))
+
+
+def _publish_batch(client: Client, batch: Sequence[Line]) -> int:
+    """Return how many were accepted: all of them, for a batch is one transaction."""
+    body = b"\n".join(item for _, item in batch)
+    try:
+        answer = client.call("POST", "messages:batch", body=body, headers=NDJSON, is_repeatable=True)
+    except RefusedError as refused:
+        raise LineError(_words(refused, batch)) from refused
+    return len(answer["results"])
+
+
+def _words(refused: RefusedError, batch: Sequence[Line]) -> str:
+    index = refused.problem.get("index")
+    place = f"line {batch[index][0]}" if isinstance(index, int) else f"lines {batch[0][0]} to {batch[-1][0]}"
+    fields = refused.problem.get("errors", [])
+    return "\n".join(
+        [f"{place}: {refused}", *(f"  {field.get('field')}: {field.get('detail')}" for field in fields)]
+    )
 
 
 def _lines(file: BinaryIO, *, first: int) -> Iterator[Line]:
@@ -65,23 +114,33 @@ def _lines(file: BinaryIO, *, first: int) -> Iterator[Line]:
             yield number, line.strip()
 
 
-def _envelope(event: str, line: bytes, is_envelope: bool) -> bytes:
-    """Return a line as the batch wants it; the body's own bytes are kept."""
-    if is_envelope:
-        content = orjson.loads(line)
-        if isinstance(content, dict) and "event" not in content:
-            content["event"] = event
-        return orjson.dumps(content)
-    return b'{"event": ' + orjson.dumps(event) + b', "body": ' + line + b"}"
+def _wrapped(line: Line, *, event: str, key: str) -> bytes:
+    """Return the item of a batch whose body is the line, byte for byte."""
+    _parsed(line)
+    members = {"event": event, "idempotency_key": key}
+    return orjson.dumps(members)[:-1] + b',"body":' + line[1] + b"}"
 
 
-def _advice(error: Exception, *, accepted: int, first: int) -> str:
-    fields = error.problem.get("errors", []) if isinstance(error, RefusedError) else []
-    words = [str(error), *(f"  {field.get('field')}: {field.get('detail')}" for field in fields)]
-    words.append(f"{accepted} messages were accepted. Of those from line {first} on none was:")
-    words.append(f"mend what is wrong and go on with --from-line {first}.")
-    if isinstance(error, UnreachableError):
-        words.append(
-            "The last batch may have been accepted all the same; idempotency keys make that harmless."
-        )
-    return "\n".join(words)
+def _enveloped(line: Line, *, event: str, key: str) -> bytes:
+    """Return the item that the line is, with the event type and key that it lacks; its own bytes are kept."""
+    content = _parsed(line)
+    if not isinstance(content, dict) or not content:
+        return line[1]
+    lacking = {} if "event" in content else {"event": event}
+    if not _has_key(content):
+        lacking["idempotency_key"] = key
+    return line[1][:-1] + b"," + orjson.dumps(lacking)[1:] if lacking else line[1]
+
+
+def _has_key(content: Mapping[str, Any]) -> bool:
+    headers = content.get("headers")
+    names = headers if isinstance(headers, dict) else {}
+    return content.get("idempotency_key") is not None or "idempotency-key" in map(header_name, names)
+
+
+def _parsed(line: Line) -> Any:
+    number, text = line
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise LineError(f"line {number} is not JSON: {error.msg}, column {error.colno}") from error
