@@ -17,9 +17,9 @@ from delivery import lifecycle
 from delivery.admin.filters import (
     DeliveryPublishedSince,
     DeliveryPublishedUntil,
+    DeliverySubscriberFilter,
     MessageFilter,
     StatusFilter,
-    SubscriberFilter,
     SubscriptionFilter,
 )
 from delivery.console import message_page
@@ -27,7 +27,7 @@ from delivery.console.labels import label
 from delivery.models import Delivery
 from delivery.models.message import public_id
 from delivery.states import Status
-from subscriptions.admin.base import actor_of
+from subscriptions.admin.base import actor_of, id_of
 from subscriptions.admin.keyset import KeysetAdmin
 from subscriptions.admin.times import ago
 from subscriptions.models import SubscriptionStatus
@@ -43,7 +43,7 @@ class DeliveryAdmin(KeysetAdmin):
     list_display = ["delivery_id", "state", "message_link", "subscription", "attempts", "why", "when"]
     list_filter = [
         StatusFilter,
-        SubscriberFilter,
+        DeliverySubscriberFilter,
         SubscriptionFilter,
         MessageFilter,
         DeliveryPublishedSince,
@@ -62,12 +62,10 @@ class DeliveryAdmin(KeysetAdmin):
         self, request: HttpRequest, queryset: QuerySet[Delivery], search_term: str
     ) -> tuple[QuerySet[Delivery], bool]:
         term = search_term.strip()
-        number = term.removeprefix("msg_")
         if not term:
             return queryset, False
-        if not number.isdecimal() or len(number) > 18:
-            return queryset.none(), False
-        return queryset.filter(**{"message_id" if term.startswith("msg_") else "pk": int(number)}), False
+        column = "message_id" if term.startswith("msg_") else "pk"
+        return queryset.filter(**{column: id_of(term.removeprefix("msg_")) or 0}), False
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("delivery.change_delivery")
@@ -84,7 +82,7 @@ class DeliveryAdmin(KeysetAdmin):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         rows = Delivery.objects.select_related(*self.list_select_related, "lane__subscriber").defer(*_UNSHOWN)
-        delivery = get_object_or_404(rows, pk=int(object_id) if object_id.isdecimal() else 0)
+        delivery = get_object_or_404(rows, pk=id_of(object_id) or 0)
         if not self.has_view_permission(request, delivery):
             raise PermissionDenied
         (shown,) = message_page.with_attempts([delivery], limit=SHOWN_ATTEMPTS)

@@ -7,8 +7,14 @@ from django.http import HttpRequest
 
 from delivery.models.message import parse_public_id
 from delivery.states import Status
-from subscriptions.admin.list_filters import ChoiceFilter, ExactText, MomentFilter, NameFilter
-from subscriptions.models import EventType, Publisher, Subscriber
+from subscriptions.admin.list_filters import (
+    ChoiceFilter,
+    ExactText,
+    MomentFilter,
+    NameFilter,
+    SubscriberFilter,
+)
+from subscriptions.models import Publisher
 
 
 class StatusFilter(ChoiceFilter):
@@ -17,11 +23,8 @@ class StatusFilter(ChoiceFilter):
     offered = Status.values
 
 
-class SubscriberFilter(NameFilter):
-    title = "Subscriber"
-    parameter_name = "subscriber"
+class DeliverySubscriberFilter(SubscriberFilter):
     lookup = "subscription__subscriber__name"
-    named = Subscriber
 
 
 class SubscriptionFilter(ExactText):
@@ -48,13 +51,6 @@ class MessageFilter(ExactText):
         if not self.typed():
             return queryset
         return queryset.filter(**{self.lookup: parse_public_id(self.typed()) or 0})
-
-
-class EventTypeFilter(NameFilter):
-    title = "Event type"
-    parameter_name = "event_type"
-    lookup = "event_type__name"
-    named = EventType
 
 
 class PublisherFilter(NameFilter):

@@ -16,12 +16,13 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
-from delivery.admin.filters import EventTypeFilter, PublishedSince, PublishedUntil, PublisherFilter
+from delivery.admin.filters import PublishedSince, PublishedUntil, PublisherFilter
 from delivery.console import message_page
 from delivery.console.labels import label
 from delivery.models import Delivery, Message
 from delivery.models.message import parse_public_id
 from subscriptions.admin.keyset import KeysetAdmin
+from subscriptions.admin.list_filters import EventTypeFilter
 from subscriptions.admin.times import ago
 
 

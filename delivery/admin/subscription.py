@@ -17,7 +17,7 @@ from delivery.console import waiting
 from delivery.console.buttons import toggle_buttons
 from delivery.console.labels import label
 from delivery.toggle import Backlog
-from subscriptions.admin.base import actor_of
+from subscriptions.admin.base import actor_of, id_of
 from subscriptions.admin.subscription import SubscriptionAdmin as Base
 from subscriptions.models import Subscription, SubscriptionStatus
 
@@ -69,8 +69,8 @@ class SubscriptionAdmin(CompletedList, Base):
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
         shown = dict(extra_context or {})
-        if object_id.isdecimal():
-            shown["backlog"] = waiting.of_subscriptions([int(object_id)]).get(int(object_id))
+        if (subscription_id := id_of(object_id)) is not None:
+            shown["backlog"] = waiting.of_subscriptions([subscription_id]).get(subscription_id)
         page: HttpResponse = super().change_view(request, object_id, form_url, shown)
         return page
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
+from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -13,7 +14,7 @@ from rest_framework.viewsets import GenericViewSet
 from delivery import lifecycle
 from delivery.api.message_query import MessageIdField
 from delivery.api.shapes import DeliveryDetailSerializer, DeliverySerializer
-from delivery.models import Delivery
+from delivery.models import Attempt, Delivery
 from delivery.states import Status
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.pages import ById, KeysetPages, Order
@@ -21,6 +22,9 @@ from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict, Text
 from subscriptions.api.views import MANAGE, READ, ApiView
 from subscriptions.names import MAX_NAME_LENGTH
+
+# Of a delivery that has been tried for weeks.
+SHOWN_ATTEMPTS = 200
 
 
 class DeliveryQuery(ById):
@@ -51,7 +55,7 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
     pagination_class = KeysetPages
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": DeliveryQuery}
     queryset = Delivery.objects.select_related("message__event_type", "subscription__subscriber").defer(
-        "message__body", "message__headers"
+        "message__body", "message__headers", "subscription__headers", "subscription__auth"
     )
     serializer_class = DeliverySerializer
 
@@ -66,7 +70,7 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
 
     @extend_schema(responses=DeliveryDetailSerializer)
     def retrieve(self, request: Request, pk: str) -> Response:
-        """Read a delivery with its attempts."""
+        """Read a delivery with its newest 200 attempts; `attempt_count` is how many it had."""
         return self._shown()
 
     @extend_schema(request=None, responses=DeliveryDetailSerializer)
@@ -79,7 +83,9 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
         return self._shown()
 
     def _shown(self) -> Response:
-        return Response(DeliveryDetailSerializer(self.get_object()).data)
+        attempts = Prefetch("history", Attempt.objects.newest(SHOWN_ATTEMPTS))
+        delivery = get_object_or_404(self.get_queryset().prefetch_related(attempts), pk=self.kwargs["pk"])
+        return Response(DeliveryDetailSerializer(delivery).data)
 
 
 def _selected(rows: QuerySet[Delivery], query: Mapping[str, Any]) -> QuerySet[Delivery]:

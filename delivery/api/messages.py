@@ -15,13 +15,16 @@ from rest_framework.viewsets import GenericViewSet
 from delivery.api.message_query import MessageQuery, searched
 from delivery.api.shapes import MessageDetailSerializer, MessageSerializer
 from delivery.explain import explain
-from delivery.models import Delivery, Message
+from delivery.models import Attempt, Delivery, Message
 from delivery.models.message import parse_public_id
 from subscriptions.api.authentication import key_of
 from subscriptions.api.pages import KeysetPages, Order
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import READ, ApiView
 from subscriptions.models import Scope
+
+SHOWN_DELIVERIES = 100
+SHOWN_ATTEMPTS = 10
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
@@ -61,23 +64,23 @@ class MessageViews(ApiView, GenericViewSet[Message]):
 
     @extend_schema(responses=MessageDetailSerializer)
     def retrieve(self, request: Request, id: str) -> Response:
-        """Read a message with its deliveries and attempts; its publisher may, with its own key."""
-        deliveries = Delivery.objects.select_related("subscription__subscriber").order_by("id")
-        message = self._message(id, Prefetch("deliveries", deliveries.prefetch_related("history")))
-        for delivery in message.deliveries.all():
-            # The shape asks a delivery for its message, which is this one.
-            delivery.message = message
-        return Response(MessageDetailSerializer(message).data)
+        """Read a message with its first 100 deliveries and the newest 10 attempts of each.
+
+        All deliveries are in `GET deliveries?message=…`, more attempts in `GET deliveries/{id}`. Its
+        publisher may read a message too, with its own key.
+        """
+        shown = Prefetch("deliveries", _shown_deliveries(), to_attr="shown_deliveries")
+        rows = self.get_queryset().prefetch_related(shown).annotate(delivery_count=Count("deliveries"))
+        return Response(MessageDetailSerializer(self._found(id, rows)).data)
 
     @extend_schema(responses=ExplanationsSerializer)
     def explain(self, request: Request, id: str) -> Response:
         """Say of every subscription of its event type whether it qualifies for the message, and why."""
-        explanations = explain(self._message(id))
+        explanations = explain(self._found(id, self.get_queryset()))
         return Response({"results": ExplanationSerializer(explanations, many=True).data})
 
-    def _message(self, text: str, *prefetched: Prefetch[Any]) -> Message:
+    def _found(self, text: str, rows: QuerySet[Message]) -> Message:
         key = key_of(self.request)
-        rows: QuerySet[Message] = self.get_queryset().prefetch_related(*prefetched)
         if key.scope == Scope.PUBLISH:
             rows = rows.filter(publisher=key.publisher_id)
         # The address only lets ids through.
@@ -85,6 +88,12 @@ class MessageViews(ApiView, GenericViewSet[Message]):
         if message is None:
             raise Http404
         return message
+
+
+def _shown_deliveries() -> QuerySet[Delivery]:
+    attempts = Prefetch("history", Attempt.objects.newest(SHOWN_ATTEMPTS))
+    rows = Delivery.objects.select_related("subscription__subscriber").prefetch_related(attempts)
+    return rows.defer("subscription__headers", "subscription__auth").order_by("id")[:SHOWN_DELIVERIES]
 
 
 def _counts(page: "list[Message]") -> dict[int, dict[str, int]]:

@@ -23,7 +23,7 @@ from subscriptions.models import EventType, Publisher
 
 MAX_CONTENT_TYPE_LENGTH = 255
 
-_CODES = {400: "not-json", 409: "idempotency-key-reused", 422: "schema-violation"}
+_CODES = {400: "not-json", 404: "deleted-meanwhile", 409: "idempotency-key-reused", 422: "schema-violation"}
 
 
 class AcceptedSerializer(serializers.Serializer[Any]):

@@ -71,7 +71,7 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
 
 
 class DeliveryDetailSerializer(DeliverySerializer):
-    """A delivery with its attempts, the first one first."""
+    """A delivery with its attempts, in their order: the newest only, if `attempt_count` tells that there are more."""
 
     attempts = AttemptSerializer(source="history", many=True)
 
@@ -98,7 +98,11 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
 
 
 class MessageDetailSerializer(serializers.ModelSerializer[Message]):
-    """A message. `body` when it is JSON, else `body_base64`."""
+    """A message. `body` when it is JSON, else `body_base64`.
+
+    When `delivery_count` tells that it has more deliveries than are here, page through all by `GET
+    deliveries?message=…`.
+    """
 
     id = serializers.CharField(source="public_id", help_text="msg_…")
     event_type = serializers.CharField(source="event_type.name")
@@ -107,7 +111,8 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
     size = serializers.SerializerMethodField()
     body = serializers.SerializerMethodField(required=False)
     body_base64 = serializers.SerializerMethodField(required=False)
-    deliveries = DeliveryDetailSerializer(many=True)
+    delivery_count = serializers.IntegerField()
+    deliveries = DeliveryDetailSerializer(source="shown_deliveries", many=True)
 
     class Meta:
         model = Message
@@ -121,6 +126,7 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
             "headers",
             "body",
             "body_base64",
+            "delivery_count",
             "deliveries",
         ]
 

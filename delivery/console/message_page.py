@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import F
-
 from delivery.console.payload import Payload, payload
 from delivery.explain import explain
 from delivery.models import Attempt, Delivery, Message
@@ -68,9 +66,7 @@ def read(message: Message) -> MessagePage:
 def with_attempts(deliveries: Sequence[Delivery], *, limit: int) -> list[ShownDelivery]:
     """Join to each its newest attempts, up to a limit, by one query for all."""
     attempts: dict[int, list[ShownAttempt]] = defaultdict(list)
-    newest = Attempt.objects.filter(
-        delivery__in=deliveries, number__gt=F("delivery__attempts") - limit
-    ).order_by("-number")
+    newest = Attempt.objects.filter(delivery__in=deliveries).newest(limit).order_by("-number")
     for attempt in newest:
         excerpt = bytes(attempt.excerpt)
         answer = payload(excerpt) if excerpt else None

@@ -11,6 +11,14 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from unfold.admin import ModelAdmin
 
+# Digits, which any bigint may have.
+LONGEST_ID = 18
+
+
+def id_of(text: str) -> int | None:
+    """Return the id that stands in an address, or None for what no row can have."""
+    return int(text) if text.isdecimal() and len(text) <= LONGEST_ID else None
+
 
 def actor_of(request: HttpRequest) -> str:
     return request.user.get_username()
@@ -38,6 +46,12 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
             columns if self.may_change_rows(request) else [c for c in columns if c not in self.button_columns]
         )
 
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Begin with what the link gives, but for relations to what is no id: nothing could be looked up by it."""
+        initial: dict[str, Any] = super().get_changeform_initial_data(request)
+        relations = {field.name for field in self.opts.get_fields() if field.is_relation}
+        return {name: value for name, value in initial.items() if name not in relations or _are_ids(value)}
+
     def permitted(self, request: HttpRequest, object_id: int) -> Any:
         """Return the row a button is about; raises PermissionDenied without the right to change it."""
         if not self.may_change_rows(request):
@@ -51,3 +65,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
         if not url_has_allowed_host_and_scheme(target, allowed_hosts=None):
             target = reverse("admin:index")
         return HttpResponseRedirect(target)
+
+
+def _are_ids(given: Any) -> bool:
+    return all(id_of(str(one)) is not None for one in (given if isinstance(given, list) else [given]))

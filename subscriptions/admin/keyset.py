@@ -8,7 +8,7 @@ from django.core.paginator import Paginator
 from django.db.models import Model
 from django.http import HttpRequest
 
-from subscriptions.admin.base import ConsoleAdmin
+from subscriptions.admin.base import ConsoleAdmin, id_of
 
 BEFORE, AFTER = "before", "after"
 
@@ -52,8 +52,7 @@ class KeysetChangeList(ChangeList):
         return rows[: self.list_per_page], before is not None, len(rows) > self.list_per_page
 
     def _bound(self, name: str) -> int | None:
-        text = self.params.get(name, "")
-        return int(text) if text.isdecimal() and len(text) < 19 else None
+        return id_of(self.params.get(name, ""))
 
 
 class KeysetAdmin(ConsoleAdmin):

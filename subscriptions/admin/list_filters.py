@@ -11,6 +11,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from subscriptions.models import EventType, Subscriber
+
 SUGGESTED_NAMES = 200
 
 
@@ -60,6 +62,20 @@ class NameFilter(ExactText):
 
     def suggestions(self) -> list[str]:
         return list(self.named.objects.order_by("name").values_list("name", flat=True)[:SUGGESTED_NAMES])
+
+
+class SubscriberFilter(NameFilter):
+    title = "Subscriber"
+    parameter_name = "subscriber"
+    lookup = "subscriber__name"
+    named = Subscriber
+
+
+class EventTypeFilter(NameFilter):
+    title = "Event type"
+    parameter_name = "event_type"
+    lookup = "event_type__name"
+    named = EventType
 
 
 class MomentFilter(_InputFilter):

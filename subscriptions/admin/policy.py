@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from subscriptions.admin.base import id_of
 from subscriptions.admin.policy_words import sentences, summary
 from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.models import Policy
@@ -56,8 +57,7 @@ class PolicyAdmin(RecordedAdmin):
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Begin with the values of `?copy=<id>`; nothing is stored before it is saved."""
-        copied = request.GET.get("copy", "")
-        original = Policy.objects.filter(pk=copied).first() if copied.isdecimal() else None
+        original = Policy.objects.filter(pk=id_of(request.GET.get("copy", "")) or 0).first()
         if original is None:
             return dict(super().get_changeform_initial_data(request))
         return model_to_dict(original, exclude=["id", "is_built_in"]) | {"name": f"{original.name}-copy"}

@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import connection, models
 from django.forms import ModelForm
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import get_object_or_404
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
@@ -28,11 +28,15 @@ class RecordedAdmin(ConsoleAdmin):
         return field
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """Return the row; when it is about to be changed, locked: saving writes all its fields."""
+        """Return the row; when it is about to be changed, locked: saving writes all its fields.
+
+        Publishing, which refers to it, goes on meanwhile, unless it is about to be deleted.
+        """
         row = super().get_object(request, object_id, from_field)
         if row is None or request.method != "POST" or not connection.in_atomic_block:
             return row
-        self.model._base_manager.select_for_update().only("pk").filter(pk=row.pk).first()
+        rows = self.model._base_manager.select_for_update(no_key=not _is_deleting(request))
+        rows.only("pk").filter(pk=row.pk).first()
         return super().get_object(request, object_id, from_field)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
@@ -76,17 +80,20 @@ class RecordedAdmin(ConsoleAdmin):
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Show the configuration log of the row instead of Django's own."""
-        row = self.permitted_to_view(request, object_id)
+        row = self.get_object(request, unquote(object_id))
+        if row is None:
+            raise Http404
+        if not self.has_view_permission(request, row):
+            raise PermissionDenied
         query = {"object_type": str(self.opts.verbose_name), "object_name": str(row)}
         return HttpResponseRedirect(
             f"{reverse('admin:subscriptions_configurationchange_changelist')}?{urlencode(query)}"
         )
 
-    def permitted_to_view(self, request: HttpRequest, object_id: str) -> models.Model:
-        row: models.Model = get_object_or_404(self.model, pk=object_id)
-        if not self.has_view_permission(request, row):
-            raise PermissionDenied
-        return row
+
+def _is_deleting(request: HttpRequest) -> bool:
+    match = request.resolver_match
+    return match is not None and (match.url_name or "").endswith("_delete")
 
 
 def state_of(row: models.Model) -> dict[str, Any]:

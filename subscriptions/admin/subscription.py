@@ -14,38 +14,16 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from subscriptions.admin.base import actor_of
-from subscriptions.admin.list_filters import ChoiceFilter, NameFilter
+from subscriptions.admin.list_filters import ChoiceFilter, EventTypeFilter, NameFilter, SubscriberFilter
 from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.admin.shown_once import show_once
 from subscriptions.admin.subscription_form import SubscriptionForm
 from subscriptions.changes import record, snapshot
-from subscriptions.models import (
-    EventType,
-    Policy,
-    SigningSecret,
-    Subscriber,
-    Subscription,
-    SubscriptionStatus,
-)
+from subscriptions.models import Policy, SigningSecret, Subscription, SubscriptionStatus
+from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.rotation import DEFAULT_OVERLAP, MAX_VALID, TooManySecretsError, rotate
 
-DEFAULT_POLICY = "teamforge"
-
 _VERIFYING = "The receiver verifies webhook-signature with it, as Standard Webhooks describes."
-
-
-class SubscriberFilter(NameFilter):
-    title = "Subscriber"
-    parameter_name = "subscriber"
-    lookup = "subscriber__name"
-    named = Subscriber
-
-
-class EventTypeFilter(NameFilter):
-    title = "Event type"
-    parameter_name = "event_type"
-    lookup = "event_type__name"
-    named = EventType
 
 
 class PolicyFilter(NameFilter):
@@ -136,7 +114,7 @@ class SubscriptionAdmin(RecordedAdmin):
 
     def _rotated(self, subscription: Subscription, *, now: datetime, actor: str) -> SigningSecret:
         with transaction.atomic():
-            locked = Subscription.objects.select_for_update().get(pk=subscription.pk)
+            locked = Subscription.objects.select_for_update(no_key=True).get(pk=subscription.pk)
             made = rotate(locked, now=now, overlap=DEFAULT_OVERLAP)
             record(actor=actor, action="rotated", instance=made, before=None, after=snapshot(made))
         return made

@@ -79,6 +79,15 @@ class SubscriptionForm(ConfigurationForm[Subscription]):
             for secret in ("password", "token"):
                 self.fields[secret].help_text = _KEPT if secret in stored else ""
 
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        # Of a stored one the subscriber is read only, so Django leaves the constraint out.
+        namesakes = Subscription.objects.filter(subscriber=self.instance.subscriber_id, name=name)
+        if namesakes.exclude(pk=self.instance.pk).exists():
+            text = f"{self.instance.subscriber} has a subscription {name} already; choose another name."
+            raise ValidationError(text)
+        return name
+
     def clean_endpoint(self) -> str:
         endpoint: str = self.cleaned_data["endpoint"]
         if endpoint:

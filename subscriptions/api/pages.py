@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from django.http.request import QueryDict
 from rest_framework import serializers
 from rest_framework.pagination import BasePagination
@@ -109,4 +110,5 @@ def read_query(parameters: QueryDict, serializer_class: type[Strict]) -> Mapping
 def _following(request: Request, key: Any) -> str:
     parameters = request.query_params.copy()
     parameters["after"] = str(key)
-    return request.build_absolute_uri(f"{request.path}?{parameters.urlencode()}")
+    # Not from the request: behind a proxy that ends TLS it says http.
+    return f"{settings.ENVIRONMENT.base_url}{request.path}?{parameters.urlencode()}"

@@ -50,8 +50,8 @@ class PolicyViews(Resource):
     queryset = Policy.objects.all()
     serializer_class = PolicySerializer
 
-    def locked(self) -> Policy:
-        policy: Policy = super().locked()
+    def locked(self, *, to_delete: bool = False) -> Policy:
+        policy: Policy = super().locked(to_delete=to_delete)
         if policy.is_built_in:
             raise Problem(
                 409,

@@ -11,7 +11,6 @@ from django.core.exceptions import PermissionDenied
 from django.db import DataError, InterfaceError, OperationalError
 from django.db.models import ProtectedError
 from django.http import Http404, HttpResponse
-from psycopg_pool import PoolTimeout
 from rest_framework import exceptions
 from rest_framework.exceptions import APIException
 
@@ -21,7 +20,7 @@ CONTENT_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = 5
 # A detail may quote what was sent.
 MAX_DETAIL_LENGTH = 500
-DATABASE_AWAY = (OperationalError, InterfaceError, PoolTimeout)
+DATABASE_AWAY = (OperationalError, InterfaceError)
 
 FieldError = dict[str, Any]
 

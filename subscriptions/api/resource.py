@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.db import IntegrityError, models, transaction
-from django.db.models.fields.reverse_related import ForeignObjectRel
 from django.shortcuts import get_object_or_404
 from psycopg.errors import CheckViolation, UniqueViolation
 from rest_framework import serializers
@@ -18,6 +17,7 @@ from subscriptions.api.pages import ByName, KeysetPages, Order
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import ApiView
+from subscriptions.dependents import first_dependents
 
 
 class Resource(ApiView, GenericViewSet[Any]):
@@ -48,6 +48,7 @@ class Resource(ApiView, GenericViewSet[Any]):
 
     def create(self, request: Request, **place: str) -> Response:
         """Make one; 409 when the name is in use."""
+        self.check_elsewhere(request.data)
         with transaction.atomic():
             instance = self.save(request)
             self.record("created", instance, after=self.snapshot(instance))
@@ -56,6 +57,7 @@ class Resource(ApiView, GenericViewSet[Any]):
 
     def partial_update(self, request: Request, **place: str) -> Response:
         """Change the fields that are given."""
+        self.check_elsewhere(request.data)
         with transaction.atomic():
             instance = self.locked()
             before = self.snapshot(instance)
@@ -67,8 +69,9 @@ class Resource(ApiView, GenericViewSet[Any]):
     def destroy(self, request: Request, **place: str) -> Response:
         """Delete it; 409 while something depends on it."""
         with transaction.atomic():
-            instance = self.locked()
-            self._refuse_in_use(instance)
+            instance = self.locked(to_delete=True)
+            if dependents := first_dependents(instance):
+                raise Problem(409, "in-use", f"{instance} has {dependents}; {self.instead_of_deleting}.")
             self.record("deleted", instance, before=self.snapshot(instance))
             instance.delete()
         return Response(status=204)
@@ -81,9 +84,15 @@ class Resource(ApiView, GenericViewSet[Any]):
         """The answer to making one."""
         return dict(self.get_serializer(instance).data)
 
-    def locked(self) -> Any:
-        """Return the row, which nobody else changes until the transaction ends."""
-        rows = self.get_queryset().select_for_update(of=("self",))
+    def check_elsewhere(self, given: Any) -> None:
+        """Check of a body what asks others than the database: it takes longer than anything may be locked."""
+
+    def locked(self, *, to_delete: bool = False) -> Any:
+        """Return the row, which nobody else changes until the transaction ends.
+
+        Publishing, which refers to it, goes on meanwhile, unless it is about to be deleted.
+        """
+        rows = self.get_queryset().select_for_update(of=("self",), no_key=not to_delete)
         return get_object_or_404(rows, **{self.lookup_field: self.kwargs[self.lookup_field]})
 
     def save(self, request: Request, *, instance: Any = None) -> Any:
@@ -95,13 +104,6 @@ class Resource(ApiView, GenericViewSet[Any]):
                 return serializer.save(**self.fixed_values())
         except IntegrityError as error:
             raise _conflict(error, serializer) from None
-
-    def _refuse_in_use(self, instance: models.Model) -> None:
-        # Not left to Django's collector, which loads every protected row: there may be millions.
-        for model, column in _protecting(type(instance)):
-            if model._base_manager.filter(**{column: instance}).exists():
-                kinds = model._meta.verbose_name_plural
-                raise Problem(409, "in-use", f"{instance} has {kinds}; {self.instead_of_deleting}.")
 
     def fixed_values(self) -> dict[str, Any]:
         """Values that the address says rather than the body."""
@@ -127,17 +129,6 @@ class Resource(ApiView, GenericViewSet[Any]):
 def _renewed(given: Mapping[str, Any]) -> dict[str, str]:
     """What says of secrets that they were set: masked, the old and the new look the same."""
     return dict.fromkeys(changes.SECRET_FIELDS & set(given), f"{changes.MASKED}, set anew")
-
-
-def _protecting(model: type[models.Model]) -> list[tuple[type[models.Model], str]]:
-    relations = [
-        field for field in model._meta.get_fields(include_hidden=True) if isinstance(field, ForeignObjectRel)
-    ]
-    return [
-        (relation.related_model, relation.field.name)  # type: ignore[misc]
-        for relation in relations
-        if relation.on_delete is models.PROTECT
-    ]
 
 
 def _conflict(error: IntegrityError, serializer: serializers.BaseSerializer[Any]) -> Problem:

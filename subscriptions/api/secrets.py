@@ -58,7 +58,7 @@ class SecretViews(ApiView):
         rotation.is_valid(raise_exception=True)
         now = timezone.now()
         with transaction.atomic():
-            subscription = get_object_or_404(Subscription.objects.select_for_update(), pk=pk)
+            subscription = get_object_or_404(Subscription.objects.select_for_update(no_key=True), pk=pk)
             secret = _rotate(subscription, now=now, overlap=rotation.overlap)
             changes.record(
                 actor=actor_of(request),

@@ -9,10 +9,10 @@ from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
 from subscriptions.addresses import AddressRefusedError
-from subscriptions.api.problems import Place
+from subscriptions.api.problems import Place, invalid_field
 from subscriptions.api.strict import Text
 from subscriptions.changes import MASKED
-from subscriptions.endpoints import MAX_ENDPOINT_LENGTH, EndpointError, check_endpoint
+from subscriptions.endpoints import MAX_ENDPOINT_LENGTH, EndpointError, check_endpoint, parse_endpoint
 from subscriptions.filters import FilterError, parse
 from subscriptions.header_values import HeaderError, check_auth, check_headers
 
@@ -21,20 +21,36 @@ _SECRET_PARTS = frozenset({"password", "token"})
 
 
 class EndpointField(Text):
-    """A URL, perhaps with a method in front, whose host has none but allowed addresses."""
+    """A URL, perhaps with a method in front; see `check_addresses` for where it leads."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=MAX_ENDPOINT_LENGTH, allow_blank=True, **options)
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)
-        if not text:
-            return text
-        try:
-            check_endpoint(text, allowed_networks=settings.ENVIRONMENT.allowed_networks)
-        except (EndpointError, AddressRefusedError) as error:
-            raise ValidationError(str(error)) from None
+        if text:
+            try:
+                parse_endpoint(text)
+            except EndpointError as error:
+                raise ValidationError(str(error)) from None
         return text
+
+
+def check_addresses(given: Any) -> None:
+    """Refuse a body whose `endpoint` has a host with an address that is not allowed.
+
+    Apart from the field, because resolving may take seconds, in which nothing should be locked.
+    """
+    endpoint = given.get("endpoint") if isinstance(given, Mapping) else None
+    if not isinstance(endpoint, str) or not endpoint:
+        return
+    try:
+        check_endpoint(endpoint, allowed_networks=settings.ENVIRONMENT.allowed_networks)
+    except EndpointError:
+        # The field says it, together with whatever else is wrong.
+        return
+    except AddressRefusedError as error:
+        raise invalid_field("endpoint", str(error)) from None
 
 
 class FilterField(Text):

@@ -8,7 +8,13 @@ from rest_framework import serializers
 from subscriptions.api.pages import ById, Order
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import NameOf, Strict, StrictModel, Text
-from subscriptions.api.subscription_fields import AuthField, EndpointField, FilterField, HeadersField
+from subscriptions.api.subscription_fields import (
+    AuthField,
+    EndpointField,
+    FilterField,
+    HeadersField,
+    check_addresses,
+)
 from subscriptions.header_values import HeaderError, check_auth
 from subscriptions.models import (
     EventType,
@@ -19,9 +25,9 @@ from subscriptions.models import (
     Subscription,
     SubscriptionStatus,
 )
+from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.names import MAX_NAME_LENGTH
 
-DEFAULT_POLICY = "teamforge"
 _FIXED = ("subscriber", "event_type")
 
 
@@ -60,11 +66,6 @@ class SubscriptionSerializer(StrictModel):
         # Two subscriptions of one name are a conflict (409), which the database finds.
         validators: ClassVar[list[Any]] = []
         extra_kwargs = {"name": {"validators": Subscription._meta.get_field("name").validators}}
-
-    def validate_header_filter_string(self, value: str) -> str:
-        if not value.isprintable():
-            raise serializers.ValidationError("It holds a control character, which no header can; remove it.")
-        return value
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         self._refuse_moving(attrs)
@@ -144,6 +145,9 @@ class SubscriptionViews(Resource):
             "name": "name",
         }
         return rows.filter(**{columns[name]: value for name, value in self.query.items() if name in columns})
+
+    def check_elsewhere(self, given: Any) -> None:
+        check_addresses(given)
 
     def created(self, instance: Any) -> Mapping[str, Any]:
         instance.secret = SigningSecret.objects.create(subscription=instance).secret

@@ -4,6 +4,7 @@ import django.core.validators
 import django.db.models.deletion
 import re
 import subscriptions.encryption
+import subscriptions.filter_strings
 import subscriptions.models.secret
 from django.db import migrations, models
 
@@ -124,7 +125,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=200, validators=[django.core.validators.RegexValidator(re.compile('\\A[A-Za-z0-9][A-Za-z0-9._-]*\\Z'), 'Use letters, digits, dots, hyphens and underscores; begin with a letter or digit.')])),
                 ('mode', models.CharField(choices=[('PUSH', 'PUSH: sent to an endpoint'), ('PULL', 'PULL: kept in a mailbox until fetched')], default='PUSH', max_length=4)),
                 ('endpoint', models.CharField(blank=True, default='', help_text='https://…, or with a method: PATCH:https://…', max_length=2000)),
-                ('header_filter_string', models.CharField(blank=True, default='', help_text='Qualifies only messages whose FILTER_STRING header is exactly this.', max_length=1000)),
+                ('header_filter_string', models.CharField(blank=True, default='', help_text='Qualifies only messages whose FILTER_STRING header is exactly this.', max_length=1000, validators=[subscriptions.filter_strings.validate_filter_string])),
                 ('filter', models.TextField(blank=True, default='', help_text="e.g. $$->'Body'->'project'->>'id' = 'proj1008'")),
                 ('headers', subscriptions.encryption.EncryptedJSONField(blank=True, default=dict)),
                 ('auth', subscriptions.encryption.EncryptedJSONField(blank=True, default=dict)),

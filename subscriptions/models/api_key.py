@@ -2,7 +2,6 @@
 
 import hashlib
 import secrets
-from datetime import datetime
 
 from django.db import models
 from django.db.models import Q
@@ -28,11 +27,6 @@ def hash_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
-    def usable(self, *, now: datetime) -> "ApiKeyQuerySet":
-        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
-
-
 class ApiKey(models.Model):
     """A key of one scope; publish keys belong to a publisher, fetch keys to a subscriber."""
 
@@ -50,8 +44,6 @@ class ApiKey(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
-
-    objects = ApiKeyQuerySet.as_manager()
 
     class Meta:
         verbose_name = "key"

@@ -5,6 +5,9 @@ from django.db import models
 
 from subscriptions.models.named import Named
 
+# What a subscription has that names none.
+DEFAULT_POLICY = "teamforge"
+
 
 class Action(models.TextChoices):
     BLOCK = "BLOCK", "block: nothing later is sent until this one succeeds"

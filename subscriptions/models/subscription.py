@@ -4,6 +4,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from subscriptions.encryption import EncryptedJSONField
+from subscriptions.filter_strings import validate_filter_string
 from subscriptions.limits import MAX_TIMEOUT_SECONDS
 from subscriptions.models.event_type import EventType
 from subscriptions.models.policy import Policy
@@ -43,6 +44,7 @@ class Subscription(models.Model):
         max_length=1000,
         blank=True,
         default="",
+        validators=[validate_filter_string],
         help_text="Qualifies only messages whose FILTER_STRING header is exactly this.",
     )
     filter = models.TextField(

@@ -14,9 +14,9 @@ class Command(BaseCommand):
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
         # Saved by field: what senders know of a subscription has not changed.
-        for subscription in Subscription.objects.select_for_update():
+        for subscription in Subscription.objects.select_for_update(no_key=True):
             subscription.save(update_fields=["headers", "auth"])
-        for secret in SigningSecret.objects.select_for_update():
+        for secret in SigningSecret.objects.select_for_update(no_key=True):
             secret.save(update_fields=["secret"])
         self.stdout.write(
             f"{Subscription.objects.count()} subscriptions and {SigningSecret.objects.count()} secrets "

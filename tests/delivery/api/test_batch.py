@@ -7,9 +7,12 @@ import orjson
 import pytest
 from django.conf import settings
 
+from delivery.api import batch
 from delivery.models import Message
+from delivery.publish import Accepted, Draft, publish
+from subscriptions.models import EventType, Publisher, Scope
 from tests import factories
-from tests.subscriptions.api.client import Caller, refused
+from tests.subscriptions.api.client import Caller, caller, refused
 
 A = {"event": "A", "body": {"n": 1}}
 
@@ -144,3 +147,20 @@ def test_a_batch_that_is_none_is_refused(publishing: Caller, body: bytes, conten
 
 def test_partial_is_true_or_false(publishing: Caller) -> None:
     refused(publishing.post("messages:batch?partial=maybe", [A]), 400)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_event_type_that_is_deleted_meanwhile_fails_its_item_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    def publish_too_late(publisher: Publisher, drafts: list[Draft]) -> list[Accepted]:
+        EventType.objects.filter(name="Strict").delete()
+        return publish(publisher, drafts)
+
+    publishing = caller(Scope.PUBLISH)
+    monkeypatch.setattr(batch, "publish", publish_too_late)
+    strict = {"event": "Strict", "body": {}}
+    problem = refused(publishing.post("messages:batch", [A, strict]), 404, "deleted-meanwhile")
+    assert problem["index"] == 1
+    factories.event_type("Strict")
+    results = publishing.post("messages:batch?partial=true", [strict, A]).body["results"]
+    assert results[0]["error"]["type"] == "urn:inturn:problem:deleted-meanwhile"
+    assert results[1]["id"] == f"msg_{Message.objects.get().pk}"

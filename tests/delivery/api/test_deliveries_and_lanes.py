@@ -58,6 +58,20 @@ def test_a_delivery_is_read_with_its_attempts(manager: Caller) -> None:
     assert body["settled_at"].endswith("Z")
 
 
+def test_of_a_delivery_tried_for_weeks_the_newest_attempts_are_read(
+    manager: Caller, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    delivery = factories.delivery(attempts=230)
+    for number in range(1, 231):
+        factories.attempt(delivery, number=number)
+    manager.get("deliveries")
+    # The key, the delivery, its attempts.
+    with django_assert_num_queries(3):
+        body = manager.get(f"deliveries/{delivery.pk}").body
+    assert body["attempt_count"] == 230
+    assert [attempt["number"] for attempt in body["attempts"]] == list(range(31, 231))
+
+
 def test_a_delivery_of_an_inactive_subscription_is_held(manager: Caller) -> None:
     delivery = factories.delivery(subscription=factories.subscription(status=SubscriptionStatus.INACTIVE))
     assert manager.get(f"deliveries/{delivery.pk}").body["held"] is True

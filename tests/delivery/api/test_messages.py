@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from delivery.api import message_query
+from delivery.api import message_query, messages
 from delivery.states import Status
 from subscriptions.models import Publisher, Scope, SubscriptionStatus
 from tests import factories
@@ -123,6 +123,22 @@ def test_a_message_is_read_with_its_deliveries_and_attempts(
     assert delivery["message"] == message.public_id
     (attempt,) = delivery["attempts"]
     assert (attempt["number"], attempt["outcome"], attempt["status_code"]) == (1, "CLIENT_ERROR", 404)
+
+
+def test_of_a_message_with_many_deliveries_and_attempts_a_part_is_read(
+    manager: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(messages, "SHOWN_DELIVERIES", 2)
+    message = factories.message()
+    first, second, _ = [factories.delivery(message=message, attempts=attempts) for attempts in (15, 0, 0)]
+    for number in range(1, 16):
+        factories.attempt(first, number=number)
+    body = manager.get(f"messages/{message.public_id}").body
+    assert body["delivery_count"] == 3
+    assert [delivery["id"] for delivery in body["deliveries"]] == [first.pk, second.pk]
+    shown = body["deliveries"][0]
+    assert shown["attempt_count"] == 15
+    assert [attempt["number"] for attempt in shown["attempts"]] == list(range(6, 16))
 
 
 @pytest.mark.parametrize("body", [b"\x00\xff", b"", b"1e999", b"[" * 2000, b'"\\ud800"'])

@@ -69,6 +69,7 @@ class TestSubscription:
             ("header_lines", f"X-New: {MASKED}", "no value of X-New is stored"),
             ("name", "with space", "Use letters"),
             ("timeout_seconds", "500", "less than or equal"),
+            ("header_filter_string", "proj\x011", "holds a control character"),
         ],
     )
     def test_says_what_is_wrong_at_the_field(
@@ -139,6 +140,15 @@ class TestSubscription:
         ann.post(f"{ROOT}/subscription/{stored.pk}/change/", values | moved)
         kept = Subscription.objects.get()
         assert (kept.subscriber_id, kept.event_type_id) == (stored.subscriber_id, stored.event_type_id)
+
+    def test_a_name_in_use_is_refused_at_the_field(
+        self, ann: Client, values: dict[str, Any], stored: Subscription
+    ) -> None:
+        factories.subscription("taken", subscriber=stored.subscriber)
+        answer = ann.post(f"{ROOT}/subscription/{stored.pk}/change/", values | {"name": "taken"})
+        assert errors(answer) == {"name": ["crm has a subscription taken already; choose another name."]}
+        assert ann.post(f"{ROOT}/subscription/add/", values).status_code == 200
+        assert Subscription.objects.filter(name="artifacts").count() == 1
 
     def test_rotating_shows_the_new_secret_while_the_old_one_signs_on(
         self, ann: Client, stored: Subscription

@@ -1,7 +1,10 @@
 """Lists come in pages that lose nothing and repeat nothing."""
 
+from dataclasses import replace
+
 import pytest
-from pytest_django import DjangoAssertNumQueries
+from django.conf import settings
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from tests import factories
 from tests.subscriptions.api.client import Caller
@@ -25,8 +28,16 @@ def test_pages_follow_each_other_by_absolute_links(manager: Caller) -> None:
         factories.subscriber(name)
     assert sorted(names_of_all_pages(manager, "subscribers?limit=3")) == sorted(NAMES)
     following = manager.get("subscribers?limit=3").body["next"]
-    assert following.startswith("http://testserver/api/v1/subscribers?")
+    assert following.startswith(f"{settings.ENVIRONMENT.base_url}/api/v1/subscribers?")
     assert "limit=3" in following
+
+
+def test_behind_a_proxy_links_are_as_its_clients_see_them(manager: Caller, settings: Settings) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, base_url="https://broker.example")
+    for name in NAMES[:2]:
+        factories.subscriber(name)
+    following = manager.get("subscribers?limit=1").body["next"]
+    assert following == "https://broker.example/api/v1/subscribers?limit=1&after=a"
 
 
 def test_the_last_page_that_is_full_has_no_next(manager: Caller) -> None:

@@ -88,6 +88,13 @@ def test_a_key_to_read_with_is_made_by_the_api(manager: Caller) -> None:
     refused(manager.post("keys", {"scope": "publish"}), 400)
 
 
+def test_a_key_may_change_things_however_long_its_name(manager: Caller) -> None:
+    made = created(manager.post("keys", {"scope": "manage", "name": "n" * 200}))
+    created(Caller(made["key"]).post("event-types", {"name": "A"}))
+    change = ConfigurationChange.objects.get(object_name="A")
+    assert change.actor.endswith(f" …{made['hint']}")
+
+
 def test_the_pages_of_publishers_cost_the_same_however_many_there_are(
     manager: Caller, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:

@@ -1,0 +1,8 @@
+"""Which filter strings a subscription may have: what a header FILTER_STRING can hold."""
+
+from django.core.exceptions import ValidationError
+
+
+def validate_filter_string(text: str) -> None:
+    if not text.isprintable():
+        raise ValidationError("It holds a control character, which no header can; remove it.")
