@@ -46,38 +46,45 @@ def claim_keys(publisher: Publisher, claims: Sequence[Claim]) -> list[Claim]:
         row.key: row
         for row in IdempotencyKey.objects.filter(publisher=publisher, key__in=digests.keys() - taken)
     }
-    return [_judged(claim, claims[:index], used) for index, claim in enumerate(claims)]
+    return [_judged(claim, used.get(claim.key), digests, taken) for claim in claims]
 
 
 def store_answers(publisher: Publisher, answers: Mapping[str, tuple[int, int]]) -> None:
-    """Keep what was answered under the keys taken before."""
-    for key, (message_id, deliveries) in answers.items():
-        IdempotencyKey.objects.filter(publisher=publisher, key=key).update(
-            message_id=message_id, deliveries=deliveries
+    """Keep what was answered under the keys taken before: message ids and numbers of deliveries."""
+    if not answers:
+        return
+    message_ids, deliveries = zip(*answers.values(), strict=True)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            statement("answer_keys"),
+            {
+                "publisher": publisher.pk,
+                "key": list(answers),
+                "message_id": list(message_ids),
+                "deliveries": list(deliveries),
+            },
         )
 
 
 def _take(publisher: Publisher, digests: Mapping[str, bytes]) -> set[str]:
-    # In the order of the keys, so that two batches never wait for each other.
-    taken: set[str] = set()
+    if not digests:
+        return set()
     with connection.cursor() as cursor:
-        for key in sorted(digests):
-            cursor.execute(
-                statement("take_key"), {"publisher": publisher.pk, "key": key, "digest": digests[key]}
-            )
-            taken |= {row[0] for row in cursor.fetchall()}
-    return taken
+        cursor.execute(
+            statement("take_keys"),
+            {"publisher": publisher.pk, "key": list(digests), "digest": list(digests.values())},
+        )
+        return {row[0] for row in cursor.fetchall()}
 
 
-def _judged(claim: Claim, earlier: Sequence[Claim], used: Mapping[str, IdempotencyKey]) -> Claim:
+def _judged(claim: Claim, used: IdempotencyKey | None, digests: Mapping[str, bytes], new: set[str]) -> Claim:
+    """Judge one claim; the first of a new key takes it out of `new`."""
+    if claim.key in new:
+        new.remove(claim.key)
+        return claim
     if not claim.key:
         return claim
-    row = used.get(claim.key)
-    if row is not None:
-        is_conflict = bytes(row.digest) != claim.digest
-        answer = (row.message_id or 0, row.deliveries)
-        return replace(claim, is_new=False, is_conflict=is_conflict, answer=answer)
-    first = next((other for other in earlier if other.key == claim.key), None)
-    if first is None:
-        return claim
-    return replace(claim, is_new=False, is_conflict=first.digest != claim.digest)
+    if used is None:
+        return replace(claim, is_new=False, is_conflict=digests[claim.key] != claim.digest)
+    answer = (used.message_id or 0, used.deliveries)
+    return replace(claim, is_new=False, is_conflict=bytes(used.digest) != claim.digest, answer=answer)

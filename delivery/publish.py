@@ -58,7 +58,8 @@ def publish(publisher: Publisher, drafts: Sequence[Draft]) -> list[Accepted]:
 
     When it returns, they are on disk with their deliveries and the senders have been told. A draft
     with an idempotency key that was used within 24 hours gets the first answer again.
-    Raises PublishRefusedError for the first draft that is not acceptable.
+    Raises PublishRefusedError for the first draft that is not acceptable, or whose event type is deleted
+    meanwhile.
     """
     for index, draft in enumerate(drafts):
         check(draft, index=index)
@@ -66,7 +67,7 @@ def publish(publisher: Publisher, drafts: Sequence[Draft]) -> list[Accepted]:
         accepted, lane_ids = _publish(publisher, drafts)
     except IntegrityError:
         # A subscription was deleted between matching and storing: match again.
-        accepted, lane_ids = _publish(publisher, drafts)
+        accepted, lane_ids = _publish_again(publisher, drafts)
     wake.lanes(lane_ids)
     return accepted
 
@@ -97,6 +98,29 @@ def _publish(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accept
         return _store(publisher, list(zip(drafts, matched, strict=True)))
     with transaction.atomic():
         return _publish_once(publisher, drafts, matched)
+
+
+def _publish_again(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accepted], list[int]]:
+    try:
+        return _publish(publisher, drafts)
+    except IntegrityError:
+        refused = _deleted(publisher, drafts)
+        if refused is None:
+            raise
+        raise refused from None
+
+
+def _deleted(publisher: Publisher, drafts: Sequence[Draft]) -> PublishRefusedError | None:
+    """Return the refusal of the first draft that refers to what is not there any more."""
+    if not Publisher.objects.filter(pk=publisher.pk).exists():
+        return PublishRefusedError(f"The publisher {publisher} was deleted meanwhile.", index=0, status=404)
+    event_types = {draft.event_type.pk for draft in drafts}
+    known = set(EventType.objects.filter(pk__in=event_types).values_list("pk", flat=True))
+    for index, draft in enumerate(drafts):
+        if draft.event_type.pk not in known:
+            detail = f"The event type {draft.event_type} was deleted meanwhile."
+            return PublishRefusedError(detail, index=index, status=404)
+    return None
 
 
 def _publish_once(

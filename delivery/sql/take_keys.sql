@@ -1,7 +1,10 @@
--- Takes an idempotency key unless it was used within 24 hours; no row means that it was.
--- Waits for a transaction that is taking the same key.
+-- Takes those idempotency keys that were not used within 24 hours, and returns them.
+-- Waits for a transaction that is taking one of them; in the order of the keys, so that two batches never
+-- wait for each other.
 INSERT INTO delivery_idempotencykey (publisher_id, key, digest, deliveries, created_at)
-VALUES (%(publisher)s, %(key)s, %(digest)s, 0, now())
+SELECT %(publisher)s, key, digest, 0, now()
+FROM unnest(%(key)s::text[], %(digest)s::bytea[]) AS wanted (key, digest)
+ORDER BY key
 ON CONFLICT (publisher_id, key) DO UPDATE
 SET digest = EXCLUDED.digest, message_id = NULL, deliveries = 0, created_at = now()
 WHERE delivery_idempotencykey.created_at < now() - interval '24 hours'

@@ -131,6 +131,22 @@ def test_a_schema_that_refers_to_another_address_fetches_nothing(db: None) -> No
     assert not Message.objects.exists()
 
 
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("key", [None, "k"])
+def test_what_was_deleted_meanwhile_is_told(key: str | None) -> None:
+    event_type, publisher = factories.event_type("Gone"), factories.publisher("shop")
+    drafts = [draft(factories.event_type()), draft(event_type, idempotency_key=key)]
+    EventType.objects.filter(pk=event_type.pk).delete()
+    with pytest.raises(PublishRefusedError, match="event type Gone was deleted meanwhile") as refused:
+        publish(publisher, drafts)
+    assert (refused.value.status, refused.value.index) == (404, 1)
+    Publisher.objects.filter(pk=publisher.pk).delete()
+    with pytest.raises(PublishRefusedError, match="publisher shop was deleted meanwhile") as refused:
+        publish(publisher, drafts[:1])
+    assert refused.value.status == 404
+    assert not Message.objects.exists()
+
+
 class TestIdempotency:
     @pytest.fixture
     def event_type(self, db: None) -> EventType:

@@ -1,0 +1,6 @@
+-- Keeps what was answered under keys that this transaction has taken.
+UPDATE delivery_idempotencykey AS taken
+SET message_id = answer.message_id, deliveries = answer.deliveries
+FROM unnest(%(key)s::text[], %(message_id)s::bigint[], %(deliveries)s::int[])
+    AS answer (key, message_id, deliveries)
+WHERE taken.publisher_id = %(publisher)s AND taken.key = answer.key
