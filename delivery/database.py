@@ -4,6 +4,7 @@ from typing import Any
 
 import psycopg
 from django.db import connection
+from psycopg import pq
 
 # One channel for all senders; the first word of a payload says what it is about.
 CHANNEL = "inturn"
@@ -11,25 +12,24 @@ CHANNEL = "inturn"
 _KEEPALIVE = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
 # Plans must not depend on statistics that a young or busy table does not have yet: left to
 # itself, PostgreSQL settles one delivery by reading all of a table that it takes to be short.
-_WALK_INDEXES = """
+# The server in turn lets go of the locks of a machine that vanished within about ten seconds.
+_SESSION = """
     SET enable_seqscan = off;
     SET enable_hashjoin = off;
     SET enable_mergejoin = off;
     SET plan_cache_mode = force_generic_plan;
+    SET tcp_keepalives_idle = 5;
+    SET tcp_keepalives_interval = 2;
+    SET tcp_keepalives_count = 3;
+    SET tcp_user_timeout = '10s';
 """
 
 
 def connection_parameters() -> dict[str, Any]:
-    """Return libpq parameters for the database that Django uses."""
-    settings = connection.settings_dict
-    named = {
-        "host": settings["HOST"],
-        "port": settings["PORT"],
-        "user": settings["USER"],
-        "password": settings["PASSWORD"],
-        "dbname": settings["NAME"],
-    }
-    return {name: value for name, value in named.items() if value} | _KEEPALIVE
+    """Return libpq parameters for the database that Django uses, TLS and all."""
+    parameters = connection.get_connection_params()
+    known = {default.keyword.decode() for default in pq.Conninfo.get_defaults()}
+    return {name: value for name, value in parameters.items() if name in known} | _KEEPALIVE
 
 
 async def connect(application_name: str) -> psycopg.AsyncConnection:
@@ -37,6 +37,6 @@ async def connect(application_name: str) -> psycopg.AsyncConnection:
     connection = await psycopg.AsyncConnection.connect(
         **connection_parameters(), autocommit=True, application_name=application_name
     )
-    await connection.execute(_WALK_INDEXES)
+    await connection.execute(_SESSION)
     connection.prepare_threshold = 0
     return connection

@@ -52,7 +52,7 @@ def activate(subscription: Subscription, *, backlog: Backlog, actor: str) -> int
 
 
 def _lock(subscription: Subscription) -> Subscription:
-    return Subscription.objects.select_for_update(of=("self",)).get(pk=subscription.pk)
+    return Subscription.objects.select_for_update(of=("self",), no_key=True).get(pk=subscription.pk)
 
 
 def _set(subscription: Subscription, status: SubscriptionStatus, *, actor: str) -> bool:

@@ -9,6 +9,7 @@ import atexit
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Iterable
 
 import psycopg
@@ -20,6 +21,7 @@ log = logging.getLogger(__name__)
 
 # A notification's payload must stay below 8000 bytes.
 LANES_A_PAYLOAD = 500
+RECONNECT_SECONDS = 0.2
 
 
 def lanes(lane_ids: Iterable[int]) -> None:
@@ -84,7 +86,11 @@ class _Collector:
                 _tell(self._connection, words)
             except psycopg.Error as error:
                 self._connection = None
-                log.warning("senders not woken", extra={"error": str(error)})
+                log.warning("senders not woken yet", extra={"error": str(error)})
+                # Told again: most words are repeated by the senders' poll, but not that a delivery was cancelled.
+                with self._arrived:
+                    self._words |= words
+                time.sleep(RECONNECT_SECONDS)
 
 
 def _connect() -> psycopg.Connection:

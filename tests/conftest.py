@@ -14,6 +14,16 @@ django.setup()
 from tests.receivers import Receiver  # noqa: E402 - settings must be readable before
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Let what migrations made, such as the built-in policies, outlive tests that empty all tables.
+
+    All of them or none: where one lets Django make content types anew, those put back clash with them.
+    """
+    marker = item.get_closest_marker("django_db")
+    if marker and marker.kwargs.get("transaction"):
+        item.add_marker(pytest.mark.django_db(transaction=True, serialized_rollback=True), append=False)
+
+
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     """A real HTTP receiver of the test's own."""

@@ -6,6 +6,7 @@ this runs before anything of Django does: `tests/conftest.py` imports it first.
 
 import atexit
 import os
+import signal
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -22,6 +23,8 @@ NETWORKS = "127.0.0.0/8"
 def arrange() -> None:
     """Set the environment; what it starts ends with this process."""
     _insist_on_unread_settings()
+    # A shell's background jobs ignore Ctrl-C, and hand that on: what the tests start must feel it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     stack = ExitStack()
     atexit.register(stack.close)
     if not os.environ.get("DATABASE_URL"):

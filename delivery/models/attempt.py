@@ -1,9 +1,16 @@
 """An attempt: one try at one delivery, with its outcome."""
 
 from django.db import models
+from django.db.models import F
 
 from delivery.models.delivery import Delivery
 from delivery.states import OutcomeClass
+
+
+class AttemptQuerySet(models.QuerySet["Attempt"]):
+    def newest(self, count: int) -> "AttemptQuerySet":
+        """Keep the newest of each delivery, up to a count: what blocks a lane is tried thousands of times."""
+        return self.filter(number__gt=F("delivery__attempts") - count)
 
 
 class Attempt(models.Model):
@@ -25,6 +32,8 @@ class Attempt(models.Model):
     status_code = models.SmallIntegerField(null=True)
     error = models.TextField(blank=True, default="")
     excerpt = models.BinaryField(default=b"")
+
+    objects = AttemptQuerySet.as_manager()
 
     class Meta:
         ordering = ["delivery", "number"]

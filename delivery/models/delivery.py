@@ -25,9 +25,6 @@ class Redelivery(models.TextChoices):
 
 
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
-    def open(self) -> "DeliveryQuerySet":
-        return self.filter(status__in=OPEN_STATUSES)
-
     def pending(self) -> "DeliveryQuerySet":
         return self.filter(status=Status.PENDING)
 

@@ -43,9 +43,6 @@ class LaneQuerySet(models.QuerySet["Lane"]):
         )
         return self.annotate(name=name)
 
-    def stopped(self) -> "LaneQuerySet":
-        return self.filter(state__in=[LaneState.BLOCKED, LaneState.SUSPENDED])
-
 
 class Lane(models.Model):
     """Written by the sender that holds its lock, but for `next_try_at`, which a person may move.

@@ -1,7 +1,6 @@
 """What stops a lane for a while: an outcome that blocks, a fault of ours, a run that led to nothing."""
 
 import time
-from datetime import UTC, datetime, timedelta
 
 from delivery.senders.desk import Desk
 from delivery.senders.entries import LaneChange, Settlement
@@ -25,6 +24,11 @@ class Tally:
         self.reason = ""
         self.rules: Rules | None = None
 
+    @property
+    def is_fruitless(self) -> bool:
+        """Whether some were tried and none was settled."""
+        return self.rules is not None and not self.settled
+
     def count(self, parcel: Parcel, settlement: Settlement, rules: Rules) -> None:
         if settlement.verdict.step is Step.NEXT:
             self.settled += 1
@@ -46,14 +50,14 @@ def _blocked(lane: Lane, delivery_id: int, *, reason: str, wait_seconds: float) 
     """Stop the lane's run and let it pause."""
     lane.stop_reading_on()
     lane.queue.clear()
-    lane.next_try_at = datetime.now(UTC) + timedelta(seconds=wait_seconds)
+    lane.pause(wait_seconds)
     return LaneChange(
         lane_id=lane.id,
         state=LaneState.BLOCKED,
         reason=reason,
         delivery_id=delivery_id,
         failures=lane.failures,
-        next_try_at=lane.next_try_at,
+        wait_seconds=wait_seconds,
     )
 
 

@@ -68,10 +68,10 @@ class Desk:
         self.endpoints.update({endpoint.subscription_id: endpoint for endpoint in changed})
         return changed
 
-    def is_stale(self, subscription_id: int, *, changed_at: datetime) -> bool:
-        """Whether what is known of a subscription is older than that change."""
+    def is_stale(self, subscription_id: int, *, version: str) -> bool:
+        """Whether what is known of a subscription is another version than that."""
         known = self.endpoints.get(subscription_id)
-        return known is not None and known.changed_at < changed_at
+        return known is not None and known.version != version
 
     async def is_active(self, subscription_id: int) -> bool:
         """Look in the database whether a subscription is ACTIVE."""

@@ -28,7 +28,7 @@ def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
     return Endpoint(
         subscription_id=row["id"],
         lane_id=row["lane_id"],
-        changed_at=row["changed_at"],
+        version=row["version"],
         is_active=row["is_active"],
         method=method,
         url=url,

@@ -3,7 +3,6 @@
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import orjson
@@ -37,14 +36,17 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneChange:
-    """What a lane is at from now on; it also ends the lane's run unless told otherwise."""
+    """What a lane is at from now on; it also ends the lane's run unless told otherwise.
+
+    The next try is in `wait_seconds`, by the database's clock.
+    """
 
     lane_id: int
     state: LaneState
     reason: str = ""
     delivery_id: int | None = None
     failures: int = 0
-    next_try_at: datetime | None = None
+    wait_seconds: float | None = None
     ends_run: bool = True
 
 
@@ -56,14 +58,15 @@ Query = tuple[str, dict[str, Any]]
 def queries(entries: Sequence[Entry]) -> list[Query]:
     """Return the statements that commit these entries in one transaction.
 
-    Runs come before changes of lanes: of one lane in one group, the change is the later.
+    Of several runs of a lane the last counts. Runs come before changes of lanes: of one lane in one group,
+    the change is the later.
     """
     settlements = [entry for entry in entries if isinstance(entry, Settlement)]
-    runs = [entry for entry in entries if isinstance(entry, Run)]
+    runs = {entry.lane_id: entry for entry in entries if isinstance(entry, Run)}
     changes = [entry for entry in entries if isinstance(entry, LaneChange)]
     columns = (
         (_SETTLE_MANY, [_settlement_row(entry) for entry in settlements]),
-        (statement("record_runs"), [_run_row(entry) for entry in runs]),
+        (statement("record_runs"), [_run_row(entry) for entry in runs.values()]),
         (statement("change_lanes"), [_change_row(entry) for entry in changes]),
     )
     return [_query(text, rows) for text, rows in columns if rows]
@@ -133,7 +136,7 @@ def _change_row(change: LaneChange) -> dict[str, Any]:
         "reason": _text(change.reason),
         "delivery_id": change.delivery_id,
         "failures": change.failures,
-        "next_try_at": change.next_try_at,
+        "wait_seconds": change.wait_seconds,
         "ends_run": change.ends_run,
     }
 

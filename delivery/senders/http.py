@@ -53,6 +53,9 @@ class Client:
             skip_auto_headers=("Accept", "Accept-Encoding"),
             headers={"User-Agent": "Inturn"},
         )
+        # Else aiohttp sends a PUT or DELETE again by itself when a kept connection breaks: one attempt is
+        # one request. There is no public way to say so.
+        self._session._retry_connection = False
         return self
 
     async def __aexit__(

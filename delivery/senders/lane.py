@@ -1,9 +1,9 @@
 """One lane as its sender keeps it in memory: what is read, what woke it, how it fares."""
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from delivery.senders.entries import Run
@@ -24,8 +24,11 @@ class Lane:
         self.capacity: int = row["max_queued_to_send"]
         self.refill_level: int = row["refill_level"]
         self.failures: int = row["failures"]
-        self.next_try_at: datetime | None = row["next_try_at"]
+        self.paused_until: float | None = None
+        if row["wait_seconds"] is not None:
+            self.pause(row["wait_seconds"])
         self.queue: deque[Parcel] = deque()
+        self.next_run: list[Parcel] = []
         self.news = asyncio.Event()
         self.nudge = asyncio.Event()
         self.request: Request | None = None
@@ -40,12 +43,16 @@ class Lane:
 
     def run(self, *extra: Parcel) -> Run:
         """What is to be recorded: everything still to be sent, in order."""
-        parcels = [*self.queue, *extra]
+        parcels = [*self.queue, *self.next_run, *extra]
         return Run(
             lane_id=self.id,
             ids=tuple(parcel.delivery_id for parcel in parcels),
             attempts=tuple(parcel.attempts for parcel in parcels),
         )
+
+    def pause(self, seconds: float) -> None:
+        """Let it try again in so many seconds."""
+        self.paused_until = time.monotonic() + seconds
 
     def wake(self) -> None:
         """There is a reason to look again, and to end a pause."""
@@ -57,8 +64,15 @@ class Lane:
         self.is_yielding = True
         self.wake()
 
+    def take_next_run(self) -> list[Parcel]:
+        """Begin the run that was read ahead, if any."""
+        parcels, self.next_run = self.next_run, []
+        self.queue.extend(parcels)
+        return parcels
+
     def stop_reading_on(self) -> None:
-        """Forget a refill under way: its deliveries are read again later."""
+        """Forget what was read ahead, or is being read: it is read again later."""
+        self.next_run = []
         if self.refill is not None:
             self.refill.cancel()
             self.refill = None

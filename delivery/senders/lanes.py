@@ -48,6 +48,7 @@ class Claims:
         self.members: frozenset[int] = frozenset()
         # Lanes that this stint does not take any more; see `delivery.senders.stint`.
         self.parked: set[int] = set()
+        self._claiming: set[int] = set()
         self._is_closed = False
 
     async def meet(self) -> None:
@@ -62,14 +63,25 @@ class Claims:
         """Take those lanes that belong to us and that nobody serves, and start serving them."""
         room = MAX_LANES - len(self._desk.lanes)
         wanted = [id for id in lane_ids if self._is_wanted(id)][: max(room, 0)]
-        if not wanted or self._is_closed:
+        if not wanted:
             return
-        rows = await self._desk.settler.lock(wanted)
-        await self._recover([row["id"] for row in rows if row["run_ids"]])
-        for row in rows:
-            lane = Lane(row)
-            self._desk.lanes[lane.id] = lane
-            lane.task = self._tasks.create_task(self._serve(lane))
+        # Whoever else claims meanwhile must not: the session that holds a lock gets it once more.
+        self._claiming.update(wanted)
+        try:
+            rows = await self._desk.settler.lock(wanted)
+            unrecovered = await self._recover([row["id"] for row in rows if row["run_ids"]])
+            for row in rows:
+                await self._begin(row, is_recovered=row["id"] not in unrecovered)
+        finally:
+            self._claiming.difference_update(wanted)
+
+    async def _begin(self, row: Mapping[str, Any], *, is_recovered: bool) -> None:
+        if self._is_closed or not is_recovered:
+            await self._desk.settler.unlock(row["id"])
+            return
+        lane = Lane(row)
+        self._desk.lanes[lane.id] = lane
+        lane.task = self._tasks.create_task(self._serve(lane))
 
     def park(self, lanes: Iterable[Lane]) -> None:
         """Give these lanes back for the rest of the stint."""
@@ -96,14 +108,20 @@ class Claims:
         finally:
             await self._desk.settler.unlock(lane.id)
             del self._desk.lanes[lane.id]
+            if not lane.failures:
+                # It was slow, but it answered: it need not wait for those that hang.
+                self.parked.discard(lane.id)
             if lane.news.is_set():
                 # It came while the lane was given back, when nobody listened for it.
                 self._tasks.create_task(self.claim([lane.id]))
 
-    async def _recover(self, lane_ids: list[int]) -> None:
-        """Settle what dead senders of these lanes may have sent, as the policy wants it."""
+    async def _recover(self, lane_ids: list[int]) -> set[int]:
+        """Settle what dead senders of these lanes may have sent, as the policy wants it.
+
+        Returns the lanes where that failed: nothing may be sent there before it is done.
+        """
         if not lane_ids:
-            return
+            return set()
         lost = await self._desk.settler.lost_deliveries(lane_ids)
         await self._desk.know(row["subscription_id"] for row in lost)
         entries: dict[int, list[Entry]] = {id: [Run(lane_id=id, ids=(), attempts=())] for id in lane_ids}
@@ -111,9 +129,9 @@ class Claims:
         for row in lost:
             entries[row["lane_id"]].insert(0, self._lost(row, now=now))
             log.warning("in doubt", extra={"lane": row["lane_id"], "delivery": row["id"]})
-        # A lane that is lost while this waits is told so again by its own first commit.
         commits = (self._desk.settler.commit(id, *group) for id, group in entries.items())
-        await asyncio.gather(*commits, return_exceptions=True)
+        results = await asyncio.gather(*commits, return_exceptions=True)
+        return {id for id, result in zip(entries, results, strict=True) if result is not None}
 
     def _lost(self, row: Mapping[str, Any], *, now: datetime) -> Settlement:
         return Settlement(
@@ -131,7 +149,8 @@ class Claims:
         )
 
     def _is_wanted(self, lane_id: int) -> bool:
-        return lane_id not in self._desk.lanes and lane_id not in self.parked and self._is_mine(lane_id)
+        is_known = lane_id in self._desk.lanes or lane_id in self._claiming or lane_id in self.parked
+        return not self._is_closed and not is_known and self._is_mine(lane_id)
 
     def _is_mine(self, lane_id: int) -> bool:
         return owner_of(lane_id, self.members) == self._desk.settler.backend_id

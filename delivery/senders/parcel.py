@@ -1,7 +1,6 @@
 """Plain values for one attempt: what is sent, and what must be known of where it goes."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from delivery.verdict import Rules
 
@@ -26,12 +25,12 @@ class Endpoint:
     """A subscription as a sender must know it.
 
     `fault` tells why nothing can be sent to it, a fault on our side: the lane then
-    waits, and no attempt is made. `headers` are the subscription's own and its credentials.
+    waits, and no attempt is made. `version` differs after any change. `headers` are the subscription's own and its credentials.
     """
 
     subscription_id: int
     lane_id: int
-    changed_at: datetime
+    version: str
     is_active: bool
     method: str
     url: str

@@ -60,14 +60,15 @@ class Reader:
             self._arrived.clear()
             while self._waiting:
                 wishes, self._waiting = self._waiting[:WISHES_A_STATEMENT], self._waiting[WISHES_A_STATEMENT:]
-                await self._grant(wishes)
+                # A lane that gave up a wish may have made another.
+                await self._grant([(wish, answer) for wish, answer in wishes if not answer.done()])
 
     async def _grant(self, wishes: "list[tuple[Wish, asyncio.Future[list[Parcel]]]]") -> None:
         rows = await self.fetch("read_runs", _columns([wish for wish, _ in wishes]))
-        found = _by_lane(rows)
-        for wish, answer in wishes:
+        found = _by_wish(rows)
+        for place, (_, answer) in enumerate(wishes, start=1):
             if not answer.done():
-                answer.set_result(found.get(wish.lane_id, []))
+                answer.set_result(found.get(place, []))
 
     async def endpoints(self, subscription_ids: Sequence[int]) -> list[Endpoint]:
         rows = await self.fetch("endpoints", {"subscription": list(subscription_ids)})
@@ -79,7 +80,8 @@ class Reader:
             while True:
                 try:
                     return await self._fetch(name, parameters)
-                except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+                except psycopg.Error as error:
+                    # Not the connection only: a migration may have made a prepared plan useless.
                     log.warning("cannot read", extra={"error": str(error)})
                     await self.close()
                     await asyncio.sleep(RECONNECT_SECONDS)
@@ -107,10 +109,10 @@ def _columns(wishes: Sequence[Wish]) -> dict[str, Any]:
     }
 
 
-def _by_lane(rows: Sequence[dict[str, Any]]) -> dict[int, list[Parcel]]:
+def _by_wish(rows: Sequence[dict[str, Any]]) -> dict[int, list[Parcel]]:
     found: defaultdict[int, list[Parcel]] = defaultdict(list)
     for row in rows:
-        found[row["lane_id"]].append(
+        found[row["wish"]].append(
             Parcel(
                 delivery_id=row["id"],
                 subscription_id=row["subscription_id"],

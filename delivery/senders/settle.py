@@ -14,7 +14,7 @@ change nothing the second time. A lane that somebody else took is lost to us: La
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import psycopg
@@ -28,6 +28,9 @@ from delivery.sql import statement
 log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS = 0.2
+
+# A run as its lane's row has it: ids, and the attempts each had.
+Recorded = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 class LaneLostError(Exception):
@@ -54,7 +57,7 @@ class Settler:
         self._arrived = asyncio.Event()
         self._turn = asyncio.Lock()
         self._were_many = False
-        self._runs: dict[int, tuple[int, ...]] = {}
+        self._runs: dict[int, Recorded] = {}
         self._connection: psycopg.AsyncConnection | None = None
         self._slot: int | None = None
         self.has_lost_slot = False
@@ -77,7 +80,7 @@ class Settler:
             return
         group = self._group(lane_id, entries)
         async with self._turn:
-            await self._commit_groups([group])
+            await self._commit_groups(self._only_ours([group]))
         group.committed.result()
 
     async def run(self) -> None:
@@ -88,14 +91,16 @@ class Settler:
                 self._arrived.clear()
                 groups, self._waiting = self._waiting, []
                 self._were_many = len(groups) > 1
-                await self._commit_groups(self._only_ours(groups))
+                # Only who reads on is cancelled: what it would have recorded is no run of the lane's now.
+                wanted = [group for group in groups if not group.committed.cancelled()]
+                await self._commit_groups(self._only_ours(wanted))
 
     async def lock(self, lane_ids: Sequence[int]) -> list[dict[str, Any]]:
         """Take those lanes that nobody serves, and return their rows; see `lock_lanes.sql`."""
         async with self._turn:
             rows = await self._fetch("lock_lanes", {"lane": lane_ids, "lock_class": LANE_LOCKS}) or []
         for row in rows:
-            self._runs[row["id"]] = tuple(row["run_ids"])
+            self._runs[row["id"]] = _recorded(row)
         return rows
 
     async def lost_deliveries(self, lane_ids: Sequence[int]) -> list[dict[str, Any]]:
@@ -227,7 +232,7 @@ class Settler:
         parameters = {"lane": list(self._runs), "lock_class": LANE_LOCKS}
         async with self._open_connection().cursor(row_factory=dict_row) as cursor:
             await cursor.execute(cast("Any", statement("lock_lanes")), parameters)
-            found = {row["id"]: tuple(row["run_ids"]) for row in await cursor.fetchall()}
+            found = {row["id"]: _recorded(row) for row in await cursor.fetchall()}
         kept = {
             lane_id: ids
             for lane_id, ids in self._runs.items()
@@ -250,14 +255,18 @@ class Settler:
                 group.committed.set_result(None)
 
 
-def _run_after(group: Group) -> tuple[int, ...] | None:
+def _recorded(row: Mapping[str, Any]) -> Recorded:
+    return tuple(row["run_ids"]), tuple(row["run_attempts"])
+
+
+def _run_after(group: Group) -> Recorded | None:
     """The lane's run once the group is committed; None if the group does not change it."""
-    run: tuple[int, ...] | None = None
+    run: Recorded | None = None
     for entry in group.entries:
         if isinstance(entry, Run):
-            run = entry.ids
+            run = entry.ids, entry.attempts
         elif isinstance(entry, LaneChange) and entry.ends_run:
-            run = ()
+            run = (), ()
     return run
 
 

@@ -83,19 +83,22 @@ class Stint:
 
     async def _work(self, desk: Desk) -> None:
         listener = Listener(name=f"inturn listener {os.getpid()}")
-        servants = [
-            asyncio.create_task(work) for work in (self._settler.run(), self._reader.run(), listener.run())
-        ]
+        works = (self._settler.run(), self._reader.run(), listener.run())
         try:
-            async with asyncio.TaskGroup() as lanes:
-                claims = Claims(desk, lanes)
-                await self._poll_until_over(desk, claims, listener)
-                await self._end(desk, claims, listener)
+            # A servant that fails ends the stint, and the next begins afresh: nobody would be served.
+            async with asyncio.TaskGroup() as group:
+                servants = [group.create_task(work) for work in works]
+                await self._serve(desk, listener)
+                for servant in servants:
+                    servant.cancel()
         finally:
-            for servant in servants:
-                servant.cancel()
-            await asyncio.gather(*servants, return_exceptions=True)
             await listener.close()
+
+    async def _serve(self, desk: Desk, listener: Listener) -> None:
+        async with asyncio.TaskGroup() as lanes:
+            claims = Claims(desk, lanes)
+            await self._poll_until_over(desk, claims, listener)
+            await self._end(desk, claims, listener)
 
     async def _poll_until_over(self, desk: Desk, claims: Claims, listener: Listener) -> None:
         while not self._is_over() and time.monotonic() < self._deadline:
@@ -106,7 +109,7 @@ class Stint:
         """Look at everything that a notification may have failed to tell."""
         await claims.meet()
         await self._notice_changes(desk)
-        stopped = [lane.id for lane in desk.lanes.values() if lane.next_try_at is not None]
+        stopped = [lane.id for lane in desk.lanes.values() if lane.paused_until is not None]
         for row in await desk.reader.fetch("due_lanes", {"lane": stopped}) if stopped else []:
             _wake(desk, row["id"])
         rows = await desk.reader.fetch("lanes_with_work")
@@ -134,7 +137,7 @@ class Stint:
 
     async def _notice_changes(self, desk: Desk) -> None:
         rows = await desk.reader.fetch("changed_subscriptions", {"seconds": CHANGE_WINDOW_SECONDS})
-        stale = [row["id"] for row in rows if desk.is_stale(row["id"], changed_at=row["changed_at"])]
+        stale = [row["id"] for row in rows if desk.is_stale(row["id"], version=row["version"])]
         for endpoint in await desk.refresh(stale) if stale else []:
             _wake(desk, endpoint.lane_id)
 

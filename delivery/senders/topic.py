@@ -14,7 +14,7 @@ block ends the run, and the next try records a new one.
 import asyncio
 import logging
 import time
-from datetime import UTC, datetime
+from dataclasses import replace
 
 from delivery.senders.blocking import Tally, block, judge_run, stop_without_trying
 from delivery.senders.desk import Desk
@@ -44,7 +44,7 @@ async def serve(lane: Lane, desk: Desk) -> None:
 
 async def _serve(lane: Lane, desk: Desk) -> None:
     while not lane.is_yielding:
-        if lane.next_try_at is not None:
+        if lane.paused_until is not None:
             await _pause(lane)
             continue
         tally = await _read_run(lane, desk)
@@ -57,7 +57,11 @@ async def _serve(lane: Lane, desk: Desk) -> None:
 
 
 async def _read_run(lane: Lane, desk: Desk) -> Tally | None:
-    """Read and record the next run; None when there is nothing to send now."""
+    """Read and record the next run, unless that was done ahead; None when there is nothing to send now."""
+    if lane.refill is not None:
+        await lane.refill
+    if ahead := lane.take_next_run():
+        return Tally(ahead)
     lane.news.clear()
     lane.nudge.clear()
     parcels = await desk.reader.parcels(_wish(lane, desk))
@@ -96,12 +100,10 @@ async def _send_run(lane: Lane, desk: Desk, tally: Tally) -> None:
         if endpoint.fault:
             await stop_without_trying(lane, desk, parcel)
             return
-        _refill(lane, desk)
+        _refill(lane, desk, tally)
         if await _send(lane, desk, parcel, tally) is Step.BLOCK:
             return
         lane.queue.popleft()
-        if not lane.queue and lane.refill is not None:
-            await lane.refill
     if not lane.queue:
         await judge_run(lane, desk, tally)
 
@@ -157,23 +159,26 @@ async def _set_aside(lane: Lane, desk: Desk, subscription_id: int) -> None:
     await desk.settler.commit(lane.id, lane.run())
 
 
-def _refill(lane: Lane, desk: Desk) -> None:
-    """Read on while sending when few remain, so that the lane never waits between runs."""
+def _refill(lane: Lane, desk: Desk, tally: Tally) -> None:
+    """Read the next run while sending when few remain, so that the lane never waits between runs.
+
+    Not while nothing comes of this one: it may end in a pause.
+    """
     level = min(lane.refill_level, desk.rows_of(lane) // 2)
-    if lane.refill is None and lane.has_more and len(lane.queue) <= level:
+    is_wanted = lane.has_more and not lane.next_run and not tally.is_fruitless
+    if lane.refill is None and is_wanted and len(lane.queue) <= level:
         lane.refill = asyncio.create_task(_read_on(lane, desk))
 
 
 async def _read_on(lane: Lane, desk: Desk) -> None:
-    rows = desk.rows_of(lane)
     held = tuple(parcel.delivery_id for parcel in lane.queue)
-    wish = Wish(lane_id=lane.id, rows=rows, skipped_rows=0, max_bytes=desk.bytes_of_a_lane(), held=held)
+    wish = replace(_wish(lane, desk), held=held)
     try:
         parcels = await desk.reader.parcels(wish)
         await desk.know(parcel.subscription_id for parcel in parcels)
-        lane.has_more = len(parcels) >= rows
+        lane.has_more = len(parcels) >= wish.rows
         await desk.settler.commit(lane.id, lane.run(*parcels))
-        lane.queue.extend(parcels)
+        lane.next_run = parcels
     except LaneLostError:
         # The lane's own next commit is told the same.
         return
@@ -184,13 +189,13 @@ async def _read_on(lane: Lane, desk: Desk) -> None:
 
 async def _pause(lane: Lane) -> None:
     """Wait until the lane may try again, or somebody nudges it."""
-    assert lane.next_try_at is not None
-    seconds = (lane.next_try_at - datetime.now(UTC)).total_seconds()
+    assert lane.paused_until is not None
+    seconds = lane.paused_until - time.monotonic()
     if seconds > 0:
         await _wait(lane.nudge, seconds)
     if lane.is_yielding:
         return
-    lane.next_try_at = None
+    lane.paused_until = None
     lane.skipped_due = 0.0
 
 

@@ -4,7 +4,7 @@ WITH changes AS (
     SELECT *
     FROM json_to_recordset(%(rows)s::json) AS change (
         lane_id bigint, state text, reason text, delivery_id bigint, failures int,
-        next_try_at timestamptz, ends_run bool
+        wait_seconds float8, ends_run bool
     )
 ), before AS (
     SELECT lane.id, lane.state FROM delivery_lane lane JOIN changes ON changes.lane_id = lane.id
@@ -15,7 +15,7 @@ WITH changes AS (
         reason = change.reason,
         delivery_id = change.delivery_id,
         failures = change.failures,
-        next_try_at = change.next_try_at,
+        next_try_at = now() + make_interval(secs => change.wait_seconds),
         run_ids = CASE WHEN change.ends_run THEN '{}' ELSE lane.run_ids END,
         run_attempts = CASE WHEN change.ends_run THEN '{}' ELSE lane.run_attempts END
     FROM changes change

@@ -1,18 +1,28 @@
 -- The subscriptions that changed lately, by themselves, by their policy or because a secret of theirs expired,
--- and when. The window overlaps the last call amply: a change becomes visible later than its time says.
-SELECT id, max(changed_at) AS changed_at
+-- with the version they have now (see `endpoints.sql`). The window overlaps the last call amply: a change
+-- becomes visible later than its time says.
+SELECT
+    subscription.id, concat_ws(
+        ' ', subscription.xmin, policy.xmin, (
+            SELECT string_agg(secret.id || ':' || secret.xmin, ' ' ORDER BY secret.id)
+            FROM subscriptions_signingsecret secret
+            WHERE secret.subscription_id = subscription.id
+                AND (secret.expires_at IS NULL OR secret.expires_at > now())
+        )
+    ) AS version
 FROM (
-    SELECT id, updated_at AS changed_at
+    SELECT id
     FROM subscriptions_subscription
     WHERE updated_at > now() - make_interval(secs => %(seconds)s)
-    UNION ALL
-    SELECT subscription.id, policy.updated_at
+    UNION
+    SELECT subscription.id
     FROM subscriptions_policy policy
     JOIN subscriptions_subscription subscription ON subscription.policy_id = policy.id
     WHERE policy.updated_at > now() - make_interval(secs => %(seconds)s)
-    UNION ALL
-    SELECT subscription_id, expires_at
+    UNION
+    SELECT subscription_id
     FROM subscriptions_signingsecret
     WHERE expires_at BETWEEN now() - make_interval(secs => %(seconds)s) AND now()
 ) AS change
-GROUP BY id
+JOIN subscriptions_subscription subscription ON subscription.id = change.id
+JOIN subscriptions_policy policy ON policy.id = subscription.policy_id

@@ -1,12 +1,15 @@
--- What a sender must know of subscriptions to send to them.
+-- What a sender must know of subscriptions to send to them. The version is that of the rows it is made of
+-- (no clock is asked: those of web servers may differ); `changed_subscriptions.sql` makes the same.
 SELECT
-    subscription.id, lane.id AS lane_id, (
-        SELECT max(moment)
-        FROM unnest(ARRAY[subscription.updated_at, policy.updated_at, (
-            SELECT max(expires_at) FROM subscriptions_signingsecret secret
-            WHERE secret.subscription_id = subscription.id AND secret.expires_at <= now()
-        )]) AS change (moment)
-    ) AS changed_at, subscription.status = 'ACTIVE' AS is_active,
+    subscription.id, lane.id AS lane_id, concat_ws(
+        ' ', subscription.xmin, policy.xmin, (
+            SELECT string_agg(secret.id || ':' || secret.xmin, ' ' ORDER BY secret.id)
+            FROM subscriptions_signingsecret secret
+            WHERE secret.subscription_id = subscription.id
+                AND (secret.expires_at IS NULL OR secret.expires_at > now())
+        )
+    ) AS version,
+    subscription.status = 'ACTIVE' AS is_active,
     subscription.endpoint, subscription.headers, subscription.auth, subscription.timeout_seconds,
     policy.name, policy.on_unreachable, policy.on_unavailable, policy.on_server_error, policy.on_rate_limited,
     policy.on_client_error, policy.on_redirect, policy.in_doubt, policy.blocks_when_overloaded,

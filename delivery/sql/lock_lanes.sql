@@ -6,7 +6,8 @@ WITH locked AS MATERIALIZED (
     WHERE pg_try_advisory_lock((%(lock_class)s::bigint << 32) | lane_id)
 )
 SELECT
-    lane.id, lane.failures, lane.state, lane.next_try_at, lane.run_ids, lane.run_attempts,
+    lane.id, lane.failures, lane.state, lane.run_ids, lane.run_attempts,
+    extract(epoch FROM lane.next_try_at - now())::float8 AS wait_seconds,
     subscriber.max_queued_to_send, subscriber.refill_level
 FROM locked
 JOIN delivery_lane lane ON lane.id = locked.lane_id

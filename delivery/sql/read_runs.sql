@@ -2,11 +2,11 @@
 -- Reads by status, not by "id greater than the last": ids become visible out of order. Leans on
 -- delivery_pending, one probe a subscription, so that what an INACTIVE one holds back is never scanned.
 SELECT
-    wanted.lane_id, run.id, run.subscription_id, run.attempts, run.skipped, run.redelivery,
+    wanted.wish, run.id, run.subscription_id, run.attempts, run.skipped, run.redelivery,
     run.message_id, event_type.name AS event, run.content_type, run.body
 FROM unnest(
     %(lane)s::bigint[], %(rows)s::int[], %(skipped_rows)s::int[], %(bytes)s::bigint[], %(held)s::text[]
-) AS wanted (lane_id, rows, skipped_rows, bytes, held)
+) WITH ORDINALITY AS wanted (lane_id, rows, skipped_rows, bytes, held, wish)
 JOIN delivery_lane lane ON lane.id = wanted.lane_id
 CROSS JOIN LATERAL (
     SELECT
@@ -51,4 +51,4 @@ CROSS JOIN LATERAL (
 ) AS run
 JOIN subscriptions_eventtype event_type ON event_type.id = run.event_type_id
 WHERE run.bytes_before < wanted.bytes
-ORDER BY wanted.lane_id, run.id
+ORDER BY wanted.wish, run.id

@@ -11,7 +11,7 @@ from subscriptions.models import Subscription
 from tests import factories
 from tests.browser.visitor import Visitor
 
-pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

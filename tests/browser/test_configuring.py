@@ -8,7 +8,7 @@ from subscriptions.models.api_key import hash_of
 from tests import factories
 from tests.browser.visitor import Visitor
 
-pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_a_key_is_shown_on_the_next_page_and_never_again(ann: Visitor) -> None:

@@ -8,7 +8,7 @@ from subscriptions.models import ConfigurationChange, Policy
 from tests import factories
 from tests.browser.visitor import Visitor
 
-pytestmark = pytest.mark.django_db(transaction=True, serialized_rollback=True)
+pytestmark = pytest.mark.django_db(transaction=True)
 
 LISTS = {
     "subscribers": "subscriptions/subscriber",

@@ -84,6 +84,34 @@ def test_a_hanging_endpoint_delays_nobody_else(flow: Flow, receiver: Receiver) -
         flow.rest.patch(f"subscriptions/{of.id}", {"status": "INACTIVE"})
 
 
+def test_a_sick_endpoint_gets_no_more_than_a_run_before_the_lane_pauses(
+    flow: Flow, receiver: Receiver
+) -> None:
+    owner = flow.subscriber("owner", max_queued_to_send=20, refill_level=10)
+    endpoint = receiver.endpoint("a")
+    endpoint.always(Answer(500))
+    of = flow.subscribe(endpoint, subscriber=owner)
+    published = flow.publish_numbered(100)
+    assert flow.wait_until_blocked(of)["delivery"] == flow.delivery(of, published[0])["id"]
+    first_run = [request for request in endpoint.received if request.attempt == 1][:20]
+    assert ids(first_run) == published[:20]
+    assert flow.delivery(of, published[20])["attempt_count"] == 0
+    endpoint.always(OK)
+    assert flow.wait_until_settled(of) == ["DELIVERED"] * 100
+
+
+def test_old_failures_are_tried_again_however_long_the_backlog_is(flow: Flow, receiver: Receiver) -> None:
+    owner = flow.subscriber("owner", max_queued_to_send=20, refill_level=10)
+    endpoint = receiver.endpoint("a")
+    endpoint.next(Answer(500))
+    of = flow.subscribe(endpoint, subscriber=owner)
+    published = flow.publish_numbered(200)
+    received = ids(endpoint.wait_for_count(201))
+    again = received.index(published[0], 1)
+    assert again < 100
+    assert flow.wait_until_settled(of) == ["DELIVERED"] * 200
+
+
 def test_one_poisoned_message_keeps_no_fresh_one_waiting(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     of.endpoint.follow(lambda request: Answer(500 if request.body == b"[]" else 200))

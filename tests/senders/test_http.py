@@ -9,7 +9,7 @@ import subprocess
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -17,10 +17,11 @@ import pytest
 from delivery.outcome import EXCERPT_BYTES, Outcome
 from delivery.senders.http import Client
 from delivery.senders.parcel import Endpoint, Parcel
+from delivery.senders.request import make_request
 from delivery.states import OutcomeClass
 from subscriptions.addresses import Network
 from tests.pure.delivery.test_verdict import TEAMFORGE
-from tests.receivers import Answer, Close, Drip, Hold, Receiver, Stream
+from tests.receivers import OK, Answer, Close, Drip, Hold, Receiver, Stream
 
 LOOPBACK = [ipaddress.ip_network("127.0.0.0/8")]
 
@@ -42,7 +43,7 @@ def endpoint(url: str, **fields: object) -> Endpoint:
     return Endpoint(
         subscription_id=1,
         lane_id=1,
-        changed_at=datetime(2026, 1, 1, tzinfo=UTC),
+        version="1",
         is_active=True,
         url=url,
         signing_keys=(b"k" * 32,),
@@ -195,6 +196,40 @@ def test_connections_are_kept_and_used_again(receiver: Receiver) -> None:
             return len(client._session.connector._conns)  # type: ignore[union-attr]
 
     assert asyncio.run(sending()) == 1
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE"])
+def test_an_attempt_is_one_request_even_when_a_kept_connection_breaks(
+    receiver: Receiver, method: str
+) -> None:
+    hook = receiver.endpoint("hook")
+    hook.next(OK, Close())
+
+    async def sending() -> list[OutcomeClass]:
+        async with Client(allowed_networks=LOOPBACK) as client:
+            outcomes = [await client.send(PARCEL, endpoint(hook.url, method=method)) for _ in range(2)]
+            return [ended.outcome for ended in outcomes]
+
+    assert asyncio.run(sending()) == [OutcomeClass.SUCCESS, OutcomeClass.UNREACHABLE]
+    assert len(hook.received) == 2
+
+
+def test_a_request_made_ahead_is_used_while_it_is_fresh(receiver: Receiver) -> None:
+    hook = receiver.endpoint("hook")
+    to = endpoint(hook.url)
+    now = datetime.now(UTC)
+    stale = make_request(PARCEL, to, now=now - timedelta(minutes=5))
+    other = make_request(replace(PARCEL, delivery_id=PARCEL.delivery_id + 1), to, now=now)
+
+    async def sending() -> None:
+        async with Client(allowed_networks=LOOPBACK) as client:
+            for request in (stale, other, make_request(PARCEL, to, now=now)):
+                await client.send(PARCEL, to, request=request)
+
+    asyncio.run(sending())
+    for received in hook.received:
+        assert received.headers["inturn-delivery"] == str(PARCEL.delivery_id)
+        assert int(received.headers["webhook-timestamp"]) >= int(now.timestamp())
 
 
 @pytest.fixture

@@ -4,12 +4,14 @@ import asyncio
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from delivery.models import Delivery, Status
 from delivery.senders.parcel import Parcel
 from delivery.senders.read import Reader, Wish
 from subscriptions.models import Subscription, SubscriptionStatus
 from tests import factories
+from tests.senders.running import elsewhere
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -116,6 +118,45 @@ def test_while_old_failures_pause_only_fresh_ones_are_read(subscription: Subscri
 def test_what_the_sender_holds_already_is_not_read_again(subscription: Subscription) -> None:
     rows = [row.pk for row in pending(subscription, 5)]
     assert ids(read(subscription.subscriber.lane.pk, held=tuple(rows[:2]))) == rows[2:]
+
+
+def test_a_wish_that_was_given_up_adds_nothing_to_the_next_one(subscription: Subscription) -> None:
+    rows = [row.pk for row in pending(subscription, 2)]
+    wish = Wish(lane_id=subscription.subscriber.lane.pk, rows=10, skipped_rows=5, max_bytes=10_000)
+
+    async def reading() -> tuple[list[Parcel], ...]:
+        reader = Reader(name="inturn reader test")
+        # All wishes are there before the reader looks, so that one statement answers them.
+        given_up, *wanted = (asyncio.create_task(reader.parcels(wish)) for _ in range(3))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        answering = asyncio.create_task(reader.run())
+        try:
+            return tuple(await asyncio.gather(*wanted))
+        finally:
+            answering.cancel()
+            await asyncio.gather(answering, given_up, return_exceptions=True)
+            await reader.close()
+
+    assert [ids(parcels) for parcels in asyncio.run(reading())] == [rows, rows]
+
+
+def test_a_migration_while_it_runs_does_not_stop_the_reader() -> None:
+    async def reading() -> None:
+        reader = Reader(name="inturn reader test")
+        try:
+            for _ in range(2):
+                await reader.fetch("lanes_with_work")
+                await elsewhere(_alter_a_table)
+        finally:
+            await reader.close()
+
+    asyncio.run(reading())
+
+
+def _alter_a_table() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE delivery_lane ALTER COLUMN id TYPE bigint USING id + 0")
 
 
 def test_one_that_becomes_visible_late_is_read_although_later_ones_were_sent(

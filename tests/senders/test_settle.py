@@ -1,7 +1,7 @@
 """Committing outcomes: exactly once, only with the lock, through lost connections."""
 
 import asyncio
-from datetime import UTC, datetime
+from datetime import datetime
 
 import psycopg
 import pytest
@@ -11,7 +11,6 @@ from delivery import lifecycle
 from delivery.database import connection_parameters
 from delivery.models import (
     Attempt,
-    Delivery,
     JournalEntry,
     JournalKind,
     Lane,
@@ -19,37 +18,16 @@ from delivery.models import (
     OutcomeClass,
     Status,
 )
-from delivery.outcome import Outcome
-from delivery.senders.entries import LaneChange, Run, Settlement
+from delivery.senders.entries import LaneChange
 from delivery.senders.settle import LaneLostError, Settler
 from delivery.verdict import Step, Verdict
 from tests import factories
+from tests.senders.handed_in import run_of, settlement
 from tests.senders.running import elsewhere, with_settler
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-DELIVERED = Verdict(status=Status.DELIVERED, step=Step.NEXT)
 SKIPPED = Verdict(status=Status.PENDING, step=Step.SKIP)
-
-
-def settlement(row: Delivery, *, verdict: Verdict = DELIVERED, **fields: object) -> Settlement:
-    given = {"outcome": OutcomeClass.SUCCESS, "status_code": 200} | fields
-    outcome = Outcome(started_at=datetime.now(UTC), duration_ms=3, **given)  # type: ignore[arg-type]
-    return Settlement(
-        lane_id=row.lane_id or 0,
-        delivery_id=row.pk,
-        number=row.attempts + 1,
-        verdict=verdict,
-        outcome=outcome,
-    )
-
-
-def run_of(*rows: Delivery) -> Run:
-    return Run(
-        lane_id=rows[0].lane_id or 0,
-        ids=tuple(row.pk for row in rows),
-        attempts=tuple(row.attempts for row in rows),
-    )
 
 
 def kill_connections(name: str) -> None:
@@ -225,7 +203,7 @@ def test_a_block_is_told_by_the_lane_and_the_journal_once() -> None:
             reason="timed out",
             delivery_id=row.pk,
             failures=failures,
-            next_try_at=datetime.now(UTC),
+            wait_seconds=60.0,
         )
 
     async def scenario(settler: Settler) -> None:
@@ -234,13 +212,24 @@ def test_a_block_is_told_by_the_lane_and_the_journal_once() -> None:
         since = await elsewhere(_since, lane_id)
         await settler.commit(lane_id, blocked(2))
         assert await elsewhere(_since, lane_id) == since
+        assert await elsewhere(_seconds_to_next_try, lane_id) == pytest.approx(60, abs=10)
         await settler.commit(lane_id, LaneChange(lane_id=lane_id, state=LaneState.SENDING))
 
     with_settler(scenario)
     lane = Lane.objects.get(pk=lane_id)
     assert (lane.state, lane.failures, lane.delivery_id, lane.run_ids) == (LaneState.SENDING, 0, None, [])
+    assert lane.next_try_at is None
     kinds = list(JournalEntry.objects.order_by("id").values_list("kind", flat=True))
     assert kinds == [JournalKind.BLOCKED, JournalKind.RESUMED]
+
+
+def _seconds_to_next_try(lane_id: int) -> float:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT extract(epoch FROM next_try_at - now()) FROM delivery_lane WHERE id = %s", [lane_id]
+        )
+        (seconds,) = cursor.fetchone() or (0,)
+    return float(seconds)
 
 
 def _since(lane_id: int) -> datetime:

@@ -1,0 +1,92 @@
+"""Connections beside Django's: as safe as its own, and made again when they are lost."""
+
+import asyncio
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from django.db import connection
+
+from delivery import wake
+from delivery.database import CHANNEL, connect, connection_parameters
+from delivery.senders.read import Reader
+from subscriptions.models import Policy, SigningSecret, Subscription
+from tests import factories
+from tests.senders.running import elsewhere
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# No notification takes so long.
+SECONDS = 30
+
+
+def test_options_of_the_database_url_hold_for_senders_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"sslmode": "disable", "sslrootcert": "/somewhere/ca.pem", "server_side_binding": False}
+    monkeypatch.setitem(connection.settings_dict, "OPTIONS", options)
+    parameters = connection_parameters()
+    assert (parameters["sslmode"], parameters["sslrootcert"]) == ("disable", "/somewhere/ca.pem")
+    assert "server_side_binding" not in parameters
+    psycopg.connect(**parameters).close()
+
+
+def test_the_server_lets_go_of_a_sender_whose_machine_vanished() -> None:
+    async def asking() -> list[str]:
+        async with await connect("inturn test") as one:
+            cursor = await one.execute(
+                "SELECT setting FROM pg_settings WHERE name ~ '^tcp_(keepalives|user)' ORDER BY name"
+            )
+            return [row[0] for row in await cursor.fetchall()]
+
+    # Three probes, idle for five seconds, one each two; ten seconds for what is sent.
+    assert asyncio.run(asking()) == ["3", "5", "2", "10000"]
+
+
+@pytest.fixture
+def listening() -> Iterator[psycopg.Connection]:
+    with psycopg.connect(**connection_parameters(), autocommit=True) as one:
+        one.execute(f"LISTEN {CHANNEL}")
+        yield one
+
+
+def heard(listening: psycopg.Connection) -> str:
+    return next(iter(listening.notifies(timeout=SECONDS, stop_after=1))).payload
+
+
+def test_what_could_not_be_told_is_told_again(listening: psycopg.Connection) -> None:
+    wake.lanes([1])
+    assert heard(listening) == "work 1"
+    listening.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'inturn wake'"
+    )
+    wake.lanes([2])
+    assert heard(listening) == "work 2"
+
+
+def _rename(row: Subscription | Policy) -> None:
+    row.name += "x"
+    row.save(update_fields=["name"])
+
+
+@pytest.mark.parametrize("what", ["subscription", "policy", "secret"])
+def test_a_change_is_noticed_whatever_the_clock_of_who_made_it_says(what: str) -> None:
+    policy = factories.policy("mine")
+    subscription = factories.subscription(policy=policy)
+
+    def change() -> None:
+        if what == "secret":
+            SigningSecret.objects.create(subscription=subscription)
+        else:
+            _rename(policy if what == "policy" else subscription)
+
+    async def reading() -> None:
+        reader = Reader(name="inturn reader test")
+        try:
+            (before,) = await reader.endpoints([subscription.pk])
+            await elsewhere(change)
+            (row,) = await reader.fetch("changed_subscriptions", {"seconds": 3600})
+            (after,) = await reader.endpoints([subscription.pk])
+            assert before.version != row["version"] == after.version
+        finally:
+            await reader.close()
+
+    asyncio.run(reading())
