@@ -13,6 +13,9 @@ django.setup()
 
 from tests.receivers import Receiver  # noqa: E402 - settings must be readable before
 
+# Fixtures that make a test transactional, whatever its mark says.
+EMPTYING = {"live_server", "transactional_db"}
+
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Let what migrations made, such as the built-in policies, outlive tests that empty all tables.
@@ -20,7 +23,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     All of them or none: where one lets Django make content types anew, those put back clash with them.
     """
     marker = item.get_closest_marker("django_db")
-    if marker and marker.kwargs.get("transaction"):
+    asks = marker and marker.kwargs.get("transaction")
+    if asks or not EMPTYING.isdisjoint(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.django_db(transaction=True, serialized_rollback=True), append=False)
 
 

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import connections
 from django.test import Client
 from playwright.sync_api import Browser, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
@@ -24,21 +25,24 @@ def _folder_of_static_files() -> None:
 
 
 @pytest.fixture(scope="package")
-def chromium() -> Iterator[Browser]:
+def chromium(django_db_setup: None) -> Iterator[Browser]:
     """Debian's chromium; not the plug-in's fixture, whose event loop would outlive these tests."""
     if not CHROMIUM.exists():
         pytest.skip(f"no {CHROMIUM}: apt-get install chromium fonts-liberation")
     # Playwright runs an event loop on this thread, so Django would refuse to ask the database.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    made_by_migrations = vars(connections["default"])["_test_serialized_contents"]
     try:
         with sync_playwright() as playwright:
+            # And it has another connection there, which must be able to put the same back.
+            vars(connections["default"])["_test_serialized_contents"] = made_by_migrations
             yield playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
     finally:
         del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
 @pytest.fixture
-def watched_page(chromium: Browser, live_server: LiveServer) -> Iterator[Page]:
+def watched_page(chromium: Browser, live_server: LiveServer, transactional_db: None) -> Iterator[Page]:
     """Fails the test when the page logged an error, was answered one, or called anywhere else."""
     context = chromium.new_context(base_url=live_server.url, viewport={"width": 1280, "height": 860})
     page = context.new_page()
