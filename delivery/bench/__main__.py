@@ -4,6 +4,7 @@ It takes its sizes as JSON, and prints its results on standard output.
 """
 
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -28,6 +29,8 @@ def run(sizes: Sizes, *, scenarios: Sequence[str], as_json: bool) -> int:
 
 
 if __name__ == "__main__":
+    # Ends its own processes, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     options: dict[str, Any] = json.loads(sys.argv[1])
     django.setup()
     sys.exit(run(Sizes(**options["sizes"]), scenarios=options["scenarios"], as_json=options["json"]))

@@ -84,10 +84,11 @@ def surroundings() -> Iterator[dict[str, str]]:
 
 
 def _run(command: list[str], environment: dict[str, str]) -> int:
-    return subprocess.run(
-        command,
-        cwd=CHECKOUT,
-        env=environment,
-        preexec_fn=processes.end_with_parent(signal.SIGTERM),
-        check=False,
-    ).returncode
+    with subprocess.Popen(
+        command, cwd=CHECKOUT, env=environment, preexec_fn=processes.end_with_parent(signal.SIGTERM)
+    ) as process:
+        try:
+            return process.wait()
+        finally:
+            # In order, not killed: it has processes of its own to end.
+            process.terminate()

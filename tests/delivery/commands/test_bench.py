@@ -11,6 +11,8 @@ import orjson
 import pytest
 
 from config.env import CHECKOUT
+from config.processes import having
+from tests.operation.installation import eventually
 
 RESULT = {
     "name": str,
@@ -107,3 +109,29 @@ def test_people_are_told_in_lines(home: Path) -> None:
     assert result.startswith("one lane alone, of POST and commit in turn")
     assert "at least 0.7" in result
     assert receipt == "100 expected, 100 got, 0 lost, 0 duplicated, 0 out of order"
+
+
+def test_one_that_is_broken_off_ends_what_it_started(home: Path) -> None:
+    mark = f"TMPDIR={home}"
+    command = [sys.executable, str(CHECKOUT / "manage.py"), "bench", "deliver", "--only", "alone"]
+    with subprocess.Popen(
+        command, env=os.environ | {"TMPDIR": str(home)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            eventually(
+                lambda: any("delivery.bench.sender" in command_of(pid) for pid in having(mark)),
+                "a sender is started",
+            )
+            process.terminate()
+            assert process.wait(60) == 1
+        finally:
+            process.kill()
+    assert having(mark) == set()
+    assert list(home.glob("*")) == []
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:  # It has ended meanwhile.
+        return ""
