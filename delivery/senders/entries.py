@@ -9,7 +9,7 @@ import orjson
 
 from delivery.outcome import Outcome
 from delivery.sql import statement
-from delivery.states import LaneState
+from delivery.states import LaneState, OutcomeClass
 from delivery.verdict import Step, Verdict
 
 
@@ -64,7 +64,9 @@ def queries(entries: Sequence[Entry]) -> list[Query]:
     settlements = [entry for entry in entries if isinstance(entry, Settlement)]
     runs = {entry.lane_id: entry for entry in entries if isinstance(entry, Run)}
     changes = [entry for entry in entries if isinstance(entry, LaneChange)]
+    lost = [entry for entry in settlements if entry.outcome.outcome is OutcomeClass.LOST]
     columns = (
+        (statement("note_doubts"), [_settlement_row(entry) for entry in lost]),
         (_SETTLE_MANY, [_settlement_row(entry) for entry in settlements]),
         (statement("record_runs"), [_run_row(entry) for entry in runs.values()]),
         (statement("change_lanes"), [_change_row(entry) for entry in changes]),

@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from types import TracebackType
 
 import aiohttp
@@ -94,18 +95,13 @@ class Client:
 
     async def _exchange(self, request: Request, *, now: datetime) -> "_Answer":
         endpoint = request.endpoint
-        timeout = aiohttp.ClientTimeout(
-            total=endpoint.timeout_seconds,
-            connect=None,
-            sock_connect=min(CONNECT_SECONDS, endpoint.timeout_seconds),
-        )
         async with self._session.request(
             endpoint.method,
             URL(endpoint.url, encoded=True),
             data=request.parcel.body,
             headers=request.headers,
             allow_redirects=False,
-            timeout=timeout,
+            timeout=_timeout(endpoint.timeout_seconds),
         ) as response:
             return await _read(response, now)
 
@@ -113,6 +109,11 @@ class Client:
         family, kind, protocol, _, target = address
         check_address(str(target[0]), allowed_networks=self._allowed_networks)
         return socket.socket(family=family, type=kind, proto=protocol)
+
+
+@lru_cache(maxsize=1000)
+def _timeout(seconds: float) -> aiohttp.ClientTimeout:
+    return aiohttp.ClientTimeout(total=seconds, connect=None, sock_connect=min(CONNECT_SECONDS, seconds))
 
 
 class _Answer:

@@ -59,6 +59,7 @@ class Settler:
         self._were_many = False
         self._runs: dict[int, Recorded] = {}
         self._connection: psycopg.AsyncConnection | None = None
+        self._cursor: psycopg.AsyncCursor | None = None
         self._slot: int | None = None
         self.has_lost_slot = False
         self.backend_id = 0
@@ -123,6 +124,7 @@ class Settler:
         Only with a slot does the connection bear the sender's name, by which the others know it.
         """
         self._connection = connection = await connect("inturn")
+        self._cursor = connection.cursor()
         # Else the locks of a killed sender whose commit waits for a row would be held until it gets it.
         await connection.execute("SET client_connection_check_interval = '500ms'")
         for key in keys:
@@ -177,10 +179,10 @@ class Settler:
         _fail(groups, error)
 
     async def _execute(self, statements: list[tuple[str, dict[str, Any]]]) -> None:
-        connection = self._open_connection()
-        if len(statements) == 1:
-            await connection.execute(cast("Any", statements[0][0]), statements[0][1])
+        if len(statements) == 1 and self._cursor is not None:
+            await self._cursor.execute(cast("Any", statements[0][0]), statements[0][1])
             return
+        connection = self._open_connection()
         async with connection.pipeline(), connection.transaction():
             for text, columns in statements:
                 await connection.execute(cast("Any", text), columns)

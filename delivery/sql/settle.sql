@@ -16,11 +16,6 @@ WITH changed AS (
     FROM {verdicts}
     WHERE delivery.id = verdict.delivery_id AND delivery.attempts = verdict.number - 1
     RETURNING verdict.*
-), doubts AS (
-    INSERT INTO delivery_journalentry (kind, text, actor, delivery_id)
-    SELECT 'IN_DOUBT', 'In doubt: a sender died and may have sent it.', '', delivery_id
-    FROM changed
-    WHERE outcome = 'LOST'
 )
 INSERT INTO delivery_attempt (
     delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt
