@@ -43,6 +43,8 @@ CHANGE_WINDOW_SECONDS = 30
 SLOW_SECONDS = 3.0
 # When Inturn stops, an attempt under way has this long to get its answer.
 STOP_SECONDS = 5.0
+# And all that can still be recorded is, this long after.
+GIVE_UP_SECONDS = 10.0
 
 
 class Stint:
@@ -60,15 +62,25 @@ class Stint:
         """Send until the stint ends; False if there was no free slot."""
         raise_file_limit()
         collect_garbage_rarely()
+        overdue = asyncio.create_task(self._give_up_when_overdue())
         try:
             if not await self._take_slot():
                 return False
             async with Client(allowed_networks=settings.ENVIRONMENT.allowed_networks) as client:
                 await self._work(Desk(settler=self._settler, reader=self._reader, client=client))
         finally:
+            overdue.cancel()
             await self._reader.close()
             await self._settler.close()
         return True
+
+    async def _give_up_when_overdue(self) -> None:
+        """Without a database nothing ends in order: what is under way is left as a crash would leave it."""
+        while not self._must_stop():
+            await asyncio.sleep(POLL_SECONDS)
+        await asyncio.sleep(GIVE_UP_SECONDS)
+        log.error("stopped before all was recorded: the database does not answer")
+        os._exit(1)
 
     async def _take_slot(self) -> bool:
         while not self._must_stop():
