@@ -8,9 +8,11 @@ has committed, and then finds its answer.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
 
 import orjson
 import psycopg
+from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from psycopg.rows import tuple_row
 
@@ -19,8 +21,8 @@ from delivery.idempotency import Claim, claim_keys, store_answers
 from delivery.schema import first_violation
 from delivery.sql import statement
 from subscriptions.filters import document
-from subscriptions.matching import Candidate, candidates, qualifying
-from subscriptions.models import EventType, Publisher
+from subscriptions.matching import Candidate, candidates, groups, qualifying
+from subscriptions.models import EventType, Kind, Publisher
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +154,13 @@ def _match(drafts: Iterable[Draft]) -> list[list[Candidate]]:
     for draft in drafts:
         if draft.event_type.pk not in found:
             found[draft.event_type.pk] = candidates(draft.event_type)
-        matched.append(qualifying(found[draft.event_type.pk], document(draft.headers, draft.body)))
+        matched.append(
+            qualifying(
+                found[draft.event_type.pk],
+                document(draft.headers, draft.body),
+                by_subscriber=draft.event_type.kind != Kind.QUEUE,
+            )
+        )
     return matched
 
 
@@ -174,10 +182,16 @@ def _store(
         "match_ordinal": [ordinal for ordinal, _ in pairs],
         "match_subscription": [match.subscription_id for _, match in pairs],
         "match_subscriber": [match.subscriber_id for _, match in pairs],
+        "match_group": [group for draft, matches in matched for group in _groups(draft, matches)],
+        "queue_senders": settings.ENVIRONMENT.queue_senders,
     }
     message_ids, lane_ids = _execute(columns)
     counts = [len(matches) for _, matches in matched]
     return [Accepted(*pair) for pair in zip(message_ids, counts, strict=True)], lane_ids or []
+
+
+def _groups(draft: Draft, matches: Sequence[Candidate]) -> Iterable[int | None]:
+    return groups(matches) if draft.event_type.kind == Kind.QUEUE else repeat(None, len(matches))
 
 
 def _execute(columns: Mapping[str, object]) -> tuple[list[int], list[int] | None]:

@@ -10,7 +10,7 @@ from subscriptions.models import Durability, Kind, Mode, Processing
 
 _REFUSED_VALUES: dict[str, dict[str, frozenset[str]]] = {
     "event type": {
-        "kind": frozenset({Kind.QUEUE, Kind.SYNC}),
+        "kind": frozenset({Kind.SYNC}),
         "durability": frozenset({Durability.VOLATILE}),
     },
     "subscriber": {"processing": frozenset({Processing.CONCURRENT})},

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from subscriptions.filters import Document, FilterError, parse, to_python
 from subscriptions.lookups import candidate_rows
-from subscriptions.models import EventType, MatchMode, Subscription, SubscriptionStatus
+from subscriptions.models import EventType, Kind, MatchMode, Subscription, SubscriptionStatus
 
 FILTER_STRING = "filter-string"
 
@@ -40,17 +40,31 @@ def candidates(event_type: EventType) -> list[Candidate]:
     return [Candidate(*row) for row in candidate_rows(event_type.pk)]
 
 
-def qualifying(found: Iterable[Candidate], document: Document) -> list[Candidate]:
-    """Return those candidates that qualify; of a FIRST subscriber only the first."""
+def qualifying(
+    found: Iterable[Candidate], document: Document, *, by_subscriber: bool = True
+) -> list[Candidate]:
+    """Return those candidates that qualify; of a FIRST subscriber only the first.
+
+    A QUEUE ignores the subscriber: `by_subscriber=False`.
+    """
     chosen: list[Candidate] = []
     served: set[int] = set()
     for candidate in found:
-        if candidate.is_first_only and candidate.subscriber_id in served:
+        if by_subscriber and candidate.is_first_only and candidate.subscriber_id in served:
             continue
         if why_not(candidate.header_filter_string, candidate.filter, document) is None:
             chosen.append(candidate)
             served.add(candidate.subscriber_id)
     return chosen
+
+
+def groups(chosen: Sequence[Candidate]) -> list[int]:
+    """Return the QUEUE group of each candidate, from 0: those with the same filter and header string share one."""
+    numbers: dict[tuple[str, str], int] = {}
+    return [
+        numbers.setdefault((candidate.header_filter_string, candidate.filter), len(numbers))
+        for candidate in chosen
+    ]
 
 
 def explain(event_type: EventType, document: Document) -> list[Explanation]:
@@ -92,7 +106,8 @@ def _explanations(
     served: set[int] = set()
     for subscription in found:
         reason = _reason(subscription, document, is_served=subscription.subscriber_id in served)
-        if reason is None and subscription.subscriber.match_mode == MatchMode.FIRST:
+        is_first_only = subscription.subscriber.match_mode == MatchMode.FIRST
+        if reason is None and is_first_only and subscription.event_type.kind != Kind.QUEUE:
             served.add(subscription.subscriber_id)
         explanations.append(Explanation(subscription, reason is None, reason or "it qualifies"))
     return explanations

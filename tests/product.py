@@ -35,10 +35,10 @@ class Product(Installation):
         assert url is not None, "PostgreSQL does not run"
         return psycopg.connect(url, autocommit=True, application_name="test")
 
-    def flow(self, name: str) -> "Flow":
+    def flow(self, name: str, **fields: Any) -> "Flow":
         """Make an event type and a publisher that no other test uses."""
         unique = f"{name}.{secrets.token_hex(4)}"
-        self.rest.post("event-types", {"name": unique})
+        self.rest.post("event-types", {"name": unique, **fields})
         self.rest.post("publishers", {"name": unique})
         return Flow(self, unique, self.publisher_of(unique))
 

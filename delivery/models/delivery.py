@@ -33,13 +33,17 @@ class Delivery(models.Model):
 
     `attempts` counts the attempts that were recorded. `skipped` marks one that failed
     and was overtaken: a run holds at most half of such. `reason` is the last
-    attempt's outcome in words.
+    attempt's outcome in words. `queue_group` is fixed when a QUEUE message is published, whatever
+    becomes of the filters later: of the deliveries of a group at most one is DELIVERED.
     """
 
     message = models.ForeignKey(Message, on_delete=models.PROTECT, related_name="deliveries")
     subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT, related_name="deliveries")
     lane = models.ForeignKey(
         Lane, on_delete=models.PROTECT, null=True, related_name="deliveries", db_index=False
+    )
+    queue_group = models.SmallIntegerField(
+        null=True, help_text="Of a QUEUE message: the group it belongs to, counted from 0."
     )
     status = models.CharField(max_length=15, choices=Status, default=Status.PENDING)
     attempts = models.IntegerField(default=0)
@@ -58,7 +62,14 @@ class Delivery(models.Model):
     class Meta:
         verbose_name_plural = "deliveries"
         ordering = ["-id"]
-        constraints = [models.CheckConstraint(name="delivery_is_possible", condition=IsPossible())]
+        constraints = [
+            models.CheckConstraint(name="delivery_is_possible", condition=IsPossible()),
+            models.UniqueConstraint(
+                fields=["message", "queue_group"],
+                name="delivery_one_of_a_queue_group",
+                condition=Q(status="DELIVERED", queue_group__isnull=False),
+            ),
+        ]
         indexes = [
             # What a sender reads: the oldest of each subscription of its lane.
             models.Index(

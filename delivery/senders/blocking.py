@@ -4,8 +4,8 @@ import time
 
 from delivery.senders.desk import Desk
 from delivery.senders.entries import LaneChange, Settlement
-from delivery.senders.lane import Lane
 from delivery.senders.parcel import Endpoint, Parcel
+from delivery.senders.topic_lane import TopicLane
 from delivery.states import LaneState
 from delivery.verdict import Rules, Step, Verdict, pause_seconds
 
@@ -39,14 +39,14 @@ class Tally:
         self.rules = rules
 
 
-async def block(lane: Lane, desk: Desk, settlement: Settlement, endpoint: Endpoint) -> None:
+async def block(lane: TopicLane, desk: Desk, settlement: Settlement, endpoint: Endpoint) -> None:
     lane.failures += 1
     wait = _wait_seconds(settlement.verdict, endpoint.rules, failures=lane.failures)
     change = _blocked(lane, settlement.delivery_id, reason=settlement.outcome.reason, wait_seconds=wait)
     await desk.settler.commit(lane.id, settlement, change)
 
 
-def _blocked(lane: Lane, delivery_id: int, *, reason: str, wait_seconds: float) -> LaneChange:
+def _blocked(lane: TopicLane, delivery_id: int, *, reason: str, wait_seconds: float) -> LaneChange:
     """Stop the lane's run and let it pause."""
     lane.stop_reading_on()
     lane.queue.clear()
@@ -66,7 +66,7 @@ def _wait_seconds(verdict: Verdict, rules: Rules, *, failures: int) -> float:
     return max(verdict.wait_seconds or 0.0, pause_seconds(rules, failures=failures))
 
 
-async def stop_without_trying(lane: Lane, desk: Desk, parcel: Parcel) -> None:
+async def stop_without_trying(lane: TopicLane, desk: Desk, parcel: Parcel) -> None:
     """A fault on our side never costs the receiver an attempt: wait until it is mended."""
     endpoint = desk.endpoints[parcel.subscription_id]
     lane.failures += 1
@@ -75,7 +75,7 @@ async def stop_without_trying(lane: Lane, desk: Desk, parcel: Parcel) -> None:
     await desk.settler.commit(lane.id, change)
 
 
-async def judge_run(lane: Lane, desk: Desk, tally: Tally) -> None:
+async def judge_run(lane: TopicLane, desk: Desk, tally: Tally) -> None:
     """At the end of a run: pause when nothing came of it.
 
     Skipped ones that failed again pause by themselves, so that one poisoned message neither

@@ -1,7 +1,6 @@
 """What all lanes of one sender share: its connections, its client, and what it knows of endpoints."""
 
 import asyncio
-import time
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
@@ -10,7 +9,7 @@ from delivery.senders.http import Client
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.read import Reader
-from delivery.senders.request import make_request
+from delivery.senders.request import Request, make_request
 from delivery.senders.settle import Settler
 
 # What a sender may hold of unsent deliveries, over all its lanes: it bounds the memory
@@ -18,8 +17,6 @@ from delivery.senders.settle import Settler
 PREFETCH_BYTES = 32 * 1024 * 1024
 PREFETCH_ROWS = 10_000
 MIN_ROWS = 8
-# A lane that failed reads little: most of it would only be read again.
-ROWS_AFTER_FAILURE = 16
 
 
 class Desk:
@@ -34,19 +31,13 @@ class Desk:
         self._asked: set[int] = set()
         self._asking = asyncio.Lock()
 
-    async def send(self, lane: Lane, parcel: Parcel) -> Outcome:
-        endpoint = self.endpoints[parcel.subscription_id]
-        lane.sending_since = time.monotonic()
-        try:
-            return await self.client.send(parcel, endpoint, request=lane.request)
-        finally:
-            lane.sending_since = None
+    async def send(self, parcel: Parcel, *, request: Request | None = None) -> Outcome:
+        return await self.client.send(parcel, self.endpoints[parcel.subscription_id], request=request)
 
-    def make_ahead(self, lane: Lane, parcel: Parcel) -> None:
-        """Make the request of the parcel that the lane sends next."""
+    def make_request(self, parcel: Parcel) -> Request | None:
+        """Make the request of a parcel that is sent soon."""
         endpoint = self.endpoints.get(parcel.subscription_id)
-        if endpoint is not None:
-            lane.request = make_request(parcel, endpoint, now=datetime.now(UTC))
+        return make_request(parcel, endpoint, now=datetime.now(UTC)) if endpoint is not None else None
 
     async def know(self, subscription_ids: Iterable[int]) -> None:
         """Make sure that these subscriptions are known."""
@@ -78,18 +69,13 @@ class Desk:
         await self.refresh([subscription_id])
         return self.endpoints[subscription_id].is_active
 
-    def rows_of(self, lane: Lane) -> int:
-        """How many deliveries the lane may read at a time."""
-        share = max(MIN_ROWS, PREFETCH_ROWS // max(len(self.lanes), 1))
-        return min(lane.capacity, share, ROWS_AFTER_FAILURE if lane.failures else share)
+    def rows_of_a_lane(self) -> int:
+        """How many deliveries a lane may hold, so that all may."""
+        return max(MIN_ROWS, PREFETCH_ROWS // max(len(self.lanes), 1))
 
     def bytes_of_a_lane(self) -> int:
         return PREFETCH_BYTES // max(len(self.lanes), 1)
 
     def hanging(self, *, since: float) -> Sequence[Lane]:
-        """The lanes whose attempt under way began before that moment of the monotonic clock."""
-        return [
-            lane
-            for lane in self.lanes.values()
-            if lane.sending_since is not None and lane.sending_since < since
-        ]
+        """The lanes with an attempt under way that began before that moment of the monotonic clock."""
+        return [lane for lane in self.lanes.values() if lane.is_hanging(since=since)]

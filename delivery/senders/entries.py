@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
@@ -50,7 +50,17 @@ class LaneChange:
     ends_run: bool = True
 
 
-Entry = Settlement | Run | LaneChange
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redundant:
+    """A delivery of a QUEUE group was DELIVERED: what is PENDING of the group is sent to nobody."""
+
+    lane_id: int
+    message_id: int
+    queue_group: int
+    delivery_id: int
+
+
+Entry = Settlement | Run | LaneChange | Redundant
 
 Query = tuple[str, dict[str, Any]]
 
@@ -64,10 +74,12 @@ def queries(entries: Sequence[Entry]) -> list[Query]:
     settlements = [entry for entry in entries if isinstance(entry, Settlement)]
     runs = {entry.lane_id: entry for entry in entries if isinstance(entry, Run)}
     changes = [entry for entry in entries if isinstance(entry, LaneChange)]
+    groups = [asdict(entry) for entry in entries if isinstance(entry, Redundant)]
     lost = [entry for entry in settlements if entry.outcome.outcome is OutcomeClass.LOST]
     columns = (
         (statement("note_doubts"), [_settlement_row(entry) for entry in lost]),
         (_SETTLE_MANY, [_settlement_row(entry) for entry in settlements]),
+        (statement("make_redundant"), groups),
         (statement("record_runs"), [_run_row(entry) for entry in runs.values()]),
         (statement("change_lanes"), [_change_row(entry) for entry in changes]),
     )
@@ -89,6 +101,7 @@ _VERDICT = {
     "excerpt": "text",
     "started_at": "timestamptz",
     "duration_ms": "int",
+    "wait_seconds": "float8",
 }
 
 
@@ -124,6 +137,7 @@ def _settlement_row(entry: Settlement) -> dict[str, Any]:
         "excerpt": base64.b64encode(outcome.excerpt).decode(),
         "started_at": outcome.started_at,
         "duration_ms": outcome.duration_ms,
+        "wait_seconds": entry.verdict.wait_seconds,
     }
 
 

@@ -1,58 +1,48 @@
-"""One lane as its sender keeps it in memory: what is read, what woke it, how it fares."""
+"""One lane as its sender keeps it in memory, whatever its kind."""
 
 import asyncio
-import time
-from collections import deque
-from collections.abc import Mapping
-from typing import Any
 
-from delivery.senders.entries import Run
-from delivery.senders.parcel import Parcel
-from delivery.senders.request import Request
+from delivery.senders.parcel import Endpoint
+
+# An attempt that takes longer is slow: its lane does not keep the others from ending the stint.
+SLOW_SECONDS = 3.0
 
 
 class Lane:
     """The state of serving one lane; the database has what must outlive the process.
 
-    `news` is set when there is new work, `nudge` when a pause should end early and a run be read again: a
-    person asked for it, or a subscription changed. `failures` counts tries in a row that
-    led to nothing, `skip_failures` the same for the skipped deliveries alone. `request` is one made ahead.
+    `news` is set when there is new work, `nudge` when what waits should be looked at again:
+    a person asked for it, or a subscription changed.
     """
 
-    def __init__(self, row: Mapping[str, Any]) -> None:
-        self.id: int = row["id"]
-        self.capacity: int = row["max_queued_to_send"]
-        self.refill_level: int = row["refill_level"]
-        self.failures: int = row["failures"]
-        self.paused_until: float | None = None
-        if row["wait_seconds"] is not None:
-            self.pause(row["wait_seconds"])
-        self.queue: deque[Parcel] = deque()
-        self.next_run: list[Parcel] = []
+    def __init__(self, lane_id: int) -> None:
+        self.id = lane_id
         self.news = asyncio.Event()
         self.nudge = asyncio.Event()
-        self.request: Request | None = None
-        self.skip_failures = 0
-        self.skipped_due = 0.0
-        self.sending_since: float | None = None
         self.is_yielding = False
-        self.is_idle = False
-        self.has_more = False
-        self.refill: asyncio.Task[None] | None = None
         self.task: asyncio.Task[None] | None = None
 
-    def run(self, *extra: Parcel) -> Run:
-        """What is to be recorded: everything still to be sent, in order."""
-        parcels = [*self.queue, *self.next_run, *extra]
-        return Run(
-            lane_id=self.id,
-            ids=tuple(parcel.delivery_id for parcel in parcels),
-            attempts=tuple(parcel.attempts for parcel in parcels),
-        )
+    @property
+    def is_pausing(self) -> bool:
+        """Whether it waits for a moment that a person may move."""
+        return False
 
-    def pause(self, seconds: float) -> None:
-        """Let it try again in so many seconds."""
-        self.paused_until = time.monotonic() + seconds
+    @property
+    def is_failing(self) -> bool:
+        """Whether nothing came of the last tries."""
+        return False
+
+    def is_hanging(self, *, since: float) -> bool:
+        """Whether an attempt under way began before that moment of the monotonic clock."""
+        raise NotImplementedError
+
+    def concerns(self, endpoint: Endpoint) -> bool:
+        """Whether a change of the endpoint is a reason to look again."""
+        raise NotImplementedError
+
+    def cut_off(self) -> None:
+        """End the attempts under way: their answers are not waited for any longer."""
+        raise NotImplementedError
 
     def wake(self) -> None:
         """There is a reason to look again, and to end a pause."""
@@ -60,19 +50,10 @@ class Lane:
         self.nudge.set()
 
     def give_back(self) -> None:
-        """Let another sender have the lane, after the attempt that is under way."""
+        """Let another sender have the lane, after the attempts that are under way."""
         self.is_yielding = True
         self.wake()
 
-    def take_next_run(self) -> list[Parcel]:
-        """Begin the run that was read ahead, if any."""
-        parcels, self.next_run = self.next_run, []
-        self.queue.extend(parcels)
-        return parcels
-
-    def stop_reading_on(self) -> None:
-        """Forget what was read ahead, or is being read: it is read again later."""
-        self.next_run = []
-        if self.refill is not None:
-            self.refill.cancel()
-            self.refill = None
+    def park(self) -> None:
+        """Give it back because an endpoint is slow."""
+        self.give_back()

@@ -8,15 +8,18 @@ lock alone decides who serves, so that a disagreement costs a moment, never orde
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Coroutine, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from delivery.models import LaneKind
 from delivery.outcome import Outcome
+from delivery.senders import queue, topic
 from delivery.senders.desk import Desk
 from delivery.senders.entries import Entry, Run, Settlement
 from delivery.senders.lane import Lane
-from delivery.senders.topic import serve
+from delivery.senders.queue_lane import QueueLane
+from delivery.senders.topic_lane import TopicLane
 from delivery.states import OutcomeClass
 from delivery.verdict import judge_lost
 
@@ -79,15 +82,21 @@ class Claims:
         if self._is_closed or not is_recovered:
             await self._desk.settler.unlock(row["id"])
             return
-        lane = Lane(row)
+        lane: Lane
+        if row["kind"] == LaneKind.QUEUE:
+            lane = QueueLane(row)
+            serving = queue.serve(lane, self._desk)
+        else:
+            lane = TopicLane(row)
+            serving = topic.serve(lane, self._desk)
         self._desk.lanes[lane.id] = lane
-        lane.task = self._tasks.create_task(self._serve(lane))
+        lane.task = self._tasks.create_task(self._serve(lane, serving))
 
     def park(self, lanes: Iterable[Lane]) -> None:
         """Give these lanes back for the rest of the stint."""
         for lane in lanes:
             self.parked.add(lane.id)
-            lane.give_back()
+            lane.park()
 
     def close(self) -> None:
         """Give all lanes back and take no more."""
@@ -99,16 +108,16 @@ class Claims:
         """Take lanes again, but for the parked."""
         self._is_closed = False
 
-    async def _serve(self, lane: Lane) -> None:
+    async def _serve(self, lane: Lane, serving: Coroutine[Any, Any, None]) -> None:
         try:
-            await serve(lane, self._desk)
+            await serving
         except Exception:
             # A fault of ours in one lane must not end the others; the lane is claimed again.
             log.exception("lane failed", extra={"lane": lane.id})
         finally:
             await self._desk.settler.unlock(lane.id)
             del self._desk.lanes[lane.id]
-            if not lane.failures:
+            if not lane.is_failing:
                 # It was slow, but it answered: it need not wait for those that hang.
                 self.parked.discard(lane.id)
             if lane.news.is_set():

@@ -20,6 +20,19 @@ class Parcel:
     body: bytes
 
 
+@dataclass(slots=True, eq=False)
+class Group:
+    """One QUEUE message and those deliveries of one group of it that may still be tried."""
+
+    message_id: int
+    number: int
+    left: list[Parcel]
+
+    @property
+    def endpoints(self) -> frozenset[int]:
+        return frozenset(parcel.subscription_id for parcel in self.left)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """A subscription as a sender must know it.

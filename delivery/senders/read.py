@@ -15,7 +15,7 @@ from psycopg.rows import dict_row
 
 from delivery.database import connect
 from delivery.senders.endpoints import endpoint_of
-from delivery.senders.parcel import Endpoint, Parcel
+from delivery.senders.parcel import Endpoint, Group, Parcel
 from delivery.sql import statement
 
 log = logging.getLogger(__name__)
@@ -109,20 +109,35 @@ def _columns(wishes: Sequence[Wish]) -> dict[str, Any]:
     }
 
 
+def groups_of(rows: Sequence[dict[str, Any]]) -> list[Group]:
+    """Make groups of the rows of `read_groups.sql`."""
+    groups: dict[tuple[int, int], Group] = {}
+    for row in rows:
+        place = row["message_id"], row["queue_group"]
+        group = groups.get(place)
+        if group is None:
+            groups[place] = group = Group(*place, left=[])
+        body = group.left[0].body if group.left else row["body"]
+        group.left.append(_parcel(row, body))
+    return list(groups.values())
+
+
 def _by_wish(rows: Sequence[dict[str, Any]]) -> dict[int, list[Parcel]]:
     found: defaultdict[int, list[Parcel]] = defaultdict(list)
     for row in rows:
-        found[row["wish"]].append(
-            Parcel(
-                delivery_id=row["id"],
-                subscription_id=row["subscription_id"],
-                message_id=row["message_id"],
-                attempts=row["attempts"],
-                is_skipped=row["skipped"],
-                redelivery=row["redelivery"],
-                event=row["event"],
-                content_type=row["content_type"],
-                body=row["body"],
-            )
-        )
+        found[row["wish"]].append(_parcel(row, row["body"]))
     return found
+
+
+def _parcel(row: dict[str, Any], body: bytes) -> Parcel:
+    return Parcel(
+        delivery_id=row["id"],
+        subscription_id=row["subscription_id"],
+        message_id=row["message_id"],
+        attempts=row["attempts"],
+        is_skipped=row["skipped"],
+        redelivery=row["redelivery"],
+        event=row["event"],
+        content_type=row["content_type"],
+        body=body,
+    )

@@ -26,7 +26,7 @@ from django.conf import settings
 from delivery.models.lane import MEMBER_LOCKS
 from delivery.senders.desk import Desk
 from delivery.senders.http import Client
-from delivery.senders.lane import Lane
+from delivery.senders.lane import SLOW_SECONDS, Lane
 from delivery.senders.lanes import Claims
 from delivery.senders.listen import Listener
 from delivery.senders.read import Reader
@@ -39,8 +39,6 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 0.5
 # Changes of subscriptions are looked for this far back: they become visible after their time.
 CHANGE_WINDOW_SECONDS = 30
-# An attempt that takes longer is slow: its lane does not keep the others from ending the stint.
-SLOW_SECONDS = 3.0
 # When Inturn stops, an attempt under way has this long to get its answer.
 STOP_SECONDS = 5.0
 # And all that can still be recorded is, this long after.
@@ -121,7 +119,7 @@ class Stint:
         """Look at everything that a notification may have failed to tell."""
         await claims.meet()
         await self._notice_changes(desk)
-        stopped = [lane.id for lane in desk.lanes.values() if lane.paused_until is not None]
+        stopped = [lane.id for lane in desk.lanes.values() if lane.is_pausing]
         for row in await desk.reader.fetch("due_lanes", {"lane": stopped}) if stopped else []:
             _wake(desk, row["id"])
         rows = await desk.reader.fetch("lanes_with_work")
@@ -151,7 +149,9 @@ class Stint:
         rows = await desk.reader.fetch("changed_subscriptions", {"seconds": CHANGE_WINDOW_SECONDS})
         stale = [row["id"] for row in rows if desk.is_stale(row["id"], version=row["version"])]
         for endpoint in await desk.refresh(stale) if stale else []:
-            _wake(desk, endpoint.lane_id)
+            for lane in desk.lanes.values():
+                if lane.concerns(endpoint):
+                    lane.wake()
 
     async def _end(self, desk: Desk, claims: Claims, listener: Listener) -> None:
         """Let all lanes finish what they are sending; those of slow endpoints first.
@@ -186,8 +186,7 @@ class Stint:
             await asyncio.sleep(0.05)
         desk.client.is_closing = True
         for lane in desk.lanes.values():
-            if lane.sending_since is not None and lane.task is not None:
-                lane.task.cancel()
+            lane.cut_off()
 
     def _is_over(self) -> bool:
         return self._must_stop() or self._settler.has_lost_slot

@@ -19,10 +19,10 @@ from dataclasses import replace
 from delivery.senders.blocking import Tally, block, judge_run, stop_without_trying
 from delivery.senders.desk import Desk
 from delivery.senders.entries import LaneChange, Settlement
-from delivery.senders.lane import Lane
 from delivery.senders.parcel import Parcel
 from delivery.senders.read import Wish
 from delivery.senders.settle import LaneLostError
+from delivery.senders.topic_lane import TopicLane
 from delivery.states import LaneState
 from delivery.verdict import Step, judge
 
@@ -30,9 +30,11 @@ log = logging.getLogger(__name__)
 
 # How long an idle lane keeps its lock in case more comes.
 LINGER_SECONDS = 5.0
+# A lane that failed reads little: most of it would only be read again.
+ROWS_AFTER_FAILURE = 16
 
 
-async def serve(lane: Lane, desk: Desk) -> None:
+async def serve(lane: TopicLane, desk: Desk) -> None:
     """Serve the lane until it has been idle for a while, is asked to yield, or is lost."""
     try:
         await _serve(lane, desk)
@@ -42,7 +44,7 @@ async def serve(lane: Lane, desk: Desk) -> None:
         lane.stop_reading_on()
 
 
-async def _serve(lane: Lane, desk: Desk) -> None:
+async def _serve(lane: TopicLane, desk: Desk) -> None:
     while not lane.is_yielding:
         if lane.paused_until is not None:
             await _pause(lane)
@@ -56,7 +58,7 @@ async def _serve(lane: Lane, desk: Desk) -> None:
     await _end_run(lane, desk)
 
 
-async def _read_run(lane: Lane, desk: Desk) -> Tally | None:
+async def _read_run(lane: TopicLane, desk: Desk) -> Tally | None:
     """Read and record the next run, unless that was done ahead; None when there is nothing to send now."""
     if lane.refill is not None:
         await lane.refill
@@ -69,14 +71,20 @@ async def _read_run(lane: Lane, desk: Desk) -> Tally | None:
         return None
     await desk.know(parcel.subscription_id for parcel in parcels)
     lane.queue.extend(parcels)
-    lane.has_more = len(parcels) >= desk.rows_of(lane)
+    lane.has_more = len(parcels) >= _rows(lane, desk)
     lane.is_idle = False
     await desk.settler.commit(lane.id, lane.run())
     return Tally(parcels)
 
 
-def _wish(lane: Lane, desk: Desk) -> Wish:
-    rows = desk.rows_of(lane)
+def _rows(lane: TopicLane, desk: Desk) -> int:
+    """How many deliveries the lane may read at a time."""
+    rows = min(lane.capacity, desk.rows_of_a_lane())
+    return min(rows, ROWS_AFTER_FAILURE) if lane.failures else rows
+
+
+def _wish(lane: TopicLane, desk: Desk) -> Wish:
+    rows = _rows(lane, desk)
     return Wish(
         lane_id=lane.id,
         rows=rows,
@@ -86,7 +94,7 @@ def _wish(lane: Lane, desk: Desk) -> Wish:
     )
 
 
-async def _send_run(lane: Lane, desk: Desk, tally: Tally) -> None:
+async def _send_run(lane: TopicLane, desk: Desk, tally: Tally) -> None:
     while lane.queue and not lane.is_yielding:
         if lane.nudge.is_set():
             await _forget_run(lane, desk)
@@ -108,17 +116,21 @@ async def _send_run(lane: Lane, desk: Desk, tally: Tally) -> None:
         await judge_run(lane, desk, tally)
 
 
-async def _forget_run(lane: Lane, desk: Desk) -> None:
+async def _forget_run(lane: TopicLane, desk: Desk) -> None:
     """Something changed, or a person cancelled some of the run: what is left of it is read again."""
     lane.stop_reading_on()
     lane.queue.clear()
     await desk.settler.commit(lane.id, lane.run())
 
 
-async def _send(lane: Lane, desk: Desk, parcel: Parcel, tally: Tally) -> Step:
+async def _send(lane: TopicLane, desk: Desk, parcel: Parcel, tally: Tally) -> Step:
     """Make one attempt and commit what it led to."""
     endpoint = desk.endpoints[parcel.subscription_id]
-    outcome = await desk.send(lane, parcel)
+    lane.sending_since = time.monotonic()
+    try:
+        outcome = await desk.send(parcel, request=lane.request)
+    finally:
+        lane.sending_since = None
     verdict = judge(outcome, endpoint.rules)
     settlement = Settlement(
         lane_id=lane.id,
@@ -135,7 +147,7 @@ async def _send(lane: Lane, desk: Desk, parcel: Parcel, tally: Tally) -> Step:
     return verdict.step
 
 
-async def _record(lane: Lane, desk: Desk, settlement: Settlement) -> None:
+async def _record(lane: TopicLane, desk: Desk, settlement: Settlement) -> None:
     if settlement.verdict.step is Step.NEXT and lane.failures:
         lane.failures = 0
         flows = LaneChange(lane_id=lane.id, state=LaneState.SENDING, ends_run=False)
@@ -143,11 +155,15 @@ async def _record(lane: Lane, desk: Desk, settlement: Settlement) -> None:
         return
     if len(lane.queue) > 1:
         # It runs while the commit is waited for, which takes longer.
-        asyncio.get_running_loop().call_soon(desk.make_ahead, lane, lane.queue[1])
+        asyncio.get_running_loop().call_soon(_make_ahead, lane, desk, lane.queue[1])
     await desk.settler.commit_uncancelled(lane.id, settlement)
 
 
-async def _set_aside(lane: Lane, desk: Desk, subscription_id: int) -> None:
+def _make_ahead(lane: TopicLane, desk: Desk, parcel: Parcel) -> None:
+    lane.request = desk.make_request(parcel)
+
+
+async def _set_aside(lane: TopicLane, desk: Desk, subscription_id: int) -> None:
     """Take what an INACTIVE subscription holds back out of the run, and record the run without it.
 
     Else, after a crash, one of these would be taken for the delivery in doubt.
@@ -159,18 +175,18 @@ async def _set_aside(lane: Lane, desk: Desk, subscription_id: int) -> None:
     await desk.settler.commit(lane.id, lane.run())
 
 
-def _refill(lane: Lane, desk: Desk, tally: Tally) -> None:
+def _refill(lane: TopicLane, desk: Desk, tally: Tally) -> None:
     """Read the next run while sending when few remain, so that the lane never waits between runs.
 
     Not while nothing comes of this one: it may end in a pause.
     """
-    level = min(lane.refill_level, desk.rows_of(lane) // 2)
+    level = min(lane.refill_level, _rows(lane, desk) // 2)
     is_wanted = lane.has_more and not lane.next_run and not tally.is_fruitless
     if lane.refill is None and is_wanted and len(lane.queue) <= level:
         lane.refill = asyncio.create_task(_read_on(lane, desk))
 
 
-async def _read_on(lane: Lane, desk: Desk) -> None:
+async def _read_on(lane: TopicLane, desk: Desk) -> None:
     held = tuple(parcel.delivery_id for parcel in lane.queue)
     wish = replace(_wish(lane, desk), held=held)
     try:
@@ -187,7 +203,7 @@ async def _read_on(lane: Lane, desk: Desk) -> None:
             lane.refill = None
 
 
-async def _pause(lane: Lane) -> None:
+async def _pause(lane: TopicLane) -> None:
     """Wait until the lane may try again, or somebody nudges it."""
     assert lane.paused_until is not None
     seconds = lane.paused_until - time.monotonic()
@@ -199,7 +215,7 @@ async def _pause(lane: Lane) -> None:
     lane.skipped_due = 0.0
 
 
-async def _linger(lane: Lane, desk: Desk) -> bool:
+async def _linger(lane: TopicLane, desk: Desk) -> bool:
     """Wait for work a while; False when none came and the lane can be given back."""
     if not lane.is_idle:
         await desk.settler.commit(lane.id, LaneChange(lane_id=lane.id, state=LaneState.IDLE))
@@ -210,7 +226,7 @@ async def _linger(lane: Lane, desk: Desk) -> bool:
     return came or due_in > 0
 
 
-async def _end_run(lane: Lane, desk: Desk) -> None:
+async def _end_run(lane: TopicLane, desk: Desk) -> None:
     """Leave nothing in doubt for the next sender: what is not sent is not under way."""
     lane.stop_reading_on()
     lane.queue.clear()

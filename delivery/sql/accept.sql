@@ -1,6 +1,7 @@
 -- Stores messages with every delivery they owe, all or nothing, in the order given.
 -- `numbered` draws the ids in publication order, and deliveries are numbered in the same order, so
--- that within a lane the order of ids is the order of publication.
+-- that within a lane the order of ids is the order of publication. What has a group is of a QUEUE: it goes
+-- to the queue sender that the message's id says.
 WITH drafts AS (
     SELECT *
     FROM unnest(
@@ -15,17 +16,26 @@ WITH drafts AS (
     OVERRIDING SYSTEM VALUE
     SELECT id, event_type_id, %(publisher)s::bigint, headers, content_type, body FROM numbered
 ), owed AS (
-    SELECT numbered.id AS message_id, match.subscription_id, lane.id AS lane_id
-    FROM unnest(%(match_ordinal)s::int[], %(match_subscription)s::bigint[], %(match_subscriber)s::bigint[])
-        WITH ORDINALITY AS match (ordinal, subscription_id, subscriber_id, place)
+    SELECT
+        numbered.id AS message_id, match.subscription_id, match.queue_group,
+        CASE WHEN match.queue_group IS NULL THEN lane.id ELSE queue.id END AS lane_id
+    FROM unnest(
+        %(match_ordinal)s::int[], %(match_subscription)s::bigint[], %(match_subscriber)s::bigint[],
+        %(match_group)s::smallint[]
+    ) WITH ORDINALITY AS match (ordinal, subscription_id, subscriber_id, queue_group, place)
     JOIN numbered USING (ordinal)
     LEFT JOIN delivery_lane lane ON lane.subscriber_id = match.subscriber_id
+    LEFT JOIN delivery_lane queue
+        ON queue.kind = 'QUEUE' AND match.queue_group IS NOT NULL AND queue.number = numbered.id %% (
+            SELECT count(*) FROM delivery_lane WHERE kind = 'QUEUE' AND number < %(queue_senders)s
+        )
     ORDER BY match.place
 ), deliveries AS (
     INSERT INTO delivery_delivery (
-        message_id, subscription_id, lane_id, status, attempts, skipped, redelivery, reason, receive_count
+        message_id, subscription_id, lane_id, queue_group, status, attempts, skipped, redelivery, reason,
+        receive_count
     )
-    SELECT message_id, subscription_id, lane_id, 'PENDING', 0, false, '', '', 0 FROM owed
+    SELECT message_id, subscription_id, lane_id, queue_group, 'PENDING', 0, false, '', '', 0 FROM owed
     RETURNING lane_id
 ), unmatched AS (
     INSERT INTO delivery_journalentry (kind, text, actor, message_id)

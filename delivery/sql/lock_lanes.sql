@@ -6,9 +6,9 @@ WITH locked AS MATERIALIZED (
     WHERE pg_try_advisory_lock((%(lock_class)s::bigint << 32) | lane_id)
 )
 SELECT
-    lane.id, lane.failures, lane.state, lane.run_ids, lane.run_attempts,
+    lane.id, lane.kind, lane.failures, lane.state, lane.run_ids, lane.run_attempts,
     extract(epoch FROM lane.next_try_at - now())::float8 AS wait_seconds,
     subscriber.max_queued_to_send, subscriber.refill_level
 FROM locked
 JOIN delivery_lane lane ON lane.id = locked.lane_id
-JOIN subscriptions_subscriber subscriber ON subscriber.id = lane.subscriber_id
+LEFT JOIN subscriptions_subscriber subscriber ON subscriber.id = lane.subscriber_id

@@ -8,6 +8,9 @@ WITH changed AS (
         reason = verdict.reason,
         redelivery = CASE WHEN verdict.outcome = 'LOST' THEN 'in-doubt' ELSE delivery.redelivery END,
         status = CASE WHEN delivery.status = 'PENDING' THEN verdict.status ELSE delivery.status END,
+        next_attempt_at = CASE
+            WHEN verdict.status = 'PENDING' THEN now() + make_interval(secs => verdict.wait_seconds)
+        END,
         skipped = delivery.status = 'PENDING' AND verdict.status = 'PENDING' AND verdict.skipped,
         settled_at = CASE
             WHEN delivery.status <> 'PENDING' THEN delivery.settled_at

@@ -13,6 +13,7 @@ from delivery.senders.http import Client
 from delivery.senders.lanes import Claims
 from delivery.senders.read import Reader
 from delivery.senders.settle import Settler
+from delivery.senders.topic_lane import TopicLane
 from tests import factories
 from tests.senders.running import elsewhere, with_settler
 
@@ -87,7 +88,7 @@ def test_a_parked_lane_is_taken_again_unless_it_failed(lane: Lane) -> None:
         async with asyncio.timeout(30):
             while (failed := desk.lanes.get(lane.pk)) in (None, answered):
                 await asyncio.sleep(0.005)
-        assert failed is not None
+        assert isinstance(failed, TopicLane)
         assert failed.task is not None
         failed.failures = 1
         claims.park([failed])

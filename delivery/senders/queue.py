@@ -1,0 +1,200 @@
+"""Serving one queue sender's lane: each message to exactly one endpoint of each of its groups.
+
+Messages are independent, so many are under way at once. Of a group the endpoints are tried one after another:
+
+    choose ─▶ record what is under way ─▶ send ─▶ answer ─▶ commit ─▶ done, or choose the next …
+           1                            2       3         4
+
+1. Nothing was sent. 2–4. What the lane's row names and is still as it was then is in doubt;
+the policy says whether it is sent again, to the same endpoint first, or held, and then no sibling is sent either.
+With a DELIVERED its siblings become REDUNDANT in the same transaction, and the
+table refuses a second DELIVERED of a group.
+
+When no endpoint takes a message it stays PENDING for a later cycle. An endpoint that is down is left alone for the
+policy's pause, and what only it could take is not even read meanwhile, so that one group that is down costs the
+others nothing.
+"""
+
+import asyncio
+import logging
+import time
+
+from delivery.outcome import Outcome
+from delivery.senders.desk import Desk
+from delivery.senders.entries import LaneChange, Redundant, Settlement
+from delivery.senders.health import Health
+from delivery.senders.parcel import Group, Parcel
+from delivery.senders.queue_lane import QueueLane, UnderWay
+from delivery.senders.read import groups_of
+from delivery.senders.settle import LaneLostError
+from delivery.states import LaneState, OutcomeClass, Status
+from delivery.verdict import Rules, Step, Verdict, judge, pause_seconds
+
+log = logging.getLogger(__name__)
+
+# How long an idle lane keeps its lock in case more comes.
+LINGER_SECONDS = 5.0
+# A pause that is over, and what was put off, are looked for this often.
+LOOK_SECONDS = 0.5
+
+_UNREACHABLE = frozenset(
+    {
+        OutcomeClass.TIMEOUT,
+        OutcomeClass.UNREACHABLE,
+        OutcomeClass.TLS,
+        OutcomeClass.REFUSED_ADDRESS,
+        OutcomeClass.UNAVAILABLE,
+        OutcomeClass.RATE_LIMITED,
+    }
+)
+
+
+async def serve(lane: QueueLane, desk: Desk) -> None:
+    """Serve the lane until it has been idle for a while, is asked to yield, or is lost."""
+    try:
+        async with asyncio.TaskGroup() as jobs:
+            await _serve(lane, desk, jobs)
+    except* LaneLostError:
+        log.warning("lane lost", extra={"lane": lane.id})
+
+
+async def _serve(lane: QueueLane, desk: Desk, jobs: asyncio.TaskGroup) -> None:
+    idle_until = time.monotonic() + LINGER_SECONDS
+    while not lane.is_yielding:
+        lane.changed.clear()
+        if lane.nudge.is_set():
+            _look_again(lane)
+        await _read(lane, desk)
+        _begin(lane, desk, jobs)
+        if lane.is_busy:
+            idle_until = time.monotonic() + LINGER_SECONDS
+        elif time.monotonic() > idle_until:
+            break
+        await _wait(lane)
+    lane.forget_ready()
+    while lane.is_sending:
+        lane.changed.clear()
+        await lane.changed.wait()
+    await desk.settler.commit(lane.id, LaneChange(lane_id=lane.id, state=LaneState.IDLE))
+
+
+def _look_again(lane: QueueLane) -> None:
+    lane.nudge.clear()
+    lane.news.set()
+    lane.forget_ready()
+    for health in lane.health.values():
+        health.try_now()
+
+
+async def _read(lane: QueueLane, desk: Desk) -> None:
+    """Read on when few are left, unless there was nothing more and there is no news."""
+    rows = desk.rows_of_a_lane() // 4
+    if lane.ready_count > rows // 2 or not (lane.has_more or lane.news.is_set()):
+        return
+    lane.news.clear()
+    wanted = {"lane": lane.id, "rows": rows, "bytes": desk.bytes_of_a_lane(), "excluded": lane.down()}
+    found = await desk.reader.fetch("read_groups", {**wanted, "held": list(lane.held)})
+    groups = groups_of(found)
+    await desk.know(parcel.subscription_id for group in groups for parcel in group.left)
+    lane.has_more = len(groups) >= rows
+    lane.add(groups)
+
+
+def _begin(lane: QueueLane, desk: Desk, jobs: asyncio.TaskGroup) -> None:
+    while (group := lane.next_ready()) is not None:
+        parcel = lane.choose(group.left)
+        assert parcel is not None
+        lane.enter(parcel)
+        jobs.create_task(_deliver(group, parcel, lane, desk))
+
+
+async def _wait(lane: QueueLane) -> None:
+    try:
+        await asyncio.wait_for(lane.changed.wait(), LOOK_SECONDS)
+    except TimeoutError:
+        lane.news.set()
+
+
+async def _deliver(group: Group, first: Parcel, lane: QueueLane, desk: Desk) -> None:
+    """Try the endpoints of the group until one takes the message; `first` has its place already."""
+    parcels = list(group.left)
+    parcel: Parcel | None = first
+    try:
+        while parcel is not None:
+            group.left.remove(parcel)
+            try:
+                is_delivered = await _try(group, parcel, lane, desk)
+            finally:
+                lane.leave(parcel)
+            parcel = None if is_delivered else lane.choose(group.left)
+            if parcel is not None:
+                lane.enter(parcel)
+    finally:
+        lane.release(parcels)
+
+
+async def _try(group: Group, parcel: Parcel, lane: QueueLane, desk: Desk) -> bool:
+    """Make one attempt and commit what it led to; True when the endpoint took the message."""
+    endpoint = desk.endpoints[parcel.subscription_id]
+    health = lane.health_of(parcel.subscription_id)
+    if not endpoint.is_active and not await desk.is_active(parcel.subscription_id):
+        return False
+    if endpoint.fault:
+        # Ours, and no attempt: its siblings may take the message.
+        health.failed(endpoint.rules, is_unreachable=True)
+        return False
+    outcome = await _send(parcel, lane, desk)
+    verdict = _judge(outcome, endpoint.rules, attempts=parcel.attempts)
+    settlement = Settlement(
+        lane_id=lane.id,
+        delivery_id=parcel.delivery_id,
+        number=parcel.attempts + 1,
+        verdict=verdict,
+        outcome=outcome,
+    )
+    if verdict.status is not Status.DELIVERED:
+        _learn(health, outcome, verdict, endpoint.rules)
+        await desk.settler.commit(lane.id, settlement)
+        return False
+    health.accepted()
+    siblings = Redundant(
+        lane_id=lane.id,
+        message_id=group.message_id,
+        queue_group=group.number,
+        delivery_id=parcel.delivery_id,
+    )
+    await desk.settler.commit(lane.id, settlement, siblings)
+    return True
+
+
+async def _send(parcel: Parcel, lane: QueueLane, desk: Desk) -> Outcome:
+    lane.under_way[parcel.delivery_id] = under_way = UnderWay(parcel.subscription_id, parcel.attempts)
+    try:
+        await desk.settler.commit(lane.id, lane.run())
+        under_way.since = time.monotonic()
+        return await desk.send(parcel)
+    finally:
+        # Its outcome is handed in before anything else can run, and so before a run without it.
+        del lane.under_way[parcel.delivery_id]
+
+
+def _judge(outcome: Outcome, rules: Rules, *, attempts: int) -> Verdict:
+    """As the policy says, but that nothing blocks: what is not settled waits for a later cycle."""
+    verdict = judge(outcome, rules)
+    if verdict.step is Step.NEXT:
+        return verdict
+    pause = pause_seconds(rules, failures=attempts + 1)
+    return Verdict(
+        status=verdict.status, step=Step.SKIP, wait_seconds=max(verdict.wait_seconds or 0.0, pause)
+    )
+
+
+def _learn(health: Health, outcome: Outcome, verdict: Verdict, rules: Rules) -> None:
+    if verdict.step is Step.NEXT:
+        health.answered()
+        return
+    health.failed(
+        rules,
+        is_unreachable=outcome.outcome in _UNREACHABLE,
+        wait_seconds=outcome.retry_after_seconds or 0.0 if rules.blocks_when_overloaded else 0.0,
+    )

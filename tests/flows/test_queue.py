@@ -1,0 +1,114 @@
+"""QUEUE messages against the started product: each to exactly one endpoint of each group."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import pytest
+
+from tests.operation.installation import eventually
+from tests.product import Flow, Product, Subscribed
+from tests.receivers import Answer, Close, Receiver
+
+GROUPS = {
+    "all": "",
+    "even": "$$->'Body'->>'number' in ('0', '2', '4', '6', '8')",
+    "none": "$$->'Body'->>'number' = 'none'",
+}
+
+
+@pytest.fixture
+def flow(product: Product) -> Flow:
+    return product.flow("Queue", kind="QUEUE")
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as receiver:
+        yield receiver
+
+
+def subscribe(flow: Flow, receiver: Receiver, names: Sequence[str], **fields: str) -> list[Subscribed]:
+    return [flow.subscribe(receiver.endpoint(f"{name}-{flow.event_type[-8:]}"), **fields) for name in names]
+
+
+def settled(flow: Flow, group: Sequence[Subscribed]) -> list[Counter[str]]:
+    """What became of each message: how often each status stands in the group."""
+    found = list(chain.from_iterable(flow.deliveries(of) for of in group))
+    messages: dict[str, Counter[str]] = {}
+    for delivery in found:
+        messages.setdefault(delivery["message"], Counter())[delivery["status"]] += 1
+    return list(messages.values())
+
+
+def wait_until_delivered(flow: Flow, group: Sequence[Subscribed], count: int) -> None:
+    eventually(
+        lambda: sum(flow.statuses(of).count("DELIVERED") for of in group) == count,
+        f"{count} are delivered to the group",
+    )
+
+
+def test_each_message_goes_to_one_endpoint_of_its_group(flow: Flow, receiver: Receiver) -> None:
+    group = subscribe(flow, receiver, ["a", "b", "c"])
+    ids = flow.publish_numbered(60)
+    wait_until_delivered(flow, group, 60)
+    assert settled(flow, group) == [Counter(DELIVERED=1, REDUNDANT=2)] * 60
+    received = Counter(request.id for of in group for request in of.endpoint.received)
+    assert received == Counter(ids)
+    # Twenty each, but for luck.
+    assert all(len(of.endpoint.received) >= 8 for of in group)
+
+
+def test_a_subscription_with_another_filter_is_another_group(flow: Flow, receiver: Receiver) -> None:
+    everything = subscribe(flow, receiver, ["a", "b"])
+    even = subscribe(flow, receiver, ["c", "d"], filter=GROUPS["even"])
+    nothing = subscribe(flow, receiver, ["e"], filter=GROUPS["none"])
+    flow.publish_numbered(10)
+    wait_until_delivered(flow, everything, 10)
+    wait_until_delivered(flow, even, 5)
+    assert settled(flow, nothing) == []
+
+
+def test_one_that_is_down_is_passed_over(flow: Flow, receiver: Receiver) -> None:
+    down, *up = subscribe(flow, receiver, ["a", "b", "c"])
+    down.endpoint.always(Close())
+    flow.publish_numbered(60)
+    wait_until_delivered(flow, up, 60)
+    assert settled(flow, [down, *up]) == [Counter(DELIVERED=1, REDUNDANT=2)] * 60
+    # It is left alone while it is down: not each message tries it.
+    assert sum(delivery["attempt_count"] for delivery in flow.deliveries(down)) < 60
+
+
+def test_one_that_refuses_a_message_settles_its_own_delivery_only(flow: Flow, receiver: Receiver) -> None:
+    refusing, taking = subscribe(flow, receiver, ["a", "b"])
+    refusing.endpoint.always(Answer(404))
+    flow.publish_numbered(20)
+    wait_until_delivered(flow, [taking], 20)
+    statuses = Counter(flow.statuses(refusing))
+    assert set(statuses) <= {"REJECTED", "REDUNDANT"}
+    assert len(refusing.endpoint.received) == statuses["REJECTED"] > 0
+
+
+def test_when_all_are_down_the_message_waits_for_one_that_comes_back(flow: Flow, receiver: Receiver) -> None:
+    group = subscribe(flow, receiver, ["a", "b"])
+    for of in group:
+        of.endpoint.always(Answer(500))
+    flow.publish_numbered(4)
+    eventually(lambda: all(of.endpoint.received for of in group), "both were tried")
+    assert {status for of in group for status in flow.statuses(of)} == {"PENDING"}
+    group[1].endpoint.always(Answer(200))
+    wait_until_delivered(flow, group[1:], 4)
+    assert settled(flow, group) == [Counter(DELIVERED=1, REDUNDANT=1)] * 4
+
+
+def test_one_group_that_is_down_does_not_hold_up_another(
+    flow: Flow, product: Product, receiver: Receiver
+) -> None:
+    dead = subscribe(flow, receiver, ["a"])
+    dead[0].endpoint.always(Close())
+    flow.publish_numbered(300)
+    other = product.flow("Alive", kind="QUEUE")
+    alive = subscribe(other, receiver, ["z"])
+    other.publish_numbered(50)
+    wait_until_delivered(other, alive, 50)
+    assert set(flow.statuses(dead[0])) == {"PENDING"}
