@@ -75,6 +75,6 @@ def _set(subscription: Subscription, status: SubscriptionStatus, *, actor: str) 
 
 
 def _wake(subscription: Subscription) -> None:
-    lane_id = Lane.objects.values_list("pk", flat=True).get(subscriber_id=subscription.subscriber_id)
+    lane_ids = list(Lane.objects.of(subscription).values_list("pk", flat=True))
     wake.changed()
-    transaction.on_commit(lambda: wake.lanes([lane_id]))
+    transaction.on_commit(lambda: wake.lanes(lane_ids))

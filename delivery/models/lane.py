@@ -18,7 +18,7 @@ from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Cast, Concat, Lower
 
 from delivery.states import LaneState
-from subscriptions.models import Subscriber
+from subscriptions.models import Kind, Subscriber, Subscription
 
 # The upper half of the 64-bit keys of our advisory locks; the lower is a lane's id.
 LANE_LOCKS = 0x494E0001
@@ -42,6 +42,12 @@ class LaneQuerySet(models.QuerySet["Lane"]):
             ),
         )
         return self.annotate(name=name)
+
+    def of(self, subscription: Subscription) -> "LaneQuerySet":
+        """Keep those in which the subscription's deliveries may be; the view delivery_subscriptionlane says the same."""
+        if subscription.event_type.kind == Kind.QUEUE:
+            return self.filter(kind=LaneKind.QUEUE)
+        return self.filter(subscriber=subscription.subscriber_id)
 
 
 class Lane(models.Model):

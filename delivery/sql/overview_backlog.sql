@@ -3,12 +3,12 @@
 WITH pending AS (
     SELECT subscription.status, oldest.id
     FROM subscriptions_subscription subscription
-    JOIN delivery_lane lane ON lane.subscriber_id = subscription.subscriber_id
+    JOIN delivery_subscriptionlane place ON place.subscription_id = subscription.id
     CROSS JOIN (VALUES (false), (true)) AS side (skipped)
     CROSS JOIN LATERAL (
         SELECT delivery.id
         FROM delivery_delivery delivery
-        WHERE delivery.lane_id = lane.id AND delivery.skipped = side.skipped
+        WHERE delivery.lane_id = place.lane_id AND delivery.skipped = side.skipped
             AND delivery.subscription_id = subscription.id AND delivery.status = 'PENDING'
         ORDER BY delivery.id
         LIMIT 1
@@ -21,9 +21,9 @@ SELECT
     (SELECT count(*) FROM (
         SELECT
         FROM subscriptions_subscription subscription
-        JOIN delivery_lane lane ON lane.subscriber_id = subscription.subscriber_id
+        JOIN delivery_subscriptionlane place ON place.subscription_id = subscription.id
         JOIN delivery_delivery delivery
-            ON delivery.lane_id = lane.id AND delivery.skipped = ANY ('{f,t}'::boolean[])
+            ON delivery.lane_id = place.lane_id AND delivery.skipped = ANY ('{f,t}'::boolean[])
             AND delivery.subscription_id = subscription.id AND delivery.status = 'PENDING'
         WHERE subscription.status = 'INACTIVE'
         LIMIT %(limit)s + 1

@@ -4,11 +4,12 @@ SELECT
     (
         SELECT count(*) FROM (
             SELECT
-            FROM subscriptions_subscription subscription
+            FROM delivery_subscriptionlane place
+            JOIN subscriptions_subscription subscription ON subscription.id = place.subscription_id
             JOIN delivery_delivery delivery
-                ON delivery.lane_id = lane.id AND delivery.skipped = ANY ('{f,t}'::boolean[])
+                ON delivery.lane_id = place.lane_id AND delivery.skipped = ANY ('{f,t}'::boolean[])
                 AND delivery.subscription_id = subscription.id AND delivery.status = 'PENDING'
-            WHERE subscription.subscriber_id = lane.subscriber_id AND subscription.status = 'ACTIVE'
+            WHERE place.lane_id = lane.id AND subscription.status = 'ACTIVE'
             LIMIT %(limit)s + 1
         ) AS counted
     ) AS waiting

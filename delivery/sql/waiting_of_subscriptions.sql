@@ -4,12 +4,13 @@ SELECT
     (
         SELECT count(*) FROM (
             SELECT
-            FROM delivery_delivery delivery
-            WHERE delivery.lane_id = lane.id AND delivery.skipped = ANY ('{f,t}'::boolean[])
+            FROM delivery_subscriptionlane place
+            JOIN delivery_delivery delivery
+                ON delivery.lane_id = place.lane_id
+            WHERE place.subscription_id = subscription.id AND delivery.skipped = ANY ('{f,t}'::boolean[])
                 AND delivery.subscription_id = subscription.id AND delivery.status = 'PENDING'
             LIMIT %(limit)s + 1
         ) AS counted
     ) AS waiting
 FROM subscriptions_subscription subscription
-JOIN delivery_lane lane ON lane.subscriber_id = subscription.subscriber_id
 WHERE subscription.id = ANY (%(ids)s::bigint[])

@@ -1,5 +1,6 @@
 """Event types in the console."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -28,6 +29,10 @@ class EventTypeAdmin(RecordedAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[EventType]:
         counted: QuerySet[EventType] = super().get_queryset(request).annotate(n=Count("subscriptions"))
         return counted
+
+    def get_readonly_fields(self, request: HttpRequest, obj: EventType | None = None) -> Sequence[str]:
+        """What was published is on its way as the kind that it had."""
+        return [*super().get_readonly_fields(request, obj), *(["kind"] if obj else [])]
 
     @admin.display(description="TTL", ordering="ttl_seconds")
     def ttl(self, row: EventType) -> str:

@@ -37,6 +37,13 @@ class EventTypeSerializer(StrictModel):
         ]
         extra_kwargs = {"name": {"validators": EventType._meta.get_field("name").validators}}
 
+    def validate_kind(self, value: str) -> str:
+        if self.instance is not None and value != self.instance.kind:
+            raise serializers.ValidationError(
+                "It cannot be changed: what was published is on its way as that kind. Make another event type."
+            )
+        return value
+
     def validate_json_schema(self, value: Any) -> Any:
         if value is None:
             return None

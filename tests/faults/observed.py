@@ -8,7 +8,7 @@ from psycopg import sql
 
 from delivery.models.lane import LANE_LOCKS
 from tests.operation.installation import eventually, kill
-from tests.product import Product, Subscribed
+from tests.product import Flow, Product, Subscribed
 
 _SENDER = re.compile(r"inturn sender (\d+)")
 
@@ -43,6 +43,26 @@ class Observed:
         found = self._holders(self.lane_id(of))
         assert len(found) == 1, found
         return found[0]
+
+    def next_queue_lane_id(self, flow: Flow) -> int:
+        """The lane that the flow's next message goes to, if nobody else publishes."""
+        number = int(flow.publish().removeprefix("msg_")) + 1
+        return self._queue_lane_id(number)
+
+    def queue_sender_of(self, message: str) -> int:
+        """The process id of the sender that serves the message's lane."""
+        found = self._holders(self._queue_lane_id(int(message.removeprefix("msg_"))))
+        assert len(found) == 1, found
+        return found[0]
+
+    def _queue_lane_id(self, message_id: int) -> int:
+        with self._product.connect() as connection:
+            row = connection.execute(
+                "SELECT id FROM delivery_lane WHERE kind = 'QUEUE' AND number = %s %% 5", [message_id]
+            ).fetchone()
+        assert row is not None
+        id: int = row[0]
+        return id
 
     def run_of(self, of: Subscribed) -> list[int]:
         with self._product.connect() as connection:

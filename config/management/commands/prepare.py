@@ -2,15 +2,17 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, OperationalError
 
 from config.command_line import reason
+from delivery import queue_lanes
 
 
 class Command(BaseCommand):
-    help = "Migrate, create the administrator and the bootstrap key, collect static files. May be repeated."
+    help = "Migrate, make the lanes of the queue senders, create the administrator and the bootstrap key, collect static files. May be repeated."
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -19,5 +21,6 @@ class Command(BaseCommand):
             raise
         except DatabaseError as error:
             raise CommandError(f"the database refuses the migrations: {reason(error)}") from error
+        queue_lanes.ensure(settings.ENVIRONMENT.queue_senders)
         call_command("provision")
         call_command("collectstatic", interactive=False, verbosity=0)

@@ -243,7 +243,7 @@ class TestOtherThings:
             ("json_schema", '{"$ref": "https://elsewhere.example/schema"}'),
             ("sample", '"\\u0000"'),
             ("content_type", "nonsense"),
-            ("kind", "QUEUE"),
+            ("kind", "SYNC"),
             ("ttl_seconds", "60"),
         ],
     )

@@ -66,9 +66,17 @@ def test_one_that_is_used_cannot_be_deleted(manager: Caller) -> None:
     assert "messages" in refused(manager.delete(f"event-types/{published.name}"), 409)["detail"]
 
 
+def test_its_kind_stays(manager: Caller) -> None:
+    manager.post("event-types", {"name": "Jobs", "kind": "QUEUE"})
+    problem = refused(manager.patch("event-types/Jobs", {"kind": "TOPIC"}), 400)
+    assert fields_of(problem) == {"kind"}
+    assert manager.patch("event-types/Jobs", {"kind": "QUEUE", "description": "jobs"}).status == 200
+    assert EventType.objects.get().kind == "QUEUE"
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("kind", "QUEUE"), ("kind", "SYNC"), ("durability", "VOLATILE"), ("ttl_seconds", 60)],
+    [("kind", "SYNC"), ("durability", "VOLATILE"), ("ttl_seconds", 60)],
 )
 def test_what_comes_later_is_refused_rather_than_ignored(manager: Caller, field: str, value: object) -> None:
     problem = refused(manager.post("event-types", {"name": "A", field: value}), 400)
