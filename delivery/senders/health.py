@@ -15,9 +15,10 @@ FAILURES_UNTIL_DOWN = 5
 
 @dataclass(slots=True)
 class Health:
-    """`failures` counts those in a row. One that is down is left alone a while, then tried with one message."""
+    """`failures` counts those in a row, `turn` is its last in the order of all. One that is down is left alone a while, then tried with one message."""
 
     under_way: int = 0
+    turn: int = 0
     failures: int = 0
     failed_at: float = float("-inf")
     down_until: float = float("-inf")

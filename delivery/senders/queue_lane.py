@@ -1,6 +1,7 @@
 """A queue sender's lane in memory: groups that are read, attempts that are under way, endpoints' health."""
 
 import asyncio
+import itertools
 import random
 import time
 from collections import deque
@@ -42,6 +43,7 @@ class QueueLane(Lane):
         self.has_more = False
         self._ready: dict[frozenset[int], deque[Group]] = {}
         self._held: dict[int, Group] = {}
+        self._turns = itertools.count(1)
         self._is_parked = False
 
     def is_hanging(self, *, since: float) -> bool:
@@ -88,7 +90,9 @@ class QueueLane(Lane):
 
     def enter(self, parcel: Parcel) -> None:
         """Take a place at the parcel's endpoint."""
-        self.health_of(parcel.subscription_id).under_way += 1
+        health = self.health_of(parcel.subscription_id)
+        health.under_way += 1
+        health.turn = next(self._turns)
 
     def leave(self, parcel: Parcel) -> None:
         self.health_of(parcel.subscription_id).under_way -= 1
@@ -132,7 +136,10 @@ class QueueLane(Lane):
         return None
 
     def choose(self, parcels: Collection[Parcel]) -> Parcel | None:
-        """Pick the one to try: in doubt first, those that failed lately last, else at random."""
+        """Pick the one to try: in doubt first, those that failed lately last, else whose last turn is longest ago.
+
+        So the endpoints of a group share evenly, and one that comes back gets no more than its share.
+        """
         candidates = [parcel for parcel in parcels if self._may_try(parcel.subscription_id)]
         if not candidates:
             return None
@@ -142,6 +149,7 @@ class QueueLane(Lane):
             key=lambda parcel: (
                 not parcel.redelivery,
                 self.health_of(parcel.subscription_id).has_failed_lately(),
+                self.health_of(parcel.subscription_id).turn,
             ),
         )
 

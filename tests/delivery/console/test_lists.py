@@ -142,7 +142,9 @@ class TestFilters:
     def test_lanes_by_state_with_the_stopped_first(self, ann: Client) -> None:
         idle, blocked = factories.delivery(), factories.delivery()
         block(blocked)
-        assert ids(ann.get("/admin/delivery/lane/")) == [blocked.lane_id, idle.lane_id]
+        first, *others = ids(ann.get("/admin/delivery/lane/"))
+        assert first == blocked.lane_id
+        assert idle.lane_id in others
         assert ids(ann.get("/admin/delivery/lane/?state=BLOCKED")) == [blocked.lane_id]
 
     def test_the_changes_of_one_thing(self, ann: Client) -> None:
