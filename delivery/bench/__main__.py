@@ -14,17 +14,17 @@ import django
 from delivery.bench.sizes import Sizes
 
 
-def run(sizes: Sizes, *, scenarios: Sequence[str], as_json: bool) -> int:
+def run(bench: str, sizes: Sizes, *, scenarios: Sequence[str], as_json: bool) -> int:
     """Measure, print, and return the exit code: 1 when something was lost, came twice or out of order."""
-    from delivery.bench import children
-    from delivery.bench.deliver import SCENARIOS
+    from delivery.bench import children, deliver, queue
     from delivery.bench.measuring import Measuring
     from delivery.bench.results import print_report
 
     with children.receiver() as receiver:
         measuring = Measuring(sizes, receiver)
-        results = [result for name in scenarios for result in SCENARIOS[name](measuring)]
-    print_report("deliver", results, measuring.receipt, as_json=as_json)
+        found = deliver.SCENARIOS | queue.SCENARIOS
+        results = [result for name in scenarios for result in found[name](measuring)]
+    print_report(bench, results, measuring.receipt, as_json=as_json)
     return 0 if measuring.receipt.is_right else 1
 
 
@@ -33,4 +33,11 @@ if __name__ == "__main__":
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     options: dict[str, Any] = json.loads(sys.argv[1])
     django.setup()
-    sys.exit(run(Sizes(**options["sizes"]), scenarios=options["scenarios"], as_json=options["json"]))
+    sys.exit(
+        run(
+            options["bench"],
+            Sizes(**options["sizes"]),
+            scenarios=options["scenarios"],
+            as_json=options["json"],
+        )
+    )

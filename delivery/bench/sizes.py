@@ -25,6 +25,8 @@ class Sizes:
     many_deliveries: int = 54_000
     many_rounds: int = 3
     timeout_seconds: int = 5
+    endpoints: int = 3
+    queue_messages: int = 20_000
 
 
 QUICK = Sizes(
@@ -40,4 +42,5 @@ QUICK = Sizes(
     many_deliveries=180,
     many_rounds=1,
     timeout_seconds=1,
+    queue_messages=100,
 )

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from django.db import connection
 
 from delivery.bench.message import BODY
+from delivery.bench.receiver import UNORDERED
 from delivery.models import Delivery, Lane, LaneKind, Status
 from delivery.publish import Draft, publish
 from delivery.sql import statement
 from subscriptions.models import (
     EventType,
+    Kind,
     Policy,
     Publisher,
     SigningSecret,
@@ -25,7 +27,7 @@ BATCH = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cast:
-    """The subscribers of one scenario, and what is published to them."""
+    """The subscribers of one scenario, and what is published to them: each message goes to so many `lanes`."""
 
     event_type: EventType
     publisher: Publisher
@@ -82,6 +84,24 @@ def make_cast(name: str, *, url: str, lanes: int, hanging: int = 0, timeout_seco
         SigningSecret(subscription=subscription) for subscription in subscriptions
     )
     return Cast(event_type=event_type, publisher=publisher, lanes=lanes, hanging=hanging)
+
+
+def make_queue_cast(name: str, *, url: str, endpoints: int) -> Cast:
+    """Make a QUEUE event type with one group of so many endpoints; the receiver sees them as one."""
+    event_type = EventType.objects.create(name=f"Bench.{name}", kind=Kind.QUEUE)
+    publisher, _ = Publisher.objects.get_or_create(name="bench")
+    policy = Policy.objects.get(name="teamforge")
+    for number in range(endpoints):
+        subscription = Subscription.objects.create(
+            name=HEALTHY,
+            subscriber=Subscriber.objects.create(name=f"bench-{name}-{number}"),
+            event_type=event_type,
+            policy=policy,
+            endpoint=f"{url}{UNORDERED}{event_type.pk}?{number}",
+            status=SubscriptionStatus.INACTIVE,
+        )
+        SigningSecret.objects.create(subscription=subscription)
+    return Cast(event_type=event_type, publisher=publisher, lanes=1)
 
 
 def clear() -> None:

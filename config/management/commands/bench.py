@@ -12,7 +12,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from config import processes
 from config.embedded.postgres import Server
@@ -20,7 +20,7 @@ from config.env import CHECKOUT
 from config.parts import MANAGE
 from delivery.bench.sizes import QUICK, Sizes
 
-SCENARIOS = ("lanes", "alone", "many")
+SCENARIOS = {"deliver": ("lanes", "alone", "many"), "queue": ("group",)}
 
 
 class Command(BaseCommand):
@@ -29,7 +29,7 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("bench", choices=["deliver"])
+        parser.add_argument("bench", choices=SCENARIOS)
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         parser.add_argument(
             "--quick", action="store_true", help="a few hundred messages: shows that it works, not how fast"
@@ -37,10 +37,16 @@ class Command(BaseCommand):
         parser.add_argument("--rounds", type=int, help="turns that product and bare loops take")
         parser.add_argument("--messages", type=int, help="deliveries over 100 lanes in a round")
         parser.add_argument(
-            "--only", choices=SCENARIOS, action="append", help="this scenario; may be repeated"
+            "--only",
+            choices=[name for names in SCENARIOS.values() for name in names],
+            action="append",
+            help="this scenario; may be repeated",
         )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: Any, bench: str, **options: Any) -> None:
+        scenarios = options["only"] or SCENARIOS[bench]
+        if unknown := set(scenarios) - set(SCENARIOS[bench]):
+            raise CommandError(f"`bench {bench}` has no scenario {', '.join(sorted(unknown))}.")
         given = {
             "rounds": options["rounds"],
             "alone_rounds": options["rounds"],
@@ -51,7 +57,7 @@ class Command(BaseCommand):
             QUICK if options["quick"] else Sizes(),
             **{name: number for name, number in given.items() if number is not None},
         )
-        wish = {"sizes": asdict(sizes), "scenarios": options["only"] or SCENARIOS, "json": options["json"]}
+        wish = {"bench": bench, "sizes": asdict(sizes), "scenarios": scenarios, "json": options["json"]}
         with surroundings() as environment:
             sys.exit(_run([sys.executable, "-m", "delivery.bench", json.dumps(wish)], environment))
 
