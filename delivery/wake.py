@@ -52,6 +52,7 @@ class _Collector:
         self._arrived = threading.Condition()
         self._thread: threading.Thread | None = None
         self._connection: psycopg.Connection | None = None
+        self._is_disconnected = False
 
     def add(self, words: set[str]) -> None:
         if not words:
@@ -72,6 +73,8 @@ class _Collector:
                 _tell(connection, words)
 
     def disconnect(self) -> None:
+        """Tell nothing more: the database goes away."""
+        self._is_disconnected = True
         if self._connection is not None:
             self._connection.close()
 
@@ -85,6 +88,8 @@ class _Collector:
                     self._connection = _connect()
                 _tell(self._connection, words)
             except psycopg.Error as error:
+                if self._is_disconnected:
+                    return
                 self._connection = None
                 log.warning("senders not woken yet", extra={"error": str(error)})
                 # Told again: most words are repeated by the senders' poll, but not that a delivery was cancelled.
