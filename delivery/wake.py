@@ -59,6 +59,7 @@ class _Collector:
             return
         with self._arrived:
             self._words |= words
+            self._is_disconnected = False
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._tell_for_ever, name="wake", daemon=True)
                 self._thread.start()

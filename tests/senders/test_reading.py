@@ -145,18 +145,18 @@ def test_a_migration_while_it_runs_does_not_stop_the_reader() -> None:
     async def reading() -> None:
         reader = Reader(name="inturn reader test")
         try:
-            for _ in range(2):
+            for type_ in ("int", "bigint"):
                 await reader.fetch("lanes_with_work")
-                await elsewhere(_alter_a_table)
+                await elsewhere(_alter_a_table, type_)
         finally:
             await reader.close()
 
     asyncio.run(reading())
 
 
-def _alter_a_table() -> None:
+def _alter_a_table(type_: str) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE delivery_lane ALTER COLUMN id TYPE bigint USING id + 0")
+        cursor.execute(f"ALTER TABLE delivery_delivery ALTER COLUMN lane_id TYPE {type_}")
 
 
 def test_one_that_becomes_visible_late_is_read_although_later_ones_were_sent(
