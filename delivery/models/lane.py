@@ -9,7 +9,8 @@ many attempts each had (`run_attempts`). They are committed before the first is 
 A sender commits each outcome before it sends the next, and an outcome raises the
 delivery's attempts; so after a crash the first of the run that is still PENDING with as
 many attempts as recorded is the only one that may have been sent without a
-recorded outcome. An orderly end empties the run.
+recorded outcome. An orderly end empties the run. The run of a queue sender, which sends many at
+once, is what is under way: all of it that is still as recorded may have been sent.
 """
 
 from django.contrib.postgres.fields import ArrayField

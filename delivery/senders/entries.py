@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from delivery.outcome import Outcome
+from delivery.senders.parcel import Parcel
 from delivery.sql import statement
 from delivery.states import LaneState, OutcomeClass
 from delivery.verdict import Step, Verdict
@@ -63,6 +64,17 @@ class Redundant:
 Entry = Settlement | Run | LaneChange | Redundant
 
 Query = tuple[str, dict[str, Any]]
+
+
+def settle(parcel: Parcel, *, lane_id: int, verdict: Verdict, outcome: Outcome) -> Settlement:
+    """The outcome of the attempt that follows those the parcel was read with."""
+    return Settlement(
+        lane_id=lane_id,
+        delivery_id=parcel.delivery_id,
+        number=parcel.attempts + 1,
+        verdict=verdict,
+        outcome=outcome,
+    )
 
 
 def queries(entries: Sequence[Entry]) -> list[Query]:

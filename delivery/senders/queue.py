@@ -21,7 +21,7 @@ import time
 
 from delivery.outcome import Outcome
 from delivery.senders.desk import Desk
-from delivery.senders.entries import LaneChange, Redundant, Settlement
+from delivery.senders.entries import LaneChange, Redundant, settle
 from delivery.senders.health import Health
 from delivery.senders.parcel import Group, Parcel
 from delivery.senders.queue_lane import QueueLane, UnderWay
@@ -144,16 +144,11 @@ async def _try(group: Group, parcel: Parcel, lane: QueueLane, desk: Desk) -> boo
         health.failed(endpoint.rules, is_unreachable=True)
         return False
     outcome = await _send(parcel, lane, desk)
-    verdict = _judge(outcome, endpoint.rules, attempts=parcel.attempts)
-    settlement = Settlement(
-        lane_id=lane.id,
-        delivery_id=parcel.delivery_id,
-        number=parcel.attempts + 1,
-        verdict=verdict,
-        outcome=outcome,
-    )
+    judged = judge(outcome, endpoint.rules)
+    verdict = _without_blocking(judged, endpoint.rules, attempts=parcel.attempts)
+    settlement = settle(parcel, lane_id=lane.id, verdict=verdict, outcome=outcome)
     if verdict.status is not Status.DELIVERED:
-        _learn(health, outcome, verdict, endpoint.rules)
+        _learn(health, outcome, judged, endpoint.rules)
         await desk.settler.commit(lane.id, settlement)
         return False
     health.accepted()
@@ -178,9 +173,8 @@ async def _send(parcel: Parcel, lane: QueueLane, desk: Desk) -> Outcome:
         del lane.under_way[parcel.delivery_id]
 
 
-def _judge(outcome: Outcome, rules: Rules, *, attempts: int) -> Verdict:
-    """As the policy says, but that nothing blocks: what is not settled waits for a later cycle."""
-    verdict = judge(outcome, rules)
+def _without_blocking(verdict: Verdict, rules: Rules, *, attempts: int) -> Verdict:
+    """Nothing blocks a queue: what the policy does not settle waits for a later cycle."""
     if verdict.step is Step.NEXT:
         return verdict
     pause = pause_seconds(rules, failures=attempts + 1)
@@ -196,5 +190,6 @@ def _learn(health: Health, outcome: Outcome, verdict: Verdict, rules: Rules) -> 
     health.failed(
         rules,
         is_unreachable=outcome.outcome in _UNREACHABLE,
-        wait_seconds=outcome.retry_after_seconds or 0.0 if rules.blocks_when_overloaded else 0.0,
+        # As long as the endpoint asked for, within what the policy allows.
+        wait_seconds=verdict.wait_seconds or 0.0,
     )

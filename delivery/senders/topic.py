@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from delivery.senders.blocking import Tally, block, judge_run, stop_without_trying
 from delivery.senders.desk import Desk
-from delivery.senders.entries import LaneChange, Settlement
+from delivery.senders.entries import LaneChange, Settlement, settle
 from delivery.senders.parcel import Parcel
 from delivery.senders.read import Wish
 from delivery.senders.settle import LaneLostError
@@ -132,13 +132,7 @@ async def _send(lane: TopicLane, desk: Desk, parcel: Parcel, tally: Tally) -> St
     finally:
         lane.sending_since = None
     verdict = judge(outcome, endpoint.rules)
-    settlement = Settlement(
-        lane_id=lane.id,
-        delivery_id=parcel.delivery_id,
-        number=parcel.attempts + 1,
-        verdict=verdict,
-        outcome=outcome,
-    )
+    settlement = settle(parcel, lane_id=lane.id, verdict=verdict, outcome=outcome)
     if verdict.step is Step.BLOCK:
         await block(lane, desk, settlement, endpoint)
         return verdict.step
