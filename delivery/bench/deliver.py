@@ -1,6 +1,6 @@
 """`bench deliver`: how fast senders deliver, beside what this machine can do at all.
 
-Product and bare loops take turns and medians are compared: what else the machine does
+Product and bare loops take turns, and each round is compared in itself: what else the machine does
 slows both. A rate is what came at the receiver, between the first arrival and the
 last, and each arrival is held against the DELIVERED rows.
 """
@@ -64,6 +64,7 @@ def lanes_beside_hanging_ones(measuring: Measuring) -> list[Result]:
             value=max(megabytes),
             unit="MB",
             limit=MAX_MEGABYTES,
+            ratio=max(megabytes) / MAX_MEGABYTES,
             wanted=1,
             is_at_most=True,
         ),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """Deliveries are counted a round: product and bare loops take turns, and medians are compared.
+    """Deliveries are counted a round: product and bare loops take turns.
 
     `senders` are the processes that serve 100 lanes, as many as an installation has unless told otherwise
     (SENDER_PROCESSES). One lane is served by one, and thousands are left to one.

@@ -82,5 +82,7 @@ def test_one_wrong_delivery_fails_the_whole_run(wrong: Receipt) -> None:
 def test_a_result_is_met_on_the_right_side_of_what_is_wanted(
     value: float, is_at_most: bool, is_met: bool
 ) -> None:
-    result = Result(name="x", value=value, unit="/s", limit=100, wanted=0.4, is_at_most=is_at_most)
+    result = Result(
+        name="x", value=value, unit="/s", limit=100, ratio=value / 100, wanted=0.4, is_at_most=is_at_most
+    )
     assert result.is_met is is_met
