@@ -35,6 +35,8 @@ class Status(models.TextChoices):
 
 
 OPEN = (Status.PENDING, Status.IN_FLIGHT)
+# Settled, and told as Inturn.Delivery.Failed: what nobody decided.
+FAILURES = (Status.REJECTED, Status.UNSUPPORTED, Status.FAILED, Status.IN_DOUBT, Status.EXPIRED)
 
 
 class LaneState(models.TextChoices):

@@ -3,6 +3,7 @@
 from django.db import models
 from django.db.models import Q
 
+from delivery.models.callback import Callback
 from delivery.models.lane import Lane
 from delivery.models.message import Message
 from delivery.models.possible import IsPossible
@@ -31,10 +32,12 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
 class Delivery(models.Model):
     """Its status is changed by `delivery.lifecycle` and the statements in `delivery/sql` only.
 
-    `attempts` counts the attempts that were recorded. `skipped` marks one that failed
+    `attempts` counts the attempts that were recorded; of those, `attempts_before` do not count against the
+    policy's `max_attempts`: they were made before a person had it sent again. `skipped` marks one that failed
     and was overtaken: a run holds at most half of such. `reason` is the last
     attempt's outcome in words. `queue_group` is fixed when a QUEUE message is published, whatever
-    becomes of the filters later: of the deliveries of a group at most one is DELIVERED.
+    becomes of the filters later: of the deliveries of a group at most one is DELIVERED. One with a `callback`
+    goes to that callback's URL.
     """
 
     message = models.ForeignKey(Message, on_delete=models.PROTECT, related_name="deliveries")
@@ -45,8 +48,12 @@ class Delivery(models.Model):
     queue_group = models.SmallIntegerField(
         null=True, help_text="Of a QUEUE message: the group it belongs to, counted from 0."
     )
+    callback = models.ForeignKey(
+        Callback, on_delete=models.PROTECT, null=True, related_name="deliveries", db_index=False
+    )
     status = models.CharField(max_length=15, choices=Status, default=Status.PENDING)
     attempts = models.IntegerField(default=0)
+    attempts_before = models.IntegerField(default=0, db_default=0)
     skipped = models.BooleanField(default=False)
     redelivery = models.CharField(max_length=12, choices=Redelivery, blank=True, default=Redelivery.NONE)
     reason = models.TextField(blank=True, default="")
@@ -76,6 +83,12 @@ class Delivery(models.Model):
                 fields=["lane", "skipped", "subscription", "id"],
                 name="delivery_pending",
                 condition=Q(status="PENDING"),
+            ),
+            # What is due in the retry lane and the callback lane, of each subscription.
+            models.Index(
+                fields=["lane", "subscription", "next_attempt_at"],
+                name="delivery_due",
+                condition=Q(status="PENDING", next_attempt_at__isnull=False),
             ),
             # What support looks for and the overview counts: few, among millions DELIVERED.
             models.Index(

@@ -1,6 +1,7 @@
 """The journal: the operational log that people read."""
 
 from django.db import models
+from django.db.models.functions import Now
 
 
 class JournalKind(models.TextChoices):
@@ -14,12 +15,21 @@ class JournalKind(models.TextChoices):
     RESUBMITTED = "RESUBMITTED", "a person sent deliveries again"
     ACTIVATED = "ACTIVATED", "a subscription was made ACTIVE"
     DEACTIVATED = "DEACTIVATED", "a subscription was made INACTIVE"
+    FAILED = "FAILED", "a delivery's attempts are used up"
+    SUSPENDED = "SUSPENDED", "a lane is suspended"
+    DISABLED = "DISABLED", "a URL is disabled"
+    FROZEN = "FROZEN", "a URL is frozen"
+    ENABLED = "ENABLED", "a URL is enabled again"
+    RESOLVED = "RESOLVED", "a person decided what was in doubt"
+    DUPLICATE = "DUPLICATE", "a message that came before"
+    AMBIGUOUS = "AMBIGUOUS", "several subscriptions qualified for a SYNC message"
+    CALLBACK = "CALLBACK", "an endpoint answered by callback"
 
 
 class JournalEntry(models.Model):
     """What it is about is told by ids without foreign keys: entries outlive their subject."""
 
-    at = models.DateTimeField(db_default=models.functions.Now())
+    at = models.DateTimeField(db_default=Now())
     kind = models.CharField(max_length=11, choices=JournalKind)
     text = models.TextField()
     actor = models.CharField(max_length=200, blank=True, default="", help_text="Empty: Inturn itself.")

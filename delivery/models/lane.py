@@ -21,9 +21,12 @@ from django.db.models.functions import Cast, Concat, Lower
 from delivery.states import LaneState
 from subscriptions.models import Kind, Subscriber, Subscription
 
+# What is posted to callbacks is of this event type, which nobody else publishes.
+CALLBACK_EVENT_TYPE = "Inturn.Callback"
 # The upper half of the 64-bit keys of our advisory locks; the lower is a lane's id.
 LANE_LOCKS = 0x494E0001
 MEMBER_LOCKS = 0x494E0002
+DUTY_LOCKS = 0x494E0003
 
 
 class LaneKind(models.TextChoices):
@@ -48,7 +51,8 @@ class LaneQuerySet(models.QuerySet["Lane"]):
         """Keep those in which the subscription's deliveries may be; the view delivery_subscriptionlane says the same."""
         if subscription.event_type.kind == Kind.QUEUE:
             return self.filter(kind=LaneKind.QUEUE)
-        return self.filter(subscriber=subscription.subscriber_id)
+        apart = LaneKind.CALLBACK if subscription.event_type.name == CALLBACK_EVENT_TYPE else LaneKind.RETRY
+        return self.filter(Q(subscriber=subscription.subscriber_id) | Q(kind=apart))
 
 
 class Lane(models.Model):

@@ -33,6 +33,14 @@ class Message(models.Model):
     headers = models.JSONField(default=dict)
     content_type = models.CharField(max_length=255, blank=True, default="")
     body = models.BinaryField()
+    edited_from = models.ForeignKey(
+        "self",
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="+",
+        db_index=False,
+        help_text="What a person edited and sent again.",
+    )
     published_at = models.DateTimeField(db_default=models.functions.Now())
 
     class Meta:
@@ -40,6 +48,11 @@ class Message(models.Model):
         indexes = [
             models.Index(fields=["event_type", "-id"], name="message_by_event_type"),
             models.Index(fields=["published_at"], name="message_by_time"),
+            models.Index(
+                fields=["edited_from"],
+                name="message_edited",
+                condition=models.Q(edited_from__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

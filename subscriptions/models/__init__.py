@@ -3,16 +3,17 @@
 from subscriptions.models.api_key import ApiKey, Scope
 from subscriptions.models.change import ConfigurationChange
 from subscriptions.models.event_type import Durability, EventType, Kind
-from subscriptions.models.policy import Action, InDoubt, Policy
+from subscriptions.models.policy import Action, InDoubt, Policy, Schedule, UsedUp
 from subscriptions.models.publisher import Publisher
 from subscriptions.models.secret import SigningSecret
 from subscriptions.models.subscriber import MatchMode, Processing, Subscriber
-from subscriptions.models.subscription import Mode, Subscription, SubscriptionStatus
+from subscriptions.models.subscription import DedupMode, Mode, Subscription, SubscriptionStatus
 
 __all__ = [
     "Action",
     "ApiKey",
     "ConfigurationChange",
+    "DedupMode",
     "Durability",
     "EventType",
     "InDoubt",
@@ -22,9 +23,11 @@ __all__ = [
     "Policy",
     "Processing",
     "Publisher",
+    "Schedule",
     "Scope",
     "SigningSecret",
     "Subscriber",
     "Subscription",
     "SubscriptionStatus",
+    "UsedUp",
 ]

@@ -14,6 +14,23 @@ class Action(models.TextChoices):
     SKIP = "SKIP", "skip: the next is sent, this one again in the next run"
     REJECT = "REJECT", "reject: REJECTED, never sent again"
     UNSUPPORTED = "UNSUPPORTED", "unsupported: 3xxNOTSUPPORTED, never sent again"
+    RETRY_LANE = "RETRY_LANE", "retry lane: fresh messages flow, this one is tried again on schedule"
+    IN_PLACE = "IN_PLACE", "retry in place: tried again on schedule, and nothing later is sent meanwhile"
+
+
+class Schedule(models.TextChoices):
+    """When a failed delivery is due again; `delivery.verdict` has the formulas."""
+
+    FIXED = "FIXED", "fixed: the same time after each failure"
+    EXPONENTIAL = "EXPONENTIAL", "exponential: (2^n - 1) times as long after the first failure"
+
+
+class UsedUp(models.TextChoices):
+    FAIL = "FAIL", "fail: the delivery is FAILED, the next is sent"
+    SUSPEND = (
+        "SUSPEND",
+        "suspend: the lane is SUSPENDED until the probe URL answers 2xx or a person resumes it",
+    )
 
 
 class InDoubt(models.TextChoices):
@@ -26,11 +43,14 @@ def _action(default: Action, help_text: str) -> "models.CharField[str, str]":
 
 
 class Policy(Named):
-    """One row a policy; `teamforge` and `strict` come with the installation and stay as they are.
+    """One row a policy; those that come with the installation stay as they are.
 
     `blocks_when_overloaded` is the switch of SPEC 4 for 503 and 429: both block the
     lane then, whatever their own action says, and Retry-After is honoured up to
     `retry_after_max_seconds`.
+
+    `retry_…` and `max_attempts` are of the actions RETRY_LANE and IN_PLACE. `breaks_circuit` is the switch of
+    Workfront's URL circuit breaker, whose thresholds follow; see `delivery.models.url_health`.
     """
 
     on_unreachable = _action(Action.BLOCK, "The endpoint cannot be reached, TLS fails, or it times out.")
@@ -49,13 +69,91 @@ class Policy(Named):
         default=False, help_text="503 and 429 block the lane, and Retry-After is honoured."
     )
     pause_seconds = models.PositiveIntegerField(
-        default=1, validators=[MinValueValidator(1)], help_text="First pause of a blocked lane; it doubles."
+        default=1,
+        validators=[MinValueValidator(1)],
+        help_text="Seconds. First pause of a blocked lane; it doubles.",
     )
-    pause_max_seconds = models.PositiveIntegerField(default=60, validators=[MaxValueValidator(86_400)])
+    pause_max_seconds = models.PositiveIntegerField(
+        default=60,
+        validators=[MaxValueValidator(86_400)],
+        help_text="Seconds. Longest pause of a blocked lane.",
+    )
     retry_after_max_seconds = models.PositiveIntegerField(
         default=3600,
         validators=[MaxValueValidator(86_400)],
-        help_text="Longest Retry-After that is honoured.",
+        help_text="Seconds. Longest Retry-After that is honoured.",
+    )
+    retry_schedule = models.CharField(
+        max_length=11,
+        choices=Schedule,
+        default=Schedule.FIXED,
+        help_text="When what failed is tried again. EXPONENTIAL is for the retry lane only.",
+    )
+    retry_seconds = models.FloatField(
+        default=10,
+        validators=[MinValueValidator(0.1), MaxValueValidator(86_400)],
+        help_text="Seconds between tries of a FIXED schedule; the unit of an EXPONENTIAL one.",
+    )
+    retry_jitter = models.FloatField(
+        default=0,
+        validators=[MinValueValidator(0), MaxValueValidator(0.5)],
+        help_text="Share by which a wait varies by chance: 0.1 is up to a tenth shorter or longer.",
+    )
+    max_attempts = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(100_000)],
+        help_text="Attempts of one delivery, the first included. Empty: until it succeeds.",
+    )
+    when_used_up = models.CharField(
+        max_length=7,
+        choices=UsedUp,
+        default=UsedUp.FAIL,
+        help_text="What follows when max_attempts were made. SUSPEND is for retries in place only.",
+    )
+    suspends_on_reject = models.BooleanField(
+        default=False, help_text="A REJECTED delivery suspends the lane until a person resumes it."
+    )
+    probe_seconds = models.PositiveIntegerField(
+        default=60,
+        validators=[MinValueValidator(1), MaxValueValidator(86_400)],
+        help_text="Seconds between two questions to the subscription's probe URL while the lane is suspended.",
+    )
+    breaks_circuit = models.BooleanField(
+        default=False,
+        help_text="A URL that keeps failing is DISABLED and tried once in a while, at last FROZEN until a person "
+        "releases it. What is due waits meanwhile; nothing is discarded.",
+    )
+    breaker_percent = models.PositiveSmallIntegerField(
+        default=70,
+        validators=[MinValueValidator(1), MaxValueValidator(100)],
+        help_text="Percent. DISABLED when more than this share of the attempts failed, of more than breaker_attempts.",
+    )
+    breaker_attempts = models.PositiveIntegerField(
+        default=100, help_text="Attempts at a URL that breaker_percent does not count yet."
+    )
+    breaker_failures = models.PositiveIntegerField(
+        default=2_000,
+        validators=[MinValueValidator(1)],
+        help_text="Failures in a row. DISABLED after so many, whatever the share.",
+    )
+    breaker_probe_seconds = models.PositiveIntegerField(
+        default=600,
+        validators=[MinValueValidator(1)],
+        help_text="Seconds between two tries of a DISABLED URL.",
+    )
+    freeze_failures = models.PositiveIntegerField(
+        default=2_000,
+        validators=[MinValueValidator(1)],
+        help_text="Failures in a row. FROZEN after more than so many, when freeze_hours passed without a success.",
+    )
+    freeze_hours = models.PositiveIntegerField(
+        default=72, help_text="Hours without a success until freeze_failures counts."
+    )
+    freeze_failures_at_once = models.PositiveIntegerField(
+        default=50_000,
+        validators=[MinValueValidator(1)],
+        help_text="Failures in a row. FROZEN after so many, whenever the last success was.",
     )
     is_built_in = models.BooleanField(default=False, editable=False)
 
@@ -66,5 +164,20 @@ class Policy(Named):
                 name="policy_pause_grows",
                 condition=models.Q(pause_seconds__lte=models.F("pause_max_seconds")),
                 violation_error_message="pause_seconds must not be more than pause_max_seconds.",
+            ),
+            # These two are told better, with all that depends on others, by `subscriptions.policy_checks`.
+            models.CheckConstraint(
+                name="policy_suspends_after_attempts",
+                condition=~models.Q(when_used_up="SUSPEND") | models.Q(max_attempts__isnull=False),
+                violation_error_message="when_used_up SUSPEND needs max_attempts.",
+            ),
+            models.CheckConstraint(
+                name="policy_freezes_after_disabling",
+                condition=models.Q(breaks_circuit=False)
+                | models.Q(
+                    freeze_failures__gte=models.F("breaker_failures"),
+                    freeze_failures_at_once__gte=models.F("freeze_failures"),
+                ),
+                violation_error_message="A URL is disabled before it is frozen.",
             ),
         ]

@@ -17,6 +17,12 @@ class Mode(models.TextChoices):
     PULL = "PULL", "PULL: kept in a mailbox until fetched"
 
 
+class DedupMode(models.TextChoices):
+    NONE = "NONE", "none"
+    KEY = "KEY", "key: by the message's Idempotency-Key"
+    PATH = "PATH", "path: by what a path of the filter language finds in the message"
+
+
 class SubscriptionStatus(models.TextChoices):
     ACTIVE = "ACTIVE"
     INACTIVE = "INACTIVE"
@@ -56,8 +62,29 @@ class Subscription(models.Model):
     timeout_seconds = models.PositiveSmallIntegerField(
         default=30, validators=[MinValueValidator(1), MaxValueValidator(MAX_TIMEOUT_SECONDS)]
     )
+    probe_url = models.CharField(
+        max_length=2000,
+        blank=True,
+        default="",
+        help_text="Asked while the lane is suspended; it resumes when the answer is 2xx.",
+    )
+    lets_pass_on_timeout = models.BooleanField(
+        default=False,
+        help_text="SYNC: when the endpoint gives no answer, in time or at all, the publisher gets 200 and an empty body instead of 504 or 502.",
+    )
+    dedup_mode = models.CharField(max_length=4, choices=DedupMode, default=DedupMode.NONE)
+    dedup_path = models.CharField(
+        max_length=1000, blank=True, default="", help_text="e.g. $$->'Body'->>'id'; when dedup_mode is PATH."
+    )
+    dedup_window_seconds = models.PositiveIntegerField(
+        default=3 * 86_400,
+        validators=[MinValueValidator(1), MaxValueValidator(31 * 86_400)],
+        help_text="How long a message is remembered.",
+    )
     status = models.CharField(max_length=8, choices=SubscriptionStatus, default=SubscriptionStatus.ACTIVE)
-    position = models.PositiveIntegerField(default=0, help_text="Order of trial when match_mode is FIRST.")
+    position = models.PositiveIntegerField(
+        default=0, help_text="Order of trial when match_mode is FIRST, and of a SYNC event type."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -69,6 +96,11 @@ class Subscription(models.Model):
                 name="subscription_push_has_endpoint",
                 condition=models.Q(mode="PUSH") ^ models.Q(endpoint=""),
                 violation_error_message="A PUSH subscription needs an endpoint; a PULL one has none.",
+            ),
+            models.CheckConstraint(
+                name="subscription_dedup_has_path",
+                condition=models.Q(dedup_mode="PATH") ^ models.Q(dedup_path=""),
+                violation_error_message="dedup_mode PATH needs a dedup_path; the others have none.",
             ),
         ]
         indexes = [

@@ -1,0 +1,24 @@
+"""What a subscription remembers of its messages, so that a second one is found to be a duplicate."""
+
+from django.db import models
+from django.db.models.functions import Now
+
+from subscriptions.models import Subscription
+
+
+class DedupKey(models.Model):
+    """The last delivery with a key that counted as new. `key` is a SHA-256 of what identifies the message."""
+
+    subscription = models.ForeignKey(Subscription, on_delete=models.CASCADE, related_name="+", db_index=False)
+    key = models.BinaryField(max_length=32)
+    delivery_id = models.BigIntegerField()
+    seen_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["subscription", "key"], name="dedup_key_of_a_subscription"),
+        ]
+        indexes = [models.Index(fields=["seen_at"], name="dedup_key_by_time")]
+
+    def __str__(self) -> str:
+        return f"dedup key of delivery {self.delivery_id}"

@@ -1,0 +1,53 @@
+"""How a URL fares, for the circuit breaker: one row a URL, shared by all subscriptions with that URL.
+
+    ENABLED ── too many failures ──▶ DISABLED ── still failing after days ──▶ FROZEN
+       ▲                               │  ▲                                     │
+       └────── a probe succeeds ───────┘  └ a probe fails: the next in a while  │
+       └──────────────────────── a person releases it ─────────────────────────┘
+
+While it is DISABLED nothing but one attempt every so often is made, while it is FROZEN none at all; what is due
+waits, and nothing is discarded. Kept only for subscriptions whose policy has `breaks_circuit`.
+"""
+
+from django.db import models
+from django.db.models.functions import Now
+
+
+class UrlState(models.TextChoices):
+    ENABLED = "ENABLED"
+    DISABLED = "DISABLED"
+    FROZEN = "FROZEN"
+
+
+class UrlHealth(models.Model):
+    """Written by the statement `url_health.sql` and `delivery.url_release` only.
+
+    `attempts` and `failures` count since it was last enabled, `failures_in_row` since the last success.
+    """
+
+    url = models.CharField(max_length=2000, primary_key=True)
+    state = models.CharField(max_length=8, choices=UrlState, default=UrlState.ENABLED)
+    since = models.DateTimeField(db_default=Now())
+    attempts = models.BigIntegerField(default=0)
+    failures = models.BigIntegerField(default=0)
+    failures_in_row = models.BigIntegerField(default=0)
+    # Until its first success, when it was first tried.
+    last_success_at = models.DateTimeField(db_default=Now())
+    next_probe_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name = "URL"
+        verbose_name_plural = "URLs"
+        ordering = ["url"]
+        constraints = [
+            models.CheckConstraint(
+                name="url_probed_while_disabled",
+                condition=models.Q(state="DISABLED") ^ models.Q(next_probe_at=None),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["since"], name="url_health_broken", condition=~models.Q(state="ENABLED")),
+        ]
+
+    def __str__(self) -> str:
+        return self.url
