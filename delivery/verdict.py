@@ -6,6 +6,7 @@ from enum import Enum
 
 from delivery.outcome import Outcome
 from delivery.states import OutcomeClass, Status
+from subscriptions.schedules import offset_seconds
 
 # The pause of a blocked lane varies by this share, so that lanes that were blocked
 # together do not all come back at once.
@@ -18,11 +19,26 @@ class Step(Enum):
     NEXT = "next"
     SKIP = "skip"
     BLOCK = "block"
+    # The same one again, and nothing else meanwhile, when the policy's schedule says so.
+    AGAIN = "again"
+    RETRY_LANE = "retry lane"
+    SUSPEND = "suspend"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """When what failed is tried again, and how often; `seconds` apart, or the unit of growing waits."""
+
+    seconds: float
+    is_exponential: bool
+    jitter: float
+    max_attempts: int | None
+    suspends: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """A policy as plain values; `actions` maps each outcome class to BLOCK, SKIP, REJECT or UNSUPPORTED."""
+    """A policy as plain values; `actions` maps each outcome class to a name of `subscriptions.models.Action`."""
 
     name: str
     actions: dict[OutcomeClass, str]
@@ -31,19 +47,37 @@ class Rules:
     pause_seconds: float
     pause_max_seconds: float
     retry_after_max_seconds: float
+    schedule: Schedule
+    suspends_on_reject: bool
+    probe_seconds: float
+    breaks_circuit: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """What one attempt leads to: the delivery's new status, and the sender's next step.
 
-    `wait_seconds` is set only when the endpoint asked for it and the policy honours that.
+    `wait_seconds` is until the next attempt, where the schedule says it, or the endpoint asked for it
+    and the policy honours that.
     """
 
     status: Status
     step: Step
     wait_seconds: float | None = None
 
+
+@dataclass(frozen=True, slots=True)
+class Tries:
+    """How often a delivery failed, this time included, and how long ago the first time was, if that is known.
+
+    What came before a person had it sent again does not count.
+    """
+
+    failures: int
+    seconds_since_first: float | None = None
+
+
+FIRST_TRY = Tries(1)
 
 _OVERLOADED = frozenset({OutcomeClass.RATE_LIMITED, OutcomeClass.UNAVAILABLE})
 
@@ -55,9 +89,12 @@ _VERDICTS = {
 }
 _DELIVERED = Verdict(status=Status.DELIVERED, step=Step.NEXT)
 _FAILED = Verdict(status=Status.FAILED, step=Step.NEXT)
+_USED_UP = Verdict(status=Status.PENDING, step=Step.SUSPEND)
+_REJECTED_AND_SUSPENDED = Verdict(status=Status.REJECTED, step=Step.SUSPEND)
+_SCHEDULED = {"IN_PLACE": Step.AGAIN, "RETRY_LANE": Step.RETRY_LANE}
 
 
-def judge(outcome: Outcome, rules: Rules) -> Verdict:
+def judge(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY) -> Verdict:
     """Say what the policy makes of an outcome.
 
     A fault on our side settles the delivery as FAILED: sending it again would fail
@@ -69,14 +106,36 @@ def judge(outcome: Outcome, rules: Rules) -> Verdict:
         return _FAILED
     if rules.blocks_when_overloaded and outcome.outcome in _OVERLOADED:
         return _overloaded(outcome, rules)
-    return _VERDICTS[rules.actions[outcome.outcome]]
+    action = rules.actions[outcome.outcome]
+    if action in _SCHEDULED:
+        return _scheduled(rules.schedule, tries, step=_SCHEDULED[action])
+    if action == "REJECT" and rules.suspends_on_reject:
+        return _REJECTED_AND_SUSPENDED
+    return _VERDICTS[action]
+
+
+def judge_apart(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY) -> Verdict:
+    """Say the same where deliveries are independent of each other: nothing blocks, what is not settled waits.
+
+    So it is for QUEUE messages, callbacks, and in the retry lane.
+    """
+    verdict = judge(outcome, rules, tries)
+    if verdict.status is not Status.PENDING:
+        return Verdict(status=verdict.status, step=Step.NEXT)
+    if verdict.step is Step.SUSPEND:
+        wait = rules.probe_seconds
+    elif verdict.step in (Step.AGAIN, Step.RETRY_LANE):
+        wait = verdict.wait_seconds or 0.0
+    else:
+        wait = max(verdict.wait_seconds or 0.0, pause_seconds(rules, failures=tries.failures))
+    return Verdict(status=verdict.status, step=Step.SKIP, wait_seconds=wait)
 
 
 def judge_lost(rules: Rules) -> Verdict:
     """Say what becomes of a delivery whose sender died after it may have been sent."""
     if rules.holds_in_doubt:
         return Verdict(status=Status.IN_DOUBT, step=Step.NEXT)
-    return Verdict(status=Status.PENDING, step=Step.NEXT)
+    return Verdict(status=Status.PENDING, step=Step.NEXT, wait_seconds=0.0)
 
 
 def pause_seconds(rules: Rules, *, failures: int) -> float:
@@ -86,7 +145,43 @@ def pause_seconds(rules: Rules, *, failures: int) -> float:
     return min(doubled, rules.pause_max_seconds) * random.uniform(1 - JITTER, 1 + JITTER)
 
 
+def asked_seconds(outcome: Outcome, rules: Rules) -> float | None:
+    """Return how long the endpoint asked to be left alone, as far as the policy honours that."""
+    is_honoured = rules.blocks_when_overloaded and outcome.outcome in _OVERLOADED
+    if not is_honoured or outcome.retry_after_seconds is None:
+        return None
+    return min(max(outcome.retry_after_seconds, 0.0), rules.retry_after_max_seconds)
+
+
+def retry_seconds(schedule: Schedule, tries: Tries) -> float:
+    """Return the wait until the next try.
+
+    Workfront's exponential schedule tells the offset of the n-th retry from the first failure, (2^n - 1) units
+    (domain.md 2.1), so the waits between two grow as 2^n. A retry that comes late does not make the
+    next one come sooner than one unit after it.
+    """
+    if not schedule.is_exponential:
+        return _varied(schedule.seconds, schedule.jitter)
+    since_first = tries.seconds_since_first
+    if since_first is None:
+        since_first = _offset_seconds(schedule, tries.failures - 1)
+    wait = max(_offset_seconds(schedule, tries.failures) - since_first, schedule.seconds)
+    return _varied(wait, schedule.jitter)
+
+
+def _scheduled(schedule: Schedule, tries: Tries, *, step: Step) -> Verdict:
+    if schedule.max_attempts is not None and tries.failures >= schedule.max_attempts:
+        return _USED_UP if schedule.suspends and step is Step.AGAIN else _FAILED
+    return Verdict(status=Status.PENDING, step=step, wait_seconds=retry_seconds(schedule, tries))
+
+
 def _overloaded(outcome: Outcome, rules: Rules) -> Verdict:
-    asked = outcome.retry_after_seconds
-    wait = None if asked is None else min(max(asked, 0.0), rules.retry_after_max_seconds)
-    return Verdict(status=Status.PENDING, step=Step.BLOCK, wait_seconds=wait)
+    return Verdict(status=Status.PENDING, step=Step.BLOCK, wait_seconds=asked_seconds(outcome, rules))
+
+
+def _offset_seconds(schedule: Schedule, retry: int) -> float:
+    return offset_seconds(retry, seconds=schedule.seconds, is_exponential=schedule.is_exponential)
+
+
+def _varied(seconds: float, jitter: float) -> float:
+    return seconds * random.uniform(1 - jitter, 1 + jitter) if jitter else seconds

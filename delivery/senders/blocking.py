@@ -1,13 +1,18 @@
-"""What stops a lane for a while: an outcome that blocks, a fault of ours, a run that led to nothing."""
+"""What stops a lane: an outcome that blocks or suspends, a fault of ours, a run that led to nothing."""
 
 import time
 
 from delivery.senders.desk import Desk
 from delivery.senders.entries import LaneChange, Settlement
 from delivery.senders.parcel import Endpoint, Parcel
+from delivery.senders.suspending import suspend
 from delivery.senders.topic_lane import TopicLane
 from delivery.states import LaneState
 from delivery.verdict import Rules, Step, Verdict, pause_seconds
+
+STOPPING = frozenset({Step.BLOCK, Step.AGAIN, Step.SUSPEND})
+# What left the lane's stream for good, or for the retry lane.
+_GOES_ON = frozenset({Step.NEXT, Step.RETRY_LANE})
 
 
 class Tally:
@@ -30,7 +35,7 @@ class Tally:
         return self.rules is not None and not self.settled
 
     def count(self, parcel: Parcel, settlement: Settlement, rules: Rules) -> None:
-        if settlement.verdict.step is Step.NEXT:
+        if settlement.verdict.step in _GOES_ON:
             self.settled += 1
             self.skipped_settled += parcel.is_skipped
             return
@@ -39,7 +44,11 @@ class Tally:
         self.rules = rules
 
 
-async def block(lane: TopicLane, desk: Desk, settlement: Settlement, endpoint: Endpoint) -> None:
+async def stop(lane: TopicLane, desk: Desk, settlement: Settlement, endpoint: Endpoint) -> None:
+    """Commit an outcome that stops the lane for a while, or until it is resumed."""
+    if settlement.verdict.step is Step.SUSPEND:
+        await suspend(lane, desk, settlement, endpoint)
+        return
     lane.failures += 1
     wait = _wait_seconds(settlement.verdict, endpoint.rules, failures=lane.failures)
     change = _blocked(lane, settlement.delivery_id, reason=settlement.outcome.reason, wait_seconds=wait)
@@ -48,8 +57,7 @@ async def block(lane: TopicLane, desk: Desk, settlement: Settlement, endpoint: E
 
 def _blocked(lane: TopicLane, delivery_id: int, *, reason: str, wait_seconds: float) -> LaneChange:
     """Stop the lane's run and let it pause."""
-    lane.stop_reading_on()
-    lane.queue.clear()
+    lane.forget_runs()
     lane.pause(wait_seconds)
     return LaneChange(
         lane_id=lane.id,
@@ -62,6 +70,8 @@ def _blocked(lane: TopicLane, delivery_id: int, *, reason: str, wait_seconds: fl
 
 
 def _wait_seconds(verdict: Verdict, rules: Rules, *, failures: int) -> float:
+    if verdict.step is Step.AGAIN:
+        return verdict.wait_seconds or 0.0
     # An endpoint is never asked earlier than it wished, nor than the pause would be over.
     return max(verdict.wait_seconds or 0.0, pause_seconds(rules, failures=failures))
 

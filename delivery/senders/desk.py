@@ -5,12 +5,14 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
 from delivery.outcome import Outcome
+from delivery.senders.entries import Settlement
 from delivery.senders.http import Client
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.read import Reader
 from delivery.senders.request import Request, make_request
 from delivery.senders.settle import Settler
+from delivery.states import OutcomeClass
 
 # What a sender may hold of unsent deliveries, over all its lanes: it bounds the memory
 # of a process, whatever the number of lanes and the size of bodies.
@@ -64,10 +66,22 @@ class Desk:
         known = self.endpoints.get(subscription_id)
         return known is not None and known.version != version
 
-    async def is_active(self, subscription_id: int) -> bool:
-        """Look in the database whether a subscription is ACTIVE."""
+    async def see_circuit(self, settlement: Settlement) -> None:
+        """After a failure was counted, see whether it has disabled the URL: the next is not sent if so."""
+        if settlement.circuit is not None and settlement.outcome.outcome is not OutcomeClass.SUCCESS:
+            await self.refresh([settlement.circuit])
+
+    async def may_send(self, subscription_id: int) -> bool:
+        """Look in the database whether it may be sent to now.
+
+        It must be ACTIVE. When the circuit breaker has disabled its URL, one attempt is let through every
+        so often: True means that it is ours.
+        """
         await self.refresh([subscription_id])
-        return self.endpoints[subscription_id].is_active
+        endpoint = self.endpoints[subscription_id]
+        if not endpoint.is_active or not endpoint.is_disabled:
+            return endpoint.is_active
+        return bool(await self.reader.fetch("claim_probe", {"subscription": subscription_id}))
 
     def rows_of_a_lane(self) -> int:
         """How many deliveries a lane may hold, so that all may."""

@@ -7,10 +7,11 @@ from typing import Any
 from delivery.senders.parcel import Endpoint
 from delivery.senders.signing import signing_key
 from delivery.states import OutcomeClass
-from delivery.verdict import Rules
+from delivery.verdict import Rules, Schedule
 from subscriptions.encryption import UndecipherableError, decrypt
 from subscriptions.endpoints import parse_endpoint
-from subscriptions.models import InDoubt
+from subscriptions.models import InDoubt, UsedUp
+from subscriptions.models import Schedule as RetrySchedule
 
 
 def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
@@ -30,12 +31,14 @@ def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
         lane_id=row["lane_id"],
         version=row["version"],
         is_active=row["is_active"],
+        is_disabled=row["is_disabled"],
         method=method,
         url=url,
         headers=headers,
         signing_keys=keys,
         timeout_seconds=row["timeout_seconds"],
         rules=rules_of(row),
+        probe_url=row["probe_url"],
         fault=fault,
     )
 
@@ -60,6 +63,20 @@ def rules_of(row: Mapping[str, Any]) -> Rules:
         pause_seconds=row["pause_seconds"],
         pause_max_seconds=row["pause_max_seconds"],
         retry_after_max_seconds=row["retry_after_max_seconds"],
+        schedule=schedule_of(row),
+        suspends_on_reject=row["suspends_on_reject"],
+        probe_seconds=row["probe_seconds"],
+        breaks_circuit=row["breaks_circuit"],
+    )
+
+
+def schedule_of(row: Mapping[str, Any]) -> Schedule:
+    return Schedule(
+        seconds=row["retry_seconds"],
+        is_exponential=row["retry_schedule"] == RetrySchedule.EXPONENTIAL,
+        jitter=row["retry_jitter"],
+        max_attempts=row["max_attempts"],
+        suspends=row["when_used_up"] == UsedUp.SUSPEND,
     )
 
 

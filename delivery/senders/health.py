@@ -29,9 +29,9 @@ class Health:
     def has_failed_lately(self) -> bool:
         return time.monotonic() < self.failed_at + TRIED_LAST_SECONDS
 
-    def has_room(self) -> bool:
+    def has_room(self, places: int = PLACES) -> bool:
         was_down = self.failures > 0 and self.down_until > self.failed_at
-        return not self.is_down() and self.under_way < (1 if was_down else PLACES)
+        return not self.is_down() and self.under_way < (1 if was_down else places)
 
     def answered(self) -> None:
         """It took a message, or refused that one for good."""

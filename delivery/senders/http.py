@@ -93,11 +93,28 @@ class Client:
             retry_after_seconds=answer.retry_after_seconds,
         )
 
+    async def probe(self, url: str, *, seconds: float) -> str:
+        """Ask by GET whether what was down is there again: an empty text if so, else what is wrong."""
+        try:
+            async with self._session.get(
+                URL(url, encoded=True), allow_redirects=False, timeout=_timeout(seconds)
+            ) as response:
+                await _drain(response)
+                return "" if class_of(response.status) is OutcomeClass.SUCCESS else str(response.status)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if not self.is_closing or task is None:
+                raise
+            task.uncancel()
+            return "no answer had come when Inturn was stopped"
+        except Exception as error:  # noqa: BLE001 - as for an attempt
+            return str(error) or type(error).__name__
+
     async def _exchange(self, request: Request, *, now: datetime) -> "_Answer":
         endpoint = request.endpoint
         async with self._session.request(
             endpoint.method,
-            URL(endpoint.url, encoded=True),
+            URL(request.parcel.url or endpoint.url, encoded=True),
             data=request.parcel.body,
             headers=request.headers,
             allow_redirects=False,

@@ -83,12 +83,12 @@ class Claims:
             await self._desk.settler.unlock(row["id"])
             return
         lane: Lane
-        if row["kind"] == LaneKind.QUEUE:
-            lane = QueueLane(row)
-            serving = queue.serve(lane, self._desk)
-        else:
+        if row["kind"] == LaneKind.TOPIC:
             lane = TopicLane(row)
             serving = topic.serve(lane, self._desk)
+        else:
+            lane = QueueLane(row)
+            serving = queue.serve(lane, self._desk)
         self._desk.lanes[lane.id] = lane
         lane.task = self._tasks.create_task(self._serve(lane, serving))
 

@@ -2,42 +2,63 @@
 
 from dataclasses import dataclass, field
 
-from delivery.verdict import Rules
+from delivery.verdict import Rules, Tries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
-    """One delivery as its lane's sender read it; `attempts` were recorded before."""
+    """One delivery as its lane's sender read it; `attempts` were recorded before, and `attempts_before` of them do not count.
+
+    `callback_id` is the callback that whoever takes it may answer to. With a `url` it goes there instead of
+    to the endpoint's.
+    """
 
     delivery_id: int
     subscription_id: int
     message_id: int
     attempts: int
+    attempts_before: int
     is_skipped: bool
     redelivery: str
     event: str
     content_type: str
     body: bytes
+    callback_id: int | None = None
+    url: str = ""
+    seconds_since_first: float | None = None
+
+    @property
+    def tries(self) -> Tries:
+        """How often it failed, if the attempt to be judged now did."""
+        return Tries(self.attempts - self.attempts_before + 1, self.seconds_since_first)
+
+    @property
+    def place(self) -> int | str:
+        """What its health is kept by: the subscription, or the URL it goes to instead."""
+        return self.url or self.subscription_id
 
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """One QUEUE message and those deliveries of one group of it that may still be tried."""
+    """One QUEUE message and those deliveries of one group of it that may still be tried.
+
+    A delivery that is none of a queue is a group of its own, without a number.
+    """
 
     message_id: int
-    number: int
+    number: int | None
     left: list[Parcel]
 
     @property
-    def endpoints(self) -> frozenset[int]:
-        return frozenset(parcel.subscription_id for parcel in self.left)
+    def places(self) -> frozenset[int | str]:
+        return frozenset(parcel.place for parcel in self.left)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """A subscription as a sender must know it.
 
-    `fault` tells why nothing can be sent to it, a fault on our side: the lane then
+    `is_disabled`: the circuit breaker keeps attempts from its URL. `fault` tells why nothing can be sent to it, a fault on our side: the lane then
     waits, and no attempt is made. `version` differs after any change. `headers` are the subscription's own and its credentials.
     """
 
@@ -45,10 +66,12 @@ class Endpoint:
     lane_id: int
     version: str
     is_active: bool
+    is_disabled: bool
     method: str
     url: str
     headers: dict[str, str] = field(repr=False)
     signing_keys: tuple[bytes, ...] = field(repr=False)
     timeout_seconds: float
     rules: Rules
+    probe_url: str = ""
     fault: str = ""

@@ -1,4 +1,7 @@
-"""Serving one queue sender's lane: each message to exactly one endpoint of each of its groups.
+"""Serving a lane of independent messages: a queue sender's, the retry lane, the callback lane.
+
+A QUEUE message goes to exactly one endpoint of each of its groups. In the retry lane and the callback lane each delivery
+is a group of its own: what is below of siblings does not concern them.
 
 Messages are independent, so many are under way at once. Of a group the endpoints are tried one after another:
 
@@ -10,7 +13,7 @@ the policy says whether it is sent again, to the same endpoint first, or held, a
 With a DELIVERED its siblings become REDUNDANT in the same transaction, and the
 table refuses a second DELIVERED of a group.
 
-When no endpoint takes a message it stays PENDING for a later cycle. An endpoint that is down is left alone for the
+When no endpoint takes a message it stays PENDING, for a later cycle or when its policy's schedule says. An endpoint that is down is left alone for the
 policy's pause, and what only it could take is not even read meanwhile, so that one group that is down costs the
 others nothing.
 """
@@ -18,6 +21,7 @@ others nothing.
 import asyncio
 import logging
 import time
+from typing import Any
 
 from delivery.outcome import Outcome
 from delivery.senders.desk import Desk
@@ -28,7 +32,7 @@ from delivery.senders.queue_lane import QueueLane, UnderWay
 from delivery.senders.read import groups_of
 from delivery.senders.settle import LaneLostError
 from delivery.states import LaneState, OutcomeClass, Status
-from delivery.verdict import Rules, Step, Verdict, judge, pause_seconds
+from delivery.verdict import Rules, Step, Verdict, asked_seconds, judge_apart
 
 log = logging.getLogger(__name__)
 
@@ -92,12 +96,23 @@ async def _read(lane: QueueLane, desk: Desk) -> None:
     if lane.ready_count > rows // 2 or not (lane.has_more or lane.news.is_set()):
         return
     lane.news.clear()
-    wanted = {"lane": lane.id, "rows": rows, "bytes": desk.bytes_of_a_lane(), "excluded": lane.down()}
-    found = await desk.reader.fetch("read_groups", {**wanted, "held": list(lane.held)})
+    found = await desk.reader.fetch(lane.manner.statement, _wish(lane, desk, rows=rows))
     groups = groups_of(found)
     await desk.know(parcel.subscription_id for group in groups for parcel in group.left)
     lane.has_more = len(groups) >= rows
     lane.add(groups)
+
+
+def _wish(lane: QueueLane, desk: Desk, *, rows: int) -> dict[str, Any]:
+    down = lane.down()
+    return {
+        "lane": lane.id,
+        "rows": rows,
+        "bytes": desk.bytes_of_a_lane(),
+        "held": list(lane.held),
+        "excluded": [place for place in down if isinstance(place, int)],
+        "excluded_urls": [place for place in down if isinstance(place, str)],
+    }
 
 
 def _begin(lane: QueueLane, desk: Desk, jobs: asyncio.TaskGroup) -> None:
@@ -136,34 +151,42 @@ async def _deliver(group: Group, first: Parcel, lane: QueueLane, desk: Desk) -> 
 async def _try(group: Group, parcel: Parcel, lane: QueueLane, desk: Desk) -> bool:
     """Make one attempt and commit what it led to; True when the endpoint took the message."""
     endpoint = desk.endpoints[parcel.subscription_id]
-    health = lane.health_of(parcel.subscription_id)
-    if not endpoint.is_active and not await desk.is_active(parcel.subscription_id):
+    health = lane.health_of(parcel)
+    if (not endpoint.is_active or endpoint.is_disabled) and not await desk.may_send(parcel.subscription_id):
         return False
     if endpoint.fault:
         # Ours, and no attempt: its siblings may take the message.
         health.failed(endpoint.rules, is_unreachable=True)
         return False
     outcome = await _send(parcel, lane, desk)
-    judged = judge(outcome, endpoint.rules)
-    verdict = _without_blocking(judged, endpoint.rules, attempts=parcel.attempts)
-    settlement = settle(parcel, lane_id=lane.id, verdict=verdict, outcome=outcome)
+    verdict = judge_apart(outcome, endpoint.rules, parcel.tries)
+    settlement = settle(parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome)
     if verdict.status is not Status.DELIVERED:
-        _learn(health, outcome, judged, endpoint.rules)
+        if lane.manner.spares:
+            _learn(health, outcome, verdict, endpoint.rules)
         await desk.settler.commit(lane.id, settlement)
+        await desk.see_circuit(settlement)
         return False
     health.accepted()
-    siblings = Redundant(
-        lane_id=lane.id,
-        message_id=group.message_id,
-        queue_group=group.number,
-        delivery_id=parcel.delivery_id,
-    )
-    await desk.settler.commit(lane.id, settlement, siblings)
+    await desk.settler.commit(lane.id, settlement, *_siblings(group, parcel, lane))
     return True
 
 
+def _siblings(group: Group, parcel: Parcel, lane: QueueLane) -> list[Redundant]:
+    if group.number is None:
+        return []
+    return [
+        Redundant(
+            lane_id=lane.id,
+            message_id=group.message_id,
+            queue_group=group.number,
+            delivery_id=parcel.delivery_id,
+        )
+    ]
+
+
 async def _send(parcel: Parcel, lane: QueueLane, desk: Desk) -> Outcome:
-    lane.under_way[parcel.delivery_id] = under_way = UnderWay(parcel.subscription_id, parcel.attempts)
+    lane.under_way[parcel.delivery_id] = under_way = UnderWay(parcel.place, parcel.attempts)
     try:
         await desk.settler.commit(lane.id, lane.run())
         under_way.since = time.monotonic()
@@ -173,16 +196,6 @@ async def _send(parcel: Parcel, lane: QueueLane, desk: Desk) -> Outcome:
         del lane.under_way[parcel.delivery_id]
 
 
-def _without_blocking(verdict: Verdict, rules: Rules, *, attempts: int) -> Verdict:
-    """Nothing blocks a queue: what the policy does not settle waits for a later cycle."""
-    if verdict.step is Step.NEXT:
-        return verdict
-    pause = pause_seconds(rules, failures=attempts + 1)
-    return Verdict(
-        status=verdict.status, step=Step.SKIP, wait_seconds=max(verdict.wait_seconds or 0.0, pause)
-    )
-
-
 def _learn(health: Health, outcome: Outcome, verdict: Verdict, rules: Rules) -> None:
     if verdict.step is Step.NEXT:
         health.answered()
@@ -190,6 +203,5 @@ def _learn(health: Health, outcome: Outcome, verdict: Verdict, rules: Rules) -> 
     health.failed(
         rules,
         is_unreachable=outcome.outcome in _UNREACHABLE,
-        # As long as the endpoint asked for, within what the policy allows.
-        wait_seconds=verdict.wait_seconds or 0.0,
+        wait_seconds=asked_seconds(outcome, rules) or 0.0,
     )

@@ -1,4 +1,7 @@
-"""A queue sender's lane in memory: groups that are read, attempts that are under way, endpoints' health."""
+"""A lane of independent messages in memory: what is read, attempts that are under way, endpoints' health.
+
+Such are those of the queue senders, the retry lane and the callback lane.
+"""
 
 import asyncio
 import itertools
@@ -9,17 +12,39 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from delivery.models import LaneKind
 from delivery.senders.entries import Run
-from delivery.senders.health import Health
+from delivery.senders.health import PLACES, Health
 from delivery.senders.lane import SLOW_SECONDS, Lane
 from delivery.senders.parcel import Endpoint, Group, Parcel
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a kind of lane is served: what reads it, how many attempts an endpoint gets at once.
+
+    `spares`: an endpoint that is down is left alone for a while.
+    """
+
+    statement: str
+    places: int = PLACES
+    spares: bool = True
+
+
+# Fresh messages go first: beside them the retry lane gives an endpoint one message at a time. Each has a time of
+# its own there, so an endpoint is not spared beyond that.
+MANNERS = {
+    LaneKind.QUEUE: Manner("read_groups"),
+    LaneKind.RETRY: Manner("read_due", places=1, spares=False),
+    LaneKind.CALLBACK: Manner("read_due"),
+}
 
 
 @dataclass(slots=True)
 class UnderWay:
     """An attempt that is to be recorded, or is being made `since` a moment of the monotonic clock."""
 
-    subscription_id: int
+    place: int | str
     attempts: int
     since: float | None = None
     task: asyncio.Task[None] | None = field(default_factory=asyncio.current_task)
@@ -37,11 +62,12 @@ class QueueLane(Lane):
 
     def __init__(self, row: Mapping[str, Any]) -> None:
         super().__init__(row["id"])
+        self.manner = MANNERS[LaneKind(row["kind"])]
         self.changed = asyncio.Event()
-        self.health: dict[int, Health] = {}
+        self.health: dict[int | str, Health] = {}
         self.under_way: dict[int, UnderWay] = {}
         self.has_more = False
-        self._ready: dict[frozenset[int], deque[Group]] = {}
+        self._ready: dict[frozenset[int | str], deque[Group]] = {}
         self._held: dict[int, Group] = {}
         self._turns = itertools.count(1)
         self._is_parked = False
@@ -72,12 +98,12 @@ class QueueLane(Lane):
             attempts=tuple(attempt.attempts for attempt in self.under_way.values()),
         )
 
-    def health_of(self, subscription_id: int) -> Health:
-        return self.health.setdefault(subscription_id, Health())
+    def health_of(self, parcel: Parcel) -> Health:
+        return self._health_at(parcel.place)
 
-    def down(self) -> list[int]:
+    def down(self) -> list[int | str]:
         """The endpoints that are to be left alone now."""
-        return [id for id, health in self.health.items() if health.is_down()]
+        return [place for place, health in self.health.items() if health.is_down()]
 
     @property
     def is_sending(self) -> bool:
@@ -90,12 +116,12 @@ class QueueLane(Lane):
 
     def enter(self, parcel: Parcel) -> None:
         """Take a place at the parcel's endpoint."""
-        health = self.health_of(parcel.subscription_id)
+        health = self.health_of(parcel)
         health.under_way += 1
         health.turn = next(self._turns)
 
     def leave(self, parcel: Parcel) -> None:
-        self.health_of(parcel.subscription_id).under_way -= 1
+        self.health_of(parcel).under_way -= 1
         self.changed.set()
 
     def add(self, groups: Iterable[Group]) -> None:
@@ -103,7 +129,7 @@ class QueueLane(Lane):
             if any(parcel.delivery_id in self._held for parcel in group.left):
                 continue
             self._held.update(dict.fromkeys((parcel.delivery_id for parcel in group.left), group))
-            self._ready.setdefault(group.endpoints, deque()).append(group)
+            self._ready.setdefault(group.places, deque()).append(group)
 
     def forget_ready(self) -> None:
         """Drop what is read and not begun: it is read again."""
@@ -127,11 +153,11 @@ class QueueLane(Lane):
 
     def next_ready(self) -> Group | None:
         """Take a group one of whose endpoints has room."""
-        for endpoints, groups in list(self._ready.items()):
-            if any(self._may_try(id) for id in endpoints):
+        for places, groups in list(self._ready.items()):
+            if any(self._may_try(place) for place in places):
                 group = groups.popleft()
                 if not groups:
-                    del self._ready[endpoints]
+                    del self._ready[places]
                 return group
         return None
 
@@ -140,7 +166,7 @@ class QueueLane(Lane):
 
         So the endpoints of a group share evenly, and one that comes back gets no more than its share.
         """
-        candidates = [parcel for parcel in parcels if self._may_try(parcel.subscription_id)]
+        candidates = [parcel for parcel in parcels if self._may_try(parcel.place)]
         if not candidates:
             return None
         random.shuffle(candidates)
@@ -148,15 +174,18 @@ class QueueLane(Lane):
             candidates,
             key=lambda parcel: (
                 not parcel.redelivery,
-                self.health_of(parcel.subscription_id).has_failed_lately(),
-                self.health_of(parcel.subscription_id).turn,
+                self.health_of(parcel).has_failed_lately(),
+                self.health_of(parcel).turn,
             ),
         )
 
-    def _may_try(self, subscription_id: int) -> bool:
-        health = self.health_of(subscription_id)
-        return health.has_room() and not (self._is_parked and subscription_id in self._hanging())
+    def _may_try(self, place: int | str) -> bool:
+        has_room = self._health_at(place).has_room(self.manner.places)
+        return has_room and not (self._is_parked and place in self._hanging())
 
-    def _hanging(self) -> set[int]:
+    def _health_at(self, place: int | str) -> Health:
+        return self.health.setdefault(place, Health())
+
+    def _hanging(self) -> set[int | str]:
         since = time.monotonic() - SLOW_SECONDS
-        return {attempt.subscription_id for attempt in self.under_way.values() if attempt.is_older(since)}
+        return {attempt.place for attempt in self.under_way.values() if attempt.is_older(since)}

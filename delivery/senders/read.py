@@ -110,13 +110,14 @@ def _columns(wishes: Sequence[Wish]) -> dict[str, Any]:
 
 
 def groups_of(rows: Sequence[dict[str, Any]]) -> list[Group]:
-    """Make groups of the rows of `read_groups.sql`."""
-    groups: dict[tuple[int, int], Group] = {}
+    """Make groups of the rows of `read_groups.sql`, or of those of `read_due.sql`, each a group of its own."""
+    groups: dict[tuple[int, int | None, int], Group] = {}
     for row in rows:
-        place = row["message_id"], row["queue_group"]
-        group = groups.get(place)
+        number = row["queue_group"]
+        key = row["message_id"], number, row["id"] if number is None else 0
+        group = groups.get(key)
         if group is None:
-            groups[place] = group = Group(*place, left=[])
+            groups[key] = group = Group(row["message_id"], number, left=[])
         body = group.left[0].body if group.left else row["body"]
         group.left.append(_parcel(row, body))
     return list(groups.values())
@@ -135,9 +136,13 @@ def _parcel(row: dict[str, Any], body: bytes) -> Parcel:
         subscription_id=row["subscription_id"],
         message_id=row["message_id"],
         attempts=row["attempts"],
+        attempts_before=row["attempts_before"],
         is_skipped=row["skipped"],
         redelivery=row["redelivery"],
         event=row["event"],
         content_type=row["content_type"],
         body=body,
+        callback_id=row.get("callback_id"),
+        url=row.get("callback_url") or "",
+        seconds_since_first=row.get("seconds_since_first"),
     )

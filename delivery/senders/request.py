@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.conf import settings
+
+from delivery.callback_tokens import callback_key, callback_url
 from delivery.models.message import public_id
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.signing import signature
@@ -37,15 +40,22 @@ def _headers(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> dict[str, 
     headers = endpoint.headers | {
         "webhook-id": webhook_id,
         "webhook-timestamp": str(timestamp),
-        "webhook-signature": signature(
-            endpoint.signing_keys, webhook_id=webhook_id, timestamp=timestamp, body=parcel.body
-        ),
         "inturn-event": parcel.event,
         "inturn-attempt": str(parcel.attempts + 1),
         "inturn-delivery": str(parcel.delivery_id),
     }
+    if endpoint.signing_keys:
+        headers["webhook-signature"] = signature(
+            endpoint.signing_keys, webhook_id=webhook_id, timestamp=timestamp, body=parcel.body
+        )
     if parcel.content_type:
         headers["Content-Type"] = parcel.content_type
     if parcel.redelivery:
         headers["inturn-redelivery"] = parcel.redelivery
+    if parcel.callback_id is not None:
+        headers["CallbackURL"] = callback_url(
+            parcel.callback_id,
+            base_url=settings.ENVIRONMENT.base_url,
+            key=callback_key(settings.SECRET_KEY),
+        )
     return headers

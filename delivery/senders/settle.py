@@ -22,7 +22,8 @@ from psycopg.rows import dict_row
 
 from delivery.database import connect
 from delivery.models.lane import LANE_LOCKS
-from delivery.senders.entries import Entry, LaneChange, Run, queries
+from delivery.senders.entries import Entry, LaneChange, Run
+from delivery.senders.writing import queries
 from delivery.sql import statement
 
 log = logging.getLogger(__name__)

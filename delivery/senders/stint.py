@@ -31,7 +31,7 @@ from delivery.senders.lanes import Claims
 from delivery.senders.listen import Listener
 from delivery.senders.read import Reader
 from delivery.senders.settle import Settler
-from delivery.senders.stopping import stopping
+from delivery.stopping import stopping
 from subscriptions.limits import MAX_TIMEOUT_SECONDS
 
 log = logging.getLogger(__name__)

@@ -16,13 +16,14 @@ import logging
 import time
 from dataclasses import replace
 
-from delivery.senders.blocking import Tally, block, judge_run, stop_without_trying
+from delivery.senders.blocking import STOPPING, Tally, judge_run, stop, stop_without_trying
 from delivery.senders.desk import Desk
 from delivery.senders.entries import LaneChange, Settlement, settle
 from delivery.senders.parcel import Parcel
 from delivery.senders.read import Wish
 from delivery.senders.settle import LaneLostError
-from delivery.senders.topic_lane import TopicLane
+from delivery.senders.suspending import stay_suspended
+from delivery.senders.topic_lane import TopicLane, wait_for
 from delivery.states import LaneState
 from delivery.verdict import Step, judge
 
@@ -46,6 +47,9 @@ async def serve(lane: TopicLane, desk: Desk) -> None:
 
 async def _serve(lane: TopicLane, desk: Desk) -> None:
     while not lane.is_yielding:
+        if lane.is_suspended:
+            await stay_suspended(lane, desk)
+            continue
         if lane.paused_until is not None:
             await _pause(lane)
             continue
@@ -102,14 +106,15 @@ async def _send_run(lane: TopicLane, desk: Desk, tally: Tally) -> None:
         # It stays in the queue, and so in every run that is recorded, until it is settled.
         parcel = lane.queue[0]
         endpoint = desk.endpoints[parcel.subscription_id]
-        if not endpoint.is_active and not await desk.is_active(parcel.subscription_id):
+        is_doubtful = not endpoint.is_active or endpoint.is_disabled
+        if is_doubtful and not await desk.may_send(parcel.subscription_id):
             await _set_aside(lane, desk, parcel.subscription_id)
             continue
         if endpoint.fault:
             await stop_without_trying(lane, desk, parcel)
             return
         _refill(lane, desk, tally)
-        if await _send(lane, desk, parcel, tally) is Step.BLOCK:
+        if await _send(lane, desk, parcel, tally) in STOPPING:
             return
         lane.queue.popleft()
     if not lane.queue:
@@ -118,31 +123,27 @@ async def _send_run(lane: TopicLane, desk: Desk, tally: Tally) -> None:
 
 async def _forget_run(lane: TopicLane, desk: Desk) -> None:
     """Something changed, or a person cancelled some of the run: what is left of it is read again."""
-    lane.stop_reading_on()
-    lane.queue.clear()
+    lane.forget_runs()
     await desk.settler.commit(lane.id, lane.run())
 
 
 async def _send(lane: TopicLane, desk: Desk, parcel: Parcel, tally: Tally) -> Step:
     """Make one attempt and commit what it led to."""
     endpoint = desk.endpoints[parcel.subscription_id]
-    lane.sending_since = time.monotonic()
-    try:
-        outcome = await desk.send(parcel, request=lane.request)
-    finally:
-        lane.sending_since = None
-    verdict = judge(outcome, endpoint.rules)
-    settlement = settle(parcel, lane_id=lane.id, verdict=verdict, outcome=outcome)
-    if verdict.step is Step.BLOCK:
-        await block(lane, desk, settlement, endpoint)
+    outcome = await lane.sending(desk.send(parcel, request=lane.request))
+    verdict = judge(outcome, endpoint.rules, parcel.tries)
+    settlement = settle(parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome)
+    if verdict.step in STOPPING:
+        await stop(lane, desk, settlement, endpoint)
         return verdict.step
     await _record(lane, desk, settlement)
+    await desk.see_circuit(settlement)
     tally.count(parcel, settlement, endpoint.rules)
     return verdict.step
 
 
 async def _record(lane: TopicLane, desk: Desk, settlement: Settlement) -> None:
-    if settlement.verdict.step is Step.NEXT and lane.failures:
+    if lane.failures and settlement.verdict.step is not Step.SKIP:
         lane.failures = 0
         flows = LaneChange(lane_id=lane.id, state=LaneState.SENDING, ends_run=False)
         await desk.settler.commit(lane.id, settlement, flows)
@@ -199,10 +200,7 @@ async def _read_on(lane: TopicLane, desk: Desk) -> None:
 
 async def _pause(lane: TopicLane) -> None:
     """Wait until the lane may try again, or somebody nudges it."""
-    assert lane.paused_until is not None
-    seconds = lane.paused_until - time.monotonic()
-    if seconds > 0:
-        await _wait(lane.nudge, seconds)
+    await lane.wait_out_pause()
     if lane.is_yielding:
         return
     lane.paused_until = None
@@ -216,24 +214,15 @@ async def _linger(lane: TopicLane, desk: Desk) -> bool:
     lane.is_idle = True
     lane.failures = 0
     due_in = lane.skipped_due - time.monotonic()
-    came = await _wait(lane.news, min(due_in, LINGER_SECONDS) if due_in > 0 else LINGER_SECONDS)
+    came = await wait_for(lane.news, min(due_in, LINGER_SECONDS) if due_in > 0 else LINGER_SECONDS)
     return came or due_in > 0
 
 
 async def _end_run(lane: TopicLane, desk: Desk) -> None:
     """Leave nothing in doubt for the next sender: what is not sent is not under way."""
-    lane.stop_reading_on()
-    lane.queue.clear()
-    if lane.failures:
-        # Blocked it stays; whether its pause is over is for the next sender to see.
+    lane.forget_runs()
+    if lane.is_failing:
+        # Stopped it stays; whether its pause is over is for the next sender to see.
         await desk.settler.commit(lane.id, lane.run())
     elif not lane.is_idle:
         await desk.settler.commit(lane.id, LaneChange(lane_id=lane.id, state=LaneState.IDLE))
-
-
-async def _wait(event: asyncio.Event, seconds: float) -> bool:
-    try:
-        await asyncio.wait_for(event.wait(), seconds)
-    except TimeoutError:
-        return False
-    return True

@@ -1,9 +1,9 @@
--- The subscriptions that changed lately, by themselves, by their policy or because a secret of theirs expired,
+-- The subscriptions that changed lately, by themselves, by their policy, because a secret of theirs expired or their URL broke,
 -- with the version they have now (see `endpoints.sql`). The window overlaps the last call amply: a change
 -- becomes visible later than its time says.
 SELECT
     subscription.id, concat_ws(
-        ' ', subscription.xmin, policy.xmin, (
+        ' ', subscription.xmin, policy.xmin, health.state, (
             SELECT string_agg(secret.id || ':' || secret.xmin, ' ' ORDER BY secret.id)
             FROM subscriptions_signingsecret secret
             WHERE secret.subscription_id = subscription.id
@@ -23,6 +23,12 @@ FROM (
     SELECT subscription_id
     FROM subscriptions_signingsecret
     WHERE expires_at BETWEEN now() - make_interval(secs => %(seconds)s) AND now()
+    UNION
+    SELECT subscription.id
+    FROM delivery_urlhealth health
+    JOIN subscriptions_subscription subscription ON subscriptions_url(subscription.endpoint) = health.url
+    WHERE health.state <> 'ENABLED' AND health.since > now() - make_interval(secs => %(seconds)s)
 ) AS change
 JOIN subscriptions_subscription subscription ON subscription.id = change.id
 JOIN subscriptions_policy policy ON policy.id = subscription.policy_id
+LEFT JOIN delivery_urlhealth health ON health.url = subscriptions_url(subscription.endpoint)

@@ -2,7 +2,7 @@
 -- (no clock is asked: those of web servers may differ); `changed_subscriptions.sql` makes the same.
 SELECT
     subscription.id, lane.id AS lane_id, concat_ws(
-        ' ', subscription.xmin, policy.xmin, (
+        ' ', subscription.xmin, policy.xmin, health.state, (
             SELECT string_agg(secret.id || ':' || secret.xmin, ' ' ORDER BY secret.id)
             FROM subscriptions_signingsecret secret
             WHERE secret.subscription_id = subscription.id
@@ -10,10 +10,13 @@ SELECT
         )
     ) AS version,
     subscription.status = 'ACTIVE' AS is_active,
-    subscription.endpoint, subscription.headers, subscription.auth, subscription.timeout_seconds,
+    policy.breaks_circuit AND coalesce(health.state <> 'ENABLED', false) AS is_disabled,
+    subscription.endpoint, subscription.headers, subscription.auth, subscription.timeout_seconds, subscription.probe_url,
     policy.name, policy.on_unreachable, policy.on_unavailable, policy.on_server_error, policy.on_rate_limited,
     policy.on_client_error, policy.on_redirect, policy.in_doubt, policy.blocks_when_overloaded,
     policy.pause_seconds, policy.pause_max_seconds, policy.retry_after_max_seconds,
+    policy.retry_schedule, policy.retry_seconds, policy.retry_jitter, policy.max_attempts, policy.when_used_up,
+    policy.suspends_on_reject, policy.probe_seconds, policy.breaks_circuit,
     ARRAY(
         SELECT secret.secret
         FROM subscriptions_signingsecret secret
@@ -24,4 +27,5 @@ SELECT
 FROM subscriptions_subscription subscription
 JOIN subscriptions_policy policy ON policy.id = subscription.policy_id
 JOIN delivery_lane lane ON lane.subscriber_id = subscription.subscriber_id
+LEFT JOIN delivery_urlhealth health ON health.url = subscriptions_url(subscription.endpoint)
 WHERE subscription.id = ANY (%(subscription)s::bigint[])

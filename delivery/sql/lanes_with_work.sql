@@ -1,4 +1,4 @@
--- The lanes that have a PENDING delivery of an ACTIVE subscription.
+-- The lanes that have a PENDING delivery of a subscription that may be sent to; in the retry lane, one that is due.
 -- Jumps from one (lane, skipped, subscription) to the next on the index delivery_pending, so that it costs
 -- by the number of those and not by the backlog.
 WITH RECURSIVE found AS (
@@ -23,5 +23,11 @@ WITH RECURSIVE found AS (
 )
 SELECT DISTINCT found.lane_id
 FROM found
-JOIN subscriptions_subscription subscription ON subscription.id = found.subscription_id
-WHERE subscription.status = 'ACTIVE'
+JOIN delivery_sendable subscription ON subscription.id = found.subscription_id
+JOIN delivery_lane lane ON lane.id = found.lane_id
+WHERE lane.kind <> 'RETRY' OR EXISTS (
+    SELECT
+    FROM delivery_delivery delivery
+    WHERE delivery.lane_id = found.lane_id AND delivery.subscription_id = found.subscription_id
+        AND delivery.status = 'PENDING' AND delivery.next_attempt_at <= now()
+)

@@ -5,7 +5,7 @@
 WITH picked AS (
     SELECT delivery.message_id, delivery.queue_group
     FROM subscriptions_eventtype event_type
-    JOIN subscriptions_subscription subscription ON subscription.event_type_id = event_type.id
+    JOIN delivery_sendable subscription ON subscription.event_type_id = event_type.id
     CROSS JOIN LATERAL (
         (
             SELECT message_id, queue_group
@@ -26,12 +26,15 @@ WITH picked AS (
             LIMIT greatest(%(rows)s / 2, 1)
         )
     ) AS delivery
-    WHERE event_type.kind = 'QUEUE' AND subscription.status = 'ACTIVE'
-        AND subscription.id <> ALL (%(excluded)s::bigint[])
+    WHERE event_type.kind = 'QUEUE' AND subscription.id <> ALL (%(excluded)s::bigint[])
     GROUP BY delivery.message_id, delivery.queue_group
 ), sized AS (
     SELECT
-        picked.*, message.event_type_id, message.content_type, message.body,
+        picked.*, message.event_type_id, message.content_type, message.body, (
+            SELECT callback.id
+            FROM delivery_callback callback
+            WHERE callback.message_id = picked.message_id AND callback.queue_group = picked.queue_group
+        ) AS callback_id,
         sum(octet_length(message.body)) OVER (ORDER BY picked.message_id, picked.queue_group)
             - octet_length(message.body) AS bytes_before
     FROM picked
@@ -44,8 +47,8 @@ WITH picked AS (
 )
 SELECT
     delivery.id, delivery.subscription_id, delivery.message_id, delivery.queue_group, delivery.attempts,
-    delivery.skipped, delivery.redelivery, event_type.name AS event, sized.content_type,
-    CASE WHEN row_number() OVER (PARTITION BY delivery.message_id, delivery.queue_group ORDER BY delivery.id) = 1
+    delivery.attempts_before, delivery.skipped, delivery.redelivery, event_type.name AS event, sized.content_type,
+    sized.callback_id, CASE WHEN row_number() OVER (PARTITION BY delivery.message_id, delivery.queue_group ORDER BY delivery.id) = 1
         THEN sized.body END AS body
 FROM sized
 JOIN delivery_delivery delivery

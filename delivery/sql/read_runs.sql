@@ -1,8 +1,8 @@
--- The oldest PENDING deliveries of ACTIVE subscriptions, for several lanes at once, with what it takes to send them.
+-- The oldest PENDING deliveries of subscriptions that may be sent to, for several lanes at once, with what it takes to send them.
 -- Reads by status, not by "id greater than the last": ids become visible out of order. Leans on
 -- delivery_pending, one probe a subscription, so that what an INACTIVE one holds back is never scanned.
 SELECT
-    wanted.wish, run.id, run.subscription_id, run.attempts, run.skipped, run.redelivery,
+    wanted.wish, run.id, run.subscription_id, run.attempts, run.attempts_before, run.skipped, run.redelivery,
     run.message_id, event_type.name AS event, run.content_type, run.body
 FROM unnest(
     %(lane)s::bigint[], %(rows)s::int[], %(skipped_rows)s::int[], %(bytes)s::bigint[], %(held)s::text[]
@@ -15,32 +15,32 @@ CROSS JOIN LATERAL (
     FROM (
         (
             SELECT delivery.*
-            FROM subscriptions_subscription subscription
+            FROM delivery_sendable subscription
             CROSS JOIN LATERAL (
-                SELECT id, subscription_id, message_id, attempts, skipped, redelivery
+                SELECT id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery
                 FROM delivery_delivery
                 WHERE lane_id = wanted.lane_id AND NOT skipped AND subscription_id = subscription.id
                     AND status = 'PENDING' AND id <> ALL (wanted.held::bigint[])
                 ORDER BY id
                 LIMIT wanted.rows
             ) AS delivery
-            WHERE subscription.subscriber_id = lane.subscriber_id AND subscription.status = 'ACTIVE'
+            WHERE subscription.subscriber_id = lane.subscriber_id
             ORDER BY delivery.id
             LIMIT wanted.rows
         )
         UNION ALL
         (
             SELECT delivery.*
-            FROM subscriptions_subscription subscription
+            FROM delivery_sendable subscription
             CROSS JOIN LATERAL (
-                SELECT id, subscription_id, message_id, attempts, skipped, redelivery
+                SELECT id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery
                 FROM delivery_delivery
                 WHERE lane_id = wanted.lane_id AND skipped AND subscription_id = subscription.id
                     AND status = 'PENDING' AND id <> ALL (wanted.held::bigint[])
                 ORDER BY id
                 LIMIT wanted.skipped_rows
             ) AS delivery
-            WHERE subscription.subscriber_id = lane.subscriber_id AND subscription.status = 'ACTIVE'
+            WHERE subscription.subscriber_id = lane.subscriber_id
             ORDER BY delivery.id
             LIMIT wanted.skipped_rows
         )

@@ -40,9 +40,31 @@ class Observed:
 
     def sender_of(self, of: Subscribed) -> int:
         """The process id of the sender that serves the lane: it holds the advisory lock."""
-        found = self._holders(self.lane_id(of))
+        return self.sender_of_lane(self.lane_id(of))
+
+    def sender_of_lane(self, lane_id: int) -> int:
+        found = self._holders(lane_id)
         assert len(found) == 1, found
         return found[0]
+
+    def is_served(self, lane_id: int) -> bool:
+        return bool(self._holders(lane_id))
+
+    def forget_run(self, lane_id: int) -> None:
+        """Leave the lane as its sender leaves it when it has nothing more to do."""
+        with self._product.connect() as connection:
+            connection.execute(
+                "UPDATE delivery_lane SET run_ids = '{}', run_attempts = '{}', state = 'IDLE' WHERE id = %s",
+                [lane_id],
+            )
+
+    def lane_of_kind(self, kind: str) -> int:
+        """The id of the retry lane or the callback lane."""
+        with self._product.connect() as connection:
+            row = connection.execute("SELECT id FROM delivery_lane WHERE kind = %s", [kind]).fetchone()
+        assert row is not None
+        id: int = row[0]
+        return id
 
     def next_queue_lane_id(self, flow: Flow) -> int:
         """The lane that the flow's next message goes to, if nobody else publishes."""
@@ -51,9 +73,7 @@ class Observed:
 
     def queue_sender_of(self, message: str) -> int:
         """The process id of the sender that serves the message's lane."""
-        found = self._holders(self._queue_lane_id(int(message.removeprefix("msg_"))))
-        assert len(found) == 1, found
-        return found[0]
+        return self.sender_of_lane(self._queue_lane_id(int(message.removeprefix("msg_"))))
 
     def _queue_lane_id(self, message_id: int) -> int:
         with self._product.connect() as connection:

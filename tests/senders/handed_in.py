@@ -10,7 +10,9 @@ from delivery.verdict import Step, Verdict
 DELIVERED = Verdict(status=Status.DELIVERED, step=Step.NEXT)
 
 
-def settlement(row: Delivery, *, verdict: Verdict = DELIVERED, **fields: object) -> Settlement:
+def settlement(
+    row: Delivery, *, verdict: Verdict = DELIVERED, circuit: int | None = None, **fields: object
+) -> Settlement:
     given = {"outcome": OutcomeClass.SUCCESS, "status_code": 200} | fields
     outcome = Outcome(started_at=datetime.now(UTC), duration_ms=3, **given)  # type: ignore[arg-type]
     return Settlement(
@@ -19,6 +21,7 @@ def settlement(row: Delivery, *, verdict: Verdict = DELIVERED, **fields: object)
         number=row.attempts + 1,
         verdict=verdict,
         outcome=outcome,
+        circuit=circuit,
     )
 
 

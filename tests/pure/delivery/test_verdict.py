@@ -7,7 +7,7 @@ import pytest
 
 from delivery.outcome import Outcome, class_of
 from delivery.states import OutcomeClass, Status
-from delivery.verdict import JITTER, Rules, Step, Verdict, judge, judge_lost, pause_seconds
+from delivery.verdict import JITTER, Rules, Schedule, Step, Verdict, judge, judge_lost, pause_seconds
 
 TEAMFORGE = Rules(
     name="teamforge",
@@ -27,6 +27,10 @@ TEAMFORGE = Rules(
     pause_seconds=1,
     pause_max_seconds=60,
     retry_after_max_seconds=3600,
+    schedule=Schedule(seconds=10, is_exponential=False, jitter=0, max_attempts=None, suspends=False),
+    suspends_on_reject=False,
+    probe_seconds=60,
+    breaks_circuit=False,
 )
 STRICT = replace(
     TEAMFORGE,

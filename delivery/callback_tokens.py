@@ -1,0 +1,47 @@
+"""Callback tokens: what makes the URL that an endpoint is given impossible to guess.
+
+A token is the callback's id and an authentication code over it, `<id>.<code>`. The code is HMAC-SHA256, cut to
+144 bits, under a key made of the installation's secret key for this purpose alone (RFC 5869, with the purpose as
+`info`). So nothing secret is stored, and every machine that has the secret key makes and knows the same token,
+after any restart. With another secret key the tokens that are under way are worth nothing.
+"""
+
+import base64
+import hmac
+import re
+from functools import lru_cache
+
+_PURPOSE = b"inturn callback token v1"
+_CODE_BYTES = 18
+_TOKEN = re.compile(r"([1-9][0-9]{0,17})\.([A-Za-z0-9_-]{24})")
+
+
+@lru_cache(maxsize=8)
+def callback_key(secret_key: str) -> bytes:
+    """Return the key that tokens are made with."""
+    extracted = hmac.digest(b"inturn", secret_key.encode(), "sha256")
+    return hmac.digest(extracted, _PURPOSE + b"\x01", "sha256")
+
+
+def callback_url(callback_id: int, *, base_url: str, key: bytes) -> str:
+    """Return where an endpoint posts its answer to."""
+    return f"{base_url}/callbacks/{make_token(callback_id, key=key)}"
+
+
+def make_token(callback_id: int, *, key: bytes) -> str:
+    return f"{callback_id}.{_code(callback_id, key)}"
+
+
+def read_token(token: str, *, key: bytes) -> int | None:
+    """Return the callback's id, or None for what was not made with this key."""
+    parts = _TOKEN.fullmatch(token)
+    if parts is None:
+        return None
+    callback_id = int(parts[1])
+    # In constant time: how long a refusal takes must not tell how much of the code was right.
+    return callback_id if hmac.compare_digest(parts[2], _code(callback_id, key)) else None
+
+
+def _code(callback_id: int, key: bytes) -> str:
+    code = hmac.digest(key, str(callback_id).encode(), "sha256")[:_CODE_BYTES]
+    return base64.urlsafe_b64encode(code).decode()
