@@ -13,7 +13,7 @@ import django
 import uvloop
 
 from delivery.bench.message import BODY, HEADERS
-from delivery.client import bare_session
+from delivery.calls import bare_session
 
 TABLE = "bench_commit"
 

@@ -33,12 +33,20 @@ class Measuring:
         yield from tqdm(range(count), desc=name, unit="round", file=sys.stderr, disable=None)
 
     def product(
-        self, cast: stage.Cast, messages: int, *, senders: int = 1, beside_hanging: bool = False
+        self,
+        cast: stage.Cast,
+        messages: int,
+        *,
+        senders: int = 1,
+        beside_hanging: bool = False,
+        waiting: stage.Waiting | None = None,
     ) -> float:
         """Let senders deliver a backlog, and return their rate; `peak_megabytes` is the memory of the first."""
         stage.clear()
         self.receiver.reset()
         cast.let_in(hanging=beside_hanging)
+        if waiting is not None:
+            waiting.fill()
         cast.publish(messages)
         # Held until all senders are there: how long they take to start is not in question.
         cast.hold()

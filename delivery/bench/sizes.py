@@ -27,6 +27,7 @@ class Sizes:
     timeout_seconds: int = 5
     endpoints: int = 3
     queue_messages: int = 20_000
+    waiting_retries: int = 100_000
 
 
 QUICK = Sizes(
@@ -43,4 +44,5 @@ QUICK = Sizes(
     many_rounds=1,
     timeout_seconds=1,
     queue_messages=100,
+    waiting_retries=100,
 )

@@ -104,11 +104,60 @@ def make_queue_cast(name: str, *, url: str, endpoints: int) -> Cast:
     return Cast(event_type=event_type, publisher=publisher, lanes=1)
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What waits in the retry lane for a time that does not come while we measure."""
+
+    subscription: Subscription
+    count: int
+
+    def fill(self) -> None:
+        """Fill the retry lane: messages that were tried once, as a sender would have left them."""
+        with connection.cursor() as cursor:
+            cursor.execute(_FILL, [self.count, self.subscription.event_type_id, BODY, self.subscription.pk])
+
+
+_FILL = """
+    WITH failed AS (
+        INSERT INTO delivery_message (event_type_id, headers, content_type, body)
+        SELECT one.event_type_id, '{}', 'application/json', one.body
+        FROM generate_series(1, %s), (SELECT %s::bigint AS event_type_id, %s::bytea AS body) AS one
+        RETURNING id
+    ), waiting AS (
+        INSERT INTO delivery_delivery (
+            message_id, subscription_id, lane_id, status, attempts, skipped, redelivery, reason, receive_count,
+            next_attempt_at
+        )
+        SELECT
+            failed.id, %s, lane.id, 'PENDING', 1, true, '', '503', 0,
+            now() + interval '1 hour' + failed.id %% 1000 * interval '1 second'
+        FROM failed, delivery_lane lane
+        WHERE lane.kind = 'RETRY'
+        RETURNING id
+    )
+    INSERT INTO delivery_attempt (delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt)
+    SELECT id, 1, now(), 1, 'UNAVAILABLE', 503, '', '' FROM waiting
+"""
+
+
+def make_waiting(name: str, *, url: str, count: int) -> Waiting:
+    """Make the subscription whose deliveries wait."""
+    subscription = Subscription.objects.create(
+        name=HEALTHY,
+        subscriber=Subscriber.objects.create(name=f"bench-{name}"),
+        event_type=EventType.objects.create(name=f"Bench.{name}"),
+        policy=Policy.objects.get(name="workfront-2017"),
+        endpoint=f"{url}/lane/waiting",
+    )
+    return Waiting(subscription, count)
+
+
 def clear() -> None:
     """Forget all messages, and what the lanes were at."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "TRUNCATE delivery_attempt, delivery_delivery, delivery_message, delivery_idempotencykey, delivery_journalentry"
+            "TRUNCATE delivery_attempt, delivery_delivery, delivery_message, delivery_idempotencykey,"
+            " delivery_journalentry, delivery_callback, delivery_failurenotice, delivery_dedupkey"
         )
         # Before the backlog and not after it: where messages come and go, they do so within a checkpoint.
         cursor.execute("CHECKPOINT")

@@ -20,7 +20,7 @@ from config.env import CHECKOUT
 from config.parts import MANAGE
 from delivery.bench.sizes import QUICK, Sizes
 
-SCENARIOS = {"deliver": ("lanes", "alone", "many"), "queue": ("group",)}
+SCENARIOS = {"deliver": ("lanes", "alone", "many", "retries"), "queue": ("group",)}
 
 
 class Command(BaseCommand):

@@ -25,11 +25,11 @@ RESULT = {
 }
 
 
-def bench(*options: str, home: Path) -> subprocess.CompletedProcess[str]:
+def bench(*options: str, home: Path, name: str = "deliver") -> subprocess.CompletedProcess[str]:
     # All it makes is in the folder for temporary files: given one of its own, what it leaves can be seen.
     environment = os.environ | {"TMPDIR": str(home)}
     return subprocess.run(
-        [sys.executable, str(CHECKOUT / "manage.py"), "bench", "deliver", "--quick", *options],
+        [sys.executable, str(CHECKOUT / "manage.py"), "bench", name, "--quick", *options],
         env=environment,
         capture_output=True,
         text=True,
@@ -75,14 +75,16 @@ def test_each_number_stands_beside_its_limit(report: dict[str, Any]) -> None:
         (0.7, "/s"),
         (0.8, "/s"),
         (1, "MB"),
+        (0.9, "/s"),
     ]
+    # Of one round the median is the round's own.
     for result in report["results"]:
         assert result["ratio"] == pytest.approx(result["value"] / result["limit"], rel=0.01)
 
 
 def test_everything_came_once_and_in_order(report: dict[str, Any]) -> None:
-    # 10 lanes × 20 messages, 50 for one alone, and twice 45 healthy lanes × 4.
-    expected = 200 + 50 + 2 * 180
+    # 10 lanes × 20 messages, 50 for one alone, twice 45 healthy lanes × 4, and twice 10 lanes × 20 for the retries.
+    expected = 200 + 50 + 2 * 180 + 2 * 200
     assert report["receiver"] == {
         "expected": expected,
         "got": expected,
@@ -99,6 +101,15 @@ def test_standard_error_is_free_of_noise(ended: subprocess.CompletedProcess[str]
 def test_nothing_is_left_behind(ended: subprocess.CompletedProcess[str], home: Path) -> None:
     assert list(home.glob("*")) == []
     assert str(home) not in subprocess.run(["ps", "-ef"], capture_output=True, text=True, check=True).stdout
+
+
+def test_queue_senders_are_measured_too(home: Path) -> None:
+    ended = bench("--json", home=home, name="queue")
+    assert ended.returncode == 0, ended.stderr
+    report = orjson.loads(ended.stdout)
+    assert report["bench"] == "queue"
+    assert [(result["wanted"], result["unit"]) for result in report["results"]] == [(0.3, "/s")]
+    assert (report["receiver"]["expected"], report["receiver"]["got"]) == (100, 100)
 
 
 def test_people_are_told_in_lines(home: Path) -> None:
