@@ -1,4 +1,4 @@
-"""A client of Inturn's own REST API, for commands; the only module that imports `requests`."""
+"""A client of Inturn's own REST API, for commands."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -6,10 +6,9 @@ from types import TracebackType
 from typing import Any, Self
 
 import orjson
-import requests
 
-CONNECT_SECONDS = 5.0
-ANSWER_SECONDS = 60.0
+from delivery.calls import NoAnswerError, Response, ask, bare_session
+
 # Tries of a call that Inturn asks to repeat later (429, 503), before the person is asked.
 MAX_TRIES = 10
 MAX_RETRY_AFTER_SECONDS = 60.0
@@ -99,27 +98,21 @@ class Client:
 
     def _call(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None) -> Any:
         try:
-            response = self._session.request(
+            response = ask(
+                self._session,
                 method,
                 f"{self._base_url}/{path}",
-                data=body,
+                body=body,
                 headers={"Content-Type": "application/json"} | dict(headers or {}),
-                timeout=(CONNECT_SECONDS, ANSWER_SECONDS),
-                allow_redirects=False,
             )
-        except requests.RequestException as error:
-            raise UnreachableError(f"{self._base_url} does not answer: {_reason(error)}") from error
+        except NoAnswerError as error:
+            raise UnreachableError(f"{self._base_url} does not answer: {error}") from error
         if response.status_code // 100 != 2:
             raise _refusal(response)
         try:
             return orjson.loads(response.content) if response.content else None
         except orjson.JSONDecodeError as error:
             raise ClientError(f"{self._base_url} does not answer as Inturn does; is it another?") from error
-
-
-def bare_session() -> requests.Session:
-    """A session as `requests` makes it: what `bench` compares with."""
-    return requests.Session()
 
 
 def _seconds_before_repeating(
@@ -133,7 +126,7 @@ def _seconds_before_repeating(
     return seconds if may_repeat and tries < MAX_TRIES else None
 
 
-def _refusal(response: requests.Response) -> RefusedError:
+def _refusal(response: Response) -> RefusedError:
     try:
         problem = orjson.loads(response.content)
     except orjson.JSONDecodeError:
@@ -144,11 +137,3 @@ def _refusal(response: requests.Response) -> RefusedError:
         problem if isinstance(problem, dict) else {},
         retry_after_seconds=float(asked) if asked.isdecimal() else 1.0,
     )
-
-
-def _reason(error: requests.RequestException) -> str:
-    if isinstance(error, requests.Timeout):
-        return "no answer in time"
-    if isinstance(error, requests.ConnectionError):
-        return "the connection is refused or was closed; is it running there?"
-    return str(error)

@@ -1,27 +1,34 @@
-"""Connections of our own beside Django's: for the senders, and for notifications."""
+"""Reaching the database in other ways than Django's: by connections of our own, and with parameters that the server binds."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import psycopg
 from django.db import connection
 from psycopg import pq
+from psycopg.rows import tuple_row
+
+from delivery.sql import statement
 
 # One channel for all senders; the first word of a payload says what it is about.
 CHANNEL = "inturn"
 # A dead server is noticed within about ten seconds even when its machine vanished.
 _KEEPALIVE = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
-# Plans must not depend on statistics that a young or busy table does not have yet: left to
-# itself, PostgreSQL settles one delivery by reading all of a table that it takes to be short.
 # The server in turn lets go of the locks of a machine that vanished within about ten seconds.
-_SESSION = """
-    SET enable_seqscan = off;
-    SET enable_hashjoin = off;
-    SET enable_mergejoin = off;
-    SET plan_cache_mode = force_generic_plan;
+LETS_GO_OF_VANISHED = """
     SET tcp_keepalives_idle = 5;
     SET tcp_keepalives_interval = 2;
     SET tcp_keepalives_count = 3;
     SET tcp_user_timeout = '10s';
+"""
+# Plans must not depend on statistics that a young or busy table does not have yet: left to
+# itself, PostgreSQL settles one delivery by reading all of a table that it takes to be short.
+_SESSION = f"""
+    SET enable_seqscan = off;
+    SET enable_hashjoin = off;
+    SET enable_mergejoin = off;
+    SET plan_cache_mode = force_generic_plan;
+    {LETS_GO_OF_VANISHED}
 """
 
 
@@ -40,3 +47,15 @@ async def connect(application_name: str) -> psycopg.AsyncConnection:
     await connection.execute(_SESSION)
     connection.prepare_threshold = 0
     return connection
+
+
+def first_row(name: str, parameters: Mapping[str, object]) -> tuple[Any, ...] | None:
+    """Execute a statement of `delivery/sql` on Django's connection and return its first row.
+
+    By psycopg's own cursor, whose parameters the server binds: Django's would write bodies into the statement as
+    hexadecimal text.
+    """
+    connection.ensure_connection()
+    with connection.wrap_database_errors:
+        cursor = psycopg.Cursor(connection.connection, row_factory=tuple_row)
+        return cursor.execute(statement(name).encode(), parameters).fetchone()

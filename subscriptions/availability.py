@@ -6,13 +6,10 @@ A line goes when the feature comes.
 from collections.abc import Mapping
 from typing import Any
 
-from subscriptions.models import Durability, Kind, Mode, Processing
+from subscriptions.models import Durability, Mode, Processing
 
 _REFUSED_VALUES: dict[str, dict[str, frozenset[str]]] = {
-    "event type": {
-        "kind": frozenset({Kind.SYNC}),
-        "durability": frozenset({Durability.VOLATILE}),
-    },
+    "event type": {"durability": frozenset({Durability.VOLATILE})},
     "subscriber": {"processing": frozenset({Processing.CONCURRENT})},
     "subscription": {"mode": frozenset({Mode.PULL})},
 }

@@ -1,12 +1,12 @@
 """Which subscriptions qualify for a message: the one question that delivery asks."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from subscriptions.filters import Document, FilterError, parse, to_python
 from subscriptions.lookups import candidate_rows
-from subscriptions.models import EventType, Kind, MatchMode, Subscription, SubscriptionStatus
+from subscriptions.models import DedupMode, EventType, Kind, MatchMode, Subscription, SubscriptionStatus
 
 FILTER_STRING = "filter-string"
 
@@ -20,10 +20,16 @@ class Candidate:
     header_filter_string: str
     filter: str
     match_mode: str
+    dedup_mode: str = DedupMode.NONE
+    dedup_path: str = ""
 
     @property
     def is_first_only(self) -> bool:
         return self.match_mode == MatchMode.FIRST
+
+    @property
+    def deduplicates(self) -> bool:
+        return self.dedup_mode != DedupMode.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,14 @@ def groups(chosen: Sequence[Candidate]) -> list[int]:
     ]
 
 
+def by_position(subscription_ids: Sequence[int]) -> list[Subscription]:
+    """Return the subscriptions in the order in which a SYNC message prefers them: by position, then by id."""
+    rows = Subscription.objects.filter(pk__in=subscription_ids).select_related("subscriber")
+    return list(
+        rows.only("name", "position", "lets_pass_on_timeout", "subscriber__name").order_by("position", "id")
+    )
+
+
 def explain(event_type: EventType, document: Document) -> list[Explanation]:
     """Say of every subscription of the event type whether it qualifies, and why or why not."""
     found = (
@@ -74,7 +88,8 @@ def explain(event_type: EventType, document: Document) -> list[Explanation]:
         .select_related("subscriber", "policy", "event_type")
         .order_by("subscriber__name", "position", "id")
     )
-    return _explanations(found, document)
+    explanations = _explanations(found, document)
+    return _of_the_one(explanations) if event_type.kind == Kind.SYNC else explanations
 
 
 def why_not(header_filter_string: str, filter_text: str, document: Document) -> str | None:
@@ -107,10 +122,29 @@ def _explanations(
     for subscription in found:
         reason = _reason(subscription, document, is_served=subscription.subscriber_id in served)
         is_first_only = subscription.subscriber.match_mode == MatchMode.FIRST
-        if reason is None and is_first_only and subscription.event_type.kind != Kind.QUEUE:
+        if reason is None and is_first_only and subscription.event_type.kind == Kind.TOPIC:
             served.add(subscription.subscriber_id)
         explanations.append(Explanation(subscription, reason is None, reason or "it qualifies"))
     return explanations
+
+
+def _of_the_one(explanations: list[Explanation]) -> list[Explanation]:
+    """Of a SYNC event type: of those that fit, only the first qualifies, and is called."""
+    fitting = [explanation.subscription for explanation in explanations if explanation.qualifies]
+    if not fitting:
+        return explanations
+    first = min(fitting, key=lambda subscription: (subscription.position, subscription.pk))
+    return [
+        _called_or_not(explanation, first) if explanation.qualifies else explanation
+        for explanation in explanations
+    ]
+
+
+def _called_or_not(explanation: Explanation, first: Subscription) -> Explanation:
+    if explanation.subscription.pk == first.pk:
+        return replace(explanation, reason="it qualifies, and is the one that is called")
+    reason = f"it fits, but {first} comes first, and a SYNC message is put to one only"
+    return replace(explanation, qualifies=False, reason=reason)
 
 
 def _reason(subscription: Subscription, document: Document, *, is_served: bool) -> str | None:

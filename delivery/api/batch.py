@@ -25,7 +25,7 @@ from subscriptions.api.problems import DATABASE_AWAY, Problem, database_away, in
 from subscriptions.api.schema import ProblemSerializer
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import PUBLISH, ApiView
-from subscriptions.models import EventType, Publisher
+from subscriptions.models import EventType, Kind, Publisher
 from subscriptions.names import is_name
 
 # A batch may be as long as so many of the longest messages.
@@ -154,8 +154,16 @@ class Batch:
         if not is_name(name):
             raise invalid_field("event", "This is not the name of an event type.")
         if name not in self._event_types:
-            self._event_types[name] = allowed_event_type(self._publisher, name)
+            self._event_types[name] = _not_sync(allowed_event_type(self._publisher, name))
         return self._event_types[name]
+
+
+def _not_sync(event_type: EventType) -> EventType:
+    if event_type.kind == Kind.SYNC:
+        path = f"POST events/{event_type.name}/messages"
+        detail = f"{event_type.name} is SYNC, and a batch has no place for the endpoint's answer; publish it by {path}."
+        raise Problem(400, "not-with-sync", detail)
+    return event_type
 
 
 def _headers(item: Item) -> dict[str, str]:

@@ -60,17 +60,29 @@ def item_of(text: str) -> Item:
         )
     if unknown := set(given) - _FIELDS:
         raise invalid_field(min(unknown), f"There is no such field; known are {', '.join(sorted(_FIELDS))}.")
-    if ("body" in given) == ("body_base64" in given):
-        raise invalid_field("body", "Give either body (as JSON) or body_base64 (any bytes).")
     return Item(
         event=_string(given, "event"),
-        headers=_headers(given.get("headers", {})),
-        body=_bytes(given) if "body_base64" in given else _slice_of_body(text),
+        headers=headers_of(given.get("headers", {})),
+        body=body_of(given, text),
         is_json="body" in given,
         idempotency_key=_string(given, "idempotency_key")
         if given.get("idempotency_key") is not None
         else None,
     )
+
+
+def body_of(given: Mapping[str, Any], text: str) -> bytes:
+    """Return the bytes of `body`, as they stand in the text that was read as `given`, or those of `body_base64`."""
+    if ("body" in given) == ("body_base64" in given):
+        raise invalid_field("body", "Give either body (as JSON) or body_base64 (any bytes).")
+    return _bytes(given) if "body_base64" in given else _slice_of_body(text)
+
+
+def headers_of(given: Any) -> dict[str, str]:
+    """Return headers by lower-case hyphenated name."""
+    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
+        raise invalid_field("headers", "Give an object of header names and values, both text.")
+    return {header_name(name): value for name, value in given.items()}
 
 
 def _text(body: bytes) -> str:
@@ -87,12 +99,6 @@ def _string(given: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str) or not value:
         raise invalid_field(name, "Give a text.")
     return value
-
-
-def _headers(given: Any) -> dict[str, str]:
-    if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
-        raise invalid_field("headers", "Give an object of header names and values, both text.")
-    return {header_name(name): value for name, value in given.items()}
 
 
 def _bytes(given: Mapping[str, Any]) -> bytes:

@@ -10,7 +10,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from delivery.api import incoming
+from delivery.api import incoming, sync
 from delivery.api.rate_limit import limit_rate
 from delivery.models.message import public_id
 from delivery.publish import Accepted, Draft, PublishRefusedError, publish
@@ -19,7 +19,8 @@ from subscriptions.api.bodies import read_body
 from subscriptions.api.problems import Problem
 from subscriptions.api.views import PUBLISH, ApiView
 from subscriptions.lookups import event_type_by_name
-from subscriptions.models import EventType, Publisher
+from subscriptions.models import EventType, Kind, Publisher
+from subscriptions.names import is_reserved
 
 MAX_CONTENT_TYPE_LENGTH = 255
 
@@ -41,8 +42,9 @@ class PublishView(ApiView):
     @extend_schema(
         operation_id="publish",
         request={"application/json": OpenApiTypes.ANY, "*/*": OpenApiTypes.BINARY},
-        responses={202: AcceptedSerializer},
+        responses={(202, "application/json"): AcceptedSerializer, **sync.RESPONSES},
         parameters=[
+            sync.HEADER,
             OpenApiParameter(
                 "FILTER_STRING",
                 str,
@@ -53,7 +55,14 @@ class PublishView(ApiView):
                 "Idempotency-Key",
                 str,
                 OpenApiParameter.HEADER,
-                description="Within 24 hours the same key gets the first answer again, and nothing is published twice.",
+                description="Within 24 hours the same key gets the first answer again, and nothing is published "
+                "twice. Not with SYNC.",
+            ),
+            OpenApiParameter(
+                "CallbackURL",
+                str,
+                OpenApiParameter.HEADER,
+                description="Of a QUEUE message: where the answer of the endpoint that takes it is to be delivered.",
             ),
         ],
     )
@@ -61,7 +70,8 @@ class PublishView(ApiView):
         """Publish a message; the body is the message, of any content type.
 
         All headers but hop-by-hop ones, cookies and credentials are stored and may be used in
-        filters. 202 when the message and all its deliveries are on disk.
+        filters. 202 when the message and all its deliveries are on disk. Of an event type of kind SYNC
+        the answer is that of the one endpoint that is called meanwhile, whatever its status.
         """
         publisher = publisher_of(request)
         published = allowed_event_type(publisher, event_type)
@@ -75,6 +85,8 @@ class PublishView(ApiView):
             idempotency_key=incoming.idempotency_key(headers),
         )
         try:
+            if published.kind == Kind.SYNC:
+                return sync.publish_sync(publisher, draft)
             (accepted,) = publish(publisher, [draft])
         except PublishRefusedError as refused:
             raise problem_of_refusal(refused) from None
@@ -87,6 +99,8 @@ def allowed_event_type(publisher: Publisher, name: str) -> EventType:
         raise Problem(
             404, "no-such-event-type", f"There is no event type {name}; an administrator can make it."
         )
+    if is_reserved(name):
+        raise Problem(403, "reserved", f"{name} is published by Inturn itself, and by nobody else.")
     if not publisher.may_publish(event_type):
         raise Problem(
             403, "not-allowed", f"{publisher.name} may not publish {name}; an administrator can allow it."
@@ -108,4 +122,5 @@ def answer(accepted: Accepted) -> dict[str, Any]:
 def problem_of_refusal(refused: PublishRefusedError, **members: Any) -> Problem:
     if refused.path is not None:
         members["path"] = refused.path
-    return Problem(refused.status, _CODES.get(refused.status, "refused"), refused.detail, **members)
+    code = refused.code or _CODES.get(refused.status, "refused")
+    return Problem(refused.status, code, refused.detail, **members)

@@ -14,14 +14,15 @@ Refusal = Mapping[str, Any]
 
 
 class Answer:
-    """What came back: status, headers and the parsed body."""
+    """What came back: status, headers and the body, parsed if it is JSON."""
 
     def __init__(self, response: Any) -> None:
         self.status: int = response.status_code
         self.headers = response.headers
         self.content_type: str = response.headers.get("Content-Type", "")
         self.content: bytes = response.content
-        self.body: Any = orjson.loads(response.content) if response.content else None
+        is_json = "json" in self.content_type
+        self.body: Any = orjson.loads(response.content) if response.content and is_json else None
 
     def __repr__(self) -> str:
         return f"{self.status} {self.content.decode()[:1000]}"

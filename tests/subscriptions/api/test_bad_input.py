@@ -44,6 +44,21 @@ VALID: dict[str, dict[str, Any]] = {
         "pause_seconds": 2,
         "pause_max_seconds": 60,
         "retry_after_max_seconds": 600,
+        "retry_schedule": "FIXED",
+        "retry_seconds": 2.5,
+        "retry_jitter": 0.1,
+        "max_attempts": None,
+        "when_used_up": "FAIL",
+        "suspends_on_reject": True,
+        "probe_seconds": 30,
+        "breaks_circuit": True,
+        "breaker_percent": 50,
+        "breaker_attempts": 20,
+        "breaker_failures": 100,
+        "breaker_probe_seconds": 60,
+        "freeze_failures": 200,
+        "freeze_hours": 1,
+        "freeze_failures_at_once": 300,
     },
     "subscriptions": {
         "name": "new",
@@ -206,7 +221,7 @@ def test_a_wrong_query_parameter_is_named(manager: Caller, path: str, query: str
 
 def test_parameters_are_refused_where_there_are_none(manager: Caller) -> None:
     refused(manager.post("event-types?force=true", {"name": "A"}), 400)
-    assert not EventType.objects.exists()
+    assert not EventType.objects.filter(name="A").exists()
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """Subscribers and policies: defaults, built-in rows, values that have to fit together."""
 
 import pytest
+from django.db import IntegrityError
 
 from delivery.models import Lane
 from subscriptions.models import Policy
+from subscriptions.policy_checks import ACTION_FIELDS
 from tests import factories
 from tests.subscriptions.api.client import Caller, created, fields_of, refused
 
@@ -67,7 +69,50 @@ def test_a_copy_takes_what_is_not_given_and_can_be_changed(manager: Caller) -> N
 
 def test_a_pause_grows(manager: Caller) -> None:
     refused(manager.post("policies", {"name": "mine", "pause_seconds": 90}), 400)
-    assert Policy.objects.count() == 2
+    assert not Policy.objects.filter(name="mine").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "schedule", "attempts"),
+    [("workfront-2017", ("FIXED", 600), 13), ("workfront-48h", ("EXPONENTIAL", 84.8), 12)],
+)
+def test_workfront_tries_everything_again_by_the_retry_lane(
+    manager: Caller, name: str, schedule: tuple[str, float], attempts: int
+) -> None:
+    policy = manager.get(f"policies/{name}").body
+    assert {policy[field] for field in ACTION_FIELDS} == {"RETRY_LANE"}
+    assert (policy["retry_schedule"], policy["retry_seconds"]) == schedule
+    assert (policy["max_attempts"], policy["when_used_up"]) == (attempts, "FAIL")
+    assert policy["breaks_circuit"] is (name == "workfront-48h")
+
+
+def test_a_copy_of_webmethods_suspends_and_probes(manager: Caller) -> None:
+    suspending = {"name": "mine", "copy_of": "webmethods", "when_used_up": "SUSPEND", "probe_seconds": 5}
+    made = created(manager.post("policies", suspending))
+    assert (made["on_server_error"], made["max_attempts"], made["probe_seconds"]) == ("IN_PLACE", 5, 5)
+    problem = refused(manager.patch("policies/mine", {"max_attempts": None}), 400)
+    assert fields_of(problem) == {"max_attempts"}
+    assert "after how many attempts" in problem["detail"]
+
+
+def test_what_does_not_fit_together_is_refused_at_its_field(manager: Caller) -> None:
+    mixed = {"name": "mine", "on_unreachable": "RETRY_LANE", "on_server_error": "IN_PLACE"}
+    assert fields_of(refused(manager.post("policies", mixed), 400)) == {"on_server_error"}
+    created(manager.post("policies", {"name": "mine", "copy_of": "workfront-48h"}))
+    assert fields_of(refused(manager.patch("policies/mine", {"freeze_failures": 1}), 400)) == {
+        "freeze_failures"
+    }
+    assert manager.patch("policies/mine", {"breaker_failures": 1, "freeze_failures": 1}).status == 200
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "values",
+    [{"when_used_up": "SUSPEND", "max_attempts": None}, {"breaks_circuit": True, "freeze_failures": 1}],
+)
+def test_the_table_refuses_what_would_never_end(values: dict[str, object]) -> None:
+    with pytest.raises(IntegrityError):
+        factories.policy("mine", **values)
 
 
 def test_a_policy_in_use_stays(manager: Caller) -> None:

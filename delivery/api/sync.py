@@ -1,0 +1,117 @@
+"""What the publisher of a SYNC message is answered: what the endpoint answered, as it is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
+
+from delivery.models.message import public_id
+from delivery.outcome import Outcome
+from delivery.publish import Draft
+from delivery.states import OutcomeClass
+from delivery.sync import BusyError, Exchange, exchange
+from subscriptions.api.problems import Problem
+from subscriptions.api.schema import ProblemSerializer
+from subscriptions.models import EventType, Publisher
+
+MESSAGE_HEADER = "inturn-message"
+BUSY_SECONDS = 1
+
+_REFUSED_HEADERS = {
+    "idempotency-key": "the endpoint's answer is not kept, so a repetition could not get it again",
+    "callbackurl": "the answer to this call is the endpoint's answer",
+}
+
+RESPONSES: dict[Any, Any] = {
+    (200, "*/*"): OpenApiResponse(
+        OpenApiTypes.BINARY,
+        "SYNC event types only: the endpoint's answer, its status (whatever it is), body and Content-Type. "
+        "200 without a body when no subscription qualifies, or when the endpoint gave no answer and its "
+        "subscription has `lets_pass_on_timeout`.",
+    ),
+    (502, "application/problem+json"): OpenApiResponse(
+        ProblemSerializer,
+        "SYNC event types only: the endpoint could not be called, or its answer could not be handed on.",
+    ),
+    (504, "application/problem+json"): OpenApiResponse(
+        ProblemSerializer, "SYNC event types only: the endpoint gave no answer in time."
+    ),
+}
+HEADER = OpenApiParameter(
+    MESSAGE_HEADER,
+    str,
+    OpenApiParameter.HEADER,
+    description="SYNC event types only: the message's id, msg_…",
+    response=[200, 502, 504],
+)
+
+
+def refuse_headers(event_type: EventType, headers: Mapping[str, str]) -> None:
+    """Raise Problem for what cannot be had together with a SYNC event type."""
+    for name, reason in _REFUSED_HEADERS.items():
+        if name in headers:
+            detail = (
+                f"{event_type.name} is SYNC, where the header {name} has no meaning: {reason}. Leave it out."
+            )
+            raise Problem(400, "not-with-sync", detail)
+
+
+def publish_sync(publisher: Publisher, draft: Draft) -> HttpResponse:
+    """Publish and answer; raises PublishRefusedError, and Problem when there is no answer to hand on."""
+    refuse_headers(draft.event_type, draft.headers)
+    try:
+        ended = exchange(publisher, draft)
+    except BusyError:
+        raise _busy() from None
+    message_id = public_id(ended.message_id)
+    response = _answer(ended, message_id)
+    response[MESSAGE_HEADER] = message_id
+    return response
+
+
+def _answer(ended: Exchange, message_id: str) -> HttpResponse:
+    if ended.called is not None and ended.called.answer is not None:
+        answer = ended.called.answer
+        return _response(answer.status_code, answer.body, answer.content_type)
+    if ended.called is None or ended.is_let_pass:
+        return _response(200, b"", "")
+    raise _problem(ended.called.outcome, ended, message_id)
+
+
+def _response(status: int, body: bytes, content_type: str) -> HttpResponse:
+    response = HttpResponse(body, status=status, content_type=content_type)
+    if not content_type:
+        # Django would call it text/html.
+        del response["Content-Type"]
+    return response
+
+
+def _problem(outcome: Outcome, ended: Exchange, message_id: str) -> Problem:
+    """Say that there is no answer: what went wrong in a word, for the endpoint's address is not the publisher's business."""
+    is_late = outcome.outcome is OutcomeClass.TIMEOUT
+    what = "gave no answer in time" if is_late else f"gave no answer that can be handed on ({_word(outcome)})"
+    return Problem(
+        504 if is_late else 502,
+        "no-answer-in-time" if is_late else "no-answer",
+        f"The endpoint of {ended.subscription} {what}. {message_id} is stored and says what happened; it may "
+        "have reached the endpoint, so publish it again only if that does no harm.",
+        headers={MESSAGE_HEADER: message_id},
+        message=message_id,
+    )
+
+
+def _word(outcome: Outcome) -> str:
+    answered = outcome.status_code is not None
+    return f"{outcome.status_code}, {outcome.error}" if answered else str(outcome.outcome.label)
+
+
+def _busy() -> Problem:
+    return Problem(
+        503,
+        "too-many-calls",
+        "So many SYNC calls are waiting for their endpoints that another would hold up everything else. Nothing "
+        "is stored; repeat it soon. An administrator can allow more with WEB_THREADS.",
+        headers={"Retry-After": str(BUSY_SECONDS)},
+    )

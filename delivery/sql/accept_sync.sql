@@ -1,0 +1,33 @@
+-- Stores a SYNC message with the one delivery it owes, before its endpoint is called; without a subscription, just the message.
+-- From then on the endpoint may have been called, so that is what the delivery says until `settle_sync.sql`
+-- records the answer: IN_DOUBT. It is in no lane: no sender ever sees it.
+WITH message AS (
+    INSERT INTO delivery_message (event_type_id, publisher_id, headers, content_type, body)
+    VALUES (
+        %(event_type)s::bigint, %(publisher)s::bigint, %(headers)s::text::jsonb, %(content_type)s::text, %(body)s::bytea
+    )
+    RETURNING id
+), delivery AS (
+    INSERT INTO delivery_delivery (
+        message_id, subscription_id, status, settled_at, attempts, skipped, redelivery, reason, receive_count
+    )
+    SELECT id, %(subscription)s::bigint, 'IN_DOUBT', clock_timestamp(), 0, false, '', %(reason)s::text, 0
+    FROM message
+    WHERE %(subscription)s::bigint IS NOT NULL
+    RETURNING id
+), unmatched AS (
+    INSERT INTO delivery_journalentry (kind, text, actor, message_id)
+    SELECT 'UNMATCHED', 'Nobody wants msg_' || id || ': no subscription qualifies.', '', id
+    FROM message
+    WHERE %(subscription)s::bigint IS NULL
+), ambiguous AS (
+    INSERT INTO delivery_journalentry (kind, text, actor, message_id, delivery_id, subscription_id)
+    SELECT
+        'AMBIGUOUS',
+        'Several subscriptions qualify for msg_' || message.id || '; the first is called: '
+            || array_to_string(%(qualified)s::text[], ', ') || '.',
+        '', message.id, delivery.id, %(subscription)s::bigint
+    FROM message, delivery
+    WHERE cardinality(%(qualified)s::text[]) > 1
+)
+SELECT message.id, delivery.id FROM message LEFT JOIN delivery ON true

@@ -1,0 +1,24 @@
+-- Records the answer to a SYNC call: what became of its delivery, its only attempt, and a failure to be told.
+-- The guard is that there was no attempt: the second time it changes nothing. A delivery that a person decided
+-- meanwhile keeps that status and reason, and has the attempt in its history all the same.
+WITH changed AS (
+    UPDATE delivery_delivery delivery
+    SET attempts = 1,
+        status = CASE WHEN delivery.status = 'IN_DOUBT' THEN %(status)s::text ELSE delivery.status END,
+        reason = CASE WHEN delivery.status = 'IN_DOUBT' THEN %(reason)s::text ELSE delivery.reason END,
+        settled_at = CASE WHEN delivery.status = 'IN_DOUBT' THEN clock_timestamp() ELSE delivery.settled_at END
+    WHERE delivery.id = %(delivery)s::bigint AND delivery.attempts = 0
+    RETURNING delivery.id, delivery.status
+), noticed AS (
+    INSERT INTO delivery_failurenotice (delivery_id, number)
+    SELECT id, 1 FROM changed WHERE %(is_failure)s::bool AND status = %(status)s::text
+    ON CONFLICT DO NOTHING
+)
+INSERT INTO delivery_attempt (
+    delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt
+)
+SELECT
+    id, 1, %(started_at)s::timestamptz, %(duration_ms)s::int, %(outcome)s::text, %(status_code)s::smallint,
+    %(error)s::text, %(excerpt)s::bytea
+FROM changed
+RETURNING delivery_id

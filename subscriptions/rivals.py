@@ -1,0 +1,39 @@
+"""Rivals: two subscriptions of a SYNC event type that want the same messages, of which one would never be called."""
+
+from subscriptions.filters import FilterError, parse
+from subscriptions.models import EventType, Kind, Subscription
+
+
+def rival(
+    event_type: EventType, *, header_filter_string: str, filter_text: str, but: Subscription
+) -> Subscription | None:
+    """Return a subscription with the same filter and header string, if the event type is SYNC; not `but` itself.
+
+    Call it in the transaction that saves: it locks the event type until that ends, so that of two who save
+    at once the second sees the first. Publishing goes on meanwhile. ACTIVE or not makes no difference: to
+    make one ACTIVE is never refused. Filters that overlap without being the same are found
+    only when a message comes.
+    """
+    if event_type.kind != Kind.SYNC:
+        return None
+    EventType.objects.select_for_update(no_key=True).only("pk").get(pk=event_type.pk)
+    others = Subscription.objects.filter(event_type=event_type, header_filter_string=header_filter_string)
+    rows = others.select_related("subscriber").only("name", "filter", "subscriber__name").order_by("id")
+    wanted = _meaning(filter_text)
+    return next((other for other in rows if other.pk != but.pk and _meaning(other.filter) == wanted), None)
+
+
+def refusal(other: Subscription) -> str:
+    """What to tell whoever wants to save the second."""
+    return (
+        f"{other} has the same filter and header string, and of a SYNC event type only one would ever be called. "
+        "Change or delete that one, or give this one another filter."
+    )
+
+
+def _meaning(filter_text: str) -> object:
+    """The filter's syntax tree, in which spaces and kinds of quotes make no difference."""
+    try:
+        return parse(filter_text) if filter_text else ""
+    except FilterError:
+        return filter_text
