@@ -52,6 +52,7 @@ class Environment:
     queue_senders: int
     max_message_bytes: int
     publish_rate_limit: str
+    callback_days: int
     web_workers: int
     web_threads: int
     log_level: str
@@ -84,6 +85,7 @@ def read(environment: Mapping[str, str] = os.environ) -> Environment:
         publish_rate_limit=given.like(
             "INTURN_PUBLISH_RATE_LIMIT", pattern=_RATE, allowed="like 1000/s, 500/m or 100/h"
         ),
+        callback_days=given.whole("INTURN_CALLBACK_DAYS", default=4, least=1, most=366),
         web_workers=given.whole("WEB_WORKERS", default=1, least=1, most=100),
         web_threads=given.whole("WEB_THREADS", default=8, least=1, most=1000),
         log_level=given.choice("INTURN_LOG_LEVEL", default="INFO", among=LOG_LEVELS),

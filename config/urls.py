@@ -7,6 +7,7 @@ from django_prometheus.exports import ExportToDjangoView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from config import errors, health
+from delivery.api.callbacks import CallbackView
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
@@ -20,6 +21,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="docs",
     ),
     re_path("^api/", errors.nothing_here),
+    re_path(r"^callbacks/(?P<token>[^/]+)\Z", CallbackView.as_view(), name="callback"),
     path("healthz", health.live),
     path("readyz", health.ready),
     path("metrics", ExportToDjangoView),

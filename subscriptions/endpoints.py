@@ -54,6 +54,16 @@ def parse_endpoint(text: str) -> ParsedEndpoint:
     return ParsedEndpoint(method=method, url=_url(parts, host=host), host=host, port=port)
 
 
+def parse_url(text: str) -> ParsedEndpoint:
+    """The same of what has no method in front; raises EndpointError, also for one that is too long once encoded."""
+    if _METHOD_PREFIX.match(text):
+        raise EndpointError("Write it without a method in front: https://…")
+    parsed = parse_endpoint(text)
+    if len(parsed.url) > MAX_ENDPOINT_LENGTH:
+        raise EndpointError(f"Encoded, the URL has more than {MAX_ENDPOINT_LENGTH} characters.")
+    return parsed
+
+
 def check_endpoint(text: str, *, allowed_networks: Collection[Network]) -> ParsedEndpoint:
     """Parse it, and raise AddressRefusedError when its host has any address that is not allowed.
 
@@ -62,14 +72,17 @@ def check_endpoint(text: str, *, allowed_networks: Collection[Network]) -> Parse
     check the very address they connect to.
     """
     endpoint = parse_endpoint(text)
-    for address in _addresses(endpoint):
+    for address in addresses_of(endpoint.host, endpoint.port):
         check_address(address, allowed_networks=allowed_networks)
     return endpoint
 
 
 def _refuse_ambiguous(text: str) -> None:
-    if len(text) > MAX_ENDPOINT_LENGTH:
-        raise EndpointError(f"An endpoint has at most {MAX_ENDPOINT_LENGTH} characters.")
+    # In bytes, for it is looked up by an index, whose entries are bounded.
+    if len(text.encode(errors="surrogatepass")) > MAX_ENDPOINT_LENGTH:
+        raise EndpointError(
+            f"An endpoint has at most {MAX_ENDPOINT_LENGTH} characters; those beyond ASCII count two to four."
+        )
     if _AMBIGUOUS.search(text):
         raise EndpointError("Remove the white space, control characters and backslashes from the URL.")
     if any("\ud800" <= character <= "\udfff" for character in text):
@@ -143,12 +156,13 @@ def _url(parts: SplitResult, *, host: str) -> str:
     return f"{parts.scheme}://{netloc}{quote(parts.path or '/', safe=_URL_CHARACTERS)}{query}"
 
 
-def _addresses(endpoint: ParsedEndpoint) -> list[str]:
-    """The resolver cannot be told to hurry, so it is asked in a thread that may be left behind."""
+def addresses_of(host: str, port: int) -> list[str]:
+    """Resolve a host within RESOLVE_SECONDS; it has no addresses when that fails, or takes longer.
+
+    The resolver cannot be told to hurry, so it is asked in a thread that may be left behind.
+    """
     answer: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
-    threading.Thread(
-        target=lambda: answer.put(_resolve(endpoint.host.strip("[]"), endpoint.port)), daemon=True
-    ).start()
+    threading.Thread(target=lambda: answer.put(_resolve(host.strip("[]"), port)), daemon=True).start()
     try:
         return answer.get(timeout=RESOLVE_SECONDS)
     except queue.Empty:

@@ -45,7 +45,7 @@ _EVENT_TYPE_BY_NAME = f"""
 _CANDIDATES = """
     SELECT
         subscription.id, subscription.subscriber_id, subscription.header_filter_string, subscription.filter,
-        subscriber.match_mode
+        subscriber.match_mode, subscription.dedup_mode, subscription.dedup_path
     FROM subscriptions_subscription subscription
     JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
     WHERE subscription.event_type_id = %s AND subscription.status = 'ACTIVE'
@@ -76,11 +76,11 @@ def event_type_by_name(name: str) -> EventType | None:
     return event_type
 
 
-def candidate_rows(event_type_id: int) -> list[tuple[int, int, str, str, str]]:
-    """Return (id, subscriber's id, header filter string, filter, match mode) of the ACTIVE subscriptions."""
+def candidate_rows(event_type_id: int) -> list[tuple[int, int, str, str, str, str, str]]:
+    """Return of the ACTIVE subscriptions (id, subscriber's id, header filter string, filter, match mode, dedup mode and path)."""
     with connection.cursor() as cursor:
         cursor.execute(_CANDIDATES, [event_type_id])
-        rows: list[tuple[int, int, str, str, str]] = cursor.fetchall()
+        rows: list[tuple[int, int, str, str, str, str, str]] = cursor.fetchall()
     return rows
 
 

@@ -2,9 +2,15 @@
 
 import re
 
+from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 
 MAX_NAME_LENGTH = 200
+# Of event types that Inturn publishes itself: everybody may subscribe to them, and nobody else publish them.
+RESERVED_PREFIX = "Inturn."
+
+# Of what answers a callback: each goes to a URL of its own, and nowhere else.
+UNSUBSCRIBABLE = "Inturn.Callback"
 
 _NAME = re.compile(r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 
@@ -17,3 +23,21 @@ validate_name = RegexValidator(
 def is_name(text: str) -> bool:
     """Whether anything can have this name; what cannot need not be looked for."""
     return len(text) <= MAX_NAME_LENGTH and _NAME.match(text) is not None
+
+
+def is_reserved(name: str) -> bool:
+    return name.startswith(RESERVED_PREFIX)
+
+
+def validate_unreserved(name: str) -> None:
+    if is_reserved(name):
+        raise ValidationError(
+            f"Names that begin with {RESERVED_PREFIX} are Inturn's own event types; choose another name."
+        )
+
+
+def validate_subscribable(event_type: str) -> None:
+    if event_type == UNSUBSCRIBABLE:
+        raise ValidationError(
+            f"Nobody can subscribe to {event_type}: each answer goes to the CallbackURL that its message came with."
+        )

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 from subscriptions.admin.forms import EventTypeForm
 from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.models import EventType
+from subscriptions.names import is_reserved
 
 
 @admin.register(EventType)
@@ -33,6 +34,13 @@ class EventTypeAdmin(RecordedAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: EventType | None = None) -> Sequence[str]:
         """What was published is on its way as the kind that it had."""
         return [*super().get_readonly_fields(request, obj), *(["kind"] if obj else [])]
+
+    def has_change_permission(self, request: HttpRequest, obj: EventType | None = None) -> bool:
+        """What Inturn publishes itself stays as it is."""
+        return bool(super().has_change_permission(request, obj)) and not (obj and is_reserved(obj.name))
+
+    def has_delete_permission(self, request: HttpRequest, obj: EventType | None = None) -> bool:
+        return bool(super().has_delete_permission(request, obj)) and not (obj and is_reserved(obj.name))
 
     @admin.display(description="TTL", ordering="ttl_seconds")
     def ttl(self, row: EventType) -> str:

@@ -12,6 +12,7 @@ from subscriptions.filters import jsonb
 from subscriptions.json_schemas import JSONSchemaError, check_json_schema
 from subscriptions.media_types import validate_media_type
 from subscriptions.models import EventType
+from subscriptions.names import validate_unreserved
 
 Row = TypeVar("Row", bound=Model)
 
@@ -27,6 +28,11 @@ class ConfigurationForm(forms.ModelForm[Row]):
 
 
 class EventTypeForm(ConfigurationForm[EventType]):
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        validate_unreserved(name)
+        return name
+
     def clean_content_type(self) -> str:
         content_type: str = self.cleaned_data["content_type"]
         validate_media_type(content_type)

@@ -11,25 +11,16 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from subscriptions.admin.base import id_of
+from subscriptions.admin.policy_form import CONDITIONS, FIELDSETS, PolicyForm
 from subscriptions.admin.policy_words import sentences, summary
 from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.models import Policy
 
-_RULES = [
-    "on_unreachable",
-    "on_unavailable",
-    "on_server_error",
-    "on_rate_limited",
-    "on_client_error",
-    "on_redirect",
-    "in_doubt",
-    "blocks_when_overloaded",
-]
-_PAUSES = ["pause_seconds", "pause_max_seconds", "retry_after_max_seconds"]
-
 
 @admin.register(Policy)
 class PolicyAdmin(RecordedAdmin):
+    form = PolicyForm
+    conditional_fields = CONDITIONS
     empty_text = "A policy says what each outcome of an attempt leads to."
     list_display = ["name", "in_one_line", "subscription_count", "copy"]
     button_columns = ("copy",)
@@ -43,11 +34,7 @@ class PolicyAdmin(RecordedAdmin):
         return counted
 
     def get_fieldsets(self, request: HttpRequest, obj: Policy | None = None) -> Any:
-        return [
-            (None, {"fields": ["name", "description", *(["in_words"] if obj else [])]}),
-            ("What each outcome leads to", {"fields": _RULES}),
-            ("Pauses", {"fields": _PAUSES}),
-        ]
+        return [(None, {"fields": ["name", "description", *(["in_words"] if obj else [])]}), *FIELDSETS]
 
     def has_change_permission(self, request: HttpRequest, obj: Policy | None = None) -> bool:
         return bool(super().has_change_permission(request, obj)) and not (obj and obj.is_built_in)

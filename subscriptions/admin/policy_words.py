@@ -1,49 +1,118 @@
 """A policy in plain words: what an administrator must know to choose it."""
 
-from subscriptions.models import Action, InDoubt, Policy
+from django.forms import model_to_dict
+
+from subscriptions.admin import schedule_words
+from subscriptions.admin.schedule_words import in_words
+from subscriptions.models import Action, InDoubt, Policy, UsedUp
+from subscriptions.policy_checks import RETRYING, actions_in_effect
 
 _WORDS = {
     Action.BLOCK: "nothing later is sent to this subscriber until it succeeds or the subscription is made INACTIVE",
     Action.SKIP: "it stays PENDING, the next message is sent, and it is tried again in the next run",
     Action.REJECT: "the delivery is REJECTED and never sent again",
     Action.UNSUPPORTED: "the delivery is 3xxNOTSUPPORTED and never sent again",
+    Action.RETRY_LANE: "it leaves the lane, so that later messages flow, and the retry lane tries it again",
+    Action.IN_PLACE: "it is tried again, and nothing later is sent to this subscriber meanwhile",
 }
+_IN_SHORT = {
+    Action.BLOCK: "blocks",
+    Action.SKIP: "skips and tries again",
+    Action.REJECT: "rejects",
+    Action.UNSUPPORTED: "is not supported",
+    Action.RETRY_LANE: "goes to the retry lane",
+    Action.IN_PLACE: "is retried in place",
+}
+_ANSWERS = {
+    "on_unavailable": "503",
+    "on_server_error": "any other 5xx",
+    "on_rate_limited": "429",
+    "on_client_error": "any other 4xx",
+    "on_redirect": "3xx",
+}
+_SUMMED_UP = {"on_unreachable": "unreachable", "on_server_error": "5xx", "on_client_error": "4xx"}
 
 
 def sentences(policy: Policy) -> list[str]:
     """Describe the policy, one sentence an outcome; answers that lead to the same share one."""
-    answers = {
-        "503": Action.BLOCK if policy.blocks_when_overloaded else policy.on_unavailable,
-        "any other 5xx": policy.on_server_error,
-        "429": Action.BLOCK if policy.blocks_when_overloaded else policy.on_rate_limited,
-        "any other 4xx": policy.on_client_error,
-        "3xx": policy.on_redirect,
-    }
-    grouped: dict[str, list[str]] = {}
-    for answer, action in answers.items():
-        grouped.setdefault(action, []).append(answer)
+    actions = actions_in_effect(model_to_dict(policy))
+    in_effect = set(actions.values())
     return [
-        f"When the endpoint cannot be reached, TLS fails or it times out: {_WORDS[Action(policy.on_unreachable)]}.",
+        "When the endpoint cannot be reached, TLS fails or it times out: "
+        f"{_WORDS[Action(policy.on_unreachable)]}.",
         *(
             f"When it answers {_either(codes)}: {_WORDS[Action(action)]}."
-            for action, codes in grouped.items()
+            for action, codes in _grouped(actions, _ANSWERS).items()
         ),
-        *_pauses(policy),
+        *([] if in_effect.isdisjoint(RETRYING) else _retries(policy)),
+        *_suspended_on_reject(policy),
+        *(_pauses(policy) if in_effect & {Action.BLOCK, Action.SKIP} else []),
+        *(_breaker(policy) if policy.breaks_circuit else []),
         _in_doubt(policy),
     ]
 
 
 def summary(policy: Policy) -> str:
     """Say in one line what makes this policy different from others."""
-    ordered = "blocks" if policy.on_server_error == Action.BLOCK else "skips and tries again"
-    return (
-        f"unreachable {policy.on_unreachable.lower()}s, 5xx {ordered}, "
-        f"4xx {policy.on_client_error.lower()}s, in doubt {policy.in_doubt.lower()}s"
-    )
+    actions = actions_in_effect(model_to_dict(policy))
+    grouped = _grouped(actions, _SUMMED_UP)
+    said = [
+        f"{_either(codes)} {_IN_SHORT[Action(action)]}{_how_long(policy, action)}"
+        for action, codes in grouped.items()
+    ]
+    if policy.suspends_on_reject:
+        said.append("a rejection suspends")
+    if policy.breaks_circuit:
+        said.append("a URL that keeps failing is disabled")
+    return ", ".join([*said, f"in doubt {policy.in_doubt.lower()}s"])
+
+
+def _grouped(actions: dict[str, str], names: dict[str, str]) -> dict[str, list[str]]:
+    """Return action → what leads to it, in the order of the names."""
+    grouped: dict[str, list[str]] = {}
+    for field, name in names.items():
+        grouped.setdefault(actions[field], []).append(name)
+    return grouped
 
 
 def _either(codes: list[str]) -> str:
     return codes[0] if len(codes) == 1 else f"{', '.join(codes[:-1])} or {codes[-1]}"
+
+
+def _how_long(policy: Policy, action: str) -> str:
+    if action not in RETRYING:
+        return ""
+    end = "" if policy.max_attempts is None else _end_in_short(policy)
+    return f" ({schedule_words.span(policy)}{end})"
+
+
+def _end_in_short(policy: Policy) -> str:
+    return ", then suspends" if policy.when_used_up == UsedUp.SUSPEND else ", then FAILED"
+
+
+def _retries(policy: Policy) -> list[str]:
+    said = [schedule_words.told(policy)]
+    if policy.retry_jitter:
+        said.append(f"Each of these waits varies by up to {policy.retry_jitter * 100:.3g} % by chance.")
+    if policy.max_attempts is not None:
+        said.append(_used_up(policy))
+    return said
+
+
+def _used_up(policy: Policy) -> str:
+    attempts = "attempt has" if policy.max_attempts == 1 else f"{policy.max_attempts:,} attempts have"
+    if policy.when_used_up == UsedUp.FAIL:
+        return f"When the {attempts} failed, the delivery is FAILED and never sent again by itself."
+    return (
+        f"When the {attempts} failed, the lane is SUSPENDED with that delivery on top. The subscription's probe URL "
+        f"is asked every {in_words(policy.probe_seconds)}, and at the first 2xx the lane resumes by itself; without "
+        "a probe URL it waits for a person."
+    )
+
+
+def _suspended_on_reject(policy: Policy) -> list[str]:
+    said = "A REJECTED delivery also suspends the lane, until a person resumes it: nothing later overtakes it unseen."
+    return [said] if policy.suspends_on_reject else []
 
 
 def _pauses(policy: Policy) -> list[str]:
@@ -54,6 +123,17 @@ def _pauses(policy: Policy) -> list[str]:
     if policy.blocks_when_overloaded:
         said.append(f"A Retry-After of up to {policy.retry_after_max_seconds} s is honoured.")
     return said
+
+
+def _breaker(policy: Policy) -> list[str]:
+    return [
+        f"A URL is DISABLED when more than {policy.breaker_percent} % of more than {policy.breaker_attempts:,} attempts "
+        f"failed, or {policy.breaker_failures:,} in a row. Then what is due waits, and one attempt is made every "
+        f"{in_words(policy.breaker_probe_seconds)}, until one succeeds.",
+        f"It is FROZEN after more than {policy.freeze_failures:,} failures in a row and {policy.freeze_hours} h without "
+        f"a success, or after {policy.freeze_failures_at_once:,} in a row. Then nothing is tried until a person "
+        "releases the URL. What waits is never discarded.",
+    ]
 
 
 def _in_doubt(policy: Policy) -> str:

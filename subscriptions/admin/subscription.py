@@ -53,11 +53,26 @@ class SubscriptionAdmin(RecordedAdmin):
         "username": "auth_type == 'basic'",
         "password": "auth_type == 'basic'",
         "token": "auth_type == 'bearer'",
+        "dedup_path": "dedup_mode == 'PATH'",
+        "dedup_window_seconds": "dedup_mode != 'NONE'",
     }
     fieldsets = [
         (None, {"fields": ["name", "subscriber", "event_type"]}),
         ("Which messages qualify", {"fields": ["header_filter_string", "filter", "position"]}),
-        ("Where they go", {"fields": ["mode", "endpoint", "policy", "timeout_seconds"]}),
+        (
+            "Where they go",
+            {
+                "fields": [
+                    "mode",
+                    "endpoint",
+                    "policy",
+                    "probe_url",
+                    "timeout_seconds",
+                    "lets_pass_on_timeout",
+                ]
+            },
+        ),
+        ("What came before", {"fields": ["dedup_mode", "dedup_path", "dedup_window_seconds"]}),
         ("What is sent along", {"fields": ["header_lines", "auth_type", "username", "password", "token"]}),
     ]
 

@@ -12,13 +12,16 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from subscriptions import dedup_checks
 from subscriptions.addresses import AddressRefusedError
 from subscriptions.admin import header_lines
 from subscriptions.admin.forms import ConfigurationForm
-from subscriptions.endpoints import EndpointError, check_endpoint
+from subscriptions.endpoints import EndpointError, check_endpoint, parse_url
 from subscriptions.filters import FilterError, parse
 from subscriptions.header_values import HeaderError, check_auth, check_headers
-from subscriptions.models import Mode, Subscription
+from subscriptions.models import DedupMode, EventType, Mode, Subscription
+from subscriptions.names import validate_subscribable
+from subscriptions.rivals import refusal, rival
 
 _AUTH_TYPES = [("none", "none"), ("basic", "basic: user and password"), ("bearer", "bearer: a token")]
 _AUTH_FIELDS: dict[str, tuple[str, ...]] = {
@@ -27,6 +30,10 @@ _AUTH_FIELDS: dict[str, tuple[str, ...]] = {
     "bearer": ("token",),
 }
 _KEPT = "Stored, never shown. Leave it empty to keep it."
+_DEDUP = (
+    "A message that came before is a DUPLICATE and not sent; while it is not known what becomes of the first, the "
+    "second is IN_DOUBT, for a person to decide."
+)
 _MONOSPACE = {"class": "inturn-code", "spellcheck": "false"}
 
 
@@ -61,11 +68,25 @@ class SubscriptionForm(ConfigurationForm[Subscription]):
             "filter",
             "policy",
             "timeout_seconds",
+            "lets_pass_on_timeout",
+            "probe_url",
+            "dedup_mode",
+            "dedup_path",
+            "dedup_window_seconds",
             "position",
         ]
+        labels = {"probe_url": "Probe URL"}
+        help_texts = {
+            "probe_url": "Asked by GET while the lane is suspended; it resumes when the answer is 2xx.",
+            "dedup_mode": _DEDUP,
+            "dedup_path": "Where in a message stands what identifies it, e.g. $$->'Body'->>'id'.",
+            "dedup_window_seconds": "So long a message is remembered; 259200 are three days.",
+        }
         widgets = {
             "filter": UnfoldAdminTextareaWidget({"rows": 4} | _MONOSPACE),
             "endpoint": UnfoldAdminTextInputWidget(_MONOSPACE),
+            "probe_url": UnfoldAdminTextInputWidget(_MONOSPACE),
+            "dedup_path": UnfoldAdminTextInputWidget(_MONOSPACE),
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -91,11 +112,23 @@ class SubscriptionForm(ConfigurationForm[Subscription]):
     def clean_endpoint(self) -> str:
         endpoint: str = self.cleaned_data["endpoint"]
         if endpoint:
-            try:
-                check_endpoint(endpoint, allowed_networks=settings.ENVIRONMENT.allowed_networks)
-            except (EndpointError, AddressRefusedError) as error:
-                raise ValidationError(str(error)) from error
+            _check_address(endpoint)
         return endpoint
+
+    def clean_event_type(self) -> EventType:
+        event_type: EventType = self.cleaned_data["event_type"]
+        validate_subscribable(event_type.name)
+        return event_type
+
+    def clean_probe_url(self) -> str:
+        text: str = self.cleaned_data["probe_url"]
+        if not text:
+            return ""
+        _check_address(text)
+        try:
+            return parse_url(text).url
+        except EndpointError as error:
+            raise ValidationError(str(error)) from error
 
     def clean_filter(self) -> str:
         text: str = self.cleaned_data["filter"]
@@ -110,7 +143,37 @@ class SubscriptionForm(ConfigurationForm[Subscription]):
         cleaned = super().clean()
         self._clean_mode(cleaned)
         self._clean_headers(cleaned)
+        self._clean_dedup(cleaned)
+        if not self.errors:
+            self._clean_rivals(cleaned)
         return cleaned
+
+    def _clean_dedup(self, cleaned: dict[str, Any]) -> None:
+        event_type = cleaned.get("event_type") or getattr(self.instance, "event_type", None)
+        if event_type is None or not {"dedup_mode", "dedup_path"} <= set(cleaned):
+            return
+        if cleaned["dedup_mode"] != DedupMode.PATH:
+            # The page hides what was typed then.
+            cleaned["dedup_path"] = ""
+        refused = dedup_checks.refusals(cleaned, event_type=event_type)
+        try:
+            if cleaned["dedup_path"]:
+                dedup_checks.check_path(cleaned["dedup_path"])
+        except FilterError as error:
+            refused["dedup_path"] = str(error)
+        for field, reason in refused.items():
+            self.add_error(field, reason)
+
+    def _clean_rivals(self, cleaned: dict[str, Any]) -> None:
+        """Last of all, for it locks the event type; see `subscriptions.rivals`."""
+        other = rival(
+            cleaned.get("event_type") or self.instance.event_type,
+            header_filter_string=cleaned["header_filter_string"],
+            filter_text=cleaned["filter"],
+            but=self.instance,
+        )
+        if other is not None:
+            self.add_error("filter", refusal(other))
 
     def _clean_mode(self, cleaned: dict[str, Any]) -> None:
         if "mode" in cleaned and "endpoint" in cleaned:
@@ -148,3 +211,10 @@ class SubscriptionForm(ConfigurationForm[Subscription]):
         stored = self.instance.auth or {}
         typed = {field: cleaned.get(field) or stored.get(field, "") for field in _AUTH_FIELDS.get(chosen, ())}
         return {"type": chosen, **typed}
+
+
+def _check_address(url: str) -> None:
+    try:
+        check_endpoint(url, allowed_networks=settings.ENVIRONMENT.allowed_networks)
+    except (EndpointError, AddressRefusedError) as error:
+        raise ValidationError(str(error)) from error

@@ -4,11 +4,13 @@ from typing import Any
 
 from rest_framework import serializers
 
+from subscriptions.api.problems import Problem
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import JSONValue, StrictModel, Text
 from subscriptions.json_schemas import JSONSchemaError, check_json_schema
 from subscriptions.media_types import validate_media_type
 from subscriptions.models import EventType
+from subscriptions.names import is_reserved, validate_unreserved
 
 
 class EventTypeSerializer(StrictModel):
@@ -35,7 +37,9 @@ class EventTypeSerializer(StrictModel):
             "created_at",
             "updated_at",
         ]
-        extra_kwargs = {"name": {"validators": EventType._meta.get_field("name").validators}}
+        extra_kwargs = {
+            "name": {"validators": [*EventType._meta.get_field("name").validators, validate_unreserved]}
+        }
 
     def validate_kind(self, value: str) -> str:
         if self.instance is not None and value != self.instance.kind:
@@ -57,3 +61,13 @@ class EventTypeSerializer(StrictModel):
 class EventTypeViews(Resource):
     queryset = EventType.objects.all()
     serializer_class = EventTypeSerializer
+
+    def locked(self, *, to_delete: bool = False) -> EventType:
+        event_type: EventType = super().locked(to_delete=to_delete)
+        if is_reserved(event_type.name):
+            raise Problem(
+                409,
+                "built-in",
+                f"{event_type} is published by Inturn itself and stays as it is; subscribe to it.",
+            )
+        return event_type

@@ -3,15 +3,26 @@
 from typing import Any
 
 from django.forms.models import model_to_dict
+from rest_framework import serializers
 
 from subscriptions.api.problems import Problem
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import NameOf, StrictModel
 from subscriptions.models import Policy
+from subscriptions.policy_checks import contradictions
 
 
 class PolicySerializer(StrictModel):
-    """A policy. `copy_of` names one to take what is not given from; otherwise that is as in `teamforge`."""
+    """A policy: what each outcome of an attempt leads to.
+
+    `copy_of` names one to take what is not given from; otherwise that is as in `teamforge`.
+
+    The actions: BLOCK: nothing later is sent until this one succeeds. SKIP: the next is sent, this one again in the
+    next run. REJECT: REJECTED, never again. UNSUPPORTED (of on_redirect only): 3xxNOTSUPPORTED, never again.
+    RETRY_LANE: fresh messages flow, this one is tried again on schedule. IN_PLACE: tried again on schedule, and
+    nothing later is sent meanwhile. `retry_…`, `max_attempts` and `when_used_up` are of the last two, of
+    which a policy has one; `breaker_…` and `freeze_…` count while `breaks_circuit`.
+    """
 
     copy_of = NameOf(queryset=Policy.objects.all(), required=False, write_only=True)
 
@@ -32,6 +43,21 @@ class PolicySerializer(StrictModel):
             "pause_seconds",
             "pause_max_seconds",
             "retry_after_max_seconds",
+            "retry_schedule",
+            "retry_seconds",
+            "retry_jitter",
+            "max_attempts",
+            "when_used_up",
+            "suspends_on_reject",
+            "probe_seconds",
+            "breaks_circuit",
+            "breaker_percent",
+            "breaker_attempts",
+            "breaker_failures",
+            "breaker_probe_seconds",
+            "freeze_failures",
+            "freeze_hours",
+            "freeze_failures_at_once",
             "is_built_in",
             "created_at",
             "updated_at",
@@ -43,6 +69,8 @@ class PolicySerializer(StrictModel):
         original: Policy | None = attrs.pop("copy_of", None)
         if original is not None:
             attrs = model_to_dict(original, exclude=["id", "name"]) | attrs
+        if errors := contradictions(model_to_dict(self.instance or Policy()) | attrs):
+            raise serializers.ValidationError(errors)
         return super().validate(attrs)
 
 

@@ -36,6 +36,15 @@ class WholeNumber(serializers.IntegerField):
         return data
 
 
+class Number(serializers.FloatField):
+    """A JSON number: no "5", no true, and nothing infinite."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if type(data) not in (int, float) or not math.isfinite(data):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
 class Switch(serializers.BooleanField):
     """true or false: no "yes", no 1."""
 
@@ -100,6 +109,7 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
         models.BooleanField: Switch,
         models.PositiveIntegerField: WholeNumber,
         models.PositiveSmallIntegerField: WholeNumber,
+        models.FloatField: Number,
         models.JSONField: JSONValue,
     }
 

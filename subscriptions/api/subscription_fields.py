@@ -12,11 +12,19 @@ from subscriptions.addresses import AddressRefusedError
 from subscriptions.api.problems import Place, invalid_field
 from subscriptions.api.strict import Text
 from subscriptions.changes import MASKED
-from subscriptions.endpoints import MAX_ENDPOINT_LENGTH, EndpointError, check_endpoint, parse_endpoint
+from subscriptions.dedup_checks import check_path
+from subscriptions.endpoints import (
+    MAX_ENDPOINT_LENGTH,
+    EndpointError,
+    check_endpoint,
+    parse_endpoint,
+    parse_url,
+)
 from subscriptions.filters import FilterError, parse
 from subscriptions.header_values import HeaderError, check_auth, check_headers
 
 NO_AUTH = {"type": "none"}
+MAX_PATH_LENGTH = 1000
 _SECRET_PARTS = frozenset({"password", "token"})
 
 
@@ -36,21 +44,39 @@ class EndpointField(Text):
         return text
 
 
-def check_addresses(given: Any) -> None:
-    """Refuse a body whose `endpoint` has a host with an address that is not allowed.
+class ProbeField(Text):
+    """A URL that is asked by GET, kept as it is asked; see `check_addresses` for where it leads."""
 
-    Apart from the field, because resolving may take seconds, in which nothing should be locked.
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=MAX_ENDPOINT_LENGTH, allow_blank=True, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        try:
+            return parse_url(text).url if text else ""
+        except EndpointError as error:
+            raise ValidationError(str(error)) from None
+
+
+def check_addresses(given: Any) -> None:
+    """Refuse a body whose `endpoint` or `probe_url` has a host with an address that is not allowed.
+
+    Apart from the fields, because resolving may take seconds, in which nothing should be locked.
     """
-    endpoint = given.get("endpoint") if isinstance(given, Mapping) else None
-    if not isinstance(endpoint, str) or not endpoint:
-        return
+    for field in ("endpoint", "probe_url"):
+        url = given.get(field) if isinstance(given, Mapping) else None
+        if isinstance(url, str) and url:
+            _check_address(field, url)
+
+
+def _check_address(field: str, url: str) -> None:
     try:
-        check_endpoint(endpoint, allowed_networks=settings.ENVIRONMENT.allowed_networks)
+        check_endpoint(url, allowed_networks=settings.ENVIRONMENT.allowed_networks)
     except EndpointError:
         # The field says it, together with whatever else is wrong.
         return
     except AddressRefusedError as error:
-        raise invalid_field("endpoint", str(error)) from None
+        raise invalid_field(field, str(error)) from None
 
 
 class FilterField(Text):
@@ -71,8 +97,27 @@ def check_filter(text: str) -> None:
     try:
         parse(text)
     except FilterError as error:
-        place = Place(error.line, error.column)
-        raise ValidationError(str(error), code=place) from None  # type: ignore[arg-type]
+        raise _with_place(error) from None
+
+
+class PathField(Text):
+    """A path of the filter language, or nothing; a wrong one is refused with line and column."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=MAX_PATH_LENGTH, allow_blank=True, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        try:
+            if text:
+                check_path(text)
+        except FilterError as error:
+            raise _with_place(error) from None
+        return text
+
+
+def _with_place(error: FilterError) -> ValidationError:
+    return ValidationError(str(error), code=Place(error.line, error.column))  # type: ignore[arg-type]
 
 
 @extend_schema_field({"type": "object", "additionalProperties": {"type": "string"}})

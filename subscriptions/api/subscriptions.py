@@ -5,7 +5,9 @@ from typing import Any, ClassVar
 
 from rest_framework import serializers
 
+from subscriptions import dedup_checks
 from subscriptions.api.pages import ById, Order
+from subscriptions.api.problems import Problem
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import NameOf, Strict, StrictModel, Text
 from subscriptions.api.subscription_fields import (
@@ -13,10 +15,13 @@ from subscriptions.api.subscription_fields import (
     EndpointField,
     FilterField,
     HeadersField,
+    PathField,
+    ProbeField,
     check_addresses,
 )
 from subscriptions.header_values import HeaderError, check_auth
 from subscriptions.models import (
+    DedupMode,
     EventType,
     Mode,
     Policy,
@@ -26,7 +31,8 @@ from subscriptions.models import (
     SubscriptionStatus,
 )
 from subscriptions.models.policy import DEFAULT_POLICY
-from subscriptions.names import MAX_NAME_LENGTH
+from subscriptions.names import MAX_NAME_LENGTH, validate_subscribable
+from subscriptions.rivals import refusal, rival
 
 _FIXED = ("subscriber", "event_type")
 
@@ -41,6 +47,14 @@ class SubscriptionSerializer(StrictModel):
     filter = FilterField(required=False)
     headers = HeadersField(required=False)
     auth = AuthField(required=False)
+    probe_url = ProbeField(
+        required=False,
+        help_text="Asked by GET while the lane is suspended; it resumes when the answer is 2xx.",
+    )
+    dedup_path = PathField(
+        required=False,
+        help_text="With dedup_mode PATH: where in a message stands what identifies it, e.g. $$->'Body'->>'id'.",
+    )
 
     class Meta:
         model = Subscription
@@ -57,6 +71,11 @@ class SubscriptionSerializer(StrictModel):
             "headers",
             "auth",
             "timeout_seconds",
+            "lets_pass_on_timeout",
+            "probe_url",
+            "dedup_mode",
+            "dedup_path",
+            "dedup_window_seconds",
             "status",
             "position",
             "created_at",
@@ -74,7 +93,15 @@ class SubscriptionSerializer(StrictModel):
             attrs.setdefault("policy", Policy.objects.get(name=DEFAULT_POLICY))
         self._check_endpoint(attrs)
         self._check_credentials(attrs)
-        return super().validate(attrs)
+        self._check_dedup(attrs)
+        super().validate(attrs)
+        self._refuse_rivals(attrs)
+        return attrs
+
+    def validate_event_type(self, value: EventType) -> EventType:
+        if self.instance is None:
+            validate_subscribable(value.name)
+        return value
 
     def _refuse_moving(self, attrs: Mapping[str, Any]) -> None:
         moved = [
@@ -101,6 +128,29 @@ class SubscriptionSerializer(StrictModel):
             check_auth(auth, header_names=headers)
         except HeaderError as error:
             raise serializers.ValidationError({"auth": str(error)}) from None
+
+    def _check_dedup(self, attrs: dict[str, Any]) -> None:
+        row = Subscription(**attrs) if self.instance is None else self.instance
+        if attrs.get("dedup_mode", DedupMode.PATH) != DedupMode.PATH:
+            # Who changes the mode need not say that the path goes with it.
+            attrs.setdefault("dedup_path", "")
+        given = {name: attrs.get(name, getattr(row, name)) for name in ("dedup_mode", "dedup_path")}
+        if refused := dedup_checks.refusals(given, event_type=row.event_type):
+            raise serializers.ValidationError(refused)
+
+    def _refuse_rivals(self, attrs: Mapping[str, Any]) -> None:
+        """Last of all, for it locks the event type; see `subscriptions.rivals`."""
+        if self.instance is not None and not {"filter", "header_filter_string"} & set(attrs):
+            return
+        row = Subscription(**attrs) if self.instance is None else self.instance
+        other = rival(
+            row.event_type,
+            header_filter_string=attrs.get("header_filter_string", row.header_filter_string),
+            filter_text=attrs.get("filter", row.filter),
+            but=row,
+        )
+        if other is not None:
+            raise Problem(409, "same-filter", refusal(other), other=other.pk)
 
 
 class NewSubscriptionSerializer(SubscriptionSerializer):

@@ -7,7 +7,7 @@
 from subscriptions.filters.document import Document, document, header_name
 from subscriptions.filters.errors import FilterError
 from subscriptions.filters.parse import parse, parse_path
-from subscriptions.filters.to_python import text_at, to_python
+from subscriptions.filters.to_python import identity_at, text_at, to_python
 from subscriptions.filters.to_sql import INTURN_JSON_FUNCTION, to_sql
 from subscriptions.filters.to_text import normalised
 from subscriptions.filters.tree import Condition
@@ -19,6 +19,7 @@ __all__ = [
     "FilterError",
     "document",
     "header_name",
+    "identity_at",
     "normalised",
     "parse",
     "parse_path",

@@ -140,6 +140,24 @@ def printed(value: Json) -> str:
             return format(value, "f")
 
 
+def canonical(value: Json) -> str:
+    """What is the same text for values that are `equal`, and for no others."""
+    return printed(_without_idle_zeros(value))
+
+
+def _without_idle_zeros(value: Json) -> Json:
+    match value:
+        case Decimal():
+            digits = format(value, "f")
+            return Decimal(digits.rstrip("0").rstrip(".")) if "." in digits else value
+        case list():
+            return [_without_idle_zeros(one) for one in value]
+        case dict():
+            return {key: _without_idle_zeros(one) for key, one in value.items()}
+        case _:
+            return value
+
+
 def _storage_order(member: tuple[str, Json]) -> tuple[int, bytes]:
     key = member[0].encode()
     return len(key), key

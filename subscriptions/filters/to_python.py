@@ -10,7 +10,17 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from subscriptions.filters.document import Document
-from subscriptions.filters.jsonb import MISSING, Json, Missing, element, equal, has_key, printed, text_of
+from subscriptions.filters.jsonb import (
+    MISSING,
+    Json,
+    Missing,
+    canonical,
+    element,
+    equal,
+    has_key,
+    printed,
+    text_of,
+)
 from subscriptions.filters.reading import comparable_pair, like_pattern, reader
 from subscriptions.filters.tree import (
     And,
@@ -66,6 +76,22 @@ def text_at(path: Path) -> Callable[[Document], str | None]:
         return text_of(value) if path.is_text or value is MISSING else printed(value)
 
     return text
+
+
+def identity_at(path: Path) -> Callable[[Document], str | None]:
+    """What a path finds, as text that is the same for equal values and for no others; None for null.
+
+    JSON's null is none either: what two messages both leave out makes them no twins.
+    """
+    find = _find(path)
+
+    def identity(document: Document) -> str | None:
+        value = find(document)
+        if path.is_text:
+            return text_of(value)
+        return None if value is MISSING or value is None else canonical(value)
+
+    return identity
 
 
 def _test(tree: Condition, *, sought: bool) -> Test:

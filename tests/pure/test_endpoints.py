@@ -72,6 +72,7 @@ def test_an_endpoint_has_a_method_and_a_url_in_ascii(text: str, method: str, url
         ("https://[fe80::1%25eth0]/", "zone"),
         ("https://[1.2.3.4]/", ""),
         ("https://example.com/" + "x" * 2000, "2000"),
+        ("https://example.com/" + "é" * 1000, "beyond ASCII"),
     ],
 )
 def test_anything_else_is_refused_with_what_to_write(text: str, words: str) -> None:

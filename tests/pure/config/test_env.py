@@ -11,7 +11,14 @@ from delivery.api.rate_limit import bucket_of
 
 Read = Callable[..., env.Environment]
 
-WHOLE = ["SENDER_PROCESSES", "SENDER_STINT_SECONDS", "WEB_WORKERS", "WEB_THREADS", "INTURN_MAX_MESSAGE_BYTES"]
+WHOLE = [
+    "SENDER_PROCESSES",
+    "SENDER_STINT_SECONDS",
+    "WEB_WORKERS",
+    "WEB_THREADS",
+    "INTURN_MAX_MESSAGE_BYTES",
+    "INTURN_CALLBACK_DAYS",
+]
 WRONG = [
     ("PORT", "abc", "1 to 65535"),
     ("PORT", "70000", "1 to 65535"),

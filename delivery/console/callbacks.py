@@ -1,0 +1,39 @@
+"""What the page of a message shows of callbacks: who may answer it, and what it answers itself."""
+
+from dataclasses import dataclass
+
+from django.utils import timezone
+
+from delivery.callbacks import State, state_of
+from delivery.models import Callback, Message
+from delivery.models.lane import CALLBACK_EVENT_TYPE
+from delivery.models.message import public_id
+from subscriptions.models import Kind
+
+SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownCallback:
+    callback: Callback
+    state: State
+
+    @property
+    def answer(self) -> str:
+        return "" if self.callback.answer_id is None else public_id(self.callback.answer_id)
+
+
+def callbacks_of(message: Message) -> list[ShownCallback]:
+    """Return one for each group that may answer, or has; asks the database of such messages only as can have any."""
+    if message.event_type.kind != Kind.QUEUE and message.event_type.name != CALLBACK_EVENT_TYPE:
+        return []
+    now = timezone.now()
+    found = Callback.objects.filter(message=message).order_by("queue_group")[:SHOWN]
+    return [ShownCallback(callback=callback, state=state_of(callback, now=now)) for callback in found]
+
+
+def answered_by(message: Message) -> Callback | None:
+    """Return the callback that this message answers."""
+    if message.event_type.name != CALLBACK_EVENT_TYPE:
+        return None
+    return Callback.objects.select_related("message").defer("message__body").filter(answer=message).first()

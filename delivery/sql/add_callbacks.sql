@@ -1,0 +1,9 @@
+-- Stores the callbacks of QUEUE messages, one a group, in the transaction that stores the messages.
+-- What is of no group goes to nobody who could answer.
+INSERT INTO delivery_callback (message_id, queue_group, url, hop, expires_at)
+SELECT DISTINCT delivery.message_id, delivery.queue_group, wanted.url, wanted.hop,
+    message.published_at + make_interval(days => %(days)s)
+FROM unnest(%(message)s::bigint[], %(url)s::text[], %(hop)s::smallint[]) AS wanted (message_id, url, hop)
+JOIN delivery_message message ON message.id = wanted.message_id
+JOIN delivery_delivery delivery ON delivery.message_id = wanted.message_id
+WHERE delivery.queue_group IS NOT NULL

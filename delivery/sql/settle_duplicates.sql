@@ -1,0 +1,64 @@
+-- Settles just stored deliveries whose message came before, by the keys that `take_dedup_keys.sql` has locked.
+-- A statement of its own, so that it sees what those have committed that we waited for. The first of a key within the
+-- window is new, as is the next after one that failed for good or is past the window: it has the key from then on. What
+-- follows one that was delivered is a DUPLICATE; one that is not settled, or in doubt, or not there any more, leaves
+-- what follows it IN_DOUBT.
+WITH keyed AS (
+    SELECT
+        delivery.id, delivery.message_id, delivery.subscription_id, keyed.key, known.delivery_id AS first_id,
+        first.status AS first_status,
+        known.seen_at <= now() - make_interval(secs => subscription.dedup_window_seconds) AS is_forgotten,
+        first_value(delivery.id) OVER (PARTITION BY keyed.subscription_id, keyed.key ORDER BY delivery.id) AS leader
+    FROM unnest(%(message)s::bigint[], %(subscription)s::bigint[], %(key)s::bytea[])
+        AS keyed (message_id, subscription_id, key)
+    JOIN delivery_delivery delivery USING (message_id, subscription_id)
+    JOIN subscriptions_subscription subscription ON subscription.id = keyed.subscription_id
+    JOIN delivery_dedupkey known ON known.subscription_id = keyed.subscription_id AND known.key = keyed.key
+    LEFT JOIN delivery_delivery first ON first.id = known.delivery_id
+), judged AS (
+    SELECT
+        keyed.*,
+        first_id = leader OR is_forgotten OR coalesce(
+            first_status IN ('REJECTED', '3xxNOTSUPPORTED', 'FAILED', 'EXPIRED', 'CANCELLED'), false
+        ) AS begins_anew
+    FROM keyed
+), renewed AS (
+    UPDATE delivery_dedupkey known
+    SET delivery_id = judged.id, seen_at = now()
+    FROM judged
+    WHERE judged.begins_anew AND judged.id = judged.leader AND judged.first_id <> judged.leader
+        AND known.subscription_id = judged.subscription_id AND known.key = judged.key
+), second AS (
+    SELECT
+        id, CASE WHEN begins_anew THEN leader ELSE first_id END AS first_id,
+        CASE WHEN begins_anew THEN 'PENDING' ELSE first_status END AS first_status,
+        CASE WHEN NOT begins_anew AND first_status IN ('DELIVERED', 'REDUNDANT', 'DUPLICATE') THEN 'DUPLICATE' ELSE 'IN_DOUBT' END
+            AS status
+    FROM judged
+    WHERE NOT begins_anew OR id <> leader
+), settled AS (
+    UPDATE delivery_delivery delivery
+    SET status = second.status,
+        settled_at = clock_timestamp(),
+        reason = 'it came before as delivery ' || second.first_id || CASE
+            WHEN second.status = 'DUPLICATE' THEN ', which was delivered'
+            WHEN second.first_status = 'IN_DOUBT' THEN ', which is in doubt itself'
+            WHEN second.first_status IS NULL THEN ', of which nothing is known any more'
+            ELSE ', which was not settled yet'
+        END
+    FROM second
+    WHERE delivery.id = second.id
+    RETURNING delivery.id, delivery.message_id, delivery.subscription_id, delivery.status, delivery.reason
+), notices AS (
+    INSERT INTO delivery_failurenotice (delivery_id, number)
+    SELECT settled.id, 0
+    FROM settled
+    JOIN delivery_message message ON message.id = settled.message_id
+    JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
+    WHERE settled.status = 'IN_DOUBT' AND event_type.name <> 'Inturn.Delivery.Failed'
+)
+INSERT INTO delivery_journalentry (kind, text, actor, message_id, delivery_id, subscription_id)
+SELECT
+    'DUPLICATE', 'msg_' || message_id || ' is ' || status || ': ' || reason || '.', '', message_id, id,
+    subscription_id
+FROM settled

@@ -1,0 +1,9 @@
+-- Takes what identifies just stored messages to a subscription; who takes the same meanwhile waits until we have committed.
+-- In one order, so that two that take several never wait for each other. A key that was taken before stays with the
+-- delivery that has it, and is locked.
+INSERT INTO delivery_dedupkey AS known (subscription_id, key, delivery_id)
+SELECT DISTINCT ON (keyed.subscription_id, keyed.key) keyed.subscription_id, keyed.key, delivery.id
+FROM unnest(%(message)s::bigint[], %(subscription)s::bigint[], %(key)s::bytea[]) AS keyed (message_id, subscription_id, key)
+JOIN delivery_delivery delivery USING (message_id, subscription_id)
+ORDER BY keyed.subscription_id, keyed.key, delivery.id
+ON CONFLICT (subscription_id, key) DO UPDATE SET delivery_id = known.delivery_id

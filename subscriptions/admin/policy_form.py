@@ -1,0 +1,73 @@
+"""The form of a policy: fields in groups that explain themselves, each shown while it has an effect."""
+
+from typing import Any
+
+from django.forms import model_to_dict
+
+from subscriptions.admin.forms import ConfigurationForm
+from subscriptions.models import Policy
+from subscriptions.policy_checks import ACTION_FIELDS, contradictions
+
+_RETRIES = (
+    "Of the actions retry lane and retry in place: choose one of the two above for what is to be tried again. The retry "
+    "lane stands beside the lanes of the subscribers: later messages flow meanwhile, so order is given up for what "
+    "failed. In place keeps the order: nothing later is sent to the subscriber meanwhile."
+)
+_SUSPENDING = (
+    "A suspended lane sends nothing, and nothing is lost by it. It resumes when a person resumes it; one whose attempts "
+    "were used up also by itself, when the subscription's probe URL answers 2xx."
+)
+_BREAKER = (
+    "How a URL fares is counted for all subscriptions with that URL together. A URL that keeps failing is left alone: "
+    "first DISABLED, with a try now and then, at last FROZEN, until a person releases it under URL health."
+)
+_RETRY_FIELDS = ["retry_schedule", "retry_seconds", "retry_jitter", "max_attempts", "when_used_up"]
+_BREAKER_FIELDS = [
+    "breaker_percent",
+    "breaker_attempts",
+    "breaker_failures",
+    "breaker_probe_seconds",
+    "freeze_failures",
+    "freeze_hours",
+    "freeze_failures_at_once",
+]
+FIELDSETS: list[tuple[str, dict[str, Any]]] = [
+    (
+        "What each outcome leads to",
+        {"fields": [*ACTION_FIELDS, "blocks_when_overloaded", "in_doubt"]},
+    ),
+    (
+        "Pauses of a blocked lane",
+        {"fields": ["pause_seconds", "pause_max_seconds", "retry_after_max_seconds"]},
+    ),
+    ("Retries", {"fields": _RETRY_FIELDS, "description": _RETRIES}),
+    ("Suspending", {"fields": ["suspends_on_reject", "probe_seconds"], "description": _SUSPENDING}),
+    ("Circuit breaker", {"fields": ["breaks_circuit", *_BREAKER_FIELDS], "description": _BREAKER}),
+]
+
+# On a page that is only read there are no inputs, and so no such names in the browser: everything is shown.
+_IS_READ = "typeof breaks_circuit == 'undefined'"
+_RETRYING = f"[{', '.join(ACTION_FIELDS)}].some(action => ['RETRY_LANE', 'IN_PLACE'].includes(action))"
+# What has a value other than the neutral one is shown too: an error may be about it.
+_KEPT = {
+    "retry_schedule": "retry_schedule == 'EXPONENTIAL'",
+    "max_attempts": "max_attempts",
+    "when_used_up": "when_used_up == 'SUSPEND'",
+}
+CONDITIONS = (
+    {"probe_seconds": f"{_IS_READ} || when_used_up == 'SUSPEND'"}
+    | {
+        field: " || ".join([_IS_READ, _RETRYING, *([_KEPT[field]] if field in _KEPT else [])])
+        for field in _RETRY_FIELDS
+    }
+    | dict.fromkeys(_BREAKER_FIELDS, f"{_IS_READ} || breaks_circuit")
+)
+
+
+class PolicyForm(ConfigurationForm[Policy]):
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean()
+        if not self.errors:
+            for field, reason in contradictions(model_to_dict(self.instance) | cleaned).items():
+                self.add_error(field, reason)
+        return cleaned

@@ -1,0 +1,62 @@
+"""When a policy's retries come, in words: computed by the formula that sends them, never typed."""
+
+from subscriptions.models import Policy, Schedule
+from subscriptions.schedules import offset_seconds
+
+# Longer tables are shown by their beginning and their end.
+SHOWN = 6
+_UNITS = ((86_400, "d", 72 * 3600), (3600, "h", 120 * 60), (60, "min", 120))
+
+
+def retries(policy: Policy) -> int | None:
+    """How often what failed is tried again; None: until it succeeds."""
+    return None if policy.max_attempts is None else policy.max_attempts - 1
+
+
+def told(policy: Policy) -> str:
+    """Say when the retries come, in a sentence."""
+    count = retries(policy)
+    if count == 0:
+        return "With one attempt, nothing is tried again."
+    if policy.retry_schedule == Schedule.FIXED:
+        return f"Retries come {in_words(policy.retry_seconds)} after each failure, {_until(policy)}."
+    shown = [in_words(offset(policy, number)) for number in range(1, min(count or SHOWN, SHOWN) + 1)]
+    if count is None:
+        return f"Retries come {', '.join(shown)} after the first failure, and so on until it succeeds."
+    if count > SHOWN:
+        shown[-2:] = [f"… {in_words(offset(policy, count))}"]
+    return f"Retries come {', '.join(shown)} after the first failure, {count:,} in all."
+
+
+def span(policy: Policy) -> str:
+    """Say in a few words how often and how long, such as `12 retries within 2 h`."""
+    count = retries(policy)
+    if count is None:
+        return "until it succeeds"
+    if count == 0:
+        return "one attempt"
+    noun = "retry" if count == 1 else "retries"
+    return f"{count:,} {noun} within {in_words(offset(policy, count))}"
+
+
+def offset(policy: Policy, retry: int) -> float:
+    """The seconds from the first failure to that retry."""
+    is_exponential = policy.retry_schedule == Schedule.EXPONENTIAL
+    return offset_seconds(retry, seconds=policy.retry_seconds, is_exponential=is_exponential)
+
+
+def in_words(seconds: float) -> str:
+    """Say a duration in the unit that tells enough: `85 s`, `10 min`, `48 h`, `4 d`."""
+    for size, unit, from_seconds in _UNITS:
+        if seconds >= from_seconds:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:.3g} s" if seconds < 10 else f"{seconds:.0f} s"
+
+
+def _until(policy: Policy) -> str:
+    count = retries(policy)
+    if count is None:
+        return "until it succeeds"
+    if count == 1:
+        return "once"
+    return f"{count:,} times: the last {in_words(offset(policy, count))} after the first failure, if none is late"

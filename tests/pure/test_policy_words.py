@@ -1,0 +1,92 @@
+"""What an administrator reads of a policy: the schedule it says is the one that is kept."""
+
+import pytest
+
+from subscriptions.admin import schedule_words
+from subscriptions.admin.policy_words import sentences, summary
+from subscriptions.admin.schedule_words import in_words
+from subscriptions.models import Policy
+
+WORKFRONT = {"on_unreachable": "RETRY_LANE", "retry_schedule": "EXPONENTIAL", "retry_seconds": 84.8}
+
+
+def said(**values: object) -> str:
+    return " ".join(sentences(Policy(**values)))
+
+
+def test_the_offsets_of_workfront_are_those_of_its_documentation() -> None:
+    policy = Policy(**WORKFRONT, max_attempts=12)
+    minutes = [schedule_words.offset(policy, retry) / 60 for retry in range(1, 12)]
+    assert minutes == pytest.approx([1.4, 4.2, 9.9, 21.2, 43.8, 89, 179.5, 360, 722, 1446, 2893], rel=0.01)
+    assert "Retries come 85 s, 4 min, 10 min, 21 min, … 48 h after the first failure, 11 in all." in said(
+        **WORKFRONT, max_attempts=12
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.5, "0.5 s"),
+        (84.8, "85 s"),
+        (120, "2 min"),
+        (5342.4, "89 min"),
+        (7200, "2 h"),
+        (173_590, "48 h"),
+        (864_000, "10 d"),
+    ],
+)
+def test_a_duration_is_told_in_the_unit_that_tells_enough(seconds: float, words: str) -> None:
+    assert in_words(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (
+            {"retry_seconds": 600, "max_attempts": 13},
+            "10 min after each failure, 12 times: the last 2 h after",
+        ),
+        ({"retry_seconds": 10}, "Retries come 10 s after each failure, until it succeeds."),
+        ({"max_attempts": 2}, "Retries come 10 s after each failure, once."),
+        ({"max_attempts": 1}, "With one attempt, nothing is tried again."),
+        ({"retry_schedule": "EXPONENTIAL", "retry_seconds": 2}, "2 s, 6 s, 14 s, 30 s, 62 s, 2 min after"),
+        ({"retry_jitter": 0.25}, "varies by up to 25 % by chance"),
+        ({"max_attempts": 5}, "When the 5 attempts have failed, the delivery is FAILED"),
+    ],
+)
+def test_how_the_retry_lane_tries_again_is_said(values: dict[str, object], words: str) -> None:
+    assert words in said(on_unreachable="RETRY_LANE", **values)
+
+
+def test_what_suspends_a_lane_and_what_resumes_it_is_said() -> None:
+    words = said(on_unreachable="IN_PLACE", max_attempts=5, when_used_up="SUSPEND", suspends_on_reject=True)
+    assert "the lane is SUSPENDED with that delivery on top" in words
+    assert "asked every 60 s" in words
+    assert "A REJECTED delivery also suspends the lane" in words
+
+
+def test_nothing_is_said_of_what_has_no_effect() -> None:
+    words = said()
+    for unsaid in ("Retries", "SUSPENDED", "DISABLED", "Retry-After"):
+        assert unsaid not in words
+    everything_by_the_retry_lane = dict.fromkeys(
+        ["on_unreachable", "on_unavailable", "on_server_error"], "RETRY_LANE"
+    )
+    assert "blocked lane" not in said(**everything_by_the_retry_lane)
+
+
+def test_a_breaker_tells_its_thresholds() -> None:
+    words = said(breaks_circuit=True)
+    assert "more than 70 % of more than 100 attempts failed, or 2,000 in a row" in words
+    assert "FROZEN after more than 2,000 failures in a row and 72 h" in words
+
+
+def test_one_line_tells_policies_apart() -> None:
+    assert summary(Policy()) == (
+        "unreachable blocks, 5xx skips and tries again, 4xx rejects, in doubt resends"
+    )
+    assert summary(Policy(**WORKFRONT, max_attempts=12, breaks_circuit=True)).startswith(
+        "unreachable goes to the retry lane (11 retries within 48 h, then FAILED), 5xx skips"
+    )
+    suspending = Policy(on_unreachable="IN_PLACE", max_attempts=5, when_used_up="SUSPEND")
+    assert "(4 retries within 40 s, then suspends)" in summary(suspending)
