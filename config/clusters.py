@@ -8,7 +8,8 @@ the other:
     stint_seconds + DRAIN_SECONDS < timeout < retry
 
 Every cluster has a queue of its own, named after its machine and home, so that it
-runs exactly as many stints as it has workers.
+runs exactly as many stints as it has workers. The loop of chores is such a task too: one worker a machine does
+what is to be done now and then (see `delivery.chores.loop`).
 """
 
 import ctypes
@@ -17,17 +18,21 @@ import signal
 import socket
 import zlib
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from delivery.senders.stopping import stopping
+from delivery.stopping import stopping
 from subscriptions.limits import MAX_TIMEOUT_SECONDS
 
 # Waiting for the slowest endpoint, and settling after it.
 DRAIN_SECONDS = MAX_TIMEOUT_SECONDS + 15
 
-CLUSTERS: tuple[str, ...] = ("senders",)
+SENDERS, CHORES = "senders", "chores"
+# Where the keeper of each cluster's loop is.
+_KEEPERS = {SENDERS: "delivery.senders.keep", CHORES: "delivery.chores.keep"}
+CLUSTERS: tuple[str, ...] = tuple(_KEEPERS)
 
 
 def queue_name(cluster: str, home: Path) -> str:
@@ -36,11 +41,11 @@ def queue_name(cluster: str, home: Path) -> str:
 
 
 def q_cluster(*, home: Path, workers: int, stint_seconds: int) -> dict[str, Any]:
-    """The settings of django-q2 for the senders' cluster."""
+    """The settings of django-q2, as the senders' cluster has them; `run` says what is different in the other."""
     timeout = stint_seconds + DRAIN_SECONDS + 30
     return {
         "name": "inturn",
-        "cluster_name": queue_name("senders", home),
+        "cluster_name": queue_name(SENDERS, home),
         "orm": "default",
         "workers": workers,
         "timeout": timeout,
@@ -71,12 +76,11 @@ def die_with_parent() -> None:
         os.register_at_fork(after_in_child=lambda: prctl(pr_set_pdeathsig, int(signal.SIGKILL)))
 
 
-def run() -> None:
-    """Run this machine's senders' cluster until SIGTERM or SIGINT."""
+def run(name: str, *, home: Path) -> None:
+    """Run a cluster of this machine until SIGTERM or SIGINT."""
     from django.db import connections
     from django_q.cluster import Cluster
-
-    from delivery.senders import keep
+    from django_q.conf import Conf
 
     class StoppableCluster(Cluster):  # type: ignore[misc]
         """A cluster that tells its busy workers to stop."""
@@ -85,8 +89,12 @@ def run() -> None:
             stopping.set()
             super().sig_handler(signum, frame)
 
+    # django-q2 has read its settings long before a command knows which cluster it is to run.
+    Conf.CLUSTER_NAME = queue_name(name, home)
+    if name == CHORES:
+        Conf.WORKERS = 1
     die_with_parent()
-    keep.forget_stints()
+    import_module(_KEEPERS[name]).KEEPER.begin()
     # A connection must not be shared with what is forked now.
     connections.close_all()
     StoppableCluster().start()

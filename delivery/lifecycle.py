@@ -5,16 +5,29 @@ UPDATE, and only its row count tells whether it happened.
 """
 
 from collections.abc import Collection
+from typing import Any
 
-from django.db import transaction
+import orjson
+from django.db import IntegrityError, connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from delivery import journal, wake
 from delivery.models import Delivery, JournalKind, Status
+from delivery.sql import statement
 
 # Deliveries settled by one statement: a long one would hold up the senders' commits.
 BATCH = 5_000
+# What a person may have sent again. A success that is recorded is none of it: neither the delivery's own, nor its
+# sibling's (REDUNDANT), nor that of the same fact in another message (DUPLICATE).
+RESUBMITTABLE = (
+    Status.REJECTED,
+    Status.UNSUPPORTED,
+    Status.FAILED,
+    Status.IN_DOUBT,
+    Status.EXPIRED,
+    Status.CANCELLED,
+)
 
 
 def cancel(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelled") -> int:
@@ -46,6 +59,74 @@ def cancel_backlog(subscription_id: int, *, actor: str) -> int:
         if not ids:
             return total
         total += _cancel(Delivery.objects.filter(pk__in=ids), reason=f"backlog cancelled by {actor}")
+
+
+def reopen(delivery_ids: Collection[int], *, reason: str) -> list[int]:
+    """Make settled deliveries PENDING again, each at its old place with a fresh budget, and return those that now are.
+
+    Only what is RESUBMITTABLE, in a lane, and of a QUEUE group that has no DELIVERED. The senders are told that there is work, but
+    no pause ends for it.
+    """
+    if not delivery_ids:
+        return []
+    ids = {"delivery": list(delivery_ids)}
+    with transaction.atomic():
+        _execute("lock_groups", ids)
+        rows = _execute(
+            "reopen", {**ids, "from": [status.value for status in RESUBMITTABLE], "reason": reason}
+        )
+        lane_ids = {lane_id for _, lane_id in rows}
+        transaction.on_commit(lambda: wake.lanes(lane_ids))
+    return sorted(id for id, _ in rows)
+
+
+def mark_delivered(delivery_id: int, *, actor: str) -> bool:
+    """Settle what is IN_DOUBT as DELIVERED, and what is PENDING of its QUEUE group as REDUNDANT; False if it was not so.
+
+    Not so is it, too, when another of its group was delivered meanwhile.
+    """
+    try:
+        with transaction.atomic():
+            _execute("lock_groups", {"delivery": [delivery_id]})
+            if not _decide(delivery_id, Status.DELIVERED, actor=actor, words="marked as delivered"):
+                return False
+            _make_siblings_redundant(delivery_id)
+    except IntegrityError:
+        return False
+    return True
+
+
+def cancel_doubt(delivery_id: int, *, actor: str) -> bool:
+    """Settle what is IN_DOUBT as CANCELLED; False if it was not so. The siblings of its QUEUE group go on."""
+    with transaction.atomic():
+        return _decide(delivery_id, Status.CANCELLED, actor=actor, words="cancelled")
+
+
+def _decide(delivery_id: int, status: Status, *, actor: str, words: str) -> bool:
+    decided = Delivery.objects.filter(pk=delivery_id, status=Status.IN_DOUBT).update(
+        status=status, settled_at=timezone.now(), reason=f"in doubt, {words} by {actor}"
+    )
+    if decided:
+        _tell_senders([delivery_id])
+        text = f"What was in doubt was {words}."
+        journal.record(JournalKind.RESOLVED, text, actor=actor, delivery_id=delivery_id)
+    return bool(decided)
+
+
+def _make_siblings_redundant(delivery_id: int) -> None:
+    row = Delivery.objects.values("message_id", "queue_group").get(pk=delivery_id)
+    if row["queue_group"] is not None:
+        rows = orjson.dumps([row | {"delivery_id": delivery_id}]).decode()
+        with connection.cursor() as cursor:
+            cursor.execute(statement("make_redundant"), {"rows": rows})
+
+
+def _execute(name: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Execute a statement of `delivery/sql` and return its rows."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement(name), parameters)
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+    return rows
 
 
 def _tell_senders(delivery_ids: Collection[int]) -> None:

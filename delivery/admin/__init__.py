@@ -1,5 +1,23 @@
 """The console's pages for what was published and what became of it."""
 
-from delivery.admin import delivery, journal, lane, message, subscriber, subscription
+from delivery.admin import (
+    delivery,
+    journal,
+    lane,
+    message,
+    resubmission,
+    subscriber,
+    subscription,
+    url_health,
+)
 
-__all__ = ["delivery", "journal", "lane", "message", "subscriber", "subscription"]
+__all__ = [
+    "delivery",
+    "journal",
+    "lane",
+    "message",
+    "resubmission",
+    "subscriber",
+    "subscription",
+    "url_health",
+]

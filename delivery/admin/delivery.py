@@ -1,8 +1,8 @@
-"""Deliveries in the console, for support: filtered, looked at with every attempt, and cancelled."""
+"""Deliveries in the console, for support: filtered, and looked at with every attempt."""
 
 from typing import Any
 
-from django.contrib import admin, messages
+from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -13,7 +13,6 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from delivery import lifecycle
 from delivery.admin.filters import (
     DeliveryPublishedSince,
     DeliveryPublishedUntil,
@@ -22,14 +21,16 @@ from delivery.admin.filters import (
     StatusFilter,
     SubscriptionFilter,
 )
+from delivery.admin.resubmission import resubmit_all_url
+from delivery.admin.resubmitting import Resubmitting, possible
 from delivery.console import message_page
-from delivery.console.labels import label
-from delivery.models import Delivery
+from delivery.console.labels import label, two_lines
+from delivery.models import Delivery, LaneKind
 from delivery.models.message import public_id
 from delivery.states import Status
-from subscriptions.admin.base import actor_of, id_of
+from subscriptions.admin.base import id_of
 from subscriptions.admin.keyset import KeysetAdmin
-from subscriptions.admin.times import ago
+from subscriptions.admin.times import ago, due
 from subscriptions.models import SubscriptionStatus
 
 # Of a delivery that has been tried for weeks, the newest attempts.
@@ -38,9 +39,9 @@ _UNSHOWN = ["message__body", "message__headers", "subscription__headers", "subsc
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(KeysetAdmin):
+class DeliveryAdmin(Resubmitting, KeysetAdmin):
     empty_text = "A delivery is made for each subscription that a published message qualifies for."
-    list_display = ["delivery_id", "state", "message_link", "subscription", "attempts", "why", "when"]
+    list_display = ["delivery_id", "state", "message_link", "subscription", "tried", "why", "when"]
     list_filter = [
         StatusFilter,
         DeliverySubscriberFilter,
@@ -49,10 +50,10 @@ class DeliveryAdmin(KeysetAdmin):
         DeliveryPublishedSince,
         DeliveryPublishedUntil,
     ]
-    list_select_related = ["message__event_type", "subscription__subscriber"]
+    list_select_related = ["message__event_type", "subscription__subscriber", "subscription__policy", "lane"]
     search_fields = ["id"]
     search_help_text = "Search by the id of a delivery or a message, e.g. 1234 or msg_1234"
-    actions = ["cancel"]
+    list_before_template = "console/resubmit_all.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
         rows: QuerySet[Delivery] = super().get_queryset(request)
@@ -67,21 +68,11 @@ class DeliveryAdmin(KeysetAdmin):
         column = "message_id" if term.startswith("msg_") else "pk"
         return queryset.filter(**{column: id_of(term.removeprefix("msg_")) or 0}), False
 
-    def has_cancel_permission(self, request: HttpRequest) -> bool:
-        return request.user.has_perm("delivery.change_delivery")
-
-    @admin.action(description="Cancel: they are not sent any more", permissions=["cancel"])
-    def cancel(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
-        chosen = list(queryset.values_list("pk", flat=True))
-        count = lifecycle.cancel(chosen, actor=actor_of(request))
-        left = len(chosen) - count
-        text = f"{count} CANCELLED." + (f" {left} were not PENDING and stay as they are." if left else "")
-        self.message_user(request, text, messages.SUCCESS if count else messages.WARNING)
-
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        rows = Delivery.objects.select_related(*self.list_select_related, "lane__subscriber").defer(*_UNSHOWN)
+        around = (*self.list_select_related, "lane__subscriber", "callback")
+        rows = Delivery.objects.select_related(*around).defer(*_UNSHOWN)
         delivery = get_object_or_404(rows, pk=id_of(object_id) or 0)
         if not self.has_view_permission(request, delivery):
             raise PermissionDenied
@@ -92,8 +83,19 @@ class DeliveryAdmin(KeysetAdmin):
             "original": delivery,
             "title": f"Delivery {delivery.pk}",
             "shown": shown,
+            "possible": possible(delivery),
+            "may_change": self.may_change_rows(request),
+            "may_edit": self.may_edit(request),
         }
         return TemplateResponse(request, "console/delivery.html", context)
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Show the list, with a link to send all again that the filters fit."""
+        shown = dict(extra_context or {})
+        if request.user.has_perm("delivery.add_resubmission"):
+            shown["resubmit_all"] = resubmit_all_url(request.GET)
+        page: HttpResponse = super().changelist_view(request, shown)
+        return page
 
     @admin.display(description="delivery")
     def delivery_id(self, row: Delivery) -> str:
@@ -120,15 +122,19 @@ class DeliveryAdmin(KeysetAdmin):
             return "–"
         return format_html('<span class="inturn-reason-cell" title="{}">{}</span>', row.reason, row.reason)
 
+    @admin.display(description="attempts")
+    def tried(self, row: Delivery) -> SafeString | str:
+        count = message_page.attempts_of(row)
+        if row.status != Status.PENDING or row.lane is None or row.lane.kind != LaneKind.RETRY:
+            return count
+        return two_lines(count, "in the retry lane")
+
     @admin.display(description="published")
     def when(self, row: Delivery) -> SafeString | str:
         now = timezone.now()
         published = ago(row.message.published_at, now=now)
-        if not row.settled_at:
-            return published
-        settled = ago(row.settled_at, now=now)
-        return format_html(
-            '<span class="inturn-lines">{}<span class="inturn-second">settled {}</span></span>',
-            published,
-            settled,
-        )
+        if row.settled_at:
+            return two_lines(published, format_html("settled {}", ago(row.settled_at, now=now)))
+        if row.next_attempt_at:
+            return two_lines(published, format_html("next try {}", due(row.next_attempt_at, now=now)))
+        return published

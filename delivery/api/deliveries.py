@@ -1,6 +1,6 @@
-"""Deliveries: listed, read with their attempts, and cancelled."""
+"""Deliveries: listed, read with their attempts, cancelled, sent again and decided."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from django.db.models import Prefetch, QuerySet
@@ -11,10 +11,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from delivery import lifecycle
+from delivery import resolve, resubmit
+from delivery.api.edits import EditSerializer, edit_of
 from delivery.api.message_query import MessageIdField
-from delivery.api.shapes import DeliveryDetailSerializer, DeliverySerializer
+from delivery.api.publish import problem_of_refusal
+from delivery.api.shapes import AROUND_A_DELIVERY, DeliveryDetailSerializer, DeliverySerializer
+from delivery.callback_urls import CallbackRefusedError
 from delivery.models import Attempt, Delivery
+from delivery.models.message import public_id
+from delivery.publish import PublishRefusedError
 from delivery.states import Status
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.pages import ById, KeysetPages, Order
@@ -50,18 +55,27 @@ _LOOKUPS = {
 _LONGEST_ID = 18
 
 
+class CopySerializer(serializers.Serializer[Any]):
+    """The edited message that was published, and its one delivery."""
+
+    id = serializers.CharField(help_text="msg_…")
+    deliveries = serializers.IntegerField(help_text="1: it goes to no other subscription.")
+    delivery = serializers.IntegerField(help_text="The id of that delivery.")
+    edited_from = serializers.CharField(help_text="msg_…")
+
+
 class DeliveryViews(ApiView, GenericViewSet[Delivery]):
     order = Order(column="id", newest_first=True)
     pagination_class = KeysetPages
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": DeliveryQuery}
-    queryset = Delivery.objects.select_related("message__event_type", "subscription__subscriber").defer(
+    queryset = Delivery.objects.select_related("message__event_type", *AROUND_A_DELIVERY).defer(
         "message__body", "message__headers", "subscription__headers", "subscription__auth"
     )
     serializer_class = DeliverySerializer
 
     @property
     def required_scopes(self) -> frozenset[str]:  # type: ignore[override]
-        return MANAGE if self.action == "cancel" else READ
+        return READ if self.action in ("list", "retrieve") else MANAGE
 
     def list(self, request: Request) -> Response:
         """List deliveries, the newest first."""
@@ -75,17 +89,61 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
 
     @extend_schema(request=None, responses=DeliveryDetailSerializer)
     def cancel(self, request: Request, pk: str) -> Response:
-        """Settle a PENDING delivery as CANCELLED: it is not sent again. 409 when it is settled already."""
-        Strict(data=request.data).is_valid(raise_exception=True)
+        """Settle a PENDING or IN_DOUBT delivery as CANCELLED: it is not sent again. 409 when it is neither."""
+        return self._resolved(resolve.cancel, code="not-pending")
+
+    @extend_schema(request=None, responses=DeliveryDetailSerializer)
+    def mark_delivered(self, request: Request, pk: str) -> Response:
+        """Settle an IN_DOUBT delivery as DELIVERED: the endpoint has it. 409 when it is not IN_DOUBT."""
+        return self._resolved(resolve.mark_delivered, code="not-in-doubt")
+
+    @extend_schema(request=EditSerializer, responses={200: DeliveryDetailSerializer, 202: CopySerializer})
+    def resubmit(self, request: Request, pk: str) -> Response:
+        """Send a settled delivery again; with a body, publish an edited copy for its subscription alone.
+
+        As it is (no body, or `{}`): the same delivery at its old place in the lane, marked as resubmitted, with a fresh
+        budget of attempts. 409 for what was received, is on its way, or was answered to a waiting publisher (SYNC), and for
+        a QUEUE delivery whose group has a DELIVERED.
+
+        Edited: a new message, which refers to the original; no other subscription gets it, and of a QUEUE no other
+        endpoint of the group. The delivery stays as it is; 409 while it is open.
+        """
         delivery = self.get_object()
-        if not lifecycle.cancel([delivery.pk], actor=actor_of(request)):
-            raise Problem(409, "not-pending", f"It is {delivery.status}; only PENDING ones can be cancelled.")
+        edit = edit_of(request._request, delivery)
+        try:
+            if edit is None:
+                resubmit.resubmit(delivery.pk, actor=actor_of(request))
+                return self._shown()
+            copy = resubmit.resubmit_edited(delivery, edit, actor=actor_of(request))
+        except resubmit.NotResubmittedError as error:
+            raise Problem(409, "not-resubmittable", str(error)) from None
+        except PublishRefusedError as refused:
+            raise problem_of_refusal(refused) from None
+        except CallbackRefusedError as refused:
+            raise Problem(400, "callback-refused", refused.detail) from None
+        return Response(_copy(copy, delivery), status=202)
+
+    def _resolved(self, verb: Callable[..., None], *, code: str) -> Response:
+        Strict(data=self.request.data).is_valid(raise_exception=True)
+        try:
+            verb(self.get_object().pk, actor=actor_of(self.request))
+        except resolve.NotResolvedError as error:
+            raise Problem(409, code, str(error)) from None
         return self._shown()
 
     def _shown(self) -> Response:
         attempts = Prefetch("history", Attempt.objects.newest(SHOWN_ATTEMPTS))
         delivery = get_object_or_404(self.get_queryset().prefetch_related(attempts), pk=self.kwargs["pk"])
         return Response(DeliveryDetailSerializer(delivery).data)
+
+
+def _copy(copy: resubmit.Copy, delivery: Delivery) -> dict[str, Any]:
+    return {
+        "id": public_id(copy.message_id),
+        "deliveries": 1,
+        "delivery": copy.delivery_id,
+        "edited_from": public_id(delivery.message_id),
+    }
 
 
 def _selected(rows: QuerySet[Delivery], query: Mapping[str, Any]) -> QuerySet[Delivery]:

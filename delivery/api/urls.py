@@ -7,7 +7,9 @@ from delivery.api.deliveries import DeliveryViews
 from delivery.api.lanes import LaneViews
 from delivery.api.messages import MessageViews
 from delivery.api.publish import PublishView
+from delivery.api.resubmissions import ResubmissionViews
 from delivery.api.subscriptions import StatefulSubscriptionViews
+from delivery.api.url_health import UrlHealthViews
 from subscriptions.api.urls import ID, NAME, resource_urls
 
 LANE = rf"(?P<name>{NAME}|[a-z]{{1,8}}:[0-9]{{1,4}})"
@@ -22,9 +24,19 @@ urlpatterns = [
     re_path(r"^deliveries\Z", DeliveryViews.as_view({"get": "list"})),
     re_path(rf"^deliveries/(?P<pk>{ID})\Z", DeliveryViews.as_view({"get": "retrieve"})),
     re_path(rf"^deliveries/(?P<pk>{ID})/cancel\Z", DeliveryViews.as_view({"post": "cancel"})),
+    re_path(rf"^deliveries/(?P<pk>{ID})/resubmit\Z", DeliveryViews.as_view({"post": "resubmit"})),
+    re_path(
+        rf"^deliveries/(?P<pk>{ID})/mark-delivered\Z", DeliveryViews.as_view({"post": "mark_delivered"})
+    ),
+    re_path(r"^resubmissions\Z", ResubmissionViews.as_view({"get": "list", "post": "create"})),
+    re_path(rf"^resubmissions/(?P<pk>{ID})\Z", ResubmissionViews.as_view({"get": "retrieve"})),
+    re_path(rf"^resubmissions/(?P<pk>{ID})/cancel\Z", ResubmissionViews.as_view({"post": "cancel"})),
     re_path(r"^lanes\Z", LaneViews.as_view({"get": "list"})),
     re_path(rf"^lanes/{LANE}\Z", LaneViews.as_view({"get": "retrieve"})),
     re_path(rf"^lanes/{LANE}/retry\Z", LaneViews.as_view({"post": "retry"})),
     re_path(rf"^lanes/{LANE}/skip\Z", LaneViews.as_view({"post": "skip"})),
+    re_path(rf"^lanes/{LANE}/resume\Z", LaneViews.as_view({"post": "resume"})),
+    re_path(r"^url-health\Z", UrlHealthViews.as_view({"get": "list"})),
+    re_path(r"^url-health/release\Z", UrlHealthViews.as_view({"post": "release"})),
     *resource_urls("subscriptions", StatefulSubscriptionViews),
 ]

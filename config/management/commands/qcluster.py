@@ -1,6 +1,5 @@
-"""`qcluster`: run this machine's sender loops, a django-q2 cluster that stops when it is told to."""
+"""`qcluster`: run the sender loops of this machine, or its chores: a django-q2 cluster that stops when it is told to."""
 
-import os
 from typing import Any
 
 from django.conf import settings
@@ -15,9 +14,7 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("-n", "--name", choices=clusters.CLUSTERS, default="senders")
+        parser.add_argument("-n", "--name", choices=clusters.CLUSTERS, default=clusters.SENDERS)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        # django-q2 reads the name of the queue from the environment in some of its processes.
-        os.environ["Q_CLUSTER_NAME"] = clusters.queue_name(options["name"], settings.ENVIRONMENT.home)
-        clusters.run()
+        clusters.run(options["name"], home=settings.ENVIRONMENT.home)

@@ -1,0 +1,167 @@
+"""Resubmissions in the console: made from a filter after counting, and watched until they are done."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.request import QueryDict
+from django.shortcuts import get_object_or_404, render
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_GET, require_POST
+
+from delivery import resubmission
+from delivery.admin.resubmission_form import ResubmissionForm, in_words
+from delivery.console.counting import Bounded
+from delivery.console.labels import label
+from delivery.models import Delivery, Resubmission, ResubmissionState
+from delivery.resubmission import COUNT_LIMIT
+from subscriptions.admin.base import actor_of, id_of
+from subscriptions.admin.keyset import KeysetAdmin
+from subscriptions.admin.list_filters import ChoiceFilter
+from subscriptions.admin.times import ago
+
+_TONES = {ResubmissionState.RUNNING: "open", ResubmissionState.DONE: "good"}
+
+
+def resubmit_all_url(filters: QueryDict) -> str:
+    """The page that counts what the filters of the list of deliveries fit."""
+    known = {name: filters[name] for name in ResubmissionForm.base_fields if filters.get(name)}
+    return f"{reverse('admin:delivery_resubmission_add')}?{urlencode(known)}"
+
+
+class StateFilter(ChoiceFilter):
+    title = "State"
+    parameter_name = lookup = "state"
+    offered = ResubmissionState.values
+
+
+@admin.register(Resubmission)
+class ResubmissionAdmin(KeysetAdmin):
+    empty_text = "Here stands what was sent again by a filter: count what failed, and have it resubmitted."
+    list_display = ["number", "shown_state", "progress", "what", "who", "began", "ended"]
+    list_filter = [StateFilter]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("delivery.add_resubmission")
+
+    def get_urls(self) -> list[URLPattern]:
+        cancel = self.admin_site.admin_view(require_POST(self.cancel))
+        # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
+        return [
+            path("<int:object_id>/cancel/", cancel, name="delivery_resubmission_cancel"),
+            path("<int:object_id>/part/", require_GET(self.part), name="delivery_resubmission_part"),
+            *super().get_urls(),
+        ]
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """Count what a filter fits; posted, have it sent again."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        given = request.POST if request.method == "POST" else request.GET
+        form = ResubmissionForm(given or None)
+        if request.method == "POST" and form.is_valid():
+            return self._start(request, form)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": "Resubmit many",
+            "form": form,
+            **(_previewed(form.chosen()) if form.is_countable else {}),
+        }
+        return TemplateResponse(request, "console/resubmission_add.html", context)
+
+    def _start(self, request: HttpRequest, form: ResubmissionForm) -> HttpResponse:
+        rate = form.cleaned_data["rate"]
+        job = resubmission.start(form.chosen(), rate=rate, actor=actor_of(request))
+        self.message_user(request, "They are being sent again; you may leave this page meanwhile.")
+        return HttpResponseRedirect(reverse("admin:delivery_resubmission_change", args=[job.pk]))
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        job = get_object_or_404(Resubmission, pk=id_of(object_id) or 0)
+        if not self.has_view_permission(request, job):
+            raise PermissionDenied
+        context = {
+            **self.admin_site.each_context(request),
+            **self._shown(request, job),
+            "opts": self.opts,
+            "original": job,
+            "title": f"Resubmission {job.pk}",
+        }
+        return TemplateResponse(request, "console/resubmission.html", context)
+
+    def part(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Answer the progress without its page; who is logged out meanwhile gets the page reloaded."""
+        if not (request.user.is_active and request.user.is_staff and self.has_view_permission(request)):
+            return HttpResponse(headers={"HX-Refresh": "true"})
+        job = get_object_or_404(Resubmission, pk=object_id)
+        answer = render(request, "console/resubmission_part.html", self._shown(request, job))
+        answer.headers["Cache-Control"] = "no-store"
+        return answer
+
+    def cancel(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        job: Resubmission = self.permitted(request, object_id)
+        if not resubmission.cancel(job, actor=actor_of(request), now=timezone.now()):
+            return self.back(request, f"Nothing was done: it is {job.state}.", level=messages.WARNING)
+        return self.back(request, f"Cancelled after {job.done:,}; what was sent again stays so.")
+
+    def _shown(self, request: HttpRequest, job: Resubmission) -> dict[str, Any]:
+        return {
+            "job": job,
+            "state": self.shown_state(job),
+            "what": in_words(job.filter),
+            "counted": Bounded(job.count, COUNT_LIMIT),
+            # Where counting ended early, nobody knows how much is left.
+            "most": job.count if job.count <= COUNT_LIMIT else None,
+            "is_running": job.state == ResubmissionState.RUNNING,
+            "may_change": self.may_change_rows(request),
+            "left_alone": job.done - job.resubmitted,
+        }
+
+    @admin.display(description="resubmission")
+    def number(self, row: Resubmission) -> str:
+        return str(row.pk)
+
+    @admin.display(description="state")
+    def shown_state(self, row: Resubmission) -> SafeString:
+        return label(row.state, tone=_TONES.get(ResubmissionState(row.state)))
+
+    @admin.display(description="progress")
+    def progress(self, row: Resubmission) -> str:
+        if row.state == ResubmissionState.DONE:
+            return f"{row.done:,}"
+        return f"{row.done:,} of {Bounded(row.count, COUNT_LIMIT)}"
+
+    @admin.display(description="what")
+    def what(self, row: Resubmission) -> str:
+        return in_words(row.filter)
+
+    @admin.display(description="who")
+    def who(self, row: Resubmission) -> str:
+        return row.actor
+
+    @admin.display(description="began")
+    def began(self, row: Resubmission) -> SafeString | str:
+        return ago(row.created_at, now=timezone.now())
+
+    @admin.display(description="ended")
+    def ended(self, row: Resubmission) -> SafeString | str:
+        return ago(row.ended_at, now=timezone.now())
+
+
+def _previewed(chosen: dict[str, Any]) -> dict[str, Any]:
+    found = resubmission.preview(chosen)
+    rows = Delivery.objects.filter(pk__in=found.sample).select_related(
+        "message__event_type", "subscription__subscriber"
+    )
+    return {
+        "chosen": in_words(chosen),
+        "count": Bounded(found.count, COUNT_LIMIT),
+        "sample": rows.defer("message__body", "message__headers").order_by("id"),
+    }

@@ -1,0 +1,108 @@
+"""The form that says which deliveries to send again, and how fast."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from delivery.lifecycle import RESUBMITTABLE
+from delivery.models.message import parse_public_id, public_id
+from delivery.resubmission import FASTEST_RATE, SLOWEST_RATE
+from subscriptions.admin.times import exact
+from subscriptions.names import MAX_NAME_LENGTH
+
+_STATUSES = [("", "all that may be sent again"), *((status.value, status.value) for status in RESUBMITTABLE)]
+_WORDS = {
+    "subscriber": "of subscriber {}",
+    "subscription": "of subscription {}",
+    "event_type": "of event type {}",
+    "message": "of {}",
+    "since": "published since {}",
+    "until": "published before {}",
+}
+
+
+def _name(label: str) -> forms.CharField:
+    return forms.CharField(
+        label=label, required=False, max_length=MAX_NAME_LENGTH, widget=UnfoldAdminTextInputWidget
+    )
+
+
+def _moment(label: str) -> forms.DateTimeField:
+    widget = UnfoldAdminTextInputWidget({"type": "datetime-local", "step": "1"})
+    return forms.DateTimeField(label=label, required=False, widget=widget)
+
+
+class ResubmissionForm(forms.Form):
+    """Its names are those of the list's filters, so that a link carries them over."""
+
+    status = forms.ChoiceField(
+        label="Status", choices=_STATUSES, required=False, widget=UnfoldAdminSelectWidget
+    )
+    subscriber = _name("Subscriber")
+    subscription = _name("Subscription (id or name)")
+    event_type = _name("Event type")
+    message = _name("Message")
+    since = _moment("Published since (UTC)")
+    until = _moment("Published until (UTC)")
+    rate = forms.FloatField(
+        label="Deliveries a second",
+        help_text="Empty: as fast as it goes.",
+        required=False,
+        min_value=SLOWEST_RATE,
+        max_value=FASTEST_RATE,
+        widget=UnfoldAdminTextInputWidget({"inputmode": "decimal"}),
+    )
+
+    def clean_message(self) -> int | None:
+        typed: str = self.cleaned_data["message"].strip()
+        if not typed:
+            return None
+        message_id = parse_public_id(typed)
+        if message_id is None:
+            raise ValidationError("Give the id of a message, msg_ and a number.")
+        return message_id
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not self.errors and not self.chosen():
+            raise ValidationError(
+                "Choose at least one: a status, whose they are, or when they were published."
+            )
+        return cleaned
+
+    @property
+    def is_countable(self) -> bool:
+        """Whether it says which deliveries, be the rate right or wrong."""
+        return self.is_bound and not set(self.errors) - {"rate"} and bool(self.chosen())
+
+    def chosen(self) -> dict[str, Any]:
+        """What is selected, as `delivery.resubmission.selected` reads it."""
+        status = self.cleaned_data.get("status")
+        given = {name: _plain(self.cleaned_data.get(name)) for name in _WORDS}
+        return ({"status": [status]} if status else {}) | {name: one for name, one in given.items() if one}
+
+
+def _plain(value: Any) -> Any:
+    """Return a moment as the text that JSON holds."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return value
+
+
+def in_words(chosen: Mapping[str, Any]) -> str:
+    """Say what a filter selects: `REJECTED or FAILED, of subscriber crm`."""
+    statuses = " or ".join(chosen.get("status", [])) or "all that may be sent again"
+    named = [words.format(_shown(name, chosen[name])) for name, words in _WORDS.items() if name in chosen]
+    return ", ".join([statuses, *named])
+
+
+def _shown(name: str, value: Any) -> str:
+    if name == "message":
+        return public_id(value)
+    if name in ("since", "until"):
+        return exact(datetime.fromisoformat(value))
+    return str(value)

@@ -1,0 +1,63 @@
+"""What a person sends instead of a delivery's message: from the request's text to plain values."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpRequest
+from rest_framework import serializers
+
+from delivery.api import incoming
+from delivery.api.batch_items import body_of, headers_of
+from delivery.api.publish import content_type_of
+from delivery.models import Delivery
+from delivery.resubmit import Edit
+from subscriptions.api.bodies import parse_json, read_body, too_large
+from subscriptions.api.problems import Problem, invalid_field
+
+_FIELDS = frozenset({"body", "body_base64", "headers"})
+# Base64 takes a third more than the bytes, and JSON may be written with an escape for each character.
+_ROOM = 6
+
+
+class EditSerializer(serializers.Serializer[Any]):
+    """Nothing, to send the delivery again as it is; or what an edited copy of its message is to be."""
+
+    body = serializers.JSONField(required=False, help_text="Any JSON; stored as the bytes it is sent as.")
+    body_base64 = serializers.CharField(required=False, help_text="Instead of body: any bytes.")
+    headers = serializers.DictField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="In place of all that the message has; if not given, it keeps them.",
+    )
+
+
+def edit_of(request: HttpRequest, delivery: Delivery) -> Edit | None:
+    """Return what the request wants sent instead, None when it wants the delivery as it is; raises Problem."""
+    most = settings.ENVIRONMENT.max_message_bytes
+    body = read_body(request, max_bytes=most * _ROOM + incoming.MAX_HEADER_BYTES * _ROOM)
+    given = parse_json(body) if body.strip() else {}
+    if not isinstance(given, dict):
+        raise Problem(400, "invalid", "Send an object with body or body_base64 and, if wanted, headers.")
+    if unknown := set(given) - _FIELDS:
+        raise invalid_field(min(unknown), f"There is no such field; known are {', '.join(sorted(_FIELDS))}.")
+    if not given:
+        return None
+    edited = body_of(given, body.decode())
+    if len(edited) > most:
+        raise too_large(most)
+    headers = _headers(given, delivery)
+    return Edit(headers=headers, content_type=_content_type(headers, delivery), body=edited)
+
+
+def _headers(given: Mapping[str, Any], delivery: Delivery) -> dict[str, str]:
+    if "headers" not in given:
+        return dict(delivery.message.headers)
+    headers = headers_of(given["headers"])
+    if "body" in given:
+        headers.setdefault("content-type", "application/json")
+    return incoming.storable_headers(headers.items())
+
+
+def _content_type(headers: dict[str, str], delivery: Delivery) -> str:
+    return content_type_of(headers, delivery.message.event_type)

@@ -1,0 +1,72 @@
+"""A duty, done by one process at a time in the whole installation.
+
+Each turn is one transaction, and holds the duty's advisory lock until it ends: the lock cannot outlive
+the process, nor the connection, nor what was done under it. Who is killed in the middle has done nothing.
+"""
+
+import logging
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import InterfaceError, OperationalError, connection, transaction
+
+from delivery.models.lane import DUTY_LOCKS
+
+log = logging.getLogger(__name__)
+
+LONGEST_PAUSE_SECONDS = 60.0
+AWAY_SECONDS = 1.0
+# A deadlock is among them, too.
+DATABASE_AWAY = (OperationalError, InterfaceError)
+
+
+@dataclass(slots=True)
+class Duty:
+    """`run_once` does a part that takes a moment, and returns how much it did: 0 when there is nothing to do.
+
+    It is called in a transaction, with the time. One that fails rests, longer each time, and keeps nobody else
+    from going on.
+    """
+
+    name: str
+    run_once: Callable[[datetime], int]
+    failures: int = 0
+    _rests_until: float = 0.0
+
+    def attend(self, now: datetime) -> int:
+        """Do a part of it, unless another process is at it; return how much."""
+        if time.monotonic() < self._rests_until:
+            return 0
+        try:
+            with transaction.atomic():
+                done = self.run_once(now) if self._is_ours() else 0
+        except DATABASE_AWAY as error:
+            log.warning("duty broken off", extra={"duty": self.name, "error": str(error)})
+            # The next turn makes another.
+            connection.close()
+            self._rest(AWAY_SECONDS)
+            return 0
+        except Exception:
+            # A fault of ours in one duty must not end the others.
+            log.exception("duty failed", extra={"duty": self.name})
+            self.failures += 1
+            self._rest(min(2.0 ** (self.failures - 1), LONGEST_PAUSE_SECONDS))
+            return 0
+        self.failures = 0
+        return done
+
+    def _is_ours(self) -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [self.key])
+            row = cursor.fetchone()
+        return row is not None and bool(row[0])
+
+    @property
+    def key(self) -> int:
+        return DUTY_LOCKS << 32 | zlib.crc32(self.name.encode())
+
+    def _rest(self, seconds: float) -> None:
+        self._rests_until = time.monotonic() + seconds

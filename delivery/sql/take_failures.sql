@@ -1,0 +1,27 @@
+-- Takes the oldest failures that are still to be told, all or those of some deliveries, and returns what is told of each.
+-- They are gone with the transaction that tells them, and come back with one that does not commit. Who
+-- takes one that another has just taken waits, and does not get it.
+WITH taken AS (
+    DELETE FROM delivery_failurenotice
+    WHERE id IN (
+        SELECT id
+        FROM delivery_failurenotice
+        WHERE %(delivery)s::bigint[] IS NULL OR delivery_id = ANY (%(delivery)s::bigint[])
+        ORDER BY id
+        LIMIT %(limit)s
+    )
+    RETURNING id, delivery_id, number
+)
+SELECT
+    delivery.id AS delivery, delivery.message_id, event_type.name AS event, subscriber.name AS subscriber,
+    subscription.name AS subscription, delivery.status, delivery.attempts, attempt.number,
+    attempt.started_at, attempt.duration_ms, attempt.outcome, attempt.status_code, attempt.error
+FROM taken
+JOIN delivery_delivery delivery ON delivery.id = taken.delivery_id
+JOIN delivery_message message ON message.id = delivery.message_id
+JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
+JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
+JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
+LEFT JOIN delivery_attempt attempt
+    ON attempt.delivery_id = taken.delivery_id AND attempt.number = taken.number
+ORDER BY taken.id

@@ -1,0 +1,71 @@
+"""A duty is done by one at a time, and one that fails keeps nobody else."""
+
+import logging
+from datetime import UTC, datetime
+from functools import partial
+
+import pytest
+from django.db import connection
+
+from delivery.chores.duty import Duty
+from delivery.models import JournalEntry
+from tests.races.meeting import unfinished
+
+NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def note(now: datetime, *, text: str = "done") -> int:
+    JournalEntry.objects.create(kind="RETRIED", text=text, at=now)
+    return 1
+
+
+def noted() -> list[str]:
+    return list(JournalEntry.objects.order_by("id").values_list("text", flat=True))
+
+
+def test_it_is_told_the_time_and_tells_how_much_it_did() -> None:
+    assert Duty("a", note).attend(NOW) == 1
+    assert JournalEntry.objects.get().at == NOW
+
+
+def test_while_another_process_is_at_it_nothing_is_done() -> None:
+    first, second = Duty("a", partial(note, text="first")), Duty("a", partial(note, text="second"))
+    with unfinished(lambda: first.attend(NOW)):
+        assert second.attend(NOW) == 0
+    assert second.attend(NOW) == 1
+    assert noted() == ["first", "second"]
+
+
+def test_another_duty_is_done_meanwhile() -> None:
+    with unfinished(lambda: Duty("a", note).attend(NOW)):
+        assert Duty("b", note).attend(NOW) == 1
+
+
+def test_one_that_fails_has_done_nothing_and_rests(caplog: pytest.LogCaptureFixture) -> None:
+    tries = []
+
+    def fail(now: datetime) -> int:
+        note(now)
+        tries.append(now)
+        raise ZeroDivisionError
+
+    duty = Duty("a", fail)
+    with caplog.at_level(logging.ERROR):
+        assert [duty.attend(NOW) for _ in range(3)] == [0, 0, 0]
+    assert (len(tries), noted()) == (1, [])
+    assert Duty("b", note).attend(NOW) == 1
+
+
+def test_a_lost_connection_is_made_anew(caplog: pytest.LogCaptureFixture) -> None:
+    def lose(now: datetime) -> int:
+        note(now)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        return 1
+
+    assert Duty("a", lose).attend(NOW) == 0
+    assert "duty broken off" in caplog.text
+    assert Duty("a", note).attend(NOW) == 1
+    assert noted() == ["done"]
