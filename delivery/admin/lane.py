@@ -1,4 +1,4 @@
-"""Lanes in the console: read only but for the two ways to get a blocked one going."""
+"""Lanes in the console: read only but for the ways to get a stopped one going."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -65,6 +65,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
         return [
             path("<int:object_id>/retry/", posted(self.retry), name="delivery_lane_retry"),
             path("<int:object_id>/skip/<int:delivery_id>/", posted(self.skip), name="delivery_lane_skip"),
+            path("<int:object_id>/resume/", posted(self.resume), name="delivery_lane_resume"),
             *super().get_urls(),
         ]
 
@@ -81,6 +82,9 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
         lane: Lane = self.permitted(request, object_id)
         try:
             unblock.retry(lane, actor=actor_of(request))
+        except unblock.SuspendedError:
+            text = f"Nothing was done: {lane} was suspended meanwhile. Resume it."
+            return self.back(request, text, level=messages.WARNING)
         except unblock.NotBlockedError:
             return self._too_late(request, lane)
         return self.back(request, f"{lane} tries again now.")
@@ -89,12 +93,23 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
         """Skip the delivery that the page showed, and never one that came to the head since."""
         lane: Lane = self.permitted(request, object_id)
         try:
-            unblock.skip(lane, actor=actor_of(request), expected=delivery_id)
+            skipped = unblock.skip(lane, actor=actor_of(request), expected=delivery_id)
         except unblock.NotBlockedError:
             return self._too_late(request, lane)
+        if skipped is None:
+            return self.back(request, f"Delivery {delivery_id} was settled already; {lane} is resumed.")
         return self.back(
             request, f"Skipped: delivery {delivery_id} is CANCELLED, {lane} goes on with the next."
         )
+
+    def resume(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        lane: Lane = self.permitted(request, object_id)
+        try:
+            unblock.resume(lane, actor=actor_of(request))
+        except unblock.NotSuspendedError:
+            text = f"Nothing was done: {lane} is not suspended any more."
+            return self.back(request, text, level=messages.WARNING)
+        return self.back(request, f"{lane} is resumed.")
 
     def _too_late(self, request: HttpRequest, lane: Lane) -> HttpResponse:
         text = f"Nothing was done: {lane} is not blocked by that message any more."
@@ -137,13 +152,18 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
 
     @admin.display(description="next try")
     def next_try(self, row: Lane) -> SafeString | str:
-        return due(row.next_try_at, now=timezone.now()) if row.state in _STOPPED else "–"
+        if row.state not in _STOPPED:
+            return "–"
+        is_left_to_a_person = row.state == LaneState.SUSPENDED and row.next_try_at is None
+        return "waits for a person" if is_left_to_a_person else due(row.next_try_at, now=timezone.now())
 
     @admin.display(description="")
     def buttons(self, row: Lane) -> SafeString | str:
         if row.state not in _STOPPED:
             return ""
+        verb, text = ("resume", "Resume") if row.state == LaneState.SUSPENDED else ("retry", "Retry now")
         return format_html(
-            '<button type="submit" class="inturn-button" form="console-post" formaction="{}">Retry now</button>',
-            reverse("admin:delivery_lane_retry", args=[row.pk]),
+            '<button type="submit" class="inturn-button" form="console-post" formaction="{}">{}</button>',
+            reverse(f"admin:delivery_lane_{verb}", args=[row.pk]),
+            text,
         )

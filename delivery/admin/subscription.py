@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from delivery import toggle
 from delivery.admin.completed import CompletedList
-from delivery.console import waiting
+from delivery.console import retry_lane, url_health, waiting
 from delivery.console.buttons import toggle_buttons
 from delivery.console.labels import label
 from delivery.toggle import Backlog
@@ -70,7 +70,11 @@ class SubscriptionAdmin(CompletedList, Base):
     ) -> HttpResponse:
         shown = dict(extra_context or {})
         if (subscription_id := id_of(object_id)) is not None:
-            shown["backlog"] = waiting.of_subscriptions([subscription_id]).get(subscription_id)
+            shown |= {
+                "backlog": waiting.of_subscriptions([subscription_id]).get(subscription_id),
+                "retries": retry_lane.of_subscription(subscription_id),
+                "stopped_url": url_health.stopping(subscription_id),
+            }
         page: HttpResponse = super().change_view(request, object_id, form_url, shown)
         return page
 

@@ -1,4 +1,4 @@
-"""Lanes: where they stand, and what support does about a blocked one."""
+"""Lanes: where they stand, and what support does about one that is stopped."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -24,7 +24,11 @@ from subscriptions.models import SubscriptionStatus
 
 
 class LaneSerializer(serializers.ModelSerializer[Lane]):
-    """A lane. `waiting` counts what is PENDING, but for what INACTIVE subscriptions hold."""
+    """A lane. `waiting` counts what is PENDING, but for what INACTIVE subscriptions hold.
+
+    BLOCKED: it tries again at `next_try_at`. SUSPENDED: nothing is sent; at `next_try_at` the subscription's probe URL is
+    asked again, and it resumes at the first 2xx; null: only a person resumes it.
+    """
 
     name = serializers.CharField()
     state = serializers.ChoiceField(choices=LaneState.choices)
@@ -54,7 +58,7 @@ class LaneViews(ApiView, GenericViewSet[Lane]):
 
     @property
     def required_scopes(self) -> frozenset[str]:  # type: ignore[override]
-        return MANAGE if self.action in ("retry", "skip") else READ
+        return MANAGE if self.action in ("retry", "skip", "resume") else READ
 
     def get_queryset(self) -> QuerySet[Lane]:
         return Lane.objects.with_name().annotate(waiting=_waiting()).defer("run_ids", "run_attempts")
@@ -72,30 +76,52 @@ class LaneViews(ApiView, GenericViewSet[Lane]):
 
     @extend_schema(request=None, responses=LaneSerializer)
     def retry(self, request: Request, name: str) -> Response:
-        """End the pause of a blocked lane: what blocks it is tried now. 409 when it is not blocked."""
-        return self._unblocked(unblock.retry)
+        """End the pause of a blocked lane: what blocks it is tried now. 409 when it is not blocked, or suspended."""
+        return self._changed(unblock.retry)
 
     @extend_schema(request=None, responses=LaneSerializer)
     def skip(self, request: Request, name: str) -> Response:
-        """Cancel the delivery that blocks the lane and go on with the next. 409 when it is not blocked."""
-        return self._unblocked(unblock.skip)
+        """Cancel the delivery that stops the lane and go on with the next. 409 when it is not stopped.
+
+        A SUSPENDED lane is resumed, too.
+        """
+        return self._changed(unblock.skip)
+
+    @extend_schema(request=None, responses=LaneSerializer)
+    def resume(self, request: Request, name: str) -> Response:
+        """Let a SUSPENDED lane go on: the delivery on top gets all its attempts again. 409 when it is not suspended."""
+        return self._changed(unblock.resume)
 
     def get_object(self) -> Lane:
         return get_object_or_404(self.get_queryset(), **_place(self.kwargs["name"]))
 
-    def _unblocked(self, verb: Callable[..., Any]) -> Response:
+    def _changed(self, verb: Callable[..., Any]) -> Response:
         Strict(data=self.request.data).is_valid(raise_exception=True)
         lane = self.get_object()
         try:
             verb(lane, actor=actor_of(self.request))
-        except unblock.NotBlockedError:
-            raise Problem(
-                409, "not-blocked", f"The lane {lane} is not blocked; there is nothing to retry or skip."
-            ) from None
+        except (unblock.NotBlockedError, unblock.NotSuspendedError) as error:
+            raise _problem(lane, error) from None
         return self._shown()
 
     def _shown(self) -> Response:
         return Response(LaneSerializer(self.get_object()).data)
+
+
+def _problem(lane: Lane, error: Exception) -> Problem:
+    match error:
+        case unblock.SuspendedError():
+            return Problem(
+                409,
+                "suspended",
+                f"The lane {lane} is SUSPENDED and does not try by itself: POST lanes/{lane}/resume, or …/skip to cancel "
+                "the delivery that suspended it.",
+            )
+        case unblock.NotSuspendedError():
+            return Problem(
+                409, "not-suspended", f"The lane {lane} is not suspended; there is nothing to resume."
+            )
+    return Problem(409, "not-blocked", f"The lane {lane} is not blocked; there is nothing to retry or skip.")
 
 
 def _place(name: str) -> dict[str, Any]:

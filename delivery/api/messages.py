@@ -13,9 +13,9 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from delivery.api.message_query import MessageQuery, searched
-from delivery.api.shapes import MessageDetailSerializer, MessageSerializer
+from delivery.api.shapes import AROUND_A_DELIVERY, MessageDetailSerializer, MessageSerializer
 from delivery.explain import explain
-from delivery.models import Attempt, Delivery, Message
+from delivery.models import Attempt, Callback, Delivery, Message
 from delivery.models.message import parse_public_id
 from subscriptions.api.authentication import key_of
 from subscriptions.api.pages import KeysetPages, Order
@@ -25,6 +25,7 @@ from subscriptions.models import Scope
 
 SHOWN_DELIVERIES = 100
 SHOWN_ATTEMPTS = 10
+SHOWN_CALLBACKS = 100
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
@@ -70,7 +71,9 @@ class MessageViews(ApiView, GenericViewSet[Message]):
         publisher may read a message too, with its own key.
         """
         shown = Prefetch("deliveries", _shown_deliveries(), to_attr="shown_deliveries")
-        rows = self.get_queryset().prefetch_related(shown).annotate(delivery_count=Count("deliveries"))
+        callbacks = Prefetch("callbacks", _shown_callbacks(), to_attr="shown_callbacks")
+        rows = self.get_queryset().select_related("answers").prefetch_related(shown, callbacks)
+        rows = rows.annotate(delivery_count=Count("deliveries"))
         return Response(MessageDetailSerializer(self._found(id, rows)).data)
 
     @extend_schema(responses=ExplanationsSerializer)
@@ -92,8 +95,12 @@ class MessageViews(ApiView, GenericViewSet[Message]):
 
 def _shown_deliveries() -> QuerySet[Delivery]:
     attempts = Prefetch("history", Attempt.objects.newest(SHOWN_ATTEMPTS))
-    rows = Delivery.objects.select_related("subscription__subscriber").prefetch_related(attempts)
+    rows = Delivery.objects.select_related(*AROUND_A_DELIVERY).prefetch_related(attempts)
     return rows.defer("subscription__headers", "subscription__auth").order_by("id")[:SHOWN_DELIVERIES]
+
+
+def _shown_callbacks() -> QuerySet[Callback]:
+    return Callback.objects.order_by("queue_group")[:SHOWN_CALLBACKS]
 
 
 def _counts(page: "list[Message]") -> dict[int, dict[str, int]]:

@@ -8,11 +8,15 @@ import orjson
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from delivery.models import Attempt, Delivery, Message
+from delivery.api.callback_shape import CallbackSerializer
+from delivery.models import Attempt, Callback, Delivery, Message
 from delivery.models.delivery import Redelivery
 from delivery.models.message import public_id
 from delivery.states import OutcomeClass, Status
 from subscriptions.models import SubscriptionStatus
+
+# What the answers show beside the delivery and its message: to be selected with it.
+AROUND_A_DELIVERY = ("subscription__subscriber", "subscription__policy", "lane")
 
 
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):
@@ -30,7 +34,10 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
 
 
 class DeliverySerializer(serializers.ModelSerializer[Delivery]):
-    """A delivery. `held`: PENDING, but its subscription is INACTIVE."""
+    """A delivery. `held`: PENDING, but its subscription is INACTIVE.
+
+    `lane` is where it waits: `retry:0` once it failed under the action RETRY_LANE, null where nothing waits (SYNC).
+    """
 
     message = serializers.SerializerMethodField()
     event_type = serializers.CharField(source="message.event_type.name")
@@ -40,7 +47,19 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
     status = serializers.ChoiceField(choices=Status.choices)
     redelivery = serializers.ChoiceField(choices=Redelivery.choices)
     held = serializers.SerializerMethodField()
+    lane = serializers.SerializerMethodField()
     attempt_count = serializers.IntegerField(source="attempts")
+    attempts_before = serializers.IntegerField(
+        help_text="Of these, what does not count against max_attempts: a person had it sent again since."
+    )
+    max_attempts = serializers.IntegerField(
+        source="subscription.policy.max_attempts",
+        allow_null=True,
+        help_text="Of its policy, for what is retried; null: until it succeeds.",
+    )
+    next_attempt_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it is due, if a policy put it off."
+    )
     published_at = serializers.DateTimeField(source="message.published_at")
 
     class Meta:
@@ -56,7 +75,10 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
             "held",
             "reason",
             "redelivery",
+            "lane",
             "attempt_count",
+            "attempts_before",
+            "max_attempts",
             "next_attempt_at",
             "published_at",
             "settled_at",
@@ -64,6 +86,12 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
 
     def get_message(self, delivery: Delivery) -> str:
         return public_id(delivery.message_id)
+
+    def get_lane(self, delivery: Delivery) -> str | None:
+        lane = delivery.lane
+        if lane is None:
+            return None
+        return delivery.subscription.subscriber.name if lane.subscriber_id else str(lane)
 
     def get_held(self, delivery: Delivery) -> bool:
         is_inactive = delivery.subscription.status == SubscriptionStatus.INACTIVE
@@ -107,12 +135,15 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
     id = serializers.CharField(source="public_id", help_text="msg_…")
     event_type = serializers.CharField(source="event_type.name")
     publisher = serializers.CharField(source="publisher.name", default=None, allow_null=True)
+    edited_from = serializers.SerializerMethodField(help_text="msg_…, if a person edited that and sent this.")
     headers = serializers.DictField(child=serializers.CharField())
     size = serializers.SerializerMethodField()
     body = serializers.SerializerMethodField(required=False)
     body_base64 = serializers.SerializerMethodField(required=False)
     delivery_count = serializers.IntegerField()
     deliveries = DeliveryDetailSerializer(source="shown_deliveries", many=True)
+    callbacks = CallbackSerializer(source="shown_callbacks", many=True)
+    answer_to = serializers.SerializerMethodField(help_text="msg_…, if it answers one by callback.")
 
     class Meta:
         model = Message
@@ -128,10 +159,20 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
             "body_base64",
             "delivery_count",
             "deliveries",
+            "callbacks",
+            "answer_to",
+            "edited_from",
         ]
 
     def get_size(self, message: Message) -> int:
         return len(message.body)
+
+    def get_edited_from(self, message: Message) -> str | None:
+        return None if message.edited_from_id is None else public_id(message.edited_from_id)
+
+    def get_answer_to(self, message: Message) -> str | None:
+        answered: Callback | None = getattr(message, "answers", None)
+        return None if answered is None else public_id(answered.message_id)
 
     @extend_schema_field({})
     def get_body(self, message: Message) -> Any:

@@ -1,4 +1,4 @@
-"""The blocked subscribers: who, why, since when, and what each button would do."""
+"""The subscribers that are stopped, blocked or suspended: who, why, since when, and what each button would do."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,6 +7,7 @@ from typing import Any
 from delivery.console import statements
 from delivery.console.counting import WAITING_LIMIT, Bounded
 from delivery.models.message import public_id
+from delivery.states import LaneState, Status
 
 SHOWN = 50
 
@@ -15,7 +16,8 @@ SHOWN = 50
 class BlockedLane:
     """A stopped lane and its head: the delivery that stops it, if it still has one.
 
-    `others` are the subscriber's other ACTIVE subscriptions, `freed` what waits for them.
+    At `next_try_at` a BLOCKED lane is tried and the probe URL of a SUSPENDED one is asked; without it a SUSPENDED one waits for a
+    person. `others` are the subscriber's other ACTIVE subscriptions, `freed` what waits for them.
     """
 
     lane_id: int
@@ -27,15 +29,37 @@ class BlockedLane:
     failures: int
     next_try_at: datetime | None
     delivery_id: int | None
+    status: str | None
+    attempts: int | None
     message_id: int | None
     message: str
     event: str | None
     subscription_id: int | None
     subscription: str | None
     endpoint: str | None
+    probe_url: str | None
     waiting: Bounded
     freed: Bounded
     others: int
+
+    @property
+    def is_suspended(self) -> bool:
+        return self.state == LaneState.SUSPENDED
+
+    @property
+    def may_skip(self) -> bool:
+        """Whether there is anything to cancel: what suspends a lane after a rejection is settled."""
+        return self.status == Status.PENDING
+
+    @property
+    def resumes(self) -> str:
+        """Say what happens when a person resumes the suspended lane."""
+        if self.may_skip:
+            return f"{self.message} is tried again, with all its attempts."
+        if not self.waiting:
+            return "The rejection stays; nothing else waits."
+        verb = "flows" if self.waiting.found == 1 else "flow"
+        return f"The rejection stays; {self.waiting.of('waiting message')} {verb} again."
 
     @property
     def unblocks(self) -> str:

@@ -1,4 +1,4 @@
-"""The coloured labels of statuses, states and outcomes."""
+"""What cells of lists are made of: coloured labels of statuses, states and outcomes, and second lines."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -19,9 +19,14 @@ TONES = {
     "SENDING": _OPEN,
     "BLOCKED": _BAD,
     "SUSPENDED": _WARNING,
+    "ENABLED": _GOOD,
+    "DISABLED": _WARNING,
+    "FROZEN": _BAD,
     "SUCCESS": _GOOD,
     "LOST": _WARNING,
     "held": _WARNING,
+    "WAITING": _OPEN,
+    "ANSWERED": _GOOD,
 }
 
 
@@ -29,4 +34,11 @@ def label(name: str, *, text: str | None = None, tone: str | None = None) -> Saf
     """Return a status exactly as it is stored, in the colour of what it means."""
     return format_html(
         '<span class="inturn-label inturn-{}">{}</span>', tone or TONES.get(name, _NEUTRAL), text or name
+    )
+
+
+def two_lines(first: str, second: str) -> SafeString:
+    """Return a cell whose second line tells more, in small."""
+    return format_html(
+        '<span class="inturn-lines">{}<span class="inturn-second">{}</span></span>', first, second
     )

@@ -5,14 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from delivery.console.callbacks import ShownCallback, answered_by, callbacks_of
 from delivery.console.payload import Payload, payload
 from delivery.explain import explain
-from delivery.models import Attempt, Delivery, Message
+from delivery.models import Attempt, Callback, Delivery, Message
 from subscriptions.matching import Explanation
 
 SHOWN_DELIVERIES = 100
 SHOWN_ATTEMPTS = 10
 SHOWN_EXPLANATIONS = 200
+SHOWN_COPIES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,14 @@ class ShownDelivery:
     def earlier(self) -> int:
         return max(self.delivery.attempts - len(self.attempts), 0)
 
+    @property
+    def attempts_of(self) -> str:
+        return attempts_of(self.delivery)
+
+    @property
+    def next_attempt_of(self) -> str:
+        return attempts_of(self.delivery, following=1)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessagePage:
@@ -42,12 +52,22 @@ class MessagePage:
     more_deliveries: bool
     explanations: list[Explanation]
     more_explanations: int
+    callbacks: list[ShownCallback]
+    answered: Callback | None
+    copies: list[Message]
+
+
+def attempts_of(delivery: Delivery, *, following: int = 0) -> str:
+    """How many attempts count, such as `3 of 13`; only how many when the policy has no limit."""
+    count = delivery.attempts - delivery.attempts_before + following
+    most = delivery.subscription.policy.max_attempts
+    return f"{count}" if most is None else f"{count} of {most}"
 
 
 def read(message: Message) -> MessagePage:
     deliveries = list(
         Delivery.objects.filter(message=message)
-        .select_related("subscription__subscriber", "lane")
+        .select_related("subscription__subscriber", "subscription__policy", "lane")
         .defer("subscription__headers", "subscription__auth")
         .order_by("id")[: SHOWN_DELIVERIES + 1]
     )
@@ -60,6 +80,9 @@ def read(message: Message) -> MessagePage:
         more_deliveries=len(deliveries) > SHOWN_DELIVERIES,
         explanations=explanations[:SHOWN_EXPLANATIONS],
         more_explanations=len(explanations) if len(explanations) > SHOWN_EXPLANATIONS else 0,
+        callbacks=callbacks_of(message),
+        answered=answered_by(message),
+        copies=list(Message.objects.filter(edited_from=message).only("id").order_by("-id")[:SHOWN_COPIES]),
     )
 
 

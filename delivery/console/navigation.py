@@ -29,7 +29,9 @@ GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
         (
             Page("Messages", "mail", "delivery.message"),
             Page("Deliveries", "local_shipping", "delivery.delivery"),
+            Page("Resubmissions", "replay", "delivery.resubmission"),
             Page("Lanes", "conversion_path", "delivery.lane"),
+            Page("URL health", "monitor_heart", "delivery.urlhealth"),
         ),
     ),
     (

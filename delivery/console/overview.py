@@ -1,13 +1,15 @@
-"""The overview: how fast it flows, what waits, and who is blocked."""
+"""The overview: how fast it flows, what waits, who is blocked, and what nobody takes."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import AnonymousUser, User
 
-from delivery.console import blocked, statements
+from delivery.console import blocked, queue_groups, retry_lane, statements
 from delivery.console.blocked import BlockedLane
 from delivery.console.counting import BACKLOG_LIMIT, Bounded
+from delivery.console.queue_groups import DownGroup
+from delivery.console.retry_lane import RetryLane
 from subscriptions.models import Subscription
 
 RATE_WINDOW = timedelta(minutes=1)
@@ -27,16 +29,24 @@ class Overview:
     in_doubt: Bounded
     lanes: list[BlockedLane]
     more_lanes: bool
+    groups_down: list[DownGroup]
+    more_groups: bool
+    retry_lane: RetryLane
     has_subscriptions: bool
     may_toggle: bool
     may_unblock: bool
 
+    @property
+    def suspended(self) -> int:
+        return sum(lane.is_suspended for lane in self.lanes)
+
 
 def read(*, now: datetime, user: User | AnonymousUser) -> Overview:
-    """Read all of it in four statements, each of a bounded cost."""
+    """Read all of it in six statements, each of a bounded cost."""
     rates = statements.row("overview_rates", {"since": now - RATE_WINDOW, "now": now, "limit": RATE_ROWS})
     backlog = statements.row("overview_backlog", {"limit": BACKLOG_LIMIT})
     lanes = blocked.lanes(limit=blocked.SHOWN + 1)
+    groups = queue_groups.down(limit=queue_groups.SHOWN + 1)
     return Overview(
         now=now,
         accepted_per_second=rates["accepted"],
@@ -47,6 +57,9 @@ def read(*, now: datetime, user: User | AnonymousUser) -> Overview:
         in_doubt=Bounded(backlog["in_doubt"], BACKLOG_LIMIT),
         lanes=lanes[: blocked.SHOWN],
         more_lanes=len(lanes) > blocked.SHOWN,
+        groups_down=groups[: queue_groups.SHOWN],
+        more_groups=len(groups) > queue_groups.SHOWN,
+        retry_lane=retry_lane.read(),
         has_subscriptions=Subscription.objects.exists(),
         may_toggle=user.has_perm("subscriptions.change_subscription"),
         may_unblock=user.has_perm("delivery.change_lane"),

@@ -1,18 +1,29 @@
--- What is pending for ACTIVE and for INACTIVE subscriptions (each up to a limit), and the oldest that is not held.
--- One probe of delivery_pending a subscription and side of `skipped`, never a scan of what is settled.
-WITH pending AS (
-    SELECT subscription.status, oldest.id
-    FROM subscriptions_subscription subscription
-    JOIN delivery_subscriptionlane place ON place.subscription_id = subscription.id
-    CROSS JOIN (VALUES (false), (true)) AS side (skipped)
-    CROSS JOIN LATERAL (
-        SELECT delivery.id
-        FROM delivery_delivery delivery
-        WHERE delivery.lane_id = place.lane_id AND delivery.skipped = side.skipped
-            AND delivery.subscription_id = subscription.id AND delivery.status = 'PENDING'
-        ORDER BY delivery.id
+-- What is pending in lanes for ACTIVE and for INACTIVE subscriptions (each up to a limit), and the oldest that is not held.
+-- Jumps from one (lane, skipped, subscription) to the next on delivery_pending, so that it costs by the number of those
+-- that have something pending: never by the backlog, by all subscriptions, or by what is settled.
+WITH RECURSIVE places AS (
+    (
+        SELECT lane_id, skipped, subscription_id, id
+        FROM delivery_delivery
+        WHERE status = 'PENDING' AND lane_id IS NOT NULL
+        ORDER BY lane_id, skipped, subscription_id, id
         LIMIT 1
-    ) AS oldest
+    )
+    UNION ALL
+    SELECT following.*
+    FROM places
+    CROSS JOIN LATERAL (
+        SELECT lane_id, skipped, subscription_id, id
+        FROM delivery_delivery
+        WHERE status = 'PENDING'
+            AND (lane_id, skipped, subscription_id) > (places.lane_id, places.skipped, places.subscription_id)
+        ORDER BY lane_id, skipped, subscription_id, id
+        LIMIT 1
+    ) AS following
+), pending AS MATERIALIZED (
+    SELECT places.*, subscription.status
+    FROM places
+    JOIN subscriptions_subscription subscription ON subscription.id = places.subscription_id
 )
 SELECT
     (SELECT count(*) FROM (
@@ -20,22 +31,18 @@ SELECT
     ) AS counted) AS backlog,
     (SELECT count(*) FROM (
         SELECT
-        FROM subscriptions_subscription subscription
-        JOIN delivery_subscriptionlane place ON place.subscription_id = subscription.id
+        FROM pending
         JOIN delivery_delivery delivery
-            ON delivery.lane_id = place.lane_id AND delivery.skipped = ANY ('{f,t}'::boolean[])
-            AND delivery.subscription_id = subscription.id AND delivery.status = 'PENDING'
-        WHERE subscription.status = 'INACTIVE'
+            ON delivery.lane_id = pending.lane_id AND delivery.skipped = pending.skipped
+            AND delivery.subscription_id = pending.subscription_id AND delivery.status = 'PENDING'
+        WHERE pending.status = 'INACTIVE'
         LIMIT %(limit)s + 1
     ) AS counted) AS held,
     (
         SELECT message.published_at
-        FROM pending
-        JOIN delivery_delivery delivery ON delivery.id = pending.id
+        FROM delivery_delivery delivery
         JOIN delivery_message message ON message.id = delivery.message_id
-        WHERE pending.status = 'ACTIVE'
-        ORDER BY pending.id
-        LIMIT 1
+        WHERE delivery.id = (SELECT min(pending.id) FROM pending WHERE pending.status = 'ACTIVE')
     ) AS oldest_at,
     (SELECT count(*) FROM (
         SELECT FROM delivery_delivery delivery WHERE delivery.status = 'IN_DOUBT' LIMIT %(limit)s + 1

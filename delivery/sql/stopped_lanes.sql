@@ -5,8 +5,9 @@
 SELECT
     lane.id AS lane_id, lane.kind, lane.number, lane.state, lane.since, lane.reason, lane.failures, lane.next_try_at,
     lane.subscriber_id, subscriber.name AS subscriber,
-    head.id AS delivery_id, head.message_id, head.attempts,
-    head.subscription_id, subscription.name AS subscription, subscription.endpoint, event_type.name AS event,
+    head.id AS delivery_id, head.status, head.message_id, head.attempts,
+    head.subscription_id, subscription.name AS subscription, subscription.endpoint, subscription.probe_url,
+    event_type.name AS event,
     (
         SELECT count(*) FROM (
             SELECT

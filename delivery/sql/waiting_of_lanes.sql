@@ -1,17 +1,39 @@
 -- How many deliveries of ACTIVE subscriptions wait in each of these lanes, counted up to a limit on delivery_pending.
+-- Jumps there from subscription to subscription, so that it costs by the number of those with something pending.
+WITH RECURSIVE places AS (
+    SELECT lane.id AS lane_id, first.skipped, first.subscription_id
+    FROM unnest(%(ids)s::bigint[]) AS lane (id)
+    CROSS JOIN LATERAL (
+        SELECT skipped, subscription_id
+        FROM delivery_delivery
+        WHERE status = 'PENDING' AND lane_id = lane.id
+        ORDER BY skipped, subscription_id
+        LIMIT 1
+    ) AS first
+    UNION ALL
+    SELECT places.lane_id, following.skipped, following.subscription_id
+    FROM places
+    CROSS JOIN LATERAL (
+        SELECT skipped, subscription_id
+        FROM delivery_delivery
+        WHERE status = 'PENDING' AND lane_id = places.lane_id
+            AND (skipped, subscription_id) > (places.skipped, places.subscription_id)
+        ORDER BY skipped, subscription_id
+        LIMIT 1
+    ) AS following
+)
 SELECT
     lane.id,
     (
         SELECT count(*) FROM (
             SELECT
-            FROM delivery_subscriptionlane place
-            JOIN subscriptions_subscription subscription ON subscription.id = place.subscription_id
+            FROM places
+            JOIN subscriptions_subscription subscription ON subscription.id = places.subscription_id
             JOIN delivery_delivery delivery
-                ON delivery.lane_id = place.lane_id AND delivery.skipped = ANY ('{f,t}'::boolean[])
-                AND delivery.subscription_id = subscription.id AND delivery.status = 'PENDING'
-            WHERE place.lane_id = lane.id AND subscription.status = 'ACTIVE'
+                ON delivery.lane_id = places.lane_id AND delivery.skipped = places.skipped
+                AND delivery.subscription_id = places.subscription_id AND delivery.status = 'PENDING'
+            WHERE places.lane_id = lane.id AND subscription.status = 'ACTIVE'
             LIMIT %(limit)s + 1
         ) AS counted
     ) AS waiting
-FROM delivery_lane lane
-WHERE lane.id = ANY (%(ids)s::bigint[])
+FROM unnest(%(ids)s::bigint[]) AS lane (id)

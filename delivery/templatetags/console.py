@@ -37,6 +37,11 @@ def exact(moment: datetime) -> str:
 
 
 @register.filter
+def grouped(number: int) -> str:
+    return f"{number:,}"
+
+
+@register.filter
 def rate(per_second: float) -> str:
     if per_second == 0:
         return "0"

@@ -1,6 +1,7 @@
 """Every page, as a person sees it: no errors, no calls elsewhere, not wider than the window."""
 
 import pytest
+from playwright.sync_api import expect
 
 from delivery.models import JournalEntry
 from delivery.states import Status
@@ -16,6 +17,7 @@ LISTS = {
     "messages": "delivery/message",
     "deliveries": "delivery/delivery",
     "lanes": "delivery/lane",
+    "url-health-empty": "delivery/urlhealth",
     "journal": "delivery/journalentry",
     "event-types": "subscriptions/eventtype",
     "publishers": "subscriptions/publisher",
@@ -81,6 +83,26 @@ def test_a_built_in_policy_is_read_and_copied(ann: Visitor) -> None:
     ann.page.goto("/admin/subscriptions/policy/")
     ann.page.get_by_role("link", name="Copy").first.click()
     assert ann.page.locator("#id_name").input_value() == "strict-copy"
+
+
+def test_a_policy_shows_what_has_an_effect_and_says_at_the_field_what_does_not_fit(ann: Visitor) -> None:
+    ann.page.goto("/admin/subscriptions/policy/add/")
+    attempts, percent = (ann.page.locator(f"#id_{name}") for name in ("max_attempts", "breaker_percent"))
+    expect(attempts).to_be_hidden()
+    expect(percent).to_be_hidden()
+    ann.page.locator("#id_name").fill("mine")
+    ann.page.locator("#id_on_unreachable").select_option("IN_PLACE")
+    ann.page.locator("#id_when_used_up").select_option("SUSPEND")
+    ann.page.get_by_label("Breaks circuit").check()
+    expect(percent).to_be_visible()
+    ann.photograph("policy-form")
+    ann.page.get_by_role("button", name="Save", exact=True).click()
+    expect(ann.page.get_by_text("Say after how many attempts the lane is suspended")).to_be_visible()
+    ann.photograph("policy-refused")
+    attempts.fill("5")
+    ann.page.get_by_role("button", name="Save and continue editing").click()
+    expect(ann.page.get_by_text("the lane is SUSPENDED with that delivery on top")).to_be_visible()
+    ann.photograph("policy-in-words")
 
 
 def test_filters_open_and_stay_in_the_url(rows: None, ann: Visitor) -> None:

@@ -78,6 +78,31 @@ def test_a_delivery_of_an_inactive_subscription_is_held(manager: Caller) -> None
     assert manager.get("deliveries").body["results"][0]["held"] is True
 
 
+def test_a_delivery_in_the_retry_lane_says_so_and_how_many_attempts_it_has_left(manager: Caller) -> None:
+    policy = factories.policy("workfront-2017")
+    retried = factories.delivery(
+        subscription=factories.subscription(policy=policy),
+        lane=Lane.objects.get(kind="RETRY"),
+        attempts=15,
+        attempts_before=13,
+        next_attempt_at=NOON,
+    )
+    for body in (
+        manager.get(f"deliveries/{retried.pk}").body,
+        manager.get("deliveries").body["results"][0],
+        manager.get(f"messages/{retried.message.public_id}").body["deliveries"][0],
+    ):
+        assert (body["lane"], body["next_attempt_at"]) == ("retry:0", "2026-05-04T12:00:00Z")
+        assert (body["attempt_count"], body["attempts_before"], body["max_attempts"]) == (15, 13, 13)
+
+
+def test_a_delivery_is_in_the_lane_of_its_subscriber_or_in_none(manager: Caller) -> None:
+    waiting = factories.delivery()
+    answered = factories.delivery(Status.DELIVERED, lane=None)
+    lanes = {row["id"]: row["lane"] for row in manager.get("deliveries").body["results"]}
+    assert lanes == {waiting.pk: waiting.subscription.subscriber.name, answered.pk: None}
+
+
 def test_a_pending_delivery_is_cancelled_once(manager: Caller) -> None:
     delivery = factories.delivery()
     answer = manager.post(f"deliveries/{delivery.pk}/cancel")
@@ -126,7 +151,8 @@ def test_lanes_are_listed_by_state_at_a_fixed_cost(
     with django_assert_num_queries(2):
         names = [row["name"] for row in manager.get("lanes").body["results"]]
     assert [name for name in names if name.startswith("queue:")] == [f"queue:{n}" for n in range(5)]
-    assert len(names) == 5 + 4
+    assert {"retry:0", "callback:0"} <= set(names)
+    assert len(names) == 7 + 4
     refused(manager.get("lanes?state=SLOW"), 400)
 
 

@@ -112,8 +112,8 @@ def test_a_message_is_read_with_its_deliveries_and_attempts(
     for _ in range(3):
         factories.delivery(Status.REJECTED, message=message)
     manager.get("messages")
-    # The key, the message, its deliveries, their attempts.
-    with django_assert_num_queries(4):
+    # The key, the message, its deliveries, their attempts, its callbacks.
+    with django_assert_num_queries(5):
         answer = manager.get(f"messages/{message.public_id}")
     assert b'"body":{ "a":  1.10 }' in answer.content
     assert "body_base64" not in answer.body

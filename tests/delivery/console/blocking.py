@@ -1,4 +1,4 @@
-"""A blocked lane as its sender would have left it."""
+"""A stopped lane as its sender would have left it."""
 
 from datetime import timedelta
 
@@ -19,3 +19,18 @@ def block(head: Delivery) -> Lane:
         next_try_at=now + timedelta(seconds=40),
     )
     return Lane.objects.get(pk=head.lane.pk)
+
+
+def suspend(top: Delivery, *, probes_in: timedelta | None = None) -> Lane:
+    """Suspend the lane by this delivery; it waits for a person, unless it is probed."""
+    now = timezone.now()
+    assert top.lane is not None
+    Lane.objects.filter(pk=top.lane.pk).update(
+        state=LaneState.SUSPENDED,
+        since=now - timedelta(hours=2),
+        reason="500: out of order",
+        delivery_id=top.pk,
+        failures=5,
+        next_try_at=None if probes_in is None else now + probes_in,
+    )
+    return Lane.objects.get(pk=top.lane.pk)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.forms import model_to_dict
 from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
@@ -39,11 +40,13 @@ class TestSubscription:
         return {
             "name": "artifacts",
             "subscriber": factories.subscriber("crm").pk,
-            "event_type": factories.event_type().pk,
+            "event_type": factories.event_type("Made").pk,
             "policy": factories.policy("teamforge").pk,
             "mode": "PUSH",
             "endpoint": "https://127.0.0.1/hook",
             "timeout_seconds": "30",
+            "dedup_mode": "NONE",
+            "dedup_window_seconds": "259200",
             "position": "0",
             "auth_type": "none",
         }
@@ -92,7 +95,7 @@ class TestSubscription:
         return factories.subscription(
             "artifacts",
             subscriber=Subscriber.objects.get(),
-            event_type=EventType.objects.get(),
+            event_type=EventType.objects.get(name="Made"),
             endpoint=values["endpoint"],
             headers={"X-Key": "topsecret", "X-Other": "alsosecret"},
             auth={"type": "basic", "username": "inturn", "password": "hunter2"},
@@ -217,6 +220,24 @@ class TestPolicies:
         assert form.initial["on_server_error"] == built_in.on_server_error
         assert Policy.objects.count() == count
 
+    @pytest.fixture
+    def mine(self, db: None) -> Policy:
+        return factories.policy("mine")
+
+    def test_what_the_api_refuses_is_refused_at_the_field(self, ann: Client, mine: Policy) -> None:
+        address = f"{ROOT}/policy/{mine.pk}/change/"
+        values = {
+            name: value
+            for name, value in model_to_dict(mine).items()
+            if value is not None and value is not False
+        }
+        retrying = {"on_unreachable": "IN_PLACE", "max_attempts": "5", "when_used_up": "SUSPEND"}
+        wrong = errors(ann.post(address, values | retrying | {"max_attempts": ""}))
+        assert "after how many attempts" in wrong["max_attempts"][0]
+        assert ann.post(address, values | retrying).status_code == 302
+        mine.refresh_from_db()
+        assert (mine.on_unreachable, mine.max_attempts, mine.when_used_up) == ("IN_PLACE", 5, "SUSPEND")
+
     def test_is_told_in_plain_words(self) -> None:
         policy = Policy(on_server_error=Action.BLOCK, on_unavailable=Action.BLOCK, in_doubt=InDoubt.HOLD)
         words = sentences(policy)
@@ -243,7 +264,7 @@ class TestOtherThings:
             ("json_schema", '{"$ref": "https://elsewhere.example/schema"}'),
             ("sample", '"\\u0000"'),
             ("content_type", "nonsense"),
-            ("kind", "SYNC"),
+            ("durability", "VOLATILE"),
             ("ttl_seconds", "60"),
         ],
     )
@@ -255,7 +276,7 @@ class TestOtherThings:
             "durability": "GUARANTEED",
         }
         assert field in errors(ann.post(f"{ROOT}/eventtype/add/", values | {field: wrong}))
-        assert not EventType.objects.exists()
+        assert not EventType.objects.filter(name="A").exists()
 
     def test_a_password_set_anew_is_recorded_and_never_told(self, ann: Client) -> None:
         user = User.objects.create_user("ray")

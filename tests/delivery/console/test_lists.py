@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
-from delivery.models import JournalEntry
+from delivery.models import JournalEntry, Resubmission, UrlHealth
 from delivery.states import Status
 from subscriptions.admin.keyset import KeysetAdmin
 from subscriptions.models import ConfigurationChange
@@ -26,7 +26,9 @@ QUERIES = {
     "subscriptions/configurationchange": 3,
     "delivery/message": 6,
     "delivery/delivery": 4,
+    "delivery/resubmission": 3,
     "delivery/lane": 6,
+    "delivery/urlhealth": 6,
     "delivery/journalentry": 3,
     "auth/user": 6,
     "auth/group": 5,
@@ -39,10 +41,12 @@ def make_rows() -> None:
     factories.policy()
     delivery = factories.delivery(Status.REJECTED)
     factories.delivery(message=delivery.message, subscription=factories.subscription())
+    UrlHealth.objects.create(url=factories.unique("https://receiver.example/"))
     JournalEntry.objects.create(kind="UNMATCHED", text="Nobody wants it.", message_id=delivery.message_id)
     ConfigurationChange.objects.create(
         actor="ann", action="changed", object_type="policy", object_name="x", before={"a": 1}, after={"a": 2}
     )
+    Resubmission.objects.create(filter={"status": ["FAILED"]}, actor="ann", count=1)
 
 
 @pytest.mark.parametrize("address", QUERIES)

@@ -11,11 +11,11 @@ from pytest_django import DjangoAssertNumQueries
 from delivery.console import counting, overview
 from delivery.console.counting import Bounded
 from delivery.console.overview import Overview
-from delivery.models import Lane, LaneState, Message
+from delivery.models import Lane, Message
 from delivery.states import Status
 from subscriptions.models import Subscription
 from tests import factories
-from tests.delivery.console.blocking import block
+from tests.delivery.console.blocking import block, suspend
 
 INDEX = "/admin/"
 PART = "/admin/overview/"
@@ -122,10 +122,21 @@ class TestBlockedSubscribers:
             Lane.objects.filter(pk=lane.pk).update(since=timezone.now() - timedelta(hours=age))
         assert [lane.lane_id for lane in read().lanes] == [lanes[1].pk, lanes[2].pk, lanes[0].pk]
 
-    def test_a_suspended_lane_is_shown_too(self) -> None:
-        lane = block(factories.delivery())
-        Lane.objects.filter(pk=lane.pk).update(state=LaneState.SUSPENDED)
-        assert read().lanes[0].state == "SUSPENDED"
+    def test_a_suspended_lane_is_shown_too_and_what_resuming_it_does(self) -> None:
+        top = factories.delivery(attempts=5)
+        suspend(top)
+        (lane,) = read().lanes
+        assert (lane.is_suspended, lane.may_skip) == (True, True)
+        assert lane.resumes == f"{top.message.public_id} is tried again, with all its attempts."
+
+    def test_after_a_rejection_only_what_waits_flows_again(self) -> None:
+        rejected = factories.delivery(Status.REJECTED)
+        suspend(rejected)
+        assert read().lanes[0].resumes == "The rejection stays; nothing else waits."
+        factories.delivery(subscription=rejected.subscription)
+        (lane,) = read().lanes
+        assert (lane.may_skip, str(lane.waiting)) == (False, "1")
+        assert lane.resumes == "The rejection stays; 1 waiting message flows again."
 
 
 class TestPage:
@@ -134,8 +145,8 @@ class TestPage:
     ) -> None:
         for _ in range(12):
             block(factories.delivery())
-        # Session and user, three of the overview's own, and whether there are subscriptions.
-        with django_assert_num_queries(6):
+        # Session and user, five of the overview's own, and whether there are subscriptions.
+        with django_assert_num_queries(8):
             ann.get(PART)
 
     def test_without_subscriptions_says_what_to_do_first(self, ann: Client) -> None:
@@ -148,6 +159,29 @@ class TestPage:
         assert "connection refused" in page
         for button in ("Make INACTIVE", "Retry now", "Skip this message"):
             assert button not in page
+
+    def test_a_suspended_lane_offers_to_resume_it_and_not_to_retry(self, reader: Client, ann: Client) -> None:
+        lane = suspend(factories.delivery(attempts=5))
+        page = ann.get(INDEX).text
+        assert f"/admin/delivery/lane/{lane.pk}/resume/" in page
+        assert "Skip this message" in page
+        assert "Retry now" not in page
+        assert "waits for a person" in page
+        assert "it has no probe URL" in page
+        assert "Resume" not in reader.get(INDEX).text
+
+    def test_a_suspended_lane_says_when_it_is_probed_and_where(self, ann: Client) -> None:
+        subscription = factories.subscription(probe_url="https://receiver.example/health")
+        suspend(factories.delivery(subscription=subscription, attempts=5), probes_in=timedelta(seconds=40))
+        page = ann.get(INDEX).text
+        assert "https://receiver.example/health" in page
+        assert "waits for a person" not in page
+
+    def test_after_a_rejection_there_is_nothing_to_skip(self, ann: Client) -> None:
+        suspend(factories.delivery(Status.REJECTED))
+        page = ann.get(INDEX).text
+        assert "after a rejection" in page
+        assert "Skip this message" not in page
 
     def test_who_was_logged_out_gets_the_page_again_and_not_a_login_form_inside_it(
         self, client: Client, db: None

@@ -7,7 +7,7 @@ from delivery.models import Delivery, JournalEntry, JournalKind, Lane
 from delivery.states import Status
 from subscriptions.models import ConfigurationChange
 from tests import factories
-from tests.delivery.console.blocking import block
+from tests.delivery.console.blocking import block, suspend
 
 SUBSCRIPTION = "/admin/subscriptions/subscription"
 LANE = "/admin/delivery/lane"
@@ -71,11 +71,37 @@ def test_retrying_a_lane_that_flows_again_says_so(ann: Client, head: Delivery) -
     assert not JournalEntry.objects.filter(kind=JournalKind.RETRIED).exists()
 
 
+def test_resumes_a_suspended_lane_and_says_so(ann: Client, head: Delivery) -> None:
+    suspend(head)
+    address = f"{LANE}/{head.lane_id}/resume/"
+    assert f"{head.lane} is resumed." in messages_after(ann, address)
+    assert head.lane is not None
+    assert Lane.objects.get(pk=head.lane.pk).state == "BLOCKED"
+    assert JournalEntry.objects.filter(kind=JournalKind.RESUMED, actor="ann").exists()
+    assert "is not suspended any more" in messages_after(ann, address)
+
+
+def test_skips_what_suspended_a_lane(ann: Client, head: Delivery) -> None:
+    suspend(head)
+    assert "is CANCELLED" in messages_after(ann, f"{LANE}/{head.lane_id}/skip/{head.pk}/")
+    rejected = factories.delivery(Status.REJECTED)
+    suspend(rejected)
+    page = messages_after(ann, f"{LANE}/{rejected.lane_id}/skip/{rejected.pk}/")
+    assert "was settled already" in page
+
+
+def test_retrying_a_lane_that_was_suspended_meanwhile_says_to_resume_it(ann: Client, head: Delivery) -> None:
+    suspend(head)
+    page = messages_after(ann, f"{LANE}/{head.lane_id}/retry/")
+    assert "was suspended meanwhile. Resume it." in page
+    assert f"{LANE}/{head.lane_id}/resume/" in ann.get(f"{LANE}/").text
+
+
 def test_cancels_the_chosen_deliveries_that_are_pending(ann: Client, head: Delivery) -> None:
     delivered = factories.delivery(Status.DELIVERED)
-    chosen = {"action": "cancel", "_selected_action": [head.pk, delivered.pk]}
+    chosen = {"action": "cancel_chosen", "_selected_action": [head.pk, delivered.pk]}
     page = ann.post("/admin/delivery/delivery/", chosen, follow=True).text
-    assert "1 CANCELLED. 1 were not PENDING and stay as they are." in page
+    assert "1 CANCELLED. 1 were neither PENDING nor IN_DOUBT and stay as they are." in page
 
 
 @pytest.mark.parametrize("verb", ["deactivate", "activate/deliver", "activate/cancel", "rotate"])
@@ -85,7 +111,7 @@ def test_who_may_only_read_changes_no_subscription(reader: Client, head: Deliver
     assert not ConfigurationChange.objects.exists()
 
 
-@pytest.mark.parametrize("verb", ["retry", "skip"])
+@pytest.mark.parametrize("verb", ["retry", "skip", "resume"])
 def test_who_may_only_read_unblocks_nothing(reader: Client, head: Delivery, verb: str) -> None:
     suffix = f"skip/{head.pk}" if verb == "skip" else verb
     assert reader.post(f"{LANE}/{head.lane_id}/{suffix}/").status_code == 403

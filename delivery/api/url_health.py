@@ -1,0 +1,100 @@
+"""URL health: which URLs the circuit breaker leaves alone, and releasing one."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from delivery import url_release
+from delivery.models import UrlHealth, UrlState
+from subscriptions.api.authentication import actor_of
+from subscriptions.api.pages import DEFAULT_LIMIT, MAX_LIMIT, KeysetPages, Order
+from subscriptions.api.problems import Problem
+from subscriptions.api.strict import Strict, Text
+from subscriptions.api.views import MANAGE, READ, ApiView
+from subscriptions.endpoints import MAX_ENDPOINT_LENGTH
+
+
+class UrlHealthSerializer(serializers.ModelSerializer[UrlHealth]):
+    """How a URL fares that is an endpoint of subscriptions whose policy has `breaks_circuit`, of all of them together.
+
+    DISABLED: nothing is sent but one attempt at `next_probe_at`. FROZEN: nothing is, until a person releases it.
+    """
+
+    state = serializers.ChoiceField(choices=UrlState.choices)
+    attempts = serializers.IntegerField(help_text="Since it was last enabled.")
+    failures = serializers.IntegerField(help_text="Of these attempts.")
+    failures_in_row = serializers.IntegerField(help_text="Since the last success.")
+    last_success_at = serializers.DateTimeField(help_text="Until its first success: when it was first tried.")
+
+    class Meta:
+        model = UrlHealth
+        fields = [
+            "url",
+            "state",
+            "since",
+            "attempts",
+            "failures",
+            "failures_in_row",
+            "last_success_at",
+            "next_probe_at",
+        ]
+
+
+class UrlHealthQuery(Strict):
+    """The query parameters of the list of URLs."""
+
+    limit = serializers.IntegerField(
+        default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="How many."
+    )
+    after = Text(
+        required=False, max_length=MAX_ENDPOINT_LENGTH, help_text="Set by `next`: the URL to go on from."
+    )
+    state = serializers.ChoiceField(choices=UrlState.choices, required=False)
+
+
+class ReleaseSerializer(Strict):
+    """Which URL is to be released."""
+
+    url = Text(
+        max_length=MAX_ENDPOINT_LENGTH, help_text="As it is listed: an endpoint without its method prefix."
+    )
+
+
+class UrlHealthViews(ApiView, GenericViewSet[UrlHealth]):
+    order = Order(column="url")
+    pagination_class = KeysetPages
+    query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": UrlHealthQuery}
+    queryset = UrlHealth.objects.all()
+    serializer_class = UrlHealthSerializer
+
+    @property
+    def required_scopes(self) -> frozenset[str]:  # type: ignore[override]
+        return MANAGE if self.action == "release" else READ
+
+    def list(self, request: Request) -> Response:
+        """List URLs that were tried under a policy with `breaks_circuit`."""
+        rows = self.get_queryset()
+        if "state" in self.query:
+            rows = rows.filter(state=self.query["state"])
+        return self.get_paginated_response(UrlHealthSerializer(self.paginate_queryset(rows), many=True).data)
+
+    @extend_schema(request=ReleaseSerializer, responses=UrlHealthSerializer)
+    def release(self, request: Request) -> Response:
+        """Enable a URL that is DISABLED or FROZEN, and count anew. 409 when it is ENABLED."""
+        given = ReleaseSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        url: str = given.validated_data["url"]
+        try:
+            url_release.release(url, actor=actor_of(request))
+        except UrlHealth.DoesNotExist:
+            raise Problem(
+                404, "not-found", "Nothing is known of that URL; GET url-health lists them."
+            ) from None
+        except url_release.NotStoppedError:
+            raise Problem(409, "not-stopped", "The URL is ENABLED; there is nothing to release.") from None
+        return Response(UrlHealthSerializer(UrlHealth.objects.get(pk=url)).data)

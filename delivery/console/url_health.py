@@ -1,0 +1,66 @@
+"""Which subscriptions a URL is the endpoint of, and how the URL of a subscription fares."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import CharField, Count, F, Func, QuerySet
+
+from delivery.models import UrlHealth, UrlState
+from subscriptions.models import Subscription
+
+SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UrlPage:
+    """What the page of a URL shows; `more` when it has more subscriptions than are shown."""
+
+    health: UrlHealth
+    subscriptions: list[Subscription]
+    more: bool
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.health.state != UrlState.ENABLED
+
+    @property
+    def failures_in_row(self) -> str:
+        return f"{self.health.failures_in_row:,}"
+
+
+def read(health: UrlHealth) -> UrlPage:
+    found = (
+        _with_url()
+        .filter(url=health.url)
+        .select_related("subscriber", "policy", "event_type")
+        .defer("headers", "auth")
+        .order_by("subscriber__name", "name")[: SHOWN + 1]
+    )
+    subscriptions = list(found)
+    return UrlPage(health=health, subscriptions=subscriptions[:SHOWN], more=len(subscriptions) > SHOWN)
+
+
+def counted(urls: Collection[str]) -> dict[str, int]:
+    """How many subscriptions each of these URLs is the endpoint of."""
+    found = _with_url().filter(url__in=urls).order_by().values("url").annotate(n=Count("id"))
+    return dict(found.values_list("url", "n"))
+
+
+def stopping(subscription_id: int) -> UrlHealth | None:
+    """The health of a subscription's URL, when its policy leaves that URL alone now."""
+    urls = _with_url().filter(pk=subscription_id, policy__breaks_circuit=True).values("url")
+    return UrlHealth.objects.filter(url__in=urls).exclude(state=UrlState.ENABLED).first()
+
+
+def failure_share(health: UrlHealth) -> str:
+    """Such as `71 % of 101`; nothing was tried: `–`."""
+    if not health.attempts:
+        return "–"
+    return f"{health.failures / health.attempts:.0%} of {health.attempts:,}".replace("%", " %")
+
+
+def _with_url() -> QuerySet[Any]:
+    """The database's own function says what the URL of an endpoint is; it has an index."""
+    url = Func(F("endpoint"), function="subscriptions_url", output_field=CharField())
+    return Subscription.objects.annotate(url=url)

@@ -1,0 +1,73 @@
+-- What waits in the retry lane, what of it is due now, and when the next is; and how many URLs are left alone.
+-- `held`: of subscriptions that are INACTIVE or whose URL is left alone, and so due when that ends. Counted up to a limit. Jumps from
+-- subscription to subscription on delivery_pending, and probes delivery_due for each.
+WITH RECURSIVE places AS (
+    SELECT lane.id AS lane_id, first.skipped, first.subscription_id
+    FROM delivery_lane lane
+    CROSS JOIN LATERAL (
+        SELECT skipped, subscription_id
+        FROM delivery_delivery
+        WHERE status = 'PENDING' AND lane_id = lane.id
+        ORDER BY skipped, subscription_id
+        LIMIT 1
+    ) AS first
+    WHERE lane.kind = 'RETRY'
+    UNION ALL
+    SELECT places.lane_id, following.skipped, following.subscription_id
+    FROM places
+    CROSS JOIN LATERAL (
+        SELECT skipped, subscription_id
+        FROM delivery_delivery
+        WHERE status = 'PENDING' AND lane_id = places.lane_id
+            AND (skipped, subscription_id) > (places.skipped, places.subscription_id)
+        ORDER BY skipped, subscription_id
+        LIMIT 1
+    ) AS following
+), retried AS (
+    SELECT DISTINCT places.lane_id, places.subscription_id, sendable.id IS NOT NULL AS is_sendable
+    FROM places
+    LEFT JOIN delivery_sendable sendable ON sendable.id = places.subscription_id
+)
+SELECT
+    (SELECT count(*) FROM (
+        SELECT
+        FROM retried
+        JOIN delivery_delivery delivery
+            ON delivery.lane_id = retried.lane_id AND delivery.skipped = ANY ('{f,t}'::boolean[])
+            AND delivery.subscription_id = retried.subscription_id AND delivery.status = 'PENDING'
+        LIMIT %(limit)s + 1
+    ) AS counted) AS waiting,
+    (SELECT count(*) FROM (
+        SELECT
+        FROM retried
+        JOIN delivery_delivery delivery
+            ON delivery.lane_id = retried.lane_id AND delivery.skipped = ANY ('{f,t}'::boolean[])
+            AND delivery.subscription_id = retried.subscription_id AND delivery.status = 'PENDING'
+        WHERE NOT retried.is_sendable
+        LIMIT %(limit)s + 1
+    ) AS counted) AS held,
+    (SELECT count(*) FROM (
+        SELECT
+        FROM retried
+        JOIN delivery_delivery delivery
+            ON delivery.lane_id = retried.lane_id AND delivery.subscription_id = retried.subscription_id
+            AND delivery.status = 'PENDING' AND delivery.next_attempt_at <= now()
+        WHERE retried.is_sendable
+        LIMIT %(limit)s + 1
+    ) AS counted) AS due,
+    (
+        SELECT min(following.next_attempt_at)
+        FROM retried
+        CROSS JOIN LATERAL (
+            SELECT next_attempt_at
+            FROM delivery_delivery delivery
+            WHERE delivery.lane_id = retried.lane_id AND delivery.subscription_id = retried.subscription_id
+                AND delivery.status = 'PENDING' AND delivery.next_attempt_at > now()
+            ORDER BY next_attempt_at
+            LIMIT 1
+        ) AS following
+        WHERE retried.is_sendable
+    ) AS next_at,
+    (SELECT count(DISTINCT subscription_id) FROM retried) AS subscriptions,
+    (SELECT count(*) FROM delivery_urlhealth WHERE state = 'DISABLED') AS disabled_urls,
+    (SELECT count(*) FROM delivery_urlhealth WHERE state = 'FROZEN') AS frozen_urls

@@ -1,0 +1,108 @@
+"""Whether the values of a policy fit together: for the API and the console's form.
+
+What one field may hold its own validators say; here is what depends on others. What would have no effect is
+refused rather than kept: whoever sets it expects one.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from subscriptions.models.policy import Action, Schedule, UsedUp
+
+ACTION_FIELDS = (
+    "on_unreachable",
+    "on_unavailable",
+    "on_server_error",
+    "on_rate_limited",
+    "on_client_error",
+    "on_redirect",
+)
+# Of these the switch `blocks_when_overloaded` decides, when it is on.
+OVERLOAD_FIELDS = ("on_unavailable", "on_rate_limited")
+RETRYING = (Action.RETRY_LANE, Action.IN_PLACE)
+
+FieldError = tuple[str, str]
+
+
+def contradictions(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return field → what to change, for a whole policy's values; empty when they fit together."""
+    errors = [*_unsupported(values), *_two_ways(values), *_retries(values), *_suspending(values)]
+    if values["breaks_circuit"]:
+        errors += _thresholds(values)
+    return dict(errors)
+
+
+def actions_in_effect(values: Mapping[str, Any]) -> dict[str, str]:
+    """Return what each outcome leads to, the switch for 503 and 429 considered."""
+    actions = {field: values[field] for field in ACTION_FIELDS}
+    if values["blocks_when_overloaded"]:
+        actions |= dict.fromkeys(OVERLOAD_FIELDS, Action.BLOCK)
+    return actions
+
+
+def _unsupported(values: Mapping[str, Any]) -> Iterator[FieldError]:
+    for field in ACTION_FIELDS:
+        if values[field] == Action.UNSUPPORTED and field != "on_redirect":
+            yield field, "Choose REJECT: only an answer of 3xx can lead to 3xxNOTSUPPORTED."
+
+
+def _two_ways(values: Mapping[str, Any]) -> Iterator[FieldError]:
+    first: dict[str, str] = {}
+    for field, action in actions_in_effect(values).items():
+        first.setdefault(action, field)
+    if set(RETRYING) <= set(first):
+        aside, in_place = first[Action.RETRY_LANE], first[Action.IN_PLACE]
+        yield (
+            in_place,
+            f"{aside} is RETRY_LANE and {in_place} is IN_PLACE: choose one of the two throughout the policy. The "
+            "retry lane lets later messages pass, a retry in place holds them back.",
+        )
+
+
+def _retries(values: Mapping[str, Any]) -> Iterator[FieldError]:
+    actions = set(actions_in_effect(values).values())
+    if values["max_attempts"] is not None and actions.isdisjoint(RETRYING):
+        yield (
+            "max_attempts",
+            "It counts the attempts of the actions RETRY_LANE and IN_PLACE; choose one of them for some outcome, or "
+            "leave this empty.",
+        )
+    if values["retry_schedule"] == Schedule.EXPONENTIAL and Action.RETRY_LANE not in actions:
+        yield (
+            "retry_schedule",
+            "EXPONENTIAL is a schedule of the retry lane; choose FIXED, or RETRY_LANE for some outcome.",
+        )
+
+
+def _suspending(values: Mapping[str, Any]) -> Iterator[FieldError]:
+    actions = set(actions_in_effect(values).values())
+    if values["when_used_up"] == UsedUp.SUSPEND:
+        if Action.IN_PLACE not in actions:
+            yield (
+                "when_used_up",
+                "SUSPEND follows on attempts made in place; choose IN_PLACE for some outcome, or FAIL.",
+            )
+        elif values["max_attempts"] is None:
+            yield (
+                "max_attempts",
+                "Say after how many attempts the lane is suspended, e.g. 5: without a number they are never used up.",
+            )
+    if values["suspends_on_reject"] and Action.REJECT not in actions:
+        yield (
+            "suspends_on_reject",
+            "Nothing is rejected under this policy; choose REJECT for some outcome, or switch this off.",
+        )
+
+
+def _thresholds(values: Mapping[str, Any]) -> Iterator[FieldError]:
+    breaks, freezes = values["breaker_failures"], values["freeze_failures"]
+    if freezes < breaks:
+        yield (
+            "freeze_failures",
+            f"A URL is disabled before it is frozen; give at least breaker_failures, {breaks}.",
+        )
+    if values["freeze_failures_at_once"] < freezes:
+        yield (
+            "freeze_failures_at_once",
+            f"Give at least freeze_failures, {freezes}: below it this rule would leave the other one no case.",
+        )
