@@ -1,4 +1,4 @@
-"""Made-up artifacts of a TeamForge: they are created, updated and moved, and each time there is a message."""
+"""Made-up artifacts of a TeamForge: they are created, updated, moved and built, and each time there is a message."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -10,9 +10,10 @@ from typing import Any
 CREATE = "TeamForge.Artifact.Create"
 UPDATE = "TeamForge.Artifact.Update"
 MOVE = "TeamForge.Artifact.Move"
+BUILD = "TeamForge.Build.Request"
 
 # How often each happens, once each has happened.
-WEIGHTS = {CREATE: 4, UPDATE: 5, MOVE: 2}
+WEIGHTS = {CREATE: 4, UPDATE: 5, MOVE: 2, BUILD: 4}
 REMEMBERED = 50
 
 PROJECTS = {
@@ -63,6 +64,8 @@ class Artifacts:
         event = next(self._first, None) or self._random.choices([*WEIGHTS], [*WEIGHTS.values()])[0]
         if event == CREATE:
             return self._create(now=now)
+        if event == BUILD:
+            return self._build(now=now)
         fields = self._progress() if event == UPDATE else {"project": self._project()}
         return self._change(event, fields, now=now)
 
@@ -83,6 +86,13 @@ class Artifacts:
         }
         self._recent.append(artifact)
         return _happening(CREATE, artifact, {"original": artifact, "createdBy": random.choice(USERS)})
+
+    def _build(self, *, now: datetime) -> Happening:
+        """Somebody wants an artifact built: a job for one of the workers."""
+        random = self._random
+        artifact = random.choice(self._recent)
+        job = {"branch": f"feature/{artifact['id']}", "requestedBy": random.choice(USERS)}
+        return _happening(BUILD, artifact, {"artifact": artifact["id"], "at": now.isoformat(), **job})
 
     def _change(self, event: str, fields: dict[str, Any], *, now: datetime) -> Happening:
         index = self._random.randrange(len(self._recent))

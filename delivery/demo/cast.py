@@ -7,8 +7,9 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from django.db import transaction
+from django.forms import model_to_dict
 
-from delivery.demo.artifacts import CREATE, MOVE, UPDATE, WEIGHTS, Artifacts
+from delivery.demo.artifacts import BUILD, CREATE, MOVE, UPDATE, WEIGHTS, Artifacts
 from delivery.demo.receivers import HOST, Ports
 from subscriptions import changes
 from subscriptions.models import EventType, Kind, Policy, Publisher, SigningSecret, Subscriber, Subscription
@@ -20,7 +21,9 @@ EVENT_TYPES = {
     CREATE: "An artifact was created in a tracker.",
     UPDATE: "An artifact was changed: `original` is before, `updated` after.",
     MOVE: "An artifact was moved to another project.",
+    BUILD: "An artifact is to be built: a job for one worker, which answers by callback when it is done.",
 }
+QUEUES = {BUILD}
 SUBSCRIBERS = {
     "demo-reporting": "Behaves: answers 200 to everything.",
     "demo-crm": "Answers 500 now and then. Its policy skips such a message and sends it again later.",
@@ -28,7 +31,18 @@ SUBSCRIBERS = {
         "The endpoint of `invoices` is down and its policy is strict, so all of it is blocked. "
         "Make `invoices` INACTIVE, and `contracts` flows."
     ),
+    "demo-search": (
+        "Answers 503 every third time. Its policy hands such a message to the retry lane, and the others flow."
+    ),
+    "demo-builds": (
+        "Three workers share the jobs, of whom one is down: the other two do its share, and tell by callback when a "
+        "build is done."
+    ),
 }
+RETRIES = "demo-retries"
+# Copied from, with a wait that is short enough to watch.
+RETRIES_LIKE = "workfront-2017"
+RETRY_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +77,10 @@ WISHES = (
     Wish(subscriber="demo-crm", name="mobile-moves", event_type=MOVE, header_filter_string="proj1009"),
     Wish(subscriber="demo-billing", name="invoices", event_type=CREATE, policy="strict", is_down=True),
     Wish(subscriber="demo-billing", name="contracts", event_type=UPDATE, policy="strict"),
+    Wish(subscriber="demo-search", name="index", event_type=UPDATE, policy=RETRIES),
+    Wish(subscriber="demo-builds", name="worker-1", event_type=BUILD),
+    Wish(subscriber="demo-builds", name="worker-2", event_type=BUILD),
+    Wish(subscriber="demo-builds", name="worker-3", event_type=BUILD, is_down=True),
 )
 
 
@@ -80,10 +98,11 @@ def provision(ports: Ports) -> Cast:
     """
     samples = _samples()
     event_types = {
-        name: _have(EventType, name, kind=Kind.TOPIC, description=description, sample=samples[name])
+        name: _have(EventType, name, kind=_kind(name), description=description, sample=samples[name])
         for name, description in EVENT_TYPES.items()
     }
     publisher = _have(Publisher, PUBLISHER, description="Publishes the demo's trickle of messages.")
+    _have_retries()
     subscribers = {name: _have(Subscriber, name, description=text) for name, text in SUBSCRIBERS.items()}
     for wish in WISHES:
         _subscribe(wish, subscribers[wish.subscriber], event_types[wish.event_type], ports)
@@ -98,6 +117,16 @@ def _have(model: type[_Row], name: str, **fields: Any) -> _Row:
     if is_new:
         _record("created", row)
     return row
+
+
+def _kind(event_type: str) -> Kind:
+    return Kind.QUEUE if event_type in QUEUES else Kind.TOPIC
+
+
+def _have_retries() -> None:
+    values = model_to_dict(Policy.objects.get(name=RETRIES_LIKE), exclude=["id", "name", "description"])
+    text = f"A copy of {RETRIES_LIKE} that tries again after {RETRY_SECONDS:g} s."
+    _have(Policy, RETRIES, **values | {"retry_seconds": RETRY_SECONDS, "description": text})
 
 
 def _subscribe(wish: Wish, subscriber: Subscriber, event_type: EventType, ports: Ports) -> None:

@@ -11,12 +11,16 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+from delivery.demo import builds
+
 log = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
-# Endpoints whose path begins so answer 500 now and then.
-FALTERING = "/crm/"
-FALTERS_ONCE_IN = 6
+# How endpoints whose path begins so falter: with which status, and once in how many times.
+FALTERING = {
+    "/crm/": (HTTPStatus.INTERNAL_SERVER_ERROR, 6),
+    "/search/": (HTTPStatus.SERVICE_UNAVAILABLE, 3),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +76,9 @@ class _Receiver(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        falters = self.path.startswith(FALTERING) and random.randrange(FALTERS_ONCE_IN) == 0
-        self._answer(HTTPStatus.INTERNAL_SERVER_ERROR if falters else HTTPStatus.OK)
+        self._answer(_status(self.path))
+        if callback_url := self.headers.get("CallbackURL"):
+            builds.begin(self.path, callback_url)
 
     def _answer(self, status: HTTPStatus) -> None:
         text = b"taken\n" if status == HTTPStatus.OK else b"the demo falters now and then; send it again\n"
@@ -85,3 +90,10 @@ class _Receiver(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name that it overrides
         """Say nothing: every attempt is in Inturn's own history."""
+
+
+def _status(path: str) -> HTTPStatus:
+    for beginning, (status, once_in) in FALTERING.items():
+        if path.startswith(beginning) and random.randrange(once_in) == 0:
+            return status
+    return HTTPStatus.OK

@@ -8,14 +8,17 @@ import orjson
 from django.db import IntegrityError, InterfaceError, OperationalError, connection
 from django.utils import timezone
 
+from delivery.callback_urls import CALLBACK_URL
 from delivery.demo.artifacts import Artifacts, Happening
-from delivery.demo.cast import Cast, provision
-from delivery.demo.receivers import Ports
+from delivery.demo.cast import QUEUES, Cast, provision
+from delivery.demo.receivers import HOST, Ports
 from delivery.publish import Draft, PublishRefusedError, publish
 
 log = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 0.5
+# Where the demo's publisher hears by callback how a build ended.
+BUILDS_DONE = "/teamforge/builds-done"
 # A demo that was forgotten must not fill the disk.
 BRISK_SECONDS = 600.0
 LATER_PAUSE_SECONDS = 5.0
@@ -29,7 +32,7 @@ def trickle(ports: Ports) -> None:
     while True:
         try:
             cast = cast or provision(ports)
-            _publish(cast, artifacts.happen(now=timezone.now()))
+            _publish(cast, artifacts.happen(now=timezone.now()), ports)
         except (OperationalError, InterfaceError) as error:
             log.warning("the database is away", extra={"error": str(error)})
             connection.close()
@@ -45,12 +48,14 @@ def pause_seconds(running_seconds: float) -> float:
     return PAUSE_SECONDS if running_seconds < BRISK_SECONDS else LATER_PAUSE_SECONDS
 
 
-def _publish(cast: Cast, happening: Happening) -> None:
+def _publish(cast: Cast, happening: Happening, ports: Ports) -> None:
     headers = {
         "content-type": "application/json",
         "filter-string": happening.project,
         "priority": happening.priority,
     }
+    if happening.event in QUEUES:
+        headers[CALLBACK_URL] = f"http://{HOST}:{ports.answering}{BUILDS_DONE}"
     draft = Draft(
         event_type=cast.event_types[happening.event],
         headers=headers,

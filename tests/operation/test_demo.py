@@ -24,13 +24,19 @@ class Demo(Product):
         eventually(lambda: len(self.subscriptions()) == len(WISHES), "everything is provisioned")
 
     def subscriptions(self) -> dict[str, Json]:
-        return {f"{row['subscriber']}/{row['name']}": row for row in self.rest.all("subscriptions")}
+        """Those of the demo: what callbacks need comes with the first of them."""
+        rows = self.rest.all("subscriptions")
+        names = {f"{row['subscriber']}/{row['name']}": row for row in rows}
+        return {name: row for name, row in names.items() if name.startswith("demo-")}
 
     def delivered(self, subscription: str) -> int:
         """How many of a subscription are DELIVERED; it counts to 500."""
+        return len(self.deliveries(subscription, status="DELIVERED"))
+
+    def deliveries(self, subscription: str, **query: str) -> list[Json]:
         id = self.subscriptions()[subscription]["id"]
-        query = {"subscription": id, "status": "DELIVERED", "limit": 500}
-        return len(self.rest.get("deliveries", **query)["results"])
+        found: list[Json] = self.rest.get("deliveries", subscription=id, limit=500, **query)["results"]
+        return found
 
     def wait_until_more(self, subscription: str) -> None:
         before = self.delivered(subscription)
@@ -72,6 +78,34 @@ def test_to_make_the_endpoint_that_is_down_inactive_unblocks_the_other(running_d
     eventually(lambda: running_demo.billing()["state"] == "BLOCKED", "demo-billing is BLOCKED again")
 
 
+def test_workers_share_the_jobs_and_do_the_share_of_the_one_that_is_down(running_demo: Demo) -> None:
+    for worker in ("demo-builds/worker-1", "demo-builds/worker-2"):
+        running_demo.wait_until_more(worker)
+    assert running_demo.deliveries("demo-builds/worker-3", status="REDUNDANT")
+    assert running_demo.delivered("demo-builds/worker-3") == 0
+
+
+def test_what_could_not_be_taken_is_retried_while_the_rest_flows(running_demo: Demo) -> None:
+    def retried() -> list[Json]:
+        taken = running_demo.deliveries("demo-search/index", status="DELIVERED")
+        return [delivery for delivery in taken if delivery["attempt_count"] > 1]
+
+    eventually(lambda: bool(retried()), "a message that demo-search could not take is DELIVERED")
+    assert {delivery["lane"] for delivery in retried()} == {"retry:0"}
+    assert running_demo.rest.get("lanes/demo-search")["state"] in ("IDLE", "SENDING")
+
+
+def test_a_build_tells_by_callback_how_it_ended(running_demo: Demo) -> None:
+    def told() -> list[Json]:
+        answers = {"subscriber": "Inturn.Callbacks", "status": "DELIVERED"}
+        found: list[Json] = running_demo.rest.get("deliveries", **answers)["results"]
+        return found
+
+    eventually(lambda: bool(told()), "an answer is DELIVERED to the publisher's URL")
+    answer = running_demo.rest.get(f"messages/{told()[0]['message']}")
+    assert answer["body"]["result"] in ("passed", "failed")
+
+
 def test_the_trickle_outlives_its_database(running_demo: Demo) -> None:
     trickle, postgres = running_demo.top("demo"), running_demo.postmaster()
     kill(postgres)
@@ -105,7 +139,7 @@ def test_its_endpoints_move_when_their_port_was_taken_meanwhile(running_demo: De
         running_demo.wait_until_more("demo-reporting/all-created")
     after = running_demo.subscriptions()
     moved = {name for name in before if before[name]["endpoint"] != after[name]["endpoint"]}
-    assert moved == set(before) - {"demo-billing/invoices"}
+    assert moved == set(before) - {"demo-billing/invoices", "demo-builds/worker-3"}
 
 
 def answering_port(demo: Demo) -> int:

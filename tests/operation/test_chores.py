@@ -1,0 +1,63 @@
+"""The cluster of chores: it stops when it is told to, and what dies comes back."""
+
+import re
+import signal
+import time
+
+import psycopg
+
+from config import processes
+from config.embedded.postgres import running_url
+from tests.operation.installation import Installation, eventually, kill
+
+STOP_SECONDS = 2.0
+WORKER = re.compile(r"inturn chores (\d+)")
+
+
+def worker(of: Installation) -> int | None:
+    """The process that does chores, None while nobody does."""
+    url = running_url(of.home)
+    if url is None:
+        return None
+    try:
+        with psycopg.connect(url) as connection:
+            rows = connection.execute("SELECT application_name FROM pg_stat_activity").fetchall()
+    except psycopg.OperationalError:
+        return None
+    return next((int(found[1]) for (name,) in rows if (found := WORKER.match(name or ""))), None)
+
+
+def test_it_stops_soon_and_leaves_nothing(running: Installation) -> None:
+    eventually(lambda: worker(running), "somebody does chores")
+    before, top = running.whole("chores"), running.top("chores")
+    assert top is not None
+    asked_at = time.monotonic()
+    processes.send(signal.SIGTERM, [top])
+    eventually(lambda: not running.whole("chores") & (before - {top}), "nobody works any more")
+    assert time.monotonic() - asked_at < STOP_SECONDS
+    eventually(lambda: not running.whole("chores") & before, "all of it is gone")
+    # `up` took it for dead.
+    eventually(lambda: worker(running), "another does chores")
+
+
+def test_a_killed_cluster_is_restarted_and_its_worker_does_not_go_on_beside_it(running: Installation) -> None:
+    before = running.whole("chores")
+    kill(running.top("chores"))
+    eventually(lambda: running.whole("chores") - before, "another cluster")
+    eventually(lambda: not running.whole("chores") & before, "nothing is left of the killed one")
+    eventually(lambda: worker(running), "its worker does chores")
+
+
+def test_a_killed_worker_is_replaced(running: Installation) -> None:
+    eventually(lambda: worker(running), "somebody does chores")
+    killed = worker(running)
+    kill(killed)
+    eventually(lambda: worker(running) not in (None, killed), "another does chores")
+
+
+def test_it_goes_on_with_a_database_that_was_restarted(running: Installation) -> None:
+    eventually(lambda: worker(running), "somebody does chores")
+    before, killed = running.whole("chores"), running.postmaster()
+    kill(killed)
+    eventually(lambda: running.postmaster() not in (None, killed), "another server")
+    eventually(lambda: worker(running) in before, "the same worker does chores")
