@@ -25,9 +25,7 @@ urlpatterns = [
     re_path(rf"^deliveries/(?P<pk>{ID})\Z", DeliveryViews.as_view({"get": "retrieve"})),
     re_path(rf"^deliveries/(?P<pk>{ID})/cancel\Z", DeliveryViews.as_view({"post": "cancel"})),
     re_path(rf"^deliveries/(?P<pk>{ID})/resubmit\Z", DeliveryViews.as_view({"post": "resubmit"})),
-    re_path(
-        rf"^deliveries/(?P<pk>{ID})/mark-delivered\Z", DeliveryViews.as_view({"post": "mark_delivered"})
-    ),
+    re_path(rf"^deliveries/(?P<pk>{ID})/mark-delivered\Z", DeliveryViews.as_view({"post": "mark_delivered"})),
     re_path(r"^resubmissions\Z", ResubmissionViews.as_view({"get": "list", "post": "create"})),
     re_path(rf"^resubmissions/(?P<pk>{ID})\Z", ResubmissionViews.as_view({"get": "retrieve"})),
     re_path(rf"^resubmissions/(?P<pk>{ID})/cancel\Z", ResubmissionViews.as_view({"post": "cancel"})),

@@ -16,6 +16,7 @@ LISTS = {
     "subscriptions": "subscriptions/subscription",
     "messages": "delivery/message",
     "deliveries": "delivery/delivery",
+    "resubmissions": "delivery/resubmission",
     "lanes": "delivery/lane",
     "url-health-empty": "delivery/urlhealth",
     "journal": "delivery/journalentry",

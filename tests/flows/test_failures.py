@@ -154,3 +154,25 @@ def test_of_a_queue_what_no_endpoint_took_is_sent_again(flow: Flow, receiver: Re
         queue.rest.ask("POST", f"deliveries/{queue.delivery(group[1], message)['id']}/resubmit").status_code
         == 409
     )
+
+
+def test_what_used_up_its_attempts_has_a_fresh_budget_in_its_own_lane(flow: Flow, receiver: Receiver) -> None:
+    brief = {"name": f"{flow.event_type}.brief", "copy_of": "workfront-2017", "retry_seconds": 0.1}
+    flow.rest.post("policies", brief | {"max_attempts": 2})
+    of = refusing(flow, receiver, policy=brief["name"])
+    told = listen(flow, receiver, of)
+    message = flow.publish()
+    body = orjson.loads(told.endpoint.wait_for_count(1)[0].body)
+    assert (body["status"], body["attempts"], flow.delivery(of, message)["lane"]) == ("FAILED", 2, "retry:0")
+    of.endpoint.next(GONE)
+    of.endpoint.always(OK)
+    resubmit(flow, of, message)
+    # It fails once more, and is retried as if it were new.
+    received = of.endpoint.wait_for_count(4)
+    assert [(request.attempt, request.redelivery) for request in received] == [
+        (1, None),
+        (2, None),
+        (3, "resubmitted"),
+        (4, "resubmitted"),
+    ]
+    assert flow.wait_until_settled(of) == ["DELIVERED"]

@@ -1,0 +1,70 @@
+"""Two at once: one whose transaction is held open, and one that meets it in a thread and connection of its own."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+from django.db import connection, connections, transaction
+
+from tests.operation.installation import eventually
+
+
+def meet(first: Callable[[], object], second: Callable[[], object]) -> BaseException | None:
+    """Do the first, and before that is committed begin the second, which has to wait for it; return what it raised."""
+    with ThreadPoolExecutor(1) as thread:
+        with unfinished(first) as pid:
+            meeting = thread.submit(_alone, second)
+            _wait_until_somebody_waits_for(pid)
+        return meeting.exception(30)
+
+
+@contextmanager
+def unfinished(act: Callable[[], object]) -> Iterator[int]:
+    """Do it in another connection, whose transaction is committed when the block ends; yields its backend."""
+    done, may_end, backends = threading.Event(), threading.Event(), list[int]()
+
+    def acting() -> None:
+        with transaction.atomic():
+            act()
+            backends.append(_backend())
+            done.set()
+            assert may_end.wait(30)
+
+    with ThreadPoolExecutor(1) as thread:
+        ending = thread.submit(_alone, acting)
+        ending.add_done_callback(lambda _: done.set())
+        assert done.wait(30)
+        try:
+            yield backends[0]
+        finally:
+            may_end.set()
+            ending.result(30)
+
+
+def _alone(act: Callable[[], object]) -> None:
+    try:
+        act()
+    finally:
+        connections.close_all()
+
+
+def _wait_until_somebody_waits_for(backend: int) -> None:
+    def is_waited_for() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))", [backend]
+            )
+            row = cursor.fetchone()
+        return row is not None and bool(row[0])
+
+    eventually(is_waited_for, "somebody waits for the lock")
+
+
+def _backend() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        row = cursor.fetchone()
+    assert row is not None
+    backend: int = row[0]
+    return backend

@@ -1,0 +1,101 @@
+"""A person sends a delivery again while another person, or a sender, is at it: who comes second knows of the first."""
+
+from functools import partial
+
+import pytest
+
+from delivery import failures
+from delivery.models import Delivery, FailureNotice, JournalEntry, JournalKind, Message, Status
+from delivery.resolve import NotResolvedError, cancel, mark_delivered
+from delivery.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited
+from delivery.senders.entries import Redundant
+from delivery.senders.settle import Settler
+from tests import factories
+from tests.delivery.test_failures import failed
+from tests.delivery.test_resubmit import group, now_of
+from tests.races.meeting import meet
+from tests.senders.handed_in import settlement
+from tests.senders.running import with_settler
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def kinds() -> list[str]:
+    return list(JournalEntry.objects.order_by("id").values_list("kind", flat=True))
+
+
+def deliver(row: Delivery) -> None:
+    """Settle it as the sender of its queue lane does, with its siblings."""
+
+    async def scenario(settler: Settler) -> None:
+        lane_id = row.lane_id or 0
+        await settler.lock([lane_id])
+        siblings = Redundant(lane_id=lane_id, message_id=row.message_id, queue_group=0, delivery_id=row.pk)
+        await settler.commit(lane_id, settlement(row), siblings)
+
+    with_settler(scenario)
+
+
+def test_of_two_persons_one_sends_it_again() -> None:
+    row = factories.delivery(Status.REJECTED)
+    again = partial(resubmit, row.pk, actor="ann")
+    assert isinstance(meet(again, again), NotResubmittedError)
+    assert now_of(row).status == Status.PENDING
+    assert kinds() == [JournalKind.RESUBMITTED]
+
+
+def test_what_was_just_sent_again_can_be_cancelled() -> None:
+    row = factories.delivery(Status.IN_DOUBT)
+    assert meet(partial(resubmit, row.pk, actor="ann"), partial(cancel, row.pk, actor="bob")) is None
+    assert (now_of(row).status, now_of(row).reason) == (Status.CANCELLED, "cancelled by bob")
+
+
+def test_what_was_just_sent_again_is_not_marked() -> None:
+    row = factories.delivery(Status.IN_DOUBT)
+    again, mark = partial(resubmit, row.pk, actor="ann"), partial(mark_delivered, row.pk, actor="bob")
+    assert isinstance(meet(again, mark), NotResolvedError)
+    assert now_of(row).status == Status.PENDING
+
+
+def test_what_was_just_marked_is_not_sent_again() -> None:
+    row = factories.delivery(Status.IN_DOUBT)
+    mark, again = partial(mark_delivered, row.pk, actor="ann"), partial(resubmit, row.pk, actor="bob")
+    assert isinstance(meet(mark, again), NotResubmittedError)
+    assert now_of(row).status == Status.DELIVERED
+
+
+def test_what_was_just_sent_again_has_no_edited_copy_beside_it() -> None:
+    row = factories.delivery(Status.REJECTED)
+    edit = Edit(headers={}, content_type="text/plain", body=b"x")
+    again = partial(resubmit, row.pk, actor="ann")
+    assert isinstance(meet(again, lambda: resubmit_edited(row, edit, actor="bob")), NotResubmittedError)
+    assert Message.objects.count() == 1
+
+
+def test_a_sibling_that_a_sender_is_just_settling_is_waited_for() -> None:
+    refused, pending = group(Status.REJECTED, Status.PENDING)
+
+    def settle() -> None:
+        # As the sender's statement leaves the row until its commit.
+        Delivery.objects.filter(pk=pending.pk).update(status=Status.DELIVERED, settled_at="2026-11-21T00:00Z")
+
+    found = meet(settle, partial(resubmit, refused.pk, actor="ann"))
+    assert isinstance(found, NotResubmittedError)
+    assert [now_of(row).status for row in (refused, pending)] == [Status.REJECTED, Status.DELIVERED]
+
+
+def test_a_sender_that_settles_a_sibling_sees_what_was_just_sent_again() -> None:
+    refused, pending = group(Status.REJECTED, Status.PENDING)
+    assert meet(partial(resubmit, refused.pk, actor="ann"), partial(deliver, pending)) is None
+    assert [now_of(row).status for row in (refused, pending)] == [Status.REDUNDANT, Status.DELIVERED]
+
+
+def test_a_failure_that_is_just_being_told_is_not_told_again() -> None:
+    row = failed(Status.IN_DOUBT)
+
+    def tell() -> None:
+        failures.tell(limit=10)
+
+    assert meet(tell, partial(resubmit, row.pk, actor="ann")) is None
+    assert Message.objects.filter(event_type__name="Inturn.Delivery.Failed").count() == 1
+    assert not FailureNotice.objects.exists()
