@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 from django.db import connection
 
+from delivery.models import Delivery
 from delivery.models.message import public_id
 from delivery.publish import Draft, publish_own
 from delivery.sql import statement
@@ -30,7 +31,13 @@ def tell(*, limit: int) -> int:
 
 
 def tell_of(delivery_ids: Collection[int]) -> None:
-    """Tell the failures of these deliveries that are not told yet. Call it in the transaction that changes them."""
+    """Tell the failures of these deliveries that are not told yet. Call it in the transaction that changes them.
+
+    They are locked from here on: a sender that settles one of them now would leave its notice to a row that has
+    forgotten how it failed.
+    """
+    rows = Delivery.objects.select_for_update(no_key=True).filter(pk__in=delivery_ids)
+    list(rows.order_by("pk").values_list("pk", flat=True))
     _tell(limit=None, deliveries=list(delivery_ids))
 
 

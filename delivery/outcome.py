@@ -30,6 +30,16 @@ class Outcome:
         return f"{answered}: {self.error}" if self.error else answered
 
 
+def lost(now: datetime) -> Outcome:
+    """What is known of an attempt that may have been made, and of which nothing was recorded."""
+    return Outcome(
+        outcome=OutcomeClass.LOST,
+        started_at=now,
+        duration_ms=0,
+        error="it may have been sent; no outcome was recorded",
+    )
+
+
 def class_of(status_code: int) -> OutcomeClass:
     """Return the class of an answer; what is no HTTP status counts as a server's error."""
     if status_code == TOO_MANY_REQUESTS:

@@ -15,8 +15,7 @@ from django.db.models import Max, Q, QuerySet
 from django.utils.dateparse import parse_datetime
 
 from delivery import failures, journal, lifecycle
-from delivery.lifecycle import RESUBMITTABLE
-from delivery.models import Delivery, JournalKind, Resubmission, ResubmissionState
+from delivery.models import Delivery, JournalKind, Resubmission, ResubmissionState, Status
 from subscriptions import changes
 
 # Small enough for the senders, which may wait for its rows.
@@ -32,6 +31,8 @@ _LOOKUPS = {
     "event_type": "message__event_type__name",
     "message": "message_id",
 }
+# Without a status it is these.
+_FAILED = (Status.REJECTED, Status.UNSUPPORTED, Status.FAILED, Status.EXPIRED)
 _MOMENTS = {"since": "message__published_at__gte", "until": "message__published_at__lt"}
 _LONGEST_ID = 18
 
@@ -45,12 +46,12 @@ class Preview:
 
 
 def selected(chosen: Mapping[str, Any]) -> QuerySet[Delivery]:
-    """Return what a filter selects of all that may be sent again.
+    """Return what a filter selects of what failed; what a person decided or has to decide only if its status is named.
 
     A filter has status (a list), subscriber, subscription (an id or a name), event_type, message (a number), since
     and until (of the publication, as text); what it does not have selects all.
     """
-    rows = Delivery.objects.filter(status__in=chosen.get("status") or RESUBMITTABLE, lane__isnull=False)
+    rows = Delivery.objects.filter(status__in=chosen.get("status") or _FAILED, lane__isnull=False)
     rows = rows.filter(**{lookup: chosen[name] for name, lookup in _LOOKUPS.items() if name in chosen})
     moments = {lookup: parse_datetime(chosen[name]) for name, lookup in _MOMENTS.items() if name in chosen}
     return rows.filter(_of_subscription(chosen.get("subscription")), **moments).order_by("id")

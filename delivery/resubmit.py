@@ -98,10 +98,10 @@ def why_not(delivery_id: int) -> str:
     if row.status in _SUCCESSES:
         return f"It is {row.status}: what was received is not sent again. Give a body to send an edited copy."
     if row.lane_id is None:
-        return "It was answered while its publisher waited; nobody waits for it any more."
+        return "Its publisher waited for the answer, and waits no more; publish another message."
     if row.queue_group is not None and _has_delivered_sibling(row):
         return "Another endpoint of its group has taken the message. Give a body to send an edited copy."
-    return "It is being sent at this moment; look again when its attempt is recorded."
+    return "It changed at this very moment; look at it again."
 
 
 def _reopen(delivery_ids: Collection[int], *, actor: str) -> dict[int, str]:

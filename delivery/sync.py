@@ -6,7 +6,7 @@ the endpoint may have been called. Then it is called, once. Then the answer is r
     IN_DOUBT ──▶ DELIVERED (2xx) │ REJECTED (4xx) │ 3xxNOTSUPPORTED │ FAILED (5xx, or no answer)
 
 - A crash before the commit leaves nothing, and nobody was called. One after it leaves the truth: IN_DOUBT without an
-  attempt. Nothing is sent again by itself, for the publisher has gone without its answer; a person decides.
+  attempt, told as a failure a while later. Nothing is sent again by itself, for the publisher has gone without its answer; a person decides.
 - When the answer cannot be recorded, because the database is away, the publisher gets it all the same: the call
   has been made. The delivery stays IN_DOUBT, and the log tells of it.
 - A person may decide a delivery whose call is still under way. That decision stays; the attempt is recorded beside it.
@@ -47,6 +47,8 @@ from subscriptions.models import Publisher, Subscription
 log = logging.getLogger(__name__)
 
 UNRECORDED = "called, and no answer is recorded"
+# So long after the time-out no answer will be recorded any more: then it is told that it is in doubt.
+RECORDING_SECONDS = 30
 
 _STATUSES = {
     OutcomeClass.SUCCESS: Status.DELIVERED,
@@ -160,6 +162,7 @@ def _store_matched(publisher: Publisher, draft: Draft) -> tuple[int, int, Asked 
             "subscription": asked and asked.subscription.pk,
             "qualified": [str(subscription) for subscription in qualified],
             "reason": UNRECORDED,
+            "seconds": asked and asked.endpoint.timeout_seconds + RECORDING_SECONDS,
         },
     )
     assert row is not None

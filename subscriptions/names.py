@@ -32,7 +32,7 @@ def is_reserved(name: str) -> bool:
 def validate_unreserved(name: str) -> None:
     if is_reserved(name):
         raise ValidationError(
-            f"Names that begin with {RESERVED_PREFIX} are Inturn's own event types; choose another name."
+            f"Names that begin with {RESERVED_PREFIX} are Inturn's own; choose another name."
         )
 
 

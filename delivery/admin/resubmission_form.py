@@ -14,7 +14,10 @@ from delivery.resubmission import FASTEST_RATE, SLOWEST_RATE
 from subscriptions.admin.times import exact
 from subscriptions.names import MAX_NAME_LENGTH
 
-_STATUSES = [("", "all that may be sent again"), *((status.value, status.value) for status in RESUBMITTABLE)]
+_STATUSES = [
+    ("", "what failed: rejected, 3xx, failed, expired"),
+    *((status.value, status.value) for status in RESUBMITTABLE),
+]
 _WORDS = {
     "subscriber": "of subscriber {}",
     "subscription": "of subscription {}",

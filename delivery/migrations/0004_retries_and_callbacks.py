@@ -41,7 +41,8 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('delivery_id', models.BigIntegerField()),
-                ('number', models.IntegerField(help_text='The attempt that was the last.')),
+                ('number', models.IntegerField(help_text='The attempt that was the last; 0: none was recorded.')),
+                ('due_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],
             options={
                 'ordering': ['id'],

@@ -53,12 +53,12 @@ async def stop(lane: TopicLane, desk: Desk, settlement: Settlement, endpoint: En
     wait = _wait_seconds(settlement.verdict, endpoint.rules, failures=lane.failures)
     change = _blocked(lane, settlement.delivery_id, reason=settlement.outcome.reason, wait_seconds=wait)
     await desk.settler.commit(lane.id, settlement, change)
+    lane.pause(wait)
 
 
 def _blocked(lane: TopicLane, delivery_id: int, *, reason: str, wait_seconds: float) -> LaneChange:
-    """Stop the lane's run and let it pause."""
+    """Stop the lane's run. It is to pause once that is committed: before, its row says that the last pause is over."""
     lane.forget_runs()
-    lane.pause(wait_seconds)
     return LaneChange(
         lane_id=lane.id,
         state=LaneState.BLOCKED,
@@ -83,6 +83,7 @@ async def stop_without_trying(lane: TopicLane, desk: Desk, parcel: Parcel) -> No
     wait = pause_seconds(endpoint.rules, failures=lane.failures)
     change = _blocked(lane, parcel.delivery_id, reason=endpoint.fault, wait_seconds=wait)
     await desk.settler.commit(lane.id, change)
+    lane.pause(wait)
 
 
 async def judge_run(lane: TopicLane, desk: Desk, tally: Tally) -> None:
@@ -104,3 +105,4 @@ async def judge_run(lane: TopicLane, desk: Desk, tally: Tally) -> None:
         wait = pause_seconds(tally.rules, failures=lane.failures)
         change = _blocked(lane, tally.last_skipped.delivery_id, reason=tally.reason, wait_seconds=wait)
         await desk.settler.commit(lane.id, change)
+        lane.pause(wait)

@@ -13,14 +13,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from delivery.models import LaneKind
-from delivery.outcome import Outcome
+from delivery.outcome import lost
 from delivery.senders import queue, topic
 from delivery.senders.desk import Desk
 from delivery.senders.entries import Entry, Run, Settlement
 from delivery.senders.lane import Lane
 from delivery.senders.queue_lane import QueueLane
 from delivery.senders.topic_lane import TopicLane
-from delivery.states import OutcomeClass
 from delivery.verdict import judge_lost
 
 log = logging.getLogger(__name__)
@@ -131,11 +130,11 @@ class Claims:
         """
         if not lane_ids:
             return set()
-        lost = await self._desk.settler.lost_deliveries(lane_ids)
-        await self._desk.know(row["subscription_id"] for row in lost)
+        rows = await self._desk.settler.lost_deliveries(lane_ids)
+        await self._desk.know(row["subscription_id"] for row in rows)
         entries: dict[int, list[Entry]] = {id: [Run(lane_id=id, ids=(), attempts=())] for id in lane_ids}
         now = datetime.now(UTC)
-        for row in lost:
+        for row in rows:
             entries[row["lane_id"]].insert(0, self._lost(row, now=now))
             log.warning("in doubt", extra={"lane": row["lane_id"], "delivery": row["id"]})
         commits = (self._desk.settler.commit(id, *group) for id, group in entries.items())
@@ -148,12 +147,7 @@ class Claims:
             delivery_id=row["id"],
             number=row["attempts"] + 1,
             verdict=judge_lost(self._desk.endpoints[row["subscription_id"]].rules),
-            outcome=Outcome(
-                outcome=OutcomeClass.LOST,
-                started_at=now,
-                duration_ms=0,
-                error="it may have been sent; no outcome was recorded",
-            ),
+            outcome=lost(now),
             was_skipped=row["skipped"],
         )
 

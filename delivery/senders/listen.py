@@ -11,6 +11,8 @@ from delivery.database import CHANNEL, connect
 log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS = 0.5
+# What we tell ourselves when we listen again.
+GAP = "gap"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +22,8 @@ class Call:
     lanes: frozenset[int] = frozenset()
     nudged: frozenset[int] = frozenset()
     is_change: bool = False
+    # We did not listen for a while: each lane has to look whether it was nudged.
+    is_gap: bool = False
 
 
 class Listener:
@@ -28,6 +32,7 @@ class Listener:
     def __init__(self, *, name: str) -> None:
         self._name = name
         self._calls: asyncio.Queue[str] = asyncio.Queue()
+        self._has_listened = False
         self._connection: psycopg.AsyncConnection | None = None
 
     async def run(self) -> None:
@@ -56,6 +61,9 @@ class Listener:
     async def _listen(self) -> None:
         self._connection = await connect(self._name)
         await self._connection.execute(f"LISTEN {CHANNEL}")
+        if self._has_listened:
+            self._calls.put_nowait(GAP)
+        self._has_listened = True
         async for notification in self._connection.notifies():
             self._calls.put_nowait(notification.payload)
 
@@ -64,7 +72,7 @@ def understand(payloads: list[str]) -> Call:
     """Read payloads such as `work 1,2`, `nudge 3` and `changed`."""
     lanes: set[int] = set()
     nudged: set[int] = set()
-    is_change = False
+    is_change = is_gap = False
     for payload in payloads:
         word, _, ids = payload.partition(" ")
         numbers = {int(id) for id in ids.split(",") if id}
@@ -73,6 +81,8 @@ def understand(payloads: list[str]) -> Call:
                 lanes |= numbers
             case "nudge":
                 nudged |= numbers
+            case _ if word == GAP:
+                is_gap = True
             case _:
                 is_change = True
-    return Call(lanes=frozenset(lanes), nudged=frozenset(nudged), is_change=is_change)
+    return Call(lanes=frozenset(lanes), nudged=frozenset(nudged), is_change=is_change, is_gap=is_gap)

@@ -4,13 +4,16 @@ from dataclasses import dataclass, field
 
 from delivery.verdict import Rules, Tries
 
+# A subscription, or the scheme, host and port of a URL.
+Place = int | str
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
     """One delivery as its lane's sender read it; `attempts` were recorded before, and `attempts_before` of them do not count.
 
-    `callback_id` is the callback that whoever takes it may answer to. With a `url` it goes there instead of
-    to the endpoint's.
+    `callback_id` is the callback that whoever takes it may answer to. With a `url`, of that `origin`, it goes
+    there instead of to the endpoint's.
     """
 
     delivery_id: int
@@ -25,6 +28,7 @@ class Parcel:
     body: bytes
     callback_id: int | None = None
     url: str = ""
+    origin: str = ""
     seconds_since_first: float | None = None
 
     @property
@@ -33,9 +37,9 @@ class Parcel:
         return Tries(self.attempts - self.attempts_before + 1, self.seconds_since_first)
 
     @property
-    def place(self) -> int | str:
-        """What its health is kept by: the subscription, or the URL it goes to instead."""
-        return self.url or self.subscription_id
+    def place(self) -> Place:
+        """Where it goes, as far as health is concerned: the subscription, or the server of its own `url`."""
+        return self.origin or self.subscription_id
 
 
 @dataclass(slots=True, eq=False)
@@ -50,7 +54,7 @@ class Group:
     left: list[Parcel]
 
     @property
-    def places(self) -> frozenset[int | str]:
+    def places(self) -> frozenset[Place]:
         return frozenset(parcel.place for parcel in self.left)
 
 

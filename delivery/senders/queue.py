@@ -21,18 +21,24 @@ others nothing.
 import asyncio
 import logging
 import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
-from delivery.outcome import Outcome
+import psycopg
+
+from delivery.outcome import Outcome, lost
 from delivery.senders.desk import Desk
-from delivery.senders.entries import LaneChange, Redundant, settle
+from delivery.senders.entries import LaneChange, Redundant, Settlement, settle
 from delivery.senders.health import Health
-from delivery.senders.parcel import Group, Parcel
+from delivery.senders.parcel import Endpoint, Group, Parcel, Place
 from delivery.senders.queue_lane import QueueLane, UnderWay
 from delivery.senders.read import groups_of
 from delivery.senders.settle import LaneLostError
 from delivery.states import LaneState, OutcomeClass, Status
-from delivery.verdict import Rules, Step, Verdict, asked_seconds, judge_apart
+from delivery.verdict import Rules, Step, Verdict, asked_seconds, judge_apart, judge_lost
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +46,8 @@ log = logging.getLogger(__name__)
 LINGER_SECONDS = 5.0
 # A pause that is over, and what was put off, are looked for this often.
 LOOK_SECONDS = 0.5
+# With something in hand, what came meanwhile is read this often.
+NEWS_SECONDS = 0.1
 
 _UNREACHABLE = frozenset(
     {
@@ -91,28 +99,50 @@ def _look_again(lane: QueueLane) -> None:
 
 
 async def _read(lane: QueueLane, desk: Desk) -> None:
-    """Read on when few are left, unless there was nothing more and there is no news."""
-    rows = desk.rows_of_a_lane() // 4
-    if lane.ready_count > rows // 2 or not (lane.has_more or lane.news.is_set()):
+    """Read on when little is left that may go somewhere, if there is more or news of more."""
+    rows, max_bytes = desk.rows_of_a_lane() // 4, desk.bytes_of_a_lane()
+    closed = lane.closed(rows=rows, max_bytes=max_bytes)
+    if lane.ready.open_count(closed) > rows // 2 or not _is_wanted(lane, closed):
         return
     lane.news.clear()
-    found = await desk.reader.fetch(lane.manner.statement, _wish(lane, desk, rows=rows))
-    groups = groups_of(found)
+    lane.read_at = time.monotonic()
+    held = set(lane.held)
+    wish = {"lane": lane.id, "rows": rows, "bytes": max_bytes, "held": list(held), **_excluded(closed)}
+    found = await desk.reader.fetch(lane.manner.statement, wish)
+    # What we held then may be settled by now, while the row that was read says otherwise.
+    groups = [
+        group for group in groups_of(found) if held.isdisjoint(parcel.delivery_id for parcel in group.left)
+    ]
     await desk.know(parcel.subscription_id for group in groups for parcel in group.left)
-    lane.has_more = len(groups) >= rows
+    is_cut = 2 * sum(len(group.left[0].body) for group in groups) >= max_bytes
+    lane.more = (lane.more & closed) | _places_with_more(found, groups, is_cut=is_cut)
     lane.add(groups)
 
 
-def _wish(lane: QueueLane, desk: Desk, *, rows: int) -> dict[str, Any]:
-    down = lane.down()
+def _is_wanted(lane: QueueLane, closed: set[Place]) -> bool:
+    """Whether there may be something to read, and news alone does not make us read all the time."""
+    if lane.more - closed:
+        return True
+    is_rested = not lane.ready or time.monotonic() >= lane.read_at + NEWS_SECONDS
+    return lane.news.is_set() and is_rested
+
+
+def _excluded(closed: set[Place]) -> dict[str, list[Place]]:
     return {
-        "lane": lane.id,
-        "rows": rows,
-        "bytes": desk.bytes_of_a_lane(),
-        "held": list(lane.held),
-        "excluded": [place for place in down if isinstance(place, int)],
-        "excluded_urls": [place for place in down if isinstance(place, str)],
+        "excluded": [place for place in closed if isinstance(place, int)],
+        "excluded_origins": [place for place in closed if isinstance(place, str)],
     }
+
+
+def _places_with_more(
+    found: Sequence[Mapping[str, Any]], groups: Sequence[Group], *, is_cut: bool
+) -> set[Place]:
+    """The places of subscriptions that filled their share of what was read."""
+    counts = Counter(row["subscription_id"] for row in found)
+    filled = {
+        row["subscription_id"] for row in found if is_cut or counts[row["subscription_id"]] >= row["share"]
+    }
+    return {parcel.place for group in groups for parcel in group.left if parcel.subscription_id in filled}
 
 
 def _begin(lane: QueueLane, desk: Desk, jobs: asyncio.TaskGroup) -> None:
@@ -125,7 +155,7 @@ def _begin(lane: QueueLane, desk: Desk, jobs: asyncio.TaskGroup) -> None:
 
 async def _wait(lane: QueueLane) -> None:
     try:
-        await asyncio.wait_for(lane.changed.wait(), LOOK_SECONDS)
+        await asyncio.wait_for(lane.changed.wait(), NEWS_SECONDS if lane.news.is_set() else LOOK_SECONDS)
     except TimeoutError:
         lane.news.set()
 
@@ -164,11 +194,34 @@ async def _try(group: Group, parcel: Parcel, lane: QueueLane, desk: Desk) -> boo
     if verdict.status is not Status.DELIVERED:
         if lane.manner.spares:
             _learn(health, outcome, verdict, endpoint.rules)
-        await desk.settler.commit(lane.id, settlement)
+        await _record(lane, desk, settlement, endpoint)
         await desk.see_circuit(settlement)
         return False
     health.accepted()
-    await desk.settler.commit(lane.id, settlement, *_siblings(group, parcel, lane))
+    return await _record(lane, desk, settlement, endpoint, siblings=_siblings(group, parcel, lane))
+
+
+async def _record(
+    lane: QueueLane,
+    desk: Desk,
+    settlement: Settlement,
+    endpoint: Endpoint,
+    *,
+    siblings: Sequence[Redundant] = (),
+) -> bool:
+    """Commit an outcome; False if it cannot be stored, which is as good as lost.
+
+    It must not end the attempts of everybody else in the lane.
+    """
+    try:
+        await desk.settler.commit(lane.id, settlement, *siblings)
+    except psycopg.Error:
+        log.exception("outcome not stored", extra={"lane": lane.id, "delivery": settlement.delivery_id})
+        unknown = replace(
+            settlement, verdict=judge_lost(endpoint.rules), outcome=lost(datetime.now(UTC)), circuit=None
+        )
+        await desk.settler.commit(lane.id, unknown)
+        return False
     return True
 
 

@@ -7,7 +7,6 @@ import asyncio
 import itertools
 import random
 import time
-from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +15,11 @@ from delivery.models import LaneKind
 from delivery.senders.entries import Run
 from delivery.senders.health import PLACES, Health
 from delivery.senders.lane import SLOW_SECONDS, Lane
-from delivery.senders.parcel import Endpoint, Group, Parcel
+from delivery.senders.parcel import Endpoint, Group, Parcel, Place
+from delivery.senders.ready import Ready
+
+# Attempts of one lane at once, to however many places: each has a socket, and stands in the run.
+MOST_UNDER_WAY = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ MANNERS = {
 class UnderWay:
     """An attempt that is to be recorded, or is being made `since` a moment of the monotonic clock."""
 
-    place: int | str
+    place: Place
     attempts: int
     since: float | None = None
     task: asyncio.Task[None] | None = field(default_factory=asyncio.current_task)
@@ -56,6 +59,7 @@ class UnderWay:
 class QueueLane(Lane):
     """`changed` is set whenever there may be something to do: news, a place that is free again, a pause that is over.
 
+    `more` are the places of which there may be more to read than was read last, at `read_at`.
     While an endpoint hangs as the stint ends, the lane is parked: it goes on, but leaves
     that endpoint alone, until nothing hangs.
     """
@@ -64,12 +68,14 @@ class QueueLane(Lane):
         super().__init__(row["id"])
         self.manner = MANNERS[LaneKind(row["kind"])]
         self.changed = asyncio.Event()
-        self.health: dict[int | str, Health] = {}
+        self.health: dict[Place, Health] = {}
         self.under_way: dict[int, UnderWay] = {}
-        self.has_more = False
-        self._ready: dict[frozenset[int | str], deque[Group]] = {}
+        self.ready = Ready()
+        self.more: set[Place] = set()
+        self.read_at = float("-inf")
         self._held: dict[int, Group] = {}
         self._turns = itertools.count(1)
+        self._places_taken = 0
         self._is_parked = False
 
     def is_hanging(self, *, since: float) -> bool:
@@ -101,27 +107,29 @@ class QueueLane(Lane):
     def health_of(self, parcel: Parcel) -> Health:
         return self._health_at(parcel.place)
 
-    def down(self) -> list[int | str]:
+    def down(self) -> list[Place]:
         """The endpoints that are to be left alone now."""
         return [place for place, health in self.health.items() if health.is_down()]
 
     @property
     def is_sending(self) -> bool:
-        return any(health.under_way for health in self.health.values())
+        return self._places_taken > 0
 
     @property
     def is_busy(self) -> bool:
         """Whether there is something to do, now or after a pause."""
-        return bool(self._ready) or self.is_sending or bool(self.down())
+        return bool(self.ready) or self.is_sending or bool(self.down())
 
     def enter(self, parcel: Parcel) -> None:
         """Take a place at the parcel's endpoint."""
         health = self.health_of(parcel)
         health.under_way += 1
+        self._places_taken += 1
         health.turn = next(self._turns)
 
     def leave(self, parcel: Parcel) -> None:
         self.health_of(parcel).under_way -= 1
+        self._places_taken -= 1
         self.changed.set()
 
     def add(self, groups: Iterable[Group]) -> None:
@@ -129,14 +137,12 @@ class QueueLane(Lane):
             if any(parcel.delivery_id in self._held for parcel in group.left):
                 continue
             self._held.update(dict.fromkeys((parcel.delivery_id for parcel in group.left), group))
-            self._ready.setdefault(group.places, deque()).append(group)
+            self.ready.add(group)
 
     def forget_ready(self) -> None:
         """Drop what is read and not begun: it is read again."""
-        for groups in self._ready.values():
-            for group in groups:
-                self.release(group.left)
-        self._ready.clear()
+        for group in self.ready.clear():
+            self.release(group.left)
 
     def release(self, parcels: Iterable[Parcel]) -> None:
         for parcel in parcels:
@@ -147,19 +153,16 @@ class QueueLane(Lane):
         """The deliveries in our hands, not to be read again."""
         return self._held.keys()
 
-    @property
-    def ready_count(self) -> int:
-        return sum(map(len, self._ready.values()))
+    def closed(self, *, rows: int, max_bytes: int) -> set[Place]:
+        """The places of which nothing more is to be read now: they are down, or have their share of what may be held."""
+        share = max(rows // max(len(self.health), 4), 2 * self.manner.places)
+        return self.ready.full(groups=share, max_bytes=max_bytes // 4).union(self.down())
 
     def next_ready(self) -> Group | None:
-        """Take a group one of whose endpoints has room."""
-        for places, groups in list(self._ready.items()):
-            if any(self._may_try(place) for place in places):
-                group = groups.popleft()
-                if not groups:
-                    del self._ready[places]
-                return group
-        return None
+        """Take a group one of whose places has room."""
+        if self._places_taken >= MOST_UNDER_WAY:
+            return None
+        return self.ready.take(self._may_try)
 
     def choose(self, parcels: Collection[Parcel]) -> Parcel | None:
         """Pick the one to try: in doubt first, those that failed lately last, else whose last turn is longest ago.
@@ -179,13 +182,13 @@ class QueueLane(Lane):
             ),
         )
 
-    def _may_try(self, place: int | str) -> bool:
+    def _may_try(self, place: Place) -> bool:
         has_room = self._health_at(place).has_room(self.manner.places)
         return has_room and not (self._is_parked and place in self._hanging())
 
-    def _health_at(self, place: int | str) -> Health:
+    def _health_at(self, place: Place) -> Health:
         return self.health.setdefault(place, Health())
 
-    def _hanging(self) -> set[int | str]:
+    def _hanging(self) -> set[Place]:
         since = time.monotonic() - SLOW_SECONDS
         return {attempt.place for attempt in self.under_way.values() if attempt.is_older(since)}

@@ -21,6 +21,8 @@ from delivery.sql import statement
 log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS = 0.2
+# Of one statement, until that is taken for a fault of ours.
+MOST_REFUSALS = 3
 # Making parcels of very many rows at once would hold up the answers that arrive meanwhile.
 WISHES_A_STATEMENT = 10
 
@@ -64,7 +66,13 @@ class Reader:
                 await self._grant([(wish, answer) for wish, answer in wishes if not answer.done()])
 
     async def _grant(self, wishes: "list[tuple[Wish, asyncio.Future[list[Parcel]]]]") -> None:
-        rows = await self.fetch("read_runs", _columns([wish for wish, _ in wishes]))
+        try:
+            rows = await self.fetch("read_runs", _columns([wish for wish, _ in wishes]))
+        except psycopg.Error as error:
+            for _, answer in wishes:
+                if not answer.done():
+                    answer.set_exception(error)
+            return
         found = _by_wish(rows)
         for place, (_, answer) in enumerate(wishes, start=1):
             if not answer.done():
@@ -75,16 +83,24 @@ class Reader:
         return [endpoint_of(row) for row in rows]
 
     async def fetch(self, name: str, parameters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-        """Execute a reading statement of `delivery/sql`, as often as it takes to get an answer."""
-        async with self._turn:
-            while True:
+        """Execute a reading statement of `delivery/sql`, as often as it takes while the database is away.
+
+        What the database refuses time and again is raised: it is a fault of ours, and must stop nobody else.
+        """
+        refused = 0
+        while True:
+            async with self._turn:
                 try:
                     return await self._fetch(name, parameters)
                 except psycopg.Error as error:
-                    # Not the connection only: a migration may have made a prepared plan useless.
+                    is_away = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+                    refused += not is_away
+                    if refused >= MOST_REFUSALS:
+                        raise
                     log.warning("cannot read", extra={"error": str(error)})
+                    # A migration may have made a prepared plan useless: a new connection knows none.
                     await self.close()
-                    await asyncio.sleep(RECONNECT_SECONDS)
+            await asyncio.sleep(RECONNECT_SECONDS)
 
     async def close(self) -> None:
         if self._connection is not None:
@@ -144,5 +160,6 @@ def _parcel(row: dict[str, Any], body: bytes) -> Parcel:
         body=body,
         callback_id=row.get("callback_id"),
         url=row.get("callback_url") or "",
+        origin=row.get("callback_origin") or "",
         seconds_since_first=row.get("seconds_since_first"),
     )

@@ -9,7 +9,7 @@ locks, a sender that lost its lock cannot commit. When the connection is lost th
 sender connects again and takes its locks back. A lane that nobody touched
 meanwhile (its run in the database is the one we recorded) goes on as if nothing had happened,
 and its outcome, which may or may not have been committed, is committed now: the statements
-change nothing the second time. A lane that somebody else took is lost to us: LaneLostError.
+change nothing the second time, but for the counts of URLs' health, where one more does not matter. A lane that somebody else took is lost to us: LaneLostError.
 """
 
 import asyncio

@@ -132,9 +132,9 @@ class Stint:
             call = await listener.next(seconds=min(seconds, 0.1))
             if call is None:
                 continue
-            if call.is_change:
+            if call.is_change or call.is_gap:
                 await self._notice_changes(desk)
-            for lane_id in call.nudged:
+            for lane_id in list(desk.lanes) if call.is_gap else call.nudged:
                 _wake(desk, lane_id)
             await self._bring_news(desk, claims, call.lanes)
 

@@ -31,10 +31,17 @@ async def suspend(lane: TopicLane, desk: Desk, settlement: Settlement, endpoint:
         lane,
         settlement.delivery_id,
         reason=settlement.outcome.reason,
-        # The first probe comes at once, as webMethods' monitoring service does.
-        wait_seconds=0.0 if is_probed else None,
+        wait_seconds=_first_wait(lane, endpoint) if is_probed else None,
     )
     await desk.settler.commit(lane.id, settlement, change)
+
+
+def _first_wait(lane: TopicLane, endpoint: Endpoint) -> float:
+    """The first probe comes at once, as webMethods' monitoring service does.
+
+    But not when a probe has just resumed the lane, and nothing came of it: the two would chase each other.
+    """
+    return endpoint.rules.probe_seconds if lane.is_on_trial else 0.0
 
 
 async def stay_suspended(lane: TopicLane, desk: Desk) -> None:
@@ -72,6 +79,7 @@ async def _probe(lane: TopicLane, desk: Desk, found: Mapping[str, Any], endpoint
     if not fault:
         budget = FreshBudget(lane_id=lane.id, delivery_id=found["delivery_id"])
         await _resume(lane, desk, budget, reason="The probe URL answered.")
+        lane.is_on_trial = True
         return
     wait = endpoint.rules.probe_seconds
     change = _suspended(lane, found["delivery_id"], reason=found["reason"], wait_seconds=wait)

@@ -24,7 +24,7 @@ from delivery.senders.read import Wish
 from delivery.senders.settle import LaneLostError
 from delivery.senders.suspending import stay_suspended
 from delivery.senders.topic_lane import TopicLane, wait_for
-from delivery.states import LaneState
+from delivery.states import LaneState, Status
 from delivery.verdict import Step, judge
 
 log = logging.getLogger(__name__)
@@ -143,6 +143,8 @@ async def _send(lane: TopicLane, desk: Desk, parcel: Parcel, tally: Tally) -> St
 
 
 async def _record(lane: TopicLane, desk: Desk, settlement: Settlement) -> None:
+    if settlement.verdict.status is Status.DELIVERED:
+        lane.is_on_trial = False
     if lane.failures and settlement.verdict.step is not Step.SKIP:
         lane.failures = 0
         flows = LaneChange(lane_id=lane.id, state=LaneState.SENDING, ends_run=False)

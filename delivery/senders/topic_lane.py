@@ -34,9 +34,12 @@ class TopicLane(Lane):
         if row["wait_seconds"] is not None:
             self.pause(row["wait_seconds"])
         self.is_suspended: bool = row["state"] == LaneState.SUSPENDED
+        # Whether a probe has resumed it, and nothing was delivered since.
+        self.is_on_trial = False
         if self.is_suspended:
+            self.pause(row["wait_seconds"])
             # Its new sender has to see why, before it can hear of what changes that.
-            self.pause(0.0)
+            self.nudge.set()
         self.queue: deque[Parcel] = deque()
         self.next_run: list[Parcel] = []
         self.request: Request | None = None

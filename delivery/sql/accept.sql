@@ -1,4 +1,5 @@
 -- Stores messages with every delivery they owe, all or nothing, in the order given.
+-- What nobody wants is in the journal, unless Inturn itself published it.
 -- `numbered` draws the ids in publication order, and deliveries are numbered in the same order, so
 -- that within a lane the order of ids is the order of publication. What has a group is of a QUEUE: it goes
 -- to the queue sender that the message's id says.
@@ -41,7 +42,7 @@ WITH drafts AS (
     INSERT INTO delivery_journalentry (kind, text, actor, message_id)
     SELECT 'UNMATCHED', 'Nobody wants msg_' || id || ': no subscription qualifies.', '', id
     FROM numbered
-    WHERE ordinal <> ALL (%(match_ordinal)s::int[])
+    WHERE ordinal <> ALL (%(match_ordinal)s::int[]) AND %(publisher)s::bigint IS NOT NULL
 )
 SELECT
     (SELECT array_agg(id ORDER BY ordinal) FROM numbered) AS message_ids,

@@ -1,6 +1,7 @@
 -- Stores a SYNC message with the one delivery it owes, before its endpoint is called; without a subscription, just the message.
 -- From then on the endpoint may have been called, so that is what the delivery says until `settle_sync.sql`
--- records the answer: IN_DOUBT. It is in no lane: no sender ever sees it.
+-- records the answer: IN_DOUBT. It is in no lane: no sender ever sees it. That it is in doubt is told when no answer was
+-- recorded within so many seconds.
 WITH message AS (
     INSERT INTO delivery_message (event_type_id, publisher_id, headers, content_type, body)
     VALUES (
@@ -15,6 +16,9 @@ WITH message AS (
     FROM message
     WHERE %(subscription)s::bigint IS NOT NULL
     RETURNING id
+), notice AS (
+    INSERT INTO delivery_failurenotice (delivery_id, number, due_at)
+    SELECT id, 0, now() + make_interval(secs => %(seconds)s::float8) FROM delivery
 ), unmatched AS (
     INSERT INTO delivery_journalentry (kind, text, actor, message_id)
     SELECT 'UNMATCHED', 'Nobody wants msg_' || id || ': no subscription qualifies.', '', id

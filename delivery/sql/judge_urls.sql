@@ -18,7 +18,7 @@ WITH tried AS (
             WHEN health.state = 'FROZEN' THEN 'FROZEN'
             WHEN health.failures_in_row >= tried.freeze_failures_at_once
                 OR health.failures_in_row > tried.freeze_failures
-                AND health.last_success_at < now() - make_interval(hours => tried.freeze_hours) THEN 'FROZEN'
+                AND extract(epoch FROM now() - health.last_success_at) > tried.freeze_hours * 3600.0 THEN 'FROZEN'
             WHEN health.state = 'DISABLED' AND NOT tried.has_success THEN 'DISABLED'
             WHEN health.state = 'ENABLED' AND (
                 health.failures_in_row >= tried.failures

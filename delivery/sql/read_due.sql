@@ -20,33 +20,41 @@ WITH RECURSIVE places AS (
         ORDER BY skipped, subscription_id
         LIMIT 1
     ) AS following
+), share AS (
+    SELECT greatest(%(rows)s / greatest(count(DISTINCT subscription_id), 1), 4) AS rows FROM places
 ), due AS (
     SELECT delivery.*
     FROM (SELECT DISTINCT subscription_id FROM places) AS place
     JOIN delivery_sendable subscription ON subscription.id = place.subscription_id
     CROSS JOIN LATERAL (
         (
-            SELECT id, message_id, subscription_id, attempts, attempts_before, skipped, redelivery, callback_id, next_attempt_at
-            FROM delivery_delivery
-            WHERE lane_id = %(lane)s AND subscription_id = subscription.id AND status = 'PENDING'
-                AND next_attempt_at <= now() AND id <> ALL (%(held)s::bigint[])
-            ORDER BY next_attempt_at
-            LIMIT greatest(%(rows)s / (SELECT count(DISTINCT subscription_id) FROM places), 4)
+            SELECT waiting.*, callback.url AS callback_url, substring(callback.url FROM '^[^/]+//[^/?#]*') AS callback_origin
+            FROM delivery_delivery waiting
+            LEFT JOIN delivery_callback callback ON callback.id = waiting.callback_id
+            WHERE waiting.lane_id = %(lane)s AND waiting.subscription_id = subscription.id
+                AND waiting.status = 'PENDING' AND waiting.next_attempt_at <= now()
+                AND waiting.id <> ALL (%(held)s::bigint[])
+                AND (callback.id IS NULL OR substring(callback.url FROM '^[^/]+//[^/?#]*') <> ALL (%(excluded_origins)s::text[]))
+            ORDER BY waiting.next_attempt_at
+            LIMIT (SELECT rows FROM share)
         )
         UNION ALL
         (
-            SELECT id, message_id, subscription_id, attempts, attempts_before, skipped, redelivery, callback_id, NULL
-            FROM delivery_delivery
-            WHERE lane_id = %(lane)s AND NOT skipped AND subscription_id = subscription.id AND status = 'PENDING'
-                AND next_attempt_at IS NULL AND id <> ALL (%(held)s::bigint[])
-            ORDER BY id
-            LIMIT greatest(%(rows)s / (SELECT count(DISTINCT subscription_id) FROM places), 4)
+            SELECT fresh.*, callback.url AS callback_url, substring(callback.url FROM '^[^/]+//[^/?#]*') AS callback_origin
+            FROM delivery_delivery fresh
+            LEFT JOIN delivery_callback callback ON callback.id = fresh.callback_id
+            WHERE fresh.lane_id = %(lane)s AND NOT fresh.skipped AND fresh.subscription_id = subscription.id
+                AND fresh.status = 'PENDING' AND fresh.next_attempt_at IS NULL
+                AND fresh.id <> ALL (%(held)s::bigint[])
+                AND (callback.id IS NULL OR substring(callback.url FROM '^[^/]+//[^/?#]*') <> ALL (%(excluded_origins)s::text[]))
+            ORDER BY fresh.id
+            LIMIT (SELECT rows FROM share)
         )
     ) AS delivery
     WHERE subscription.id <> ALL (%(excluded)s::bigint[])
 ), sized AS (
     SELECT
-        due.*, message.event_type_id, message.content_type, message.body, callback.url AS callback_url, (
+        due.*, message.event_type_id, message.content_type, message.body, (
             SELECT onward.id
             FROM delivery_callback onward
             WHERE due.callback_id IS NOT NULL AND onward.message_id = due.message_id
@@ -55,19 +63,18 @@ WITH RECURSIVE places AS (
             - octet_length(message.body) AS bytes_before
     FROM due
     JOIN delivery_message message ON message.id = due.message_id
-    LEFT JOIN delivery_callback callback ON callback.id = due.callback_id
-    WHERE callback.id IS NULL OR callback.url <> ALL (%(excluded_urls)s::text[])
 )
 SELECT
     sized.id, sized.subscription_id, sized.message_id, NULL::smallint AS queue_group, sized.attempts,
     sized.attempts_before, sized.skipped, sized.redelivery, event_type.name AS event, sized.content_type,
-    sized.body, sized.callback_url, sized.onward_id AS callback_id,
+    sized.body, sized.callback_url, sized.callback_origin, sized.onward_id AS callback_id, share.rows AS share,
     extract(epoch FROM now() - (
         SELECT attempt.started_at
         FROM delivery_attempt attempt
         WHERE attempt.delivery_id = sized.id AND attempt.number = sized.attempts_before + 1
     ))::float8 AS seconds_since_first
 FROM sized
+CROSS JOIN share
 JOIN subscriptions_eventtype event_type ON event_type.id = sized.event_type_id
 WHERE sized.bytes_before < %(bytes)s
 ORDER BY sized.next_attempt_at NULLS LAST, sized.id

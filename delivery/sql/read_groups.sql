@@ -9,19 +9,29 @@ WITH picked AS (
     CROSS JOIN LATERAL (
         (
             SELECT message_id, queue_group
-            FROM delivery_delivery
+            FROM delivery_delivery waiting
             WHERE lane_id = %(lane)s AND NOT skipped AND subscription_id = subscription.id
                 AND status = 'PENDING' AND id <> ALL (%(held)s::bigint[])
+                AND NOT EXISTS (
+                    SELECT FROM delivery_delivery settled
+                    WHERE settled.message_id = waiting.message_id AND settled.queue_group = waiting.queue_group
+                        AND settled.status IN ('DELIVERED', 'IN_DOUBT')
+                )
             ORDER BY id
             LIMIT %(rows)s
         )
         UNION ALL
         (
             SELECT message_id, queue_group
-            FROM delivery_delivery
+            FROM delivery_delivery waiting
             WHERE lane_id = %(lane)s AND skipped AND subscription_id = subscription.id
                 AND status = 'PENDING' AND id <> ALL (%(held)s::bigint[])
                 AND (next_attempt_at IS NULL OR next_attempt_at <= now())
+                AND NOT EXISTS (
+                    SELECT FROM delivery_delivery settled
+                    WHERE settled.message_id = waiting.message_id AND settled.queue_group = waiting.queue_group
+                        AND settled.status IN ('DELIVERED', 'IN_DOUBT')
+                )
             ORDER BY id
             LIMIT greatest(%(rows)s / 2, 1)
         )
@@ -39,16 +49,12 @@ WITH picked AS (
             - octet_length(message.body) AS bytes_before
     FROM picked
     JOIN delivery_message message ON message.id = picked.message_id
-    WHERE NOT EXISTS (
-        SELECT FROM delivery_delivery settled
-        WHERE settled.message_id = picked.message_id AND settled.queue_group = picked.queue_group
-            AND settled.status IN ('DELIVERED', 'IN_DOUBT')
-    )
 )
 SELECT
     delivery.id, delivery.subscription_id, delivery.message_id, delivery.queue_group, delivery.attempts,
     delivery.attempts_before, delivery.skipped, delivery.redelivery, event_type.name AS event, sized.content_type,
-    sized.callback_id, CASE WHEN row_number() OVER (PARTITION BY delivery.message_id, delivery.queue_group ORDER BY delivery.id) = 1
+    sized.callback_id, %(rows)s::int AS share,
+    CASE WHEN row_number() OVER (PARTITION BY delivery.message_id, delivery.queue_group ORDER BY delivery.id) = 1
         THEN sized.body END AS body
 FROM sized
 JOIN delivery_delivery delivery

@@ -1,6 +1,7 @@
 -- Makes settled deliveries PENDING again at their old place, with a fresh budget of attempts, and returns which, and their lanes.
 -- To be executed after `lock_groups.sql`: of a QUEUE group that has a DELIVERED nothing is sent again. What failed in the
--- retry lane goes back to its subscriber's own, unless the sender of the retry lane is at it at this moment.
+-- retry lane goes back to its subscriber's own. What was cancelled there stays there: its sender may have read it or be
+-- sending it, and would do so beside the other lane's.
 UPDATE delivery_delivery delivery
 SET status = 'PENDING',
     settled_at = NULL,
@@ -8,7 +9,7 @@ SET status = 'PENDING',
     redelivery = 'resubmitted',
     reason = %(reason)s,
     skipped = false,
-    next_attempt_at = NULL,
+    next_attempt_at = place.due_at,
     expires_at = NULL,
     lane_id = place.lane_id
 FROM (
@@ -17,12 +18,15 @@ FROM (
         CASE
             WHEN chosen.queue_group IS NOT NULL THEN chosen.lane_id
             WHEN chosen.callback_id IS NOT NULL THEN callback.id
+            WHEN chosen.lane_id = retry.id AND chosen.status = 'CANCELLED' THEN retry.id
             ELSE own.id
-        END AS lane_id
+        END AS lane_id,
+        CASE WHEN chosen.lane_id = retry.id AND chosen.status = 'CANCELLED' THEN now() END AS due_at
     FROM delivery_delivery chosen
     JOIN subscriptions_subscription subscription ON subscription.id = chosen.subscription_id
     JOIN delivery_lane own ON own.subscriber_id = subscription.subscriber_id
     JOIN delivery_lane callback ON callback.kind = 'CALLBACK' AND callback.number = 0
+    JOIN delivery_lane retry ON retry.kind = 'RETRY' AND retry.number = 0
     WHERE chosen.id = ANY (%(delivery)s::bigint[]) AND chosen.lane_id IS NOT NULL
 ) AS place
 WHERE delivery.id = place.id
@@ -31,12 +35,5 @@ WHERE delivery.id = place.id
         SELECT FROM delivery_delivery sibling
         WHERE sibling.message_id = delivery.message_id AND sibling.queue_group = delivery.queue_group
             AND sibling.status = 'DELIVERED'
-    )
-    AND NOT EXISTS (
-        SELECT
-        FROM delivery_lane served
-        CROSS JOIN LATERAL unnest(served.run_ids, served.run_attempts) AS under_way (id, attempts)
-        WHERE served.id = delivery.lane_id AND served.id <> place.lane_id
-            AND under_way.id = delivery.id AND under_way.attempts = delivery.attempts
     )
 RETURNING delivery.id, delivery.lane_id

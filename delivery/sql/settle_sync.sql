@@ -9,6 +9,8 @@ WITH changed AS (
         settled_at = CASE WHEN delivery.status = 'IN_DOUBT' THEN clock_timestamp() ELSE delivery.settled_at END
     WHERE delivery.id = %(delivery)s::bigint AND delivery.attempts = 0
     RETURNING delivery.id, delivery.status
+), answered AS (
+    DELETE FROM delivery_failurenotice WHERE number = 0 AND delivery_id IN (SELECT id FROM changed)
 ), noticed AS (
     INSERT INTO delivery_failurenotice (delivery_id, number)
     SELECT id, 1 FROM changed WHERE %(is_failure)s::bool AND status = %(status)s::text

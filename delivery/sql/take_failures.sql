@@ -1,14 +1,18 @@
--- Takes the oldest failures that are still to be told, all or those of some deliveries, and returns what is told of each.
+-- Takes the oldest failures that are still to be told, those that are due or those of some deliveries, and returns what is told of each.
 -- They are gone with the transaction that tells them, and come back with one that does not commit. Who
--- takes one that another has just taken waits, and does not get it.
+-- takes one that another has just taken waits, and does not get it; all take them in one order.
 WITH taken AS (
     DELETE FROM delivery_failurenotice
     WHERE id IN (
         SELECT id
         FROM delivery_failurenotice
-        WHERE %(delivery)s::bigint[] IS NULL OR delivery_id = ANY (%(delivery)s::bigint[])
+        WHERE CASE
+            WHEN %(delivery)s::bigint[] IS NULL THEN due_at <= statement_timestamp()
+            ELSE delivery_id = ANY (%(delivery)s::bigint[])
+        END
         ORDER BY id
         LIMIT %(limit)s
+        FOR UPDATE
     )
     RETURNING id, delivery_id, number
 )

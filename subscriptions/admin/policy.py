@@ -47,7 +47,9 @@ class PolicyAdmin(RecordedAdmin):
         original = Policy.objects.filter(pk=id_of(request.GET.get("copy", "")) or 0).first()
         if original is None:
             return dict(super().get_changeform_initial_data(request))
-        return model_to_dict(original, exclude=["id", "is_built_in"]) | {"name": f"{original.name}-copy"}
+        return model_to_dict(original, exclude=["id", "is_built_in", "description"]) | {
+            "name": f"{original.name}-copy"
+        }
 
     @admin.display(description="what it does")
     def in_one_line(self, row: Policy) -> str:

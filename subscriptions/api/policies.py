@@ -68,7 +68,7 @@ class PolicySerializer(StrictModel):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         original: Policy | None = attrs.pop("copy_of", None)
         if original is not None:
-            attrs = model_to_dict(original, exclude=["id", "name"]) | attrs
+            attrs = model_to_dict(original, exclude=["id", "name", "description"]) | attrs
         if errors := contradictions(model_to_dict(self.instance or Policy()) | attrs):
             raise serializers.ValidationError(errors)
         return super().validate(attrs)

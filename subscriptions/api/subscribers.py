@@ -5,6 +5,7 @@ from typing import Any
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import StrictModel
 from subscriptions.models import Subscriber
+from subscriptions.names import validate_unreserved
 
 # What the model's defaults amount to, 100 of 500.
 REFILL_SHARE = 5
@@ -26,7 +27,9 @@ class SubscriberSerializer(StrictModel):
             "created_at",
             "updated_at",
         ]
-        extra_kwargs = {"name": {"validators": Subscriber._meta.get_field("name").validators}}
+        extra_kwargs = {
+            "name": {"validators": [*Subscriber._meta.get_field("name").validators, validate_unreserved]}
+        }
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "max_queued_to_send" in attrs and self.instance is None:

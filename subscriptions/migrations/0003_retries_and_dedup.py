@@ -29,7 +29,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='policy',
             name='breaker_probe_seconds',
-            field=models.PositiveIntegerField(default=600, help_text='Seconds between two tries of a DISABLED URL.', validators=[django.core.validators.MinValueValidator(1)]),
+            field=models.PositiveIntegerField(default=600, help_text='Seconds between two tries of a DISABLED URL.', validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(86400)]),
         ),
         migrations.AddField(
             model_name='policy',
@@ -49,7 +49,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='policy',
             name='freeze_hours',
-            field=models.PositiveIntegerField(default=72, help_text='Hours without a success until freeze_failures counts.'),
+            field=models.PositiveIntegerField(default=72, help_text='Hours without a success until freeze_failures counts.', validators=[django.core.validators.MaxValueValidator(87600)]),
         ),
         migrations.AddField(
             model_name='policy',

@@ -139,7 +139,7 @@ class Policy(Named):
     )
     breaker_probe_seconds = models.PositiveIntegerField(
         default=600,
-        validators=[MinValueValidator(1)],
+        validators=[MinValueValidator(1), MaxValueValidator(86_400)],
         help_text="Seconds between two tries of a DISABLED URL.",
     )
     freeze_failures = models.PositiveIntegerField(
@@ -148,7 +148,9 @@ class Policy(Named):
         help_text="Failures in a row. FROZEN after more than so many, when freeze_hours passed without a success.",
     )
     freeze_hours = models.PositiveIntegerField(
-        default=72, help_text="Hours without a success until freeze_failures counts."
+        default=72,
+        validators=[MaxValueValidator(87_600)],
+        help_text="Hours without a success until freeze_failures counts.",
     )
     freeze_failures_at_once = models.PositiveIntegerField(
         default=50_000,

@@ -78,7 +78,13 @@ class TestWhatIsSelected:
     def test_nothing_that_was_received_or_is_open_or_is_in_no_lane(self) -> None:
         rows = [factories.delivery(status) for status in Status]
         factories.delivery(Status.REJECTED, lane=None)
-        assert preview({}).sample == [row.pk for row in rows if row.status in RESUBMITTABLE]
+        every = {"status": [status.value for status in RESUBMITTABLE]}
+        assert preview(every).sample == [row.pk for row in rows if row.status in RESUBMITTABLE]
+
+    def test_without_a_status_what_a_person_decided_or_has_to_decide_is_left_alone(self) -> None:
+        rows = [factories.delivery(status) for status in Status]
+        failed = (Status.REJECTED, Status.UNSUPPORTED, Status.FAILED, Status.EXPIRED)
+        assert preview({}).sample == [row.pk for row in rows if row.status in failed]
 
     def test_counting_ends_at_its_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(resubmission, "COUNT_LIMIT", 2)

@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import chain
 
 import pytest
 
 from tests.operation.installation import eventually
 from tests.product import Flow, Product, Subscribed
-from tests.receivers import Answer, Close, Receiver
+from tests.receivers import Answer, Close, Hold, Receiver
 
 GROUPS = {
     "all": "",
@@ -105,9 +106,46 @@ def test_one_group_that_is_down_does_not_hold_up_another(
 ) -> None:
     dead = subscribe(flow, receiver, ["a"])
     dead[0].endpoint.always(Close())
-    flow.publish_numbered(300)
+    # More than a sender reads at a time.
+    for _ in range(4):
+        flow.publish_numbered(1000)
     other = product.flow("Alive", kind="QUEUE")
     alive = subscribe(other, receiver, ["z"])
     other.publish_numbered(50)
     wait_until_delivered(other, alive, 50)
-    assert set(flow.statuses(dead[0])) == {"PENDING"}
+    assert flow.rest.get("deliveries", subscription=dead[0].id, status="DELIVERED", limit=1)["results"] == []
+
+
+def test_an_outcome_that_cannot_be_stored_is_lost_and_costs_no_other_its_own(
+    flow: Flow, product: Product, receiver: Receiver
+) -> None:
+    (of,) = subscribe(flow, receiver, ["a"], policy="strict")
+    hold = Hold()
+    of.endpoint.always(hold)
+    # Of one lane, if five senders share them.
+    ids = [flow.publish() for _ in range(6)][::5]
+    received = of.endpoint.wait_for(lambda received: {*ids} <= {request.id for request in received})
+    poisoned = next(request for request in received if request.id == ids[0])
+    with refusing_to_deliver(product, poisoned.delivery):
+        hold.release()
+        eventually(lambda: flow.delivery(of, ids[0])["status"] == "IN_DOUBT", "it is held")
+    assert [attempt["outcome"] for attempt in flow.delivery(of, ids[0])["attempts"]] == ["LOST"]
+    eventually(lambda: flow.delivery(of, ids[1])["status"] == "DELIVERED", "the other is DELIVERED")
+    assert flow.delivery(of, ids[1])["attempt_count"] == 1
+
+
+@contextmanager
+def refusing_to_deliver(product: Product, delivery_id: int) -> Iterator[None]:
+    """Let the database refuse that one delivery to be DELIVERED."""
+    with product.connect() as connection:
+        connection.execute(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$"
+        )
+        connection.execute(
+            f"CREATE TRIGGER refuse BEFORE UPDATE ON delivery_delivery FOR EACH ROW"
+            f" WHEN (NEW.id = {delivery_id:d} AND NEW.status = 'DELIVERED') EXECUTE FUNCTION refuse()"
+        )
+        try:
+            yield
+        finally:
+            connection.execute("DROP FUNCTION refuse() CASCADE")

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
+from itertools import pairwise
 
 import pytest
 
@@ -81,6 +82,17 @@ def test_a_resumed_lane_has_as_many_attempts_again(flow: Flow, receiver: Receive
     assert flow.wait_until_settled(of) == ["DELIVERED"]
     assert len(of.endpoint.received) == 8
     assert len(probe.received) == 2
+
+
+def test_a_probe_that_answers_while_the_endpoint_does_not_is_asked_no_more_often_than_agreed(
+    flow: Flow, receiver: Receiver
+) -> None:
+    probe = receiver.endpoint(f"probe-{secrets.token_hex(4)}")
+    of = subscribe(flow, receiver, SUSPENDING | {"max_attempts": 1}, probe_url=probe.url)
+    of.endpoint.always(Answer(500))
+    flow.publish()
+    asked = probe.wait_for_count(4)
+    assert all(later.at - earlier.at >= 0.9 for earlier, later in pairwise(asked))
 
 
 def test_without_a_probe_url_a_suspended_lane_waits_for_a_person(flow: Flow, receiver: Receiver) -> None:

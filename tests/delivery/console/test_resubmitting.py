@@ -230,4 +230,4 @@ class TestReserved:
     def test_no_other_is_made_with_its_name(self, ann: Client, db: None) -> None:
         values = {"name": "Inturn.Mine", "kind": "TOPIC", "content_type": "text/plain"}
         page = posted(ann, "/admin/subscriptions/eventtype/add/", **values, durability="GUARANTEED")
-        assert "own event types; choose another name" in page
+        assert "own; choose another name" in page

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.senders.listen import understand
+from delivery.senders.listen import GAP, Call, understand
 from delivery.wake import payloads
 
 ids = st.frozensets(st.integers(1, 2**40), max_size=2_000)
@@ -21,3 +21,7 @@ def test_what_is_told_is_what_is_understood(
 @given(ids)
 def test_a_payload_is_shorter_than_postgresql_allows(lanes: frozenset[int]) -> None:
     assert all(len(payload) < 8000 for payload in payloads({f"work {id}" for id in lanes}))
+
+
+def test_after_a_gap_every_lane_is_to_look() -> None:
+    assert understand([GAP, "work 1"]) == Call(lanes=frozenset({1}), is_gap=True)

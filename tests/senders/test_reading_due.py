@@ -1,0 +1,112 @@
+"""What is read in the retry lane and the callback lane: what is due, and a fair share for each."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from delivery.models import Callback, Delivery, Lane, LaneKind
+from delivery.sql import statement
+from subscriptions.models import Subscription, SubscriptionStatus
+from tests import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def lane_id(kind: LaneKind) -> int:
+    return Lane.objects.get(kind=kind).pk
+
+
+def read(kind: LaneKind, **fields: Any) -> list[dict[str, Any]]:
+    wish: dict[str, Any] = {"lane": lane_id(kind), "rows": 100, "bytes": 1_000_000, "held": []}
+    wish |= {"excluded": [], "excluded_origins": []} | fields
+    with connection.cursor() as cursor:
+        cursor.execute(statement("read_due"), wish)
+        columns = [column.name for column in cursor.description or ()]
+        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+
+def retried(of: Subscription, *, due_in: float = -1, attempts: int = 1) -> Delivery:
+    row = factories.delivery(
+        subscription=of,
+        lane_id=lane_id(LaneKind.RETRY),
+        attempts=attempts,
+        skipped=True,
+        next_attempt_at=timezone.now() + timedelta(seconds=due_in),
+    )
+    factories.attempt(row, number=1, started_at=timezone.now() - timedelta(seconds=60))
+    return row
+
+
+def answers(url: str, count: int, *, of: Subscription) -> Sequence[Delivery]:
+    """Answers to callbacks with that URL, never tried."""
+    found = []
+    for _ in range(count):
+        now = timezone.now()
+        callback = Callback.objects.create(
+            message=factories.message(),
+            queue_group=0,
+            url=url,
+            answer=factories.message(),
+            answered_at=now,
+            expires_at=now,
+        )
+        found.append(
+            factories.delivery(subscription=of, lane_id=lane_id(LaneKind.CALLBACK), callback=callback)
+        )
+    return found
+
+
+def test_what_is_due_is_read_and_the_rest_is_not() -> None:
+    of = factories.subscription()
+    due = retried(of)
+    retried(of, due_in=60)
+    assert [row["id"] for row in read(LaneKind.RETRY)] == [due.pk]
+
+
+def test_what_was_due_first_comes_first() -> None:
+    of = factories.subscription()
+    later, earlier = retried(of, due_in=-1), retried(of, due_in=-9)
+    assert [row["id"] for row in read(LaneKind.RETRY)] == [earlier.pk, later.pk]
+
+
+def test_the_first_failure_that_counts_is_what_the_schedule_is_reckoned_from() -> None:
+    retried(factories.subscription(), attempts=3)
+    (row,) = read(LaneKind.RETRY)
+    assert row["seconds_since_first"] == pytest.approx(60, abs=5)
+
+
+def test_what_an_inactive_subscription_holds_is_not_read() -> None:
+    of = factories.subscription()
+    retried(of)
+    of.status = SubscriptionStatus.INACTIVE
+    of.save()
+    assert read(LaneKind.RETRY) == []
+
+
+def test_each_subscription_has_its_share_of_the_rows() -> None:
+    one, other = factories.subscription(), factories.subscription()
+    for _ in range(20):
+        retried(one, due_in=-100)
+    retried(other)
+    found = read(LaneKind.RETRY, rows=10)
+    assert [row["subscription_id"] for row in found] == [one.pk] * 5 + [other.pk]
+    assert {row["share"] for row in found} == {5}
+
+
+def test_answers_for_a_server_that_is_down_do_not_hide_those_for_another() -> None:
+    of = factories.subscription()
+    answers("https://down.example:8443/a?b", 12, of=of)
+    (up,) = answers("https://up.example/x", 1, of=of)
+    found = read(LaneKind.CALLBACK, rows=4, excluded_origins=["https://down.example:8443"])
+    assert [(row["id"], row["callback_origin"]) for row in found] == [(up.pk, "https://up.example")]
+
+
+def test_answers_for_one_server_share_its_health_whatever_their_paths() -> None:
+    of = factories.subscription()
+    answers("https://up.example/1?x=1", 1, of=of)
+    answers("https://up.example/2#y", 1, of=of)
+    assert {row["callback_origin"] for row in read(LaneKind.CALLBACK)} == {"https://up.example"}

@@ -1,0 +1,62 @@
+"""What a lane of independent messages holds ready: bounded by place, and given out by room."""
+
+from delivery.senders.parcel import Group, Parcel
+from delivery.senders.ready import Ready
+
+
+def group(*places: int, size: int = 10) -> Group:
+    parcels = [
+        Parcel(
+            delivery_id=place,
+            subscription_id=place,
+            message_id=1,
+            attempts=0,
+            attempts_before=0,
+            is_skipped=False,
+            redelivery="",
+            event="Test.Event",
+            content_type="",
+            body=b"." * size,
+        )
+        for place in places
+    ]
+    return Group(1, 0, left=parcels)
+
+
+def filled(*groups: Group) -> Ready:
+    ready = Ready()
+    for one in groups:
+        ready.add(one)
+    return ready
+
+
+def test_a_group_is_given_out_when_one_of_its_places_has_room() -> None:
+    ready = filled(group(1), group(1, 2))
+    assert ready.take(lambda place: place == 3) is None
+    taken = ready.take(lambda place: place == 2)
+    assert taken is not None
+    assert taken.places == {1, 2}
+
+
+def test_those_of_the_same_places_come_in_the_order_they_were_read() -> None:
+    first, second = group(1), group(1)
+    ready = filled(first, second)
+    assert [ready.take(lambda _: True), ready.take(lambda _: True)] == [first, second]
+    assert not ready
+
+
+def test_a_place_is_full_by_groups_or_by_bytes() -> None:
+    ready = filled(group(1), group(1), group(2, size=1000), group(3))
+    assert ready.full(groups=2, max_bytes=500) == {1, 2}
+
+
+def test_what_is_taken_or_forgotten_makes_room() -> None:
+    ready = filled(group(1), group(1))
+    ready.take(lambda _: True)
+    assert ready.full(groups=2, max_bytes=500) == set()
+    assert len(ready.clear()) == 1
+    assert ready.full(groups=1, max_bytes=1) == set()
+
+
+def test_what_only_closed_places_could_take_does_not_count_as_in_hand() -> None:
+    assert filled(group(1), group(1, 2), group(2)).open_count({1}) == 2
