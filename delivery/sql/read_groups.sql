@@ -1,7 +1,8 @@
 -- What a queue sender may send: of the oldest QUEUE messages of its lane the PENDING deliveries, group by group.
 -- One probe of delivery_pending a subscription, so that what an INACTIVE one holds, or only endpoints that are
 -- down could take, is never scanned. What failed in an earlier cycle comes after its pause, at most half as much.
--- A group of which one is held IN_DOUBT is left alone. The body stands in the first row of a group only.
+-- A group of which one is held IN_DOUBT is left alone; it is looked for by message, so no index of statuses may
+-- offer itself. The body stands in the first row of a group only.
 WITH picked AS (
     SELECT delivery.message_id, delivery.queue_group
     FROM subscriptions_eventtype event_type
@@ -15,7 +16,7 @@ WITH picked AS (
                 AND NOT EXISTS (
                     SELECT FROM delivery_delivery settled
                     WHERE settled.message_id = waiting.message_id AND settled.queue_group = waiting.queue_group
-                        AND settled.status IN ('DELIVERED', 'IN_DOUBT')
+                        AND settled.status || '' IN ('DELIVERED', 'IN_DOUBT')
                 )
             ORDER BY id
             LIMIT %(rows)s
@@ -30,7 +31,7 @@ WITH picked AS (
                 AND NOT EXISTS (
                     SELECT FROM delivery_delivery settled
                     WHERE settled.message_id = waiting.message_id AND settled.queue_group = waiting.queue_group
-                        AND settled.status IN ('DELIVERED', 'IN_DOUBT')
+                        AND settled.status || '' IN ('DELIVERED', 'IN_DOUBT')
                 )
             ORDER BY id
             LIMIT greatest(%(rows)s / 2, 1)
