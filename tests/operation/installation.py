@@ -103,7 +103,12 @@ class Installation:
         return {pid for data in self.home.glob("postgresql-*/data") for pid in processes.working_in(data)}
 
     def postmaster(self) -> int | None:
-        return _leader(self.postgres())
+        """The process that all others of PostgreSQL come from; each of those leads a session, too."""
+        for told in self.home.glob("postgresql-*/data/postmaster.pid"):
+            lines = _read_lines(told)
+            if lines and (pid := int(lines[0])) in self.postgres():
+                return pid
+        return None
 
     def guardian(self) -> int | None:
         return _leader({pid for pid in self.processes() if b"config.guardian" in _arguments(pid)})
@@ -150,6 +155,14 @@ def _leader(pids: set[int]) -> int | None:
         except ProcessLookupError:
             continue
     return None
+
+
+def _read_lines(path: Path) -> list[str]:
+    """Its lines; none when it is gone meanwhile."""
+    try:
+        return path.read_text().split()
+    except FileNotFoundError:
+        return []
 
 
 def _arguments(pid: int) -> list[bytes]:
