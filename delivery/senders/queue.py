@@ -1,7 +1,7 @@
 """Serving a lane of independent messages: a queue sender's, the retry lane, the callback lane.
 
 A QUEUE message goes to exactly one endpoint of each of its groups. In the retry lane and the callback lane each delivery
-is a group of its own: what is below of siblings does not concern them.
+is a group of its own, without siblings.
 
 Messages are independent, so many are under way at once. Of a group the endpoints are tried one after another:
 
@@ -38,7 +38,7 @@ from delivery.senders.queue_lane import QueueLane, UnderWay
 from delivery.senders.read import groups_of
 from delivery.senders.settle import LaneLostError
 from delivery.states import LaneState, OutcomeClass, Status
-from delivery.verdict import Rules, Step, Verdict, asked_seconds, judge_apart, judge_lost
+from delivery.verdict import Rules, Step, Verdict, asked_seconds, judge_apart, judge_lost, pause_seconds
 
 log = logging.getLogger(__name__)
 
@@ -211,18 +211,23 @@ async def _record(
 ) -> bool:
     """Commit an outcome; False if it cannot be stored, which is as good as lost.
 
-    It must not end the attempts of everybody else in the lane.
+    It must not end the attempts of everybody else in the lane, nor be made again and again without a pause.
     """
     try:
         await desk.settler.commit(lane.id, settlement, *siblings)
     except psycopg.Error:
         log.exception("outcome not stored", extra={"lane": lane.id, "delivery": settlement.delivery_id})
-        unknown = replace(
-            settlement, verdict=judge_lost(endpoint.rules), outcome=lost(datetime.now(UTC)), circuit=None
-        )
-        await desk.settler.commit(lane.id, unknown)
+        await desk.settler.commit(lane.id, _as_lost(settlement, endpoint.rules))
         return False
     return True
+
+
+def _as_lost(settlement: Settlement, rules: Rules) -> Settlement:
+    verdict = judge_lost(rules)
+    if verdict.status is Status.PENDING:
+        pause = pause_seconds(rules, failures=settlement.number)
+        verdict = replace(verdict, step=Step.SKIP, wait_seconds=pause)
+    return replace(settlement, verdict=verdict, outcome=lost(datetime.now(UTC)), circuit=None)
 
 
 def _siblings(group: Group, parcel: Parcel, lane: QueueLane) -> list[Redundant]:

@@ -134,8 +134,6 @@ class QueueLane(Lane):
 
     def add(self, groups: Iterable[Group]) -> None:
         for group in groups:
-            if any(parcel.delivery_id in self._held for parcel in group.left):
-                continue
             self._held.update(dict.fromkeys((parcel.delivery_id for parcel in group.left), group))
             self.ready.add(group)
 

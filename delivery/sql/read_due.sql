@@ -28,25 +28,33 @@ WITH RECURSIVE places AS (
     JOIN delivery_sendable subscription ON subscription.id = place.subscription_id
     CROSS JOIN LATERAL (
         (
-            SELECT waiting.*, callback.url AS callback_url, substring(callback.url FROM '^[^/]+//[^/?#]*') AS callback_origin
+            SELECT waiting.*, callback.url AS callback_url, callback.origin AS callback_origin
             FROM delivery_delivery waiting
-            LEFT JOIN delivery_callback callback ON callback.id = waiting.callback_id
+            LEFT JOIN LATERAL (
+                SELECT url, substring(url FROM '^[^/]+//[^/?#]*') AS origin
+                FROM delivery_callback
+                WHERE id = waiting.callback_id
+            ) AS callback ON true
             WHERE waiting.lane_id = %(lane)s AND waiting.subscription_id = subscription.id
                 AND waiting.status = 'PENDING' AND waiting.next_attempt_at <= now()
                 AND waiting.id <> ALL (%(held)s::bigint[])
-                AND (callback.id IS NULL OR substring(callback.url FROM '^[^/]+//[^/?#]*') <> ALL (%(excluded_origins)s::text[]))
+                AND (callback.origin IS NULL OR callback.origin <> ALL (%(excluded_origins)s::text[]))
             ORDER BY waiting.next_attempt_at
             LIMIT (SELECT rows FROM share)
         )
         UNION ALL
         (
-            SELECT fresh.*, callback.url AS callback_url, substring(callback.url FROM '^[^/]+//[^/?#]*') AS callback_origin
+            SELECT fresh.*, callback.url AS callback_url, callback.origin AS callback_origin
             FROM delivery_delivery fresh
-            LEFT JOIN delivery_callback callback ON callback.id = fresh.callback_id
+            LEFT JOIN LATERAL (
+                SELECT url, substring(url FROM '^[^/]+//[^/?#]*') AS origin
+                FROM delivery_callback
+                WHERE id = fresh.callback_id
+            ) AS callback ON true
             WHERE fresh.lane_id = %(lane)s AND NOT fresh.skipped AND fresh.subscription_id = subscription.id
                 AND fresh.status = 'PENDING' AND fresh.next_attempt_at IS NULL
                 AND fresh.id <> ALL (%(held)s::bigint[])
-                AND (callback.id IS NULL OR substring(callback.url FROM '^[^/]+//[^/?#]*') <> ALL (%(excluded_origins)s::text[]))
+                AND (callback.origin IS NULL OR callback.origin <> ALL (%(excluded_origins)s::text[]))
             ORDER BY fresh.id
             LIMIT (SELECT rows FROM share)
         )

@@ -134,6 +134,22 @@ def test_an_outcome_that_cannot_be_stored_is_lost_and_costs_no_other_its_own(
     assert flow.delivery(of, ids[1])["attempt_count"] == 1
 
 
+def test_an_outcome_that_cannot_be_stored_is_not_sent_again_without_a_pause(
+    flow: Flow, product: Product, receiver: Receiver
+) -> None:
+    (of,) = subscribe(flow, receiver, ["a"])
+    hold = Hold()
+    of.endpoint.next(hold)
+    message = flow.publish()
+    (first,) = of.endpoint.wait_for_count(1)
+    with refusing_to_deliver(product, first.delivery):
+        hold.release()
+        _, second, third = of.endpoint.wait_for_count(3)
+    assert third.at - second.at >= 0.9
+    assert third.redelivery == "in-doubt"
+    eventually(lambda: flow.delivery(of, message)["status"] == "DELIVERED", "it is DELIVERED in the end")
+
+
 @contextmanager
 def refusing_to_deliver(product: Product, delivery_id: int) -> Iterator[None]:
     """Let the database refuse that one delivery to be DELIVERED."""
