@@ -17,6 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from config.embedded.postgres import running_url
 from config.given import Given, wrong
+from config.retention_days import retention_days
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
@@ -46,6 +47,7 @@ class Environment:
     encryption_keys: list[str]
     bootstrap_key: str
     admin_password: str
+    fetch_key: str
     allowed_networks: tuple[Network, ...]
     sender_processes: int
     sender_stint_seconds: int
@@ -53,6 +55,9 @@ class Environment:
     max_message_bytes: int
     publish_rate_limit: str
     callback_days: int
+    mailbox_days: int
+    retention_days: Mapping[str, int | None]
+    retention_unarchived: bool
     web_workers: int
     web_threads: int
     log_level: str
@@ -75,6 +80,7 @@ def read(environment: Mapping[str, str] = os.environ) -> Environment:
         encryption_keys=(given.text("INTURN_ENCRYPTION_KEYS") or _kept(home / "encryption-keys")).split(),
         bootstrap_key=given.text("INTURN_BOOTSTRAP_KEY"),
         admin_password=given.text("INTURN_ADMIN_PASSWORD"),
+        fetch_key=given.text("INTURN_FETCH_KEY"),
         allowed_networks=_allowed_networks(given),
         sender_processes=given.whole("SENDER_PROCESSES", default=2, least=1, most=100),
         sender_stint_seconds=given.whole("SENDER_STINT_SECONDS", default=600, least=1, most=86_400),
@@ -86,6 +92,9 @@ def read(environment: Mapping[str, str] = os.environ) -> Environment:
             "INTURN_PUBLISH_RATE_LIMIT", pattern=_RATE, allowed="like 1000/s, 500/m or 100/h"
         ),
         callback_days=given.whole("INTURN_CALLBACK_DAYS", default=4, least=1, most=366),
+        mailbox_days=given.whole("INTURN_MAILBOX_DAYS", default=4, least=1, most=31),
+        retention_days=retention_days(given.items("INTURN_RETENTION_DAYS")),
+        retention_unarchived=given.flag("INTURN_RETENTION_UNARCHIVED", default=False),
         web_workers=given.whole("WEB_WORKERS", default=1, least=1, most=100),
         web_threads=given.whole("WEB_THREADS", default=8, least=1, most=1000),
         log_level=given.choice("INTURN_LOG_LEVEL", default="INFO", among=LOG_LEVELS),

@@ -18,7 +18,8 @@ class DedupKey(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["subscription", "key"], name="dedup_key_of_a_subscription"),
         ]
-        indexes = [models.Index(fields=["seen_at"], name="dedup_key_by_time")]
+        # What is past its subscription's window is forgotten.
+        indexes = [models.Index(fields=["subscription", "seen_at"], name="dedup_key_by_time")]
 
     def __str__(self) -> str:
         return f"dedup key of delivery {self.delivery_id}"

@@ -38,6 +38,13 @@ class Delivery(models.Model):
     attempt's outcome in words. `queue_group` is fixed when a QUEUE message is published, whatever
     becomes of the filters later: of the deliveries of a group at most one is DELIVERED. One with a `callback`
     goes to that callback's URL.
+
+    One of a PULL subscription is in no lane but in its subscriber's mailbox. Who fetched it last, at `leased_at`, holds it
+    until `lease_expires_at`, by `lease_token`; it is there again then, without anybody changing the row. `next_attempt_at` is until when
+    it was released with a delay. What was fetched for the n-th time (`receive_count`) is attempt n.
+
+    What is not settled by `expires_at` is EXPIRED. One of a VOLATILE message has the start of the database server it was
+    published under, `server_started_at`: under another it is not sent any more, but EXPIRED.
     """
 
     message = models.ForeignKey(Message, on_delete=models.PROTECT, related_name="deliveries")
@@ -59,7 +66,9 @@ class Delivery(models.Model):
     reason = models.TextField(blank=True, default="")
     next_attempt_at = models.DateTimeField(null=True)
     expires_at = models.DateTimeField(null=True)
+    server_started_at = models.DateTimeField(null=True)
     settled_at = models.DateTimeField(null=True)
+    leased_at = models.DateTimeField(null=True)
     lease_token = models.UUIDField(null=True)
     lease_expires_at = models.DateTimeField(null=True)
     receive_count = models.IntegerField(default=0)
@@ -90,6 +99,33 @@ class Delivery(models.Model):
                 name="delivery_due",
                 condition=Q(status="PENDING", next_attempt_at__isnull=False),
             ),
+            # What may be fetched from a mailbox, the oldest first; what was released with a delay; what is out.
+            models.Index(
+                fields=["subscription", "id"],
+                name="delivery_in_mailbox",
+                condition=Q(status="PENDING", lane=None, next_attempt_at=None),
+            ),
+            models.Index(
+                fields=["subscription", "next_attempt_at"],
+                name="delivery_delayed",
+                condition=Q(status="PENDING", lane=None, next_attempt_at__isnull=False),
+            ),
+            models.Index(
+                fields=["subscription", "lease_expires_at", "id"],
+                name="delivery_leased",
+                condition=Q(status="IN_FLIGHT"),
+            ),
+            # What is to become EXPIRED.
+            models.Index(
+                fields=["expires_at"],
+                name="delivery_expiring",
+                condition=Q(status__in=["PENDING", "IN_FLIGHT"], expires_at__isnull=False),
+            ),
+            models.Index(
+                fields=["server_started_at"],
+                name="delivery_volatile",
+                condition=Q(status__in=["PENDING", "IN_FLIGHT"], server_started_at__isnull=False),
+            ),
             # What support looks for and the overview counts: few, among millions DELIVERED.
             models.Index(
                 fields=["status", "-id"],
@@ -98,6 +134,10 @@ class Delivery(models.Model):
             ),
             models.Index(
                 fields=["settled_at"], name="delivery_settled", condition=Q(settled_at__isnull=False)
+            ),
+            # What the database looks for when a callback is removed.
+            models.Index(
+                fields=["callback"], name="delivery_of_callback", condition=Q(callback__isnull=False)
             ),
         ]
 

@@ -18,6 +18,7 @@ class IdempotencyKey(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["publisher", "key"], name="idempotency_key_of_a_publisher"),
         ]
+        indexes = [models.Index(fields=["created_at"], name="idempotency_key_by_time")]
 
     def __str__(self) -> str:
         return self.key

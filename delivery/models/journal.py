@@ -24,6 +24,8 @@ class JournalKind(models.TextChoices):
     DUPLICATE = "DUPLICATE", "a message that came before"
     AMBIGUOUS = "AMBIGUOUS", "several subscriptions qualified for a SYNC message"
     CALLBACK = "CALLBACK", "an endpoint answered by callback"
+    EXPIRED = "EXPIRED", "deliveries whose time is over"
+    REMOVED = "REMOVED", "retention removed messages"
 
 
 class JournalEntry(models.Model):

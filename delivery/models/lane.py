@@ -9,8 +9,9 @@ many attempts each had (`run_attempts`). They are committed before the first is 
 A sender commits each outcome before it sends the next, and an outcome raises the
 delivery's attempts; so after a crash the first of the run that is still PENDING with as
 many attempts as recorded is the only one that may have been sent without a
-recorded outcome. An orderly end empties the run. The run of a queue sender, which sends many at
-once, is what is under way: all of it that is still as recorded may have been sent.
+recorded outcome. An orderly end empties the run. The run of a sender that sends many at once (of a queue, say, or to a
+CONCURRENT subscriber) is what is under way: `run_is_concurrent`, and all of it that is still as recorded may
+have been sent.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -72,6 +73,7 @@ class Lane(models.Model):
     next_try_at = models.DateTimeField(null=True)
     run_ids = ArrayField(models.BigIntegerField(), default=list)
     run_attempts = ArrayField(models.IntegerField(), default=list)
+    run_is_concurrent = models.BooleanField(default=False, db_default=False)
 
     objects = LaneQuerySet.as_manager()
 

@@ -5,6 +5,7 @@ import re
 from django.db import models
 
 from subscriptions.models import EventType, Publisher
+from subscriptions.names import MAX_NAME_LENGTH
 
 PUBLIC_ID = re.compile(r"(?:msg_)?([0-9]{1,18})\Z")
 
@@ -33,6 +34,13 @@ class Message(models.Model):
     headers = models.JSONField(default=dict)
     content_type = models.CharField(max_length=255, blank=True, default="")
     body = models.BinaryField()
+    destination = models.CharField(
+        max_length=2 * MAX_NAME_LENGTH + 1,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Whom a delivered message is for: a subscriber, or subscriber/subscription.",
+    )
     edited_from = models.ForeignKey(
         "self",
         on_delete=models.PROTECT,
@@ -53,6 +61,8 @@ class Message(models.Model):
                 name="message_edited",
                 condition=models.Q(edited_from__isnull=False),
             ),
+            # Those delivered to one destination: few, among millions published.
+            models.Index(fields=["-id"], name="message_delivered", condition=~models.Q(destination="")),
         ]
 
     def __str__(self) -> str:

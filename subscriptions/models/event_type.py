@@ -1,5 +1,6 @@
 """An event type: what may be published, and how it is delivered."""
 
+from django.core.validators import MinValueValidator
 from django.db import models
 
 from subscriptions.models.named import Named
@@ -25,5 +26,21 @@ class EventType(Named):
     )
     durability = models.CharField(max_length=10, choices=Durability, default=Durability.GUARANTEED)
     ttl_seconds = models.PositiveIntegerField(
-        null=True, blank=True, help_text="What is not delivered by then is EXPIRED. Empty means never."
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1)],
+        help_text="What is not delivered by then is EXPIRED. Empty means never.",
     )
+
+    class Meta(Named.Meta):
+        constraints = [
+            models.CheckConstraint(
+                name="event_type_sync_is_answered_at_once",
+                condition=~models.Q(kind=Kind.SYNC) | models.Q(durability="GUARANTEED", ttl_seconds=None),
+                violation_error_message="A SYNC message is answered at once: it is GUARANTEED and has no ttl_seconds.",
+            ),
+        ]
+
+    @property
+    def is_volatile(self) -> bool:
+        return self.durability == Durability.VOLATILE

@@ -19,7 +19,9 @@ class MatchMode(models.TextChoices):
 class Subscriber(Named):
     processing = models.CharField(max_length=10, choices=Processing, default=Processing.SERIAL)
     max_in_flight = models.PositiveSmallIntegerField(
-        default=1, validators=[MinValueValidator(1), MaxValueValidator(1000)]
+        default=1,
+        validators=[MinValueValidator(1), MaxValueValidator(1000)],
+        help_text="CONCURRENT: how many deliveries are under way at once, at most.",
     )
     max_queued_to_send = models.PositiveIntegerField(
         default=500,
@@ -39,4 +41,8 @@ class Subscriber(Named):
                 condition=models.Q(refill_level__lt=models.F("max_queued_to_send")),
                 violation_error_message="refill_level must be less than max_queued_to_send.",
             ),
+        ]
+        indexes = [
+            # The senders ask every half second who changed.
+            models.Index(fields=["updated_at"], name="subscriber_changed"),
         ]

@@ -81,6 +81,12 @@ class Subscription(models.Model):
         validators=[MinValueValidator(1), MaxValueValidator(31 * 86_400)],
         help_text="How long a message is remembered.",
     )
+    max_receives = models.PositiveSmallIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(1000)],
+        help_text="PULL: what was fetched so often and never acknowledged is FAILED. Empty: it comes back until it expires.",
+    )
     status = models.CharField(max_length=8, choices=SubscriptionStatus, default=SubscriptionStatus.ACTIVE)
     position = models.PositiveIntegerField(
         default=0, help_text="Order of trial when match_mode is FIRST, and of a SYNC event type."
@@ -101,6 +107,11 @@ class Subscription(models.Model):
                 name="subscription_dedup_has_path",
                 condition=models.Q(dedup_mode="PATH") ^ models.Q(dedup_path=""),
                 violation_error_message="dedup_mode PATH needs a dedup_path; the others have none.",
+            ),
+            models.CheckConstraint(
+                name="subscription_pull_counts_receives",
+                condition=models.Q(mode="PULL") | models.Q(max_receives=None),
+                violation_error_message="max_receives is for PULL subscriptions.",
             ),
         ]
         indexes = [

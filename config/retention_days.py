@@ -1,0 +1,60 @@
+"""For how many days what is over is kept, by what became of it."""
+
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from config.given import wrong
+
+SETTING = "INTURN_RETENTION_DAYS"
+# None: for ever. The names are the settled statuses, and two more: messages nobody wanted, and the journal.
+DEFAULT_DAYS: Mapping[str, int | None] = MappingProxyType(
+    {
+        "DELIVERED": 30,
+        "REDUNDANT": 30,
+        "DUPLICATE": 30,
+        "CANCELLED": 90,
+        "EXPIRED": 90,
+        "REJECTED": 90,
+        "3xxNOTSUPPORTED": 90,
+        "FAILED": 90,
+        "IN_DOUBT": None,
+        "UNMATCHED": 30,
+        "JOURNAL": 365,
+    }
+)
+NEVER = "never"
+LONGEST_DAYS = 36_500
+
+_NAMES = {name.lower(): name for name in DEFAULT_DAYS}
+_ALLOWED = (
+    f"like DELIVERED=7,FAILED=never: names among {', '.join(DEFAULT_DAYS)}, each once, "
+    f"with days from 1 to {LONGEST_DAYS} or {NEVER}; or {NEVER} alone, which keeps everything"
+)
+
+
+def retention_days(items: Iterable[str]) -> Mapping[str, int | None]:
+    """Return all days: those given as `NAME=days`, the others as they are by default.
+
+    Raises ImproperlyConfigured for what is no such item.
+    """
+    items = list(items)
+    if [item.lower() for item in items] == [NEVER]:
+        return dict.fromkeys(DEFAULT_DAYS)
+    given: dict[str, int | None] = {}
+    for item in items:
+        name, days = _read(item)
+        if name in given:
+            raise wrong(SETTING, item, allowed=_ALLOWED)
+        given[name] = days
+    return {**DEFAULT_DAYS, **given}
+
+
+def _read(item: str) -> tuple[str, int | None]:
+    name, _, text = (part.strip() for part in item.partition("="))
+    if name.lower() in _NAMES:
+        if text.lower() == NEVER:
+            return _NAMES[name.lower()], None
+        if re.fullmatch(r"[0-9]{1,5}", text) and 1 <= int(text) <= LONGEST_DAYS:
+            return _NAMES[name.lower()], int(text)
+    raise wrong(SETTING, item, allowed=_ALLOWED)

@@ -1,0 +1,63 @@
+"""Retention: what is old enough, settled and archived is removed."""
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+
+class RetentionState(models.TextChoices):
+    RUNNING = "RUNNING"
+    DONE = "DONE"
+
+
+class RetentionRun(models.Model):
+    """Goes through the messages by id, from `first_id` to `last_id`, and removes those that are due with all they have.
+
+    It has got to `position`; 0: to what is forgotten first (see `delivery.retention`). The counts are of what was
+    removed so far.
+    """
+
+    state = models.CharField(max_length=7, choices=RetentionState, default=RetentionState.RUNNING)
+    first_id = models.BigIntegerField(default=0)
+    position = models.BigIntegerField(default=0)
+    last_id = models.BigIntegerField(default=0)
+    messages = models.BigIntegerField(default=0)
+    deliveries = models.BigIntegerField(default=0)
+    attempts = models.BigIntegerField(default=0)
+    started_at = models.DateTimeField(db_default=Now())
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(
+                name="retention_ended", condition=Q(state="RUNNING") ^ Q(ended_at__isnull=False)
+            ),
+            models.UniqueConstraint(
+                fields=["state"], condition=Q(state="RUNNING"), name="retention_one_at_a_time"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"retention {self.pk}"
+
+    @property
+    def share(self) -> float:
+        """How much of its way is done, from 0 to 1."""
+        if self.state == RetentionState.DONE:
+            return 1.0
+        if self.position < self.first_id or not self.position:
+            return 0.0
+        return (self.position - self.first_id + 1) / (self.last_id - self.first_id + 1)
+
+
+class Archived(models.Model):
+    """One row: what was settled before `until` is in the archive, and the archive was verified."""
+
+    until = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.CheckConstraint(name="archived_is_one_row", condition=Q(pk=1))]
+
+    def __str__(self) -> str:
+        return f"archived until {self.until}"
