@@ -1,5 +1,6 @@
 """Reaching the database in other ways than Django's: by connections of our own, and with parameters that the server binds."""
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,8 @@ from delivery.sql import statement
 
 # One channel for all senders; the first word of a payload says what it is about.
 CHANNEL = "inturn"
+# One for all web servers where clients wait: subscribers whose mailbox has news, as `12,34`.
+MAILBOX_CHANNEL = "inturn_mailboxes"
 # A dead server is noticed within about ten seconds even when its machine vanished.
 _KEEPALIVE = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
 # The server in turn lets go of the locks of a machine that vanished within about ten seconds.
@@ -29,6 +32,12 @@ _SESSION = f"""
     SET enable_mergejoin = off;
     SET plan_cache_mode = force_generic_plan;
     {LETS_GO_OF_VANISHED}
+"""
+# The same for the rest of one transaction.
+_WALKS_INDEXES = """
+    SELECT
+        set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
+        set_config('enable_mergejoin', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)
 """
 
 
@@ -59,3 +68,19 @@ def first_row(name: str, parameters: Mapping[str, object]) -> tuple[Any, ...] | 
     with connection.wrap_database_errors:
         cursor = psycopg.Cursor(connection.connection, row_factory=tuple_row)
         return cursor.execute(statement(name).encode(), parameters).fetchone()
+
+
+def planned_rows(name: str, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
+    """Execute a statement of `delivery/sql` on Django's connection by a plan that is made once, and return all its rows.
+
+    For long statements that are executed often: to plan them took longer than to execute them. The plan walks
+    indexes, as the senders' do; what is set for that ends with the transaction, here that of this one statement.
+    """
+    with connection.wrap_database_errors:
+        connection.ensure_connection()
+        # Django prepares nothing. Nor does this, but for what asks for it.
+        connection.connection.prepare_threshold = sys.maxsize
+        with connection.connection.pipeline():
+            psycopg.Cursor(connection.connection).execute(_WALKS_INDEXES, prepare=True)
+            cursor = psycopg.Cursor(connection.connection, row_factory=tuple_row)
+            return cursor.execute(statement(name).encode(), parameters, prepare=True).fetchall()

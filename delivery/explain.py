@@ -2,10 +2,21 @@
 
 from delivery.models import Message
 from subscriptions import matching
+from subscriptions.destinations import EVERYBODY, Destination, UnknownDestinationError, destination
 from subscriptions.filters import document
 from subscriptions.matching import Explanation
 
 
 def explain(message: Message) -> list[Explanation]:
     """Judge by the subscriptions as they are now, which may not be what they were when it was published."""
-    return matching.explain(message.event_type, document(message.headers, bytes(message.body)))
+    seen = document(message.headers, bytes(message.body))
+    return matching.explain(message.event_type, seen, to=_destination(message))
+
+
+def _destination(message: Message) -> Destination | None:
+    if not message.destination:
+        return EVERYBODY
+    try:
+        return destination(message.destination, event_type=message.event_type)
+    except UnknownDestinationError:
+        return None

@@ -13,9 +13,10 @@ from typing import Any
 import orjson
 from django.db import connection
 
+from delivery.drafts import Draft
 from delivery.models import Delivery
 from delivery.models.message import public_id
-from delivery.publish import Draft, publish_own
+from delivery.publish import publish_own
 from delivery.sql import statement
 from delivery.states import FAILURES
 from subscriptions.lookups import event_type_by_name

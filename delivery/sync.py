@@ -33,8 +33,9 @@ from django.utils import timezone
 
 from delivery.calls import Called, call
 from delivery.database import first_row
+from delivery.drafts import Draft, checked
 from delivery.outcome import Outcome
-from delivery.publish import Draft, check, deleted
+from delivery.publish import deleted
 from delivery.senders.endpoints import endpoint_of
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.request import make_request
@@ -101,7 +102,7 @@ def exchange(publisher: Publisher, draft: Draft) -> Exchange:
 
     Raises PublishRefusedError for a draft that is not acceptable, and BusyError; then nothing is stored.
     """
-    check(draft)
+    draft = checked(draft)
     with _turn():
         message_id, delivery_id, asked = _store(publisher, draft)
         if asked is None:
@@ -159,6 +160,7 @@ def _store_matched(publisher: Publisher, draft: Draft) -> tuple[int, int, Asked 
             "headers": orjson.dumps(dict(draft.headers)).decode(),
             "content_type": draft.content_type,
             "body": draft.body,
+            "destination": draft.destination.name,
             "subscription": asked and asked.subscription.pk,
             "qualified": [str(subscription) for subscription in qualified],
             "reason": UNRECORDED,
@@ -172,7 +174,7 @@ def _store_matched(publisher: Publisher, draft: Draft) -> tuple[int, int, Asked 
 def _qualified(draft: Draft) -> list[Subscription]:
     """Return all that qualify, the one to be called first."""
     seen = document(draft.headers, draft.body)
-    matches = qualifying(candidates(draft.event_type), seen, by_subscriber=False)
+    matches = qualifying(candidates(draft.event_type), seen, by_subscriber=False, to=draft.destination)
     return by_position([match.subscription_id for match in matches])
 
 

@@ -1,4 +1,4 @@
-"""Waking the senders: notifications, sent after the commit and never within it.
+"""Waking the senders, and web servers where clients wait at a mailbox: notifications, sent after the commit and never within it.
 
 A NOTIFY inside a publishing transaction would take a lock of the whole database
 through the commit. So one thread a process collects what publishers committed and sends it as one
@@ -15,18 +15,23 @@ from collections.abc import Iterable
 import psycopg
 from django.db import transaction
 
-from delivery.database import CHANNEL, connection_parameters
+from delivery.database import CHANNEL, MAILBOX_CHANNEL, connection_parameters
 
 log = logging.getLogger(__name__)
 
 # A notification's payload must stay below 8000 bytes.
-LANES_A_PAYLOAD = 500
+IDS_A_PAYLOAD = 500
 RECONNECT_SECONDS = 0.2
 
 
 def lanes(lane_ids: Iterable[int]) -> None:
     """Tell the senders that these lanes have work. Call it after the commit."""
     _collector.add({f"work {id}" for id in lane_ids})
+
+
+def mailboxes(subscriber_ids: Iterable[int]) -> None:
+    """Tell the web servers that these subscribers have something in their mailbox. Call it after the commit."""
+    _collector.add({f"mailbox {id}" for id in subscriber_ids})
 
 
 def nudge(lane_id: int) -> None:
@@ -104,17 +109,22 @@ def _connect() -> psycopg.Connection:
 
 
 def _tell(connection: psycopg.Connection, words: set[str]) -> None:
-    for payload in payloads(words):
-        connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, payload))
+    for channel, payload in notifications(words):
+        connection.execute("SELECT pg_notify(%s, %s)", (channel, payload))
 
 
-def payloads(words: set[str]) -> list[str]:
-    payloads = [word for word in words if " " not in word]
+def notifications(words: set[str]) -> list[tuple[str, str]]:
+    """Return the channel and the payload of each: mailboxes are told to web servers, all else to senders."""
+    told = [(CHANNEL, word) for word in words if " " not in word]
     for kind in ("work", "nudge"):
-        ids = [word.partition(" ")[2] for word in words if word.startswith(f"{kind} ")]
-        starts = range(0, len(ids), LANES_A_PAYLOAD)
-        payloads += [f"{kind} {','.join(ids[start : start + LANES_A_PAYLOAD])}" for start in starts]
-    return payloads
+        told += [(CHANNEL, f"{kind} {ids}") for ids in _ids(words, kind)]
+    return told + [(MAILBOX_CHANNEL, ids) for ids in _ids(words, "mailbox")]
+
+
+def _ids(words: set[str], kind: str) -> list[str]:
+    ids = [word.partition(" ")[2] for word in words if word.startswith(f"{kind} ")]
+    starts = range(0, len(ids), IDS_A_PAYLOAD)
+    return [",".join(ids[start : start + IDS_A_PAYLOAD]) for start in starts]
 
 
 _collector = _Collector()

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import connection
 
-from subscriptions.models import ApiKey, EventType, Publisher
+from subscriptions.models import ApiKey, EventType, Publisher, Subscriber
 
 _KEY = [
     "id",
@@ -24,6 +24,7 @@ _KEY = [
     "last_used_at",
 ]
 _PUBLISHER = ["id", "name", "all_event_types"]
+_SUBSCRIBER = ["id", "name"]
 _EVENT_TYPE = ["id", "name", "kind", "content_type", "json_schema", "durability", "ttl_seconds"]
 
 
@@ -32,9 +33,11 @@ def _columns(table: str, names: Sequence[str]) -> str:
 
 
 _KEY_BY_HASH = f"""
-    SELECT {_columns("key", _KEY)}, {_columns("publisher", _PUBLISHER)}
+    SELECT
+        {_columns("key", _KEY)}, {_columns("publisher", _PUBLISHER)}, {_columns("subscriber", _SUBSCRIBER)}
     FROM subscriptions_apikey key
     LEFT JOIN subscriptions_publisher publisher ON publisher.id = key.publisher_id
+    LEFT JOIN subscriptions_subscriber subscriber ON subscriber.id = key.subscriber_id
     WHERE key.hash = %s
 """  # noqa: S608 - of names above
 _EVENT_TYPE_BY_NAME = f"""
@@ -45,7 +48,7 @@ _EVENT_TYPE_BY_NAME = f"""
 _CANDIDATES = """
     SELECT
         subscription.id, subscription.subscriber_id, subscription.header_filter_string, subscription.filter,
-        subscriber.match_mode, subscription.dedup_mode, subscription.dedup_path
+        subscriber.match_mode, subscription.dedup_mode, subscription.dedup_path, subscription.mode
     FROM subscriptions_subscription subscription
     JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
     WHERE subscription.event_type_id = %s AND subscription.status = 'ACTIVE'
@@ -54,13 +57,15 @@ _CANDIDATES = """
 
 
 def key_by_hash(key_hash: str) -> ApiKey | None:
-    """Return the key, usable or not, with its publisher if it has one; its hash is left out."""
+    """Return the key, usable or not, with whose it is if it belongs to somebody; its hash is left out."""
     row = _row(_KEY_BY_HASH, key_hash)
     if row is None:
         return None
     key = ApiKey.from_db(connection.alias, _KEY, row[: len(_KEY)])
     if key.publisher_id is not None:
-        key.publisher = Publisher.from_db(connection.alias, _PUBLISHER, row[len(_KEY) :])
+        key.publisher = Publisher.from_db(connection.alias, _PUBLISHER, row[len(_KEY) : -len(_SUBSCRIBER)])
+    if key.subscriber_id is not None:
+        key.subscriber = Subscriber.from_db(connection.alias, _SUBSCRIBER, row[-len(_SUBSCRIBER) :])
     return key
 
 
@@ -76,11 +81,11 @@ def event_type_by_name(name: str) -> EventType | None:
     return event_type
 
 
-def candidate_rows(event_type_id: int) -> list[tuple[int, int, str, str, str, str, str]]:
-    """Return of the ACTIVE subscriptions (id, subscriber's id, header filter string, filter, match mode, dedup mode and path)."""
+def candidate_rows(event_type_id: int) -> list[tuple[int, int, str, str, str, str, str, str]]:
+    """Return of the ACTIVE subscriptions (id, subscriber's id, header filter string, filter, match mode, dedup mode and path, mode)."""
     with connection.cursor() as cursor:
         cursor.execute(_CANDIDATES, [event_type_id])
-        rows: list[tuple[int, int, str, str, str, str, str]] = cursor.fetchall()
+        rows: list[tuple[int, int, str, str, str, str, str, str]] = cursor.fetchall()
     return rows
 
 

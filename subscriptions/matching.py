@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from subscriptions.destinations import EVERYBODY, Destination
 from subscriptions.filters import Document, FilterError, parse, to_python
 from subscriptions.lookups import candidate_rows
-from subscriptions.models import DedupMode, EventType, Kind, MatchMode, Subscription, SubscriptionStatus
+from subscriptions.models import DedupMode, EventType, Kind, MatchMode, Mode, Subscription, SubscriptionStatus
 
 FILTER_STRING = "filter-string"
 
@@ -22,10 +23,15 @@ class Candidate:
     match_mode: str
     dedup_mode: str = DedupMode.NONE
     dedup_path: str = ""
+    mode: str = Mode.PUSH
 
     @property
     def is_first_only(self) -> bool:
         return self.match_mode == MatchMode.FIRST
+
+    @property
+    def is_pull(self) -> bool:
+        return self.mode == Mode.PULL
 
     @property
     def deduplicates(self) -> bool:
@@ -47,15 +53,17 @@ def candidates(event_type: EventType) -> list[Candidate]:
 
 
 def qualifying(
-    found: Iterable[Candidate], document: Document, *, by_subscriber: bool = True
+    found: Iterable[Candidate], document: Document, *, by_subscriber: bool = True, to: Destination = EVERYBODY
 ) -> list[Candidate]:
     """Return those candidates that qualify; of a FIRST subscriber only the first.
 
-    A QUEUE ignores the subscriber: `by_subscriber=False`.
+    A QUEUE ignores the subscriber: `by_subscriber=False`. What is delivered to one destination qualifies nobody else.
     """
     chosen: list[Candidate] = []
     served: set[int] = set()
     for candidate in found:
+        if not to.includes(candidate.subscriber_id, candidate.subscription_id):
+            continue
         if by_subscriber and candidate.is_first_only and candidate.subscriber_id in served:
             continue
         if why_not(candidate.header_filter_string, candidate.filter, document) is None:
@@ -81,14 +89,19 @@ def by_position(subscription_ids: Sequence[int]) -> list[Subscription]:
     )
 
 
-def explain(event_type: EventType, document: Document) -> list[Explanation]:
-    """Say of every subscription of the event type whether it qualifies, and why or why not."""
+def explain(
+    event_type: EventType, document: Document, *, to: Destination | None = EVERYBODY
+) -> list[Explanation]:
+    """Say of every subscription of the event type whether it qualifies, and why or why not.
+
+    `to` is None when the message was for a destination that is not there any more.
+    """
     found = (
         Subscription.objects.filter(event_type=event_type)
         .select_related("subscriber", "policy", "event_type")
         .order_by("subscriber__name", "position", "id")
     )
-    explanations = _explanations(found, document)
+    explanations = _explanations(found, document, to=to)
     return _of_the_one(explanations) if event_type.kind == Kind.SYNC else explanations
 
 
@@ -115,12 +128,15 @@ def _compiled(filter_text: str) -> Callable[[Document], bool]:
 
 
 def _explanations(
-    found: Sequence[Subscription] | Iterable[Subscription], document: Document
+    found: Sequence[Subscription] | Iterable[Subscription], document: Document, *, to: Destination | None
 ) -> list[Explanation]:
     explanations: list[Explanation] = []
     served: set[int] = set()
     for subscription in found:
+        is_addressed = to is not None and to.includes(subscription.subscriber_id, subscription.pk)
         reason = _reason(subscription, document, is_served=subscription.subscriber_id in served)
+        if not is_addressed:
+            reason = "the message was delivered to another destination"
         is_first_only = subscription.subscriber.match_mode == MatchMode.FIRST
         if reason is None and is_first_only and subscription.event_type.kind == Kind.TOPIC:
             served.add(subscription.subscriber_id)

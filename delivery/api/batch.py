@@ -18,7 +18,8 @@ from delivery.api.publish import (
     problem_of_refusal,
 )
 from delivery.api.rate_limit import limit_rate
-from delivery.publish import Draft, PublishRefusedError, publish
+from delivery.drafts import Draft, PublishRefusedError
+from delivery.publish import publish
 from subscriptions.api.authentication import publisher_of
 from subscriptions.api.bodies import read_body, too_large
 from subscriptions.api.problems import DATABASE_AWAY, Problem, database_away, invalid_field

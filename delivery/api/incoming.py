@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from subscriptions import availability
 from subscriptions.api.problems import Problem
 from subscriptions.filters import header_name
 from subscriptions.header_values import HOP_BY_HOP, is_token
@@ -33,7 +32,7 @@ def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
 
 
 def storable_headers(given: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Leave out what is not stored; raises Problem for what cannot be, or has no effect yet."""
+    """Leave out what is not stored; raises Problem for what cannot be."""
     headers = {
         name: value for name, value in given if name not in UNSTORED and not name.startswith(_UNSTORED_PREFIX)
     }
@@ -48,10 +47,6 @@ def storable_headers(given: Iterable[tuple[str, str]]) -> dict[str, str]:
         )
     for name, value in headers.items():
         _check(name, value)
-    if refused := availability.refused_header(headers):
-        raise Problem(
-            400, "not-available", f"The header {refused} is not available yet in this version; leave it out."
-        )
     return headers
 
 

@@ -12,8 +12,9 @@ from rest_framework.request import Request
 
 from delivery.api import incoming, sync
 from delivery.api.rate_limit import limit_rate
+from delivery.drafts import Draft, PublishRefusedError
 from delivery.models.message import public_id
-from delivery.publish import Accepted, Draft, PublishRefusedError, publish
+from delivery.publish import Accepted, publish
 from subscriptions.api.authentication import publisher_of
 from subscriptions.api.bodies import read_body
 from subscriptions.api.problems import Problem
@@ -63,6 +64,13 @@ class PublishView(ApiView):
                 str,
                 OpenApiParameter.HEADER,
                 description="Of a QUEUE message: where the answer of the endpoint that takes it is to be delivered.",
+            ),
+            OpenApiParameter(
+                "Destination",
+                str,
+                OpenApiParameter.HEADER,
+                description="Deliver instead of publish: only the matching subscriptions of this subscriber get it, or of "
+                "subscriber/subscription only that one. 404 when there is none of that name.",
             ),
         ],
     )

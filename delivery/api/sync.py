@@ -7,9 +7,9 @@ from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
+from delivery.drafts import Draft
 from delivery.models.message import public_id
 from delivery.outcome import Outcome
-from delivery.publish import Draft
 from delivery.states import OutcomeClass
 from delivery.sync import BusyError, Exchange, exchange
 from subscriptions.api.problems import Problem

@@ -6,8 +6,9 @@ from django.db import connection
 
 from delivery.bench.message import BODY
 from delivery.bench.receiver import UNORDERED
+from delivery.drafts import Draft
 from delivery.models import Delivery, Lane, LaneKind, Status
-from delivery.publish import Draft, publish
+from delivery.publish import publish
 from delivery.sql import statement
 from subscriptions.models import (
     EventType,

@@ -2,28 +2,33 @@
 -- What nobody wants is in the journal, unless Inturn itself published it.
 -- `numbered` draws the ids in publication order, and deliveries are numbered in the same order, so
 -- that within a lane the order of ids is the order of publication. What has a group is of a QUEUE: it goes
--- to the queue sender that the message's id says.
+-- to the queue sender that the message's id says. What is pulled is in no lane but in a mailbox. A VOLATILE one belongs to the
+-- server that runs now: its successor does not send it.
 WITH drafts AS (
     SELECT *
     FROM unnest(
         %(ordinal)s::int[], %(event_type)s::bigint[], %(headers)s::text[]::jsonb[], %(content_type)s::text[],
-        %(body)s::bytea[]
-    ) AS draft (ordinal, event_type_id, headers, content_type, body)
+        %(body)s::bytea[], %(destination)s::text[], %(is_volatile)s::bool[]
+    ) AS draft (ordinal, event_type_id, headers, content_type, body, destination, is_volatile)
     ORDER BY ordinal
 ), numbered AS MATERIALIZED (
     SELECT nextval(pg_get_serial_sequence('delivery_message', 'id')) AS id, drafts.* FROM drafts
 ), messages AS (
-    INSERT INTO delivery_message (id, event_type_id, publisher_id, headers, content_type, body)
+    INSERT INTO delivery_message (id, event_type_id, publisher_id, headers, content_type, body, destination)
     OVERRIDING SYSTEM VALUE
-    SELECT id, event_type_id, %(publisher)s::bigint, headers, content_type, body FROM numbered
+    SELECT id, event_type_id, %(publisher)s::bigint, headers, content_type, body, destination FROM numbered
 ), owed AS (
     SELECT
         numbered.id AS message_id, match.subscription_id, match.queue_group,
-        CASE WHEN match.queue_group IS NULL THEN lane.id ELSE queue.id END AS lane_id
+        CASE WHEN match.is_pull THEN NULL WHEN match.queue_group IS NULL THEN lane.id ELSE queue.id END AS lane_id,
+        statement_timestamp() + make_interval(secs => match.seconds_to_live) AS expires_at,
+        CASE WHEN numbered.is_volatile THEN pg_postmaster_start_time() END AS server_started_at
     FROM unnest(
         %(match_ordinal)s::int[], %(match_subscription)s::bigint[], %(match_subscriber)s::bigint[],
-        %(match_group)s::smallint[]
-    ) WITH ORDINALITY AS match (ordinal, subscription_id, subscriber_id, queue_group, place)
+        %(match_group)s::smallint[], %(match_is_pull)s::bool[], %(match_seconds_to_live)s::float8[]
+    ) WITH ORDINALITY AS match (
+        ordinal, subscription_id, subscriber_id, queue_group, is_pull, seconds_to_live, place
+    )
     JOIN numbered USING (ordinal)
     LEFT JOIN delivery_lane lane ON lane.subscriber_id = match.subscriber_id
     LEFT JOIN delivery_lane queue
@@ -33,17 +38,24 @@ WITH drafts AS (
     ORDER BY match.place
 ), deliveries AS (
     INSERT INTO delivery_delivery (
-        message_id, subscription_id, lane_id, queue_group, status, attempts, skipped, redelivery, reason,
-        receive_count
+        message_id, subscription_id, lane_id, queue_group, expires_at, server_started_at, status, attempts, skipped,
+        redelivery, reason, receive_count
     )
-    SELECT message_id, subscription_id, lane_id, queue_group, 'PENDING', 0, false, '', '', 0 FROM owed
+    SELECT
+        message_id, subscription_id, lane_id, queue_group, expires_at, server_started_at, 'PENDING', 0, false,
+        '', '', 0
+    FROM owed
     RETURNING lane_id
 ), unmatched AS (
     INSERT INTO delivery_journalentry (kind, text, actor, message_id)
-    SELECT 'UNMATCHED', 'Nobody wants msg_' || id || ': no subscription qualifies.', '', id
+    SELECT
+        'UNMATCHED', 'Nobody wants msg_' || id || CASE
+            WHEN destination = '' THEN ': no subscription qualifies.'
+            ELSE ', which was delivered to ' || destination || ': no subscription there qualifies.'
+        END, '', id
     FROM numbered
     WHERE ordinal <> ALL (%(match_ordinal)s::int[]) AND %(publisher)s::bigint IS NOT NULL
 )
 SELECT
     (SELECT array_agg(id ORDER BY ordinal) FROM numbered) AS message_ids,
-    (SELECT array_agg(DISTINCT lane_id) FROM deliveries) AS lane_ids
+    (SELECT array_agg(DISTINCT lane_id) FROM deliveries WHERE lane_id IS NOT NULL) AS lane_ids

@@ -3,9 +3,10 @@
 -- records the answer: IN_DOUBT. It is in no lane: no sender ever sees it. That it is in doubt is told when no answer was
 -- recorded within so many seconds.
 WITH message AS (
-    INSERT INTO delivery_message (event_type_id, publisher_id, headers, content_type, body)
+    INSERT INTO delivery_message (event_type_id, publisher_id, headers, content_type, body, destination)
     VALUES (
-        %(event_type)s::bigint, %(publisher)s::bigint, %(headers)s::text::jsonb, %(content_type)s::text, %(body)s::bytea
+        %(event_type)s::bigint, %(publisher)s::bigint, %(headers)s::text::jsonb, %(content_type)s::text, %(body)s::bytea,
+        %(destination)s::text
     )
     RETURNING id
 ), delivery AS (

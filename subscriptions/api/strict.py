@@ -9,7 +9,6 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from rest_framework import serializers
 
-from subscriptions import availability
 from subscriptions.names import MAX_NAME_LENGTH, is_name
 
 MAX_TEXT_LENGTH = 10_000
@@ -114,10 +113,7 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
     }
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse what is not available yet, and what the check constraints would."""
-        model: type[models.Model] = self.Meta.model
-        if refused := availability.refusals(str(model._meta.verbose_name), attrs):
-            raise serializers.ValidationError(refused)
+        """Refuse what the check constraints would."""
         self._validate_constraints(attrs)
         return attrs
 

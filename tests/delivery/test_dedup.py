@@ -1,19 +1,17 @@
 """Dedup: what came before is a duplicate, and what nobody can say that of is in doubt."""
 
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connections
 from django.utils import timezone
 
-from delivery import lifecycle
+from delivery import lifecycle, mailbox
+from delivery.drafts import Draft
 from delivery.models import Delivery, FailureNotice, JournalEntry, JournalKind, Lane, Status
 from delivery.models.dedup import DedupKey
-from delivery.publish import Accepted, Draft, publish, publish_own
-from subscriptions.models import DedupMode, EventType, Publisher, Subscription
+from delivery.publish import publish, publish_own
+from subscriptions.models import DedupMode, EventType, Mode, Publisher, Subscription
 from tests import factories
 
 ID = "$$->'Body'->'id'"
@@ -275,26 +273,14 @@ def test_no_sender_sees_a_duplicate(event_type: EventType) -> None:
     assert [row.pk for row in waiting] == [one.pk]
 
 
-@pytest.mark.django_db(transaction=True)
-def test_of_many_that_publish_one_key_at_the_same_moment_one_is_new() -> None:
-    event_type = factories.event_type()
-    subscriptions = [by_key(event_type), by_path(event_type)]
-    publishers = [factories.publisher() for _ in range(8)]
-    together = threading.Barrier(len(publishers))
-
-    def attempt(publisher: Publisher) -> Accepted:
-        together.wait()
-        try:
-            # Two keys, in an order of its own: none waits for another that waits for it.
-            bodies = [b'{"id": 1}', b'{"id": 2}'][:: 1 if publisher.pk % 2 else -1]
-            drafts = [keyed(event_type, f"k{number}", body) for number, body in enumerate(bodies)]
-            return publish(publisher, drafts)[0]
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(len(publishers)) as threads:
-        list(threads.map(attempt, publishers))
-    for subscription in subscriptions:
-        statuses = list(Delivery.objects.filter(subscription=subscription).values_list("status", flat=True))
-        assert sorted(statuses) == ["IN_DOUBT"] * 14 + ["PENDING"] * 2
-    assert DedupKey.objects.count() == 4
+def test_a_mailbox_gets_no_duplicate_either(event_type: EventType) -> None:
+    subscription = by_key(event_type, mode=Mode.PULL)
+    (first,), (second,) = published(keyed(event_type)), published(keyed(event_type))
+    assert (status_of(first), status_of(second)) == ("PENDING", "IN_DOUBT")
+    settle(first, Status.DELIVERED)
+    (third,) = published(keyed(event_type))
+    assert (status_of(third), third.subscription) == ("DUPLICATE", subscription)
+    (fetched,) = published(keyed(event_type, "other"))
+    assert [one.delivery_id for one in mailbox.fetch(subscription.subscriber_id, most=9, visibility=30)] == [
+        fetched.pk
+    ]

@@ -8,8 +8,9 @@ import pytest
 from django.conf import settings
 
 from delivery.api import batch
+from delivery.drafts import Draft
 from delivery.models import Message
-from delivery.publish import Accepted, Draft, publish
+from delivery.publish import Accepted, publish
 from subscriptions.models import EventType, Publisher, Scope
 from tests import factories
 from tests.subscriptions.api.client import Caller, caller, refused
@@ -85,7 +86,7 @@ def test_an_empty_batch_publishes_nothing(publishing: Caller) -> None:
         (A | {"headers": {"a": 1}}, 400),
         (A | {"headers": {"a b": "c"}}, 400),
         (A | {"headers": {"a": "b\r\nc"}}, 400),
-        (A | {"headers": {"Destination": "crm"}}, 400),
+        (A | {"headers": {"Destination": "crm"}}, 404),
         (A | {"idempotency_key": ""}, 400),
         (A | {"idempotency_key": 7}, 400),
         (A | {"idempotency_key": "x" * 300}, 400),
@@ -164,3 +165,15 @@ def test_an_event_type_that_is_deleted_meanwhile_fails_its_item_only(monkeypatch
     results = publishing.post("messages:batch?partial=true", [strict, A]).body["results"]
     assert results[0]["error"]["type"] == "urn:inturn:problem:deleted-meanwhile"
     assert results[1]["id"] == f"msg_{Message.objects.get().pk}"
+
+
+def test_an_item_has_its_own_destination(publishing: Caller) -> None:
+    crm = factories.subscriber("crm")
+    for subscriber in (crm, factories.subscriber()):
+        factories.subscription(event_type=EventType.objects.get(name="A"), subscriber=subscriber)
+    lost = A | {"headers": {"Destination": "nobody"}}
+    problem = refused(publishing.post("messages:batch", [A, lost]), 404, "no-such-destination")
+    assert (problem["index"], bodies()) == (1, [])
+    items = [A, lost, A | {"headers": {"Destination": "crm"}}]
+    results = publishing.post("messages:batch?partial=true", items).body["results"]
+    assert [result.get("deliveries") for result in results] == [2, None, 1]

@@ -160,11 +160,18 @@ def test_too_many_or_too_long_headers_are_431(publishing: Caller) -> None:
     assert nothing_stored()
 
 
-def test_a_destination_comes_later_and_is_not_ignored(publishing: Caller) -> None:
-    assert (
-        "destination" in refused(publishing.publish(EVENT, destination="crm"), 400, "not-available")["detail"]
-    )
+def test_an_unknown_destination_is_404(publishing: Caller) -> None:
+    problem = refused(publishing.publish(EVENT, destination="crm"), 404, "no-such-destination")
+    assert "There is no subscriber 'crm'" in problem["detail"]
     assert nothing_stored()
+
+
+def test_what_is_delivered_to_a_destination_goes_nowhere_else(publishing: Caller, event_type: Any) -> None:
+    crm = factories.subscription(event_type=event_type)
+    factories.subscription(event_type=event_type)
+    answer = publishing.publish(EVENT, destination=crm.subscriber.name)
+    assert (answer.status, answer.body["deliveries"]) == (202, 1)
+    assert Delivery.objects.get().subscription == crm
 
 
 def test_a_publisher_that_is_too_fast_waits(

@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from delivery.database import CHANNEL, MAILBOX_CHANNEL
 from delivery.senders.listen import GAP, Call, understand
-from delivery.wake import payloads
+from delivery.wake import notifications
 
 ids = st.frozensets(st.integers(1, 2**40), max_size=2_000)
 
@@ -14,13 +15,23 @@ def test_what_is_told_is_what_is_understood(
     lanes: frozenset[int], nudged: frozenset[int], is_change: bool
 ) -> None:
     words = {f"work {id}" for id in lanes} | {f"nudge {id}" for id in nudged}
-    call = understand(payloads(words | ({"changed"} if is_change else set())))
+    told = notifications(words | ({"changed"} if is_change else set()))
+    call = understand([payload for channel, payload in told if channel == CHANNEL])
     assert (call.lanes, call.nudged, call.is_change) == (lanes, nudged, is_change)
+
+
+@given(ids, ids)
+def test_news_of_mailboxes_does_not_reach_senders(mailboxes: frozenset[int], lanes: frozenset[int]) -> None:
+    told = notifications({f"mailbox {id}" for id in mailboxes} | {f"work {id}" for id in lanes})
+    ids = [payload.split(",") for channel, payload in told if channel == MAILBOX_CHANNEL]
+    assert frozenset(int(id) for some in ids for id in some) == mailboxes
+    assert understand([payload for channel, payload in told if channel == CHANNEL]).lanes == lanes
 
 
 @given(ids)
 def test_a_payload_is_shorter_than_postgresql_allows(lanes: frozenset[int]) -> None:
-    assert all(len(payload) < 8000 for payload in payloads({f"work {id}" for id in lanes}))
+    words = {f"work {id}" for id in lanes} | {f"mailbox {id}" for id in lanes}
+    assert all(len(payload) < 8000 for _, payload in notifications(words))
 
 
 def test_after_a_gap_every_lane_is_to_look() -> None:

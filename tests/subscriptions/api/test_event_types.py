@@ -78,11 +78,18 @@ def test_its_kind_stays(manager: Caller) -> None:
     ("field", "value"),
     [("durability", "VOLATILE"), ("ttl_seconds", 60)],
 )
-def test_what_comes_later_is_refused_rather_than_ignored(manager: Caller, field: str, value: object) -> None:
-    problem = refused(manager.post("event-types", {"name": "A", field: value}), 400)
-    assert fields_of(problem) == {field}
-    assert "not available yet" in problem["errors"][0]["detail"].lower()
-    assert not EventType.objects.filter(name="A").exists()
+def test_a_sync_one_is_answered_at_once_and_so_has_neither_durability_nor_ttl(
+    manager: Caller, field: str, value: object
+) -> None:
+    problem = refused(manager.post("event-types", {"name": "A", "kind": "SYNC", field: value}), 400)
+    assert "answered at once" in problem["errors"][0]["detail"]
+    assert manager.post("event-types", {"name": "A", field: value}).status == 201
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 2**31, 1.5, "soon"])
+def test_a_ttl_is_some_seconds(manager: Caller, seconds: object) -> None:
+    problem = refused(manager.post("event-types", {"name": "A", "ttl_seconds": seconds}), 400)
+    assert fields_of(problem) == {"ttl_seconds"}
 
 
 @pytest.mark.parametrize(
