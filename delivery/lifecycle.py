@@ -1,6 +1,6 @@
 """Every change of a delivery's status that a person makes.
 
-Those that a sender makes are in `delivery/sql/settle.sql`. Each is a conditional
+Those that a sender makes are in `delivery/sql/settle.sql`, those of a mailbox's client in `fetch.sql` and `end_fetches.sql`. Each is a conditional
 UPDATE, and only its row count tells whether it happened.
 """
 
@@ -8,8 +8,8 @@ from collections.abc import Collection
 from typing import Any
 
 import orjson
+from django.conf import settings
 from django.db import IntegrityError, connection, transaction
-from django.db.models import QuerySet
 from django.utils import timezone
 
 from delivery import journal, wake
@@ -31,13 +31,14 @@ RESUBMITTABLE = (
 
 
 def cancel(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelled") -> int:
-    """Settle PENDING deliveries as CANCELLED and return how many were.
+    """Settle open deliveries as CANCELLED and return how many were.
 
     One that is being sent at this moment is cancelled too: its attempt is recorded, and it is not
-    sent again. What a sender has read and not yet sent it drops as soon as it hears of it.
+    sent again. What a sender has read and not yet sent it drops as soon as it hears of it. Who has fetched one
+    from a mailbox hears of it when acknowledging.
     """
     with transaction.atomic():
-        cancelled = _cancel(Delivery.objects.filter(pk__in=delivery_ids), reason=f"{reason} by {actor}")
+        cancelled = _cancel(delivery_ids, reason=f"{reason} by {actor}")
         if cancelled:
             _tell_senders(delivery_ids)
             text = f"{cancelled} deliveries were {reason}."
@@ -47,37 +48,39 @@ def cancel(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelle
 
 
 def cancel_backlog(subscription_id: int, *, actor: str) -> int:
-    """Settle everything PENDING of a subscription as CANCELLED, in batches, and return how many."""
+    """Settle everything open of a subscription as CANCELLED, in batches, and return how many."""
     total = 0
     while True:
-        ids = list(
-            Delivery.objects.pending()
-            .filter(subscription_id=subscription_id)
-            .order_by("id")
-            .values_list("id", flat=True)[:BATCH]
-        )
+        wanted = {"subscription": subscription_id, "limit": BATCH}
+        ids = [id for (id,) in _execute("open_of_subscription", wanted)]
         if not ids:
             return total
-        total += _cancel(Delivery.objects.filter(pk__in=ids), reason=f"backlog cancelled by {actor}")
+        total += _cancel(ids, reason=f"backlog cancelled by {actor}")
 
 
 def reopen(delivery_ids: Collection[int], *, reason: str) -> list[int]:
     """Make settled deliveries PENDING again, each at its old place with a fresh budget, and return those that now are.
 
-    Only what is RESUBMITTABLE, in a lane, and of a QUEUE group that has no DELIVERED. The senders are told that there is work, but
-    no pause ends for it.
+    Only what is RESUBMITTABLE, in a lane or a mailbox, and of a QUEUE group that has no DELIVERED. The senders are told that
+    there is work, but no pause ends for it. What is in a mailbox has its whole time there again.
     """
     if not delivery_ids:
         return []
     ids = {"delivery": list(delivery_ids)}
     with transaction.atomic():
         _execute("lock_groups", ids)
-        rows = _execute(
-            "reopen", {**ids, "from": [status.value for status in RESUBMITTABLE], "reason": reason}
-        )
-        lane_ids = {lane_id for _, lane_id in rows}
+        chosen = {
+            **ids,
+            "from": [status.value for status in RESUBMITTABLE],
+            "reason": reason,
+            "mailbox_days": settings.ENVIRONMENT.mailbox_days,
+        }
+        rows = _execute("reopen", chosen)
+        lane_ids = {lane_id for _, lane_id, _ in rows if lane_id is not None}
+        mailboxes = {subscriber_id for _, lane_id, subscriber_id in rows if lane_id is None}
         transaction.on_commit(lambda: wake.lanes(lane_ids))
-    return sorted(id for id, _ in rows)
+        transaction.on_commit(lambda: wake.mailboxes(mailboxes))
+    return sorted(id for id, *_ in rows)
 
 
 def mark_delivered(delivery_id: int, *, actor: str) -> bool:
@@ -137,7 +140,5 @@ def _tell_senders(delivery_ids: Collection[int]) -> None:
             wake.nudge(lane_id)
 
 
-def _cancel(deliveries: "QuerySet[Delivery]", *, reason: str) -> int:
-    return deliveries.filter(status=Status.PENDING).update(
-        status=Status.CANCELLED, settled_at=timezone.now(), skipped=False, reason=reason
-    )
+def _cancel(delivery_ids: Collection[int], *, reason: str) -> int:
+    return len(_execute("cancel", {"delivery": list(delivery_ids), "reason": reason}))

@@ -22,7 +22,7 @@ def mark_delivered(delivery_id: int, *, actor: str) -> None:
 
 
 def cancel(delivery_id: int, *, actor: str) -> None:
-    """Settle what is PENDING or IN_DOUBT as CANCELLED; raises NotResolvedError."""
+    """Settle what is open or IN_DOUBT as CANCELLED; raises NotResolvedError."""
     is_done = (
         lifecycle.cancel([delivery_id], actor=actor)
         or _cancel_doubt(delivery_id, actor=actor)
@@ -31,7 +31,7 @@ def cancel(delivery_id: int, *, actor: str) -> None:
     )
     if not is_done:
         raise NotResolvedError(
-            f"It is {_status(delivery_id)}; only what is PENDING or IN_DOUBT can be cancelled."
+            f"It is {_status(delivery_id)}; only what is PENDING, IN_FLIGHT or IN_DOUBT can be cancelled."
         )
 
 
@@ -42,4 +42,5 @@ def _cancel_doubt(delivery_id: int, *, actor: str) -> bool:
 
 
 def _status(delivery_id: int) -> str:
-    return Delivery.objects.values_list("status", flat=True).get(pk=delivery_id)
+    found = Delivery.objects.filter(pk=delivery_id).values_list("status", flat=True).first()
+    return found or "not there any more, for retention has just removed it"

@@ -17,6 +17,7 @@ from django.utils.dateparse import parse_datetime
 from delivery import failures, journal, lifecycle
 from delivery.models import Delivery, JournalKind, Resubmission, ResubmissionState, Status
 from subscriptions import changes
+from subscriptions.models import Mode
 
 # Small enough for the senders, which may wait for its rows.
 BATCH = 500
@@ -31,6 +32,8 @@ _LOOKUPS = {
     "event_type": "message__event_type__name",
     "message": "message_id",
 }
+# Not what a publisher waited for (SYNC).
+_SENT_AGAIN = Q(lane__isnull=False) | Q(subscription__mode=Mode.PULL)
 # Without a status it is these.
 _FAILED = (Status.REJECTED, Status.UNSUPPORTED, Status.FAILED, Status.EXPIRED)
 _MOMENTS = {"since": "message__published_at__gte", "until": "message__published_at__lt"}
@@ -51,7 +54,7 @@ def selected(chosen: Mapping[str, Any]) -> QuerySet[Delivery]:
     A filter has status (a list), subscriber, subscription (an id or a name), event_type, message (a number), since
     and until (of the publication, as text); what it does not have selects all.
     """
-    rows = Delivery.objects.filter(status__in=chosen.get("status") or _FAILED, lane__isnull=False)
+    rows = Delivery.objects.filter(_SENT_AGAIN, status__in=chosen.get("status") or _FAILED)
     rows = rows.filter(**{lookup: chosen[name] for name, lookup in _LOOKUPS.items() if name in chosen})
     moments = {lookup: parse_datetime(chosen[name]) for name, lookup in _MOMENTS.items() if name in chosen}
     return rows.filter(_of_subscription(chosen.get("subscription")), **moments).order_by("id")

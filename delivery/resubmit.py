@@ -18,14 +18,15 @@ from django.db import transaction
 from delivery import callbacks, failures, journal, lifecycle, wake
 from delivery.callback_urls import wanted
 from delivery.database import first_row
+from delivery.drafts import Draft, check_body
 from delivery.models import Delivery, JournalKind, Message, Status
 from delivery.models.message import public_id
-from delivery.publish import Draft, check
 from delivery.states import OPEN
 from subscriptions import changes
-from subscriptions.models import Kind
+from subscriptions.models import Kind, Mode
 
 _SUCCESSES = (Status.DELIVERED, Status.REDUNDANT, Status.DUPLICATE)
+REMOVED = "It is not there any more: retention has just removed it."
 
 
 class NotResubmittedError(Exception):
@@ -75,29 +76,33 @@ def resubmit_edited(delivery: Delivery, edit: Edit, *, actor: str) -> Copy:
     body is not what the event type demands, and CallbackRefusedError for its `CallbackURL`.
     """
     event_type = delivery.message.event_type
-    check(Draft(event_type=event_type, headers=edit.headers, body=edit.body, content_type=edit.content_type))
+    check_body(
+        Draft(event_type=event_type, headers=edit.headers, body=edit.body, content_type=edit.content_type)
+    )
     callback = wanted(edit.headers) if event_type.kind == Kind.QUEUE else None
     with transaction.atomic():
         row = first_row("accept_edited", _columns(delivery, edit))
         if row is None:
             raise NotResubmittedError(_why_not_edited(delivery.pk))
-        copy, lane_id = Copy(*row[:2]), row[2]
+        copy, (lane_id, subscriber_id) = Copy(*row[:2]), row[2:]
         callbacks.add([(copy.message_id, callback)] if callback else [])
         text = f"{public_id(delivery.message_id)} was edited and is sent as {public_id(copy.message_id)}."
         journal.record(JournalKind.RESUBMITTED, text, actor=actor, delivery_id=copy.delivery_id)
         _log_copy(copy, delivery, actor=actor)
-        transaction.on_commit(lambda: wake.lanes([lane_id]))
+        _wake(lane_id, subscriber_id)
     return copy
 
 
 def why_not(delivery_id: int) -> str:
     """Say why a delivery cannot be sent again as it is, and what can be done instead."""
-    row = Delivery.objects.get(pk=delivery_id)
+    row = Delivery.objects.select_related("subscription").filter(pk=delivery_id).first()
+    if row is None:
+        return REMOVED
     if row.status in OPEN:
         return f"It is {row.status}: it is on its way already."
     if row.status in _SUCCESSES:
         return f"It is {row.status}: what was received is not sent again. Give a body to send an edited copy."
-    if row.lane_id is None:
+    if row.lane_id is None and row.subscription.mode != Mode.PULL:
         return "Its publisher waited for the answer, and waits no more; publish another message."
     if row.queue_group is not None and _has_delivered_sibling(row):
         return "Another endpoint of its group has taken the message. Give a body to send an edited copy."
@@ -124,8 +129,10 @@ def _log_copy(copy: Copy, delivery: Delivery, *, actor: str) -> None:
 
 
 def _why_not_edited(delivery_id: int) -> str:
-    row = Delivery.objects.get(pk=delivery_id)
-    if row.lane_id is None:
+    row = Delivery.objects.select_related("subscription").filter(pk=delivery_id).first()
+    if row is None:
+        return REMOVED
+    if row.lane_id is None and row.subscription.mode != Mode.PULL:
         return "It was answered while its publisher waited; publish another message."
     return f"It is {row.status}, so it would be sent beside its copy; cancel it first."
 
@@ -136,10 +143,17 @@ def _has_delivered_sibling(row: Delivery) -> bool:
 
 
 def _nudge(delivery_id: int) -> None:
-    """A person waits for it: end the pause of its lane."""
+    """A person waits for it: end the pause of its lane. What is in a mailbox is told of already."""
     lane_id = Delivery.objects.values_list("lane_id", flat=True).get(pk=delivery_id)
-    assert lane_id is not None
-    wake.nudge(lane_id)
+    if lane_id is not None:
+        wake.nudge(lane_id)
+
+
+def _wake(lane_id: int | None, subscriber_id: int) -> None:
+    if lane_id is None:
+        transaction.on_commit(lambda: wake.mailboxes([subscriber_id]))
+    else:
+        transaction.on_commit(lambda: wake.lanes([lane_id]))
 
 
 def _columns(delivery: Delivery, edit: Edit) -> dict[str, object]:
@@ -149,4 +163,5 @@ def _columns(delivery: Delivery, edit: Edit) -> dict[str, object]:
         "content_type": edit.content_type,
         "body": edit.body,
         "queue_senders": settings.ENVIRONMENT.queue_senders,
+        "mailbox_days": settings.ENVIRONMENT.mailbox_days,
     }

@@ -1,7 +1,8 @@
 """Making a subscription INACTIVE, and ACTIVE again.
 
 INACTIVE stops matching at once and sending within two seconds, also in the middle
-of a run: what is PENDING is held, and the subscriber's other subscriptions flow.
+of a run: what is PENDING is held, and the subscriber's other subscriptions flow. A mailbox hands nothing of it out any
+more; what was handed out may be acknowledged all the same.
 """
 
 from typing import Literal
@@ -12,7 +13,7 @@ from django.utils import timezone
 from delivery import journal, lifecycle, wake
 from delivery.models import JournalKind, Lane
 from subscriptions import changes
-from subscriptions.models import Subscription, SubscriptionStatus
+from subscriptions.models import Mode, Subscription, SubscriptionStatus
 
 Backlog = Literal["deliver", "cancel"]
 
@@ -78,3 +79,5 @@ def _wake(subscription: Subscription) -> None:
     lane_ids = list(Lane.objects.of(subscription).values_list("pk", flat=True))
     wake.changed()
     transaction.on_commit(lambda: wake.lanes(lane_ids))
+    if subscription.mode == Mode.PULL:
+        transaction.on_commit(lambda: wake.mailboxes([subscription.subscriber_id]))

@@ -17,9 +17,9 @@ from delivery.api.message_query import MessageIdField
 from delivery.api.publish import problem_of_refusal
 from delivery.api.shapes import AROUND_A_DELIVERY, DeliveryDetailSerializer, DeliverySerializer
 from delivery.callback_urls import CallbackRefusedError
+from delivery.drafts import PublishRefusedError
 from delivery.models import Attempt, Delivery
 from delivery.models.message import public_id
-from delivery.publish import PublishRefusedError
 from delivery.states import Status
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.pages import ById, KeysetPages, Order
@@ -89,7 +89,7 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
 
     @extend_schema(request=None, responses=DeliveryDetailSerializer)
     def cancel(self, request: Request, pk: str) -> Response:
-        """Settle a PENDING or IN_DOUBT delivery as CANCELLED: it is not sent again. 409 when it is neither."""
+        """Settle an open or IN_DOUBT delivery as CANCELLED: it is not sent or handed out again. 409 when it is neither."""
         return self._resolved(resolve.cancel, code="not-pending")
 
     @extend_schema(request=None, responses=DeliveryDetailSerializer)

@@ -5,14 +5,17 @@ from django.urls import re_path
 from delivery.api.batch import BatchView
 from delivery.api.deliveries import DeliveryViews
 from delivery.api.lanes import LaneViews
+from delivery.api.mailboxes import MailboxViews
 from delivery.api.messages import MessageViews
 from delivery.api.publish import PublishView
 from delivery.api.resubmissions import ResubmissionViews
+from delivery.api.retention import RetentionViews
 from delivery.api.subscriptions import StatefulSubscriptionViews
 from delivery.api.url_health import UrlHealthViews
 from subscriptions.api.urls import ID, NAME, resource_urls
 
 LANE = rf"(?P<name>{NAME}|[a-z]{{1,8}}:[0-9]{{1,4}})"
+MAILBOX = rf"(?P<subscriber>{NAME})"
 MESSAGE = r"(?P<id>(?:msg_)?[0-9]{1,18})"
 
 urlpatterns = [
@@ -29,11 +32,19 @@ urlpatterns = [
     re_path(r"^resubmissions\Z", ResubmissionViews.as_view({"get": "list", "post": "create"})),
     re_path(rf"^resubmissions/(?P<pk>{ID})\Z", ResubmissionViews.as_view({"get": "retrieve"})),
     re_path(rf"^resubmissions/(?P<pk>{ID})/cancel\Z", ResubmissionViews.as_view({"post": "cancel"})),
+    re_path(r"^retention-runs\Z", RetentionViews.as_view({"get": "list", "post": "create"})),
+    re_path(rf"^retention-runs/(?P<pk>{ID})\Z", RetentionViews.as_view({"get": "retrieve"})),
     re_path(r"^lanes\Z", LaneViews.as_view({"get": "list"})),
     re_path(rf"^lanes/{LANE}\Z", LaneViews.as_view({"get": "retrieve"})),
     re_path(rf"^lanes/{LANE}/retry\Z", LaneViews.as_view({"post": "retry"})),
     re_path(rf"^lanes/{LANE}/skip\Z", LaneViews.as_view({"post": "skip"})),
     re_path(rf"^lanes/{LANE}/resume\Z", LaneViews.as_view({"post": "resume"})),
+    re_path(rf"^mailboxes/{MAILBOX}/next\Z", MailboxViews.as_view({"post": "next"})),
+    re_path(rf"^mailboxes/{MAILBOX}/ack\Z", MailboxViews.as_view({"post": "ack"})),
+    re_path(rf"^mailboxes/{MAILBOX}/release\Z", MailboxViews.as_view({"post": "release"})),
+    re_path(rf"^mailboxes/{MAILBOX}/extend\Z", MailboxViews.as_view({"post": "extend"})),
+    re_path(rf"^mailboxes/{MAILBOX}/reject\Z", MailboxViews.as_view({"post": "reject"})),
+    re_path(rf"^mailboxes/{MAILBOX}/status\Z", MailboxViews.as_view({"get": "status"})),
     re_path(r"^url-health\Z", UrlHealthViews.as_view({"get": "list"})),
     re_path(r"^url-health/release\Z", UrlHealthViews.as_view({"post": "release"})),
     *resource_urls("subscriptions", StatefulSubscriptionViews),

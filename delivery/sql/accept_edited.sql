@@ -1,13 +1,15 @@
 -- Stores an edited copy of a message with one delivery of it: to the subscription of a settled delivery of the original.
 -- Returns nothing when that delivery is open, for it would be sent as well, or is in no lane. The copy of a QUEUE message
--- has one group, of that one endpoint; the copy of a callback's answer goes to the same callback.
+-- has one group, of that one endpoint; the copy of a callback's answer goes to the same callback; the copy of what is pulled
+-- goes into the mailbox. It lives as long as any message published now, but what a person sends outlives the server's run.
 WITH original AS MATERIALIZED (
     SELECT
         delivery.message_id, message.event_type_id, delivery.subscription_id, delivery.queue_group,
-        delivery.callback_id
+        delivery.callback_id, subscription.subscriber_id, subscription.mode = 'PULL' AS is_pull
     FROM delivery_delivery delivery
     JOIN delivery_message message ON message.id = delivery.message_id
-    WHERE delivery.id = %(delivery)s AND delivery.lane_id IS NOT NULL
+    JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
+    WHERE delivery.id = %(delivery)s AND (delivery.lane_id IS NOT NULL OR subscription.mode = 'PULL')
         AND delivery.status NOT IN ('PENDING', 'IN_FLIGHT')
     FOR NO KEY UPDATE OF delivery
 ), copied AS (
@@ -17,24 +19,30 @@ WITH original AS MATERIALIZED (
     RETURNING id
 )
 INSERT INTO delivery_delivery (
-    message_id, subscription_id, lane_id, queue_group, callback_id, status, attempts, skipped, redelivery, reason,
-    receive_count
+    message_id, subscription_id, lane_id, queue_group, callback_id, expires_at, status, attempts, skipped, redelivery,
+    reason, receive_count
 )
 SELECT
     copied.id, original.subscription_id,
     CASE
+        WHEN original.is_pull THEN NULL
         WHEN original.queue_group IS NOT NULL THEN queue.id
         WHEN original.callback_id IS NOT NULL THEN callback.id
         ELSE own.id
     END,
-    CASE WHEN original.queue_group IS NOT NULL THEN 0 END, original.callback_id, 'PENDING', 0, false, '', '', 0
+    CASE WHEN original.queue_group IS NOT NULL THEN 0 END, original.callback_id,
+    now() + least(
+        make_interval(secs => event_type.ttl_seconds),
+        CASE WHEN original.is_pull THEN make_interval(days => %(mailbox_days)s::int) END
+    ),
+    'PENDING', 0, false, '', '', 0
 FROM original
 CROSS JOIN copied
-JOIN subscriptions_subscription subscription ON subscription.id = original.subscription_id
-JOIN delivery_lane own ON own.subscriber_id = subscription.subscriber_id
+JOIN subscriptions_eventtype event_type ON event_type.id = original.event_type_id
+JOIN delivery_lane own ON own.subscriber_id = original.subscriber_id
 JOIN delivery_lane callback ON callback.kind = 'CALLBACK' AND callback.number = 0
 JOIN delivery_lane queue
     ON queue.kind = 'QUEUE' AND queue.number = copied.id %% (
         SELECT count(*) FROM delivery_lane WHERE kind = 'QUEUE' AND number < %(queue_senders)s
     )
-RETURNING message_id, id, lane_id
+RETURNING message_id, id, lane_id, (SELECT subscriber_id FROM original)

@@ -1,7 +1,8 @@
 -- Makes settled deliveries PENDING again at their old place, with a fresh budget of attempts, and returns which, and their lanes.
 -- To be executed after `lock_groups.sql`: of a QUEUE group that has a DELIVERED nothing is sent again. What failed in the
 -- retry lane goes back to its subscriber's own. What was cancelled there stays there: its sender may have read it or be
--- sending it, and would do so beside the other lane's.
+-- sending it, and would do so beside the other lane's. What is pulled goes back into its mailbox, for as long as a message is kept
+-- there, also a VOLATILE one: a person wants it.
 UPDATE delivery_delivery delivery
 SET status = 'PENDING',
     settled_at = NULL,
@@ -10,12 +11,16 @@ SET status = 'PENDING',
     reason = %(reason)s,
     skipped = false,
     next_attempt_at = place.due_at,
-    expires_at = NULL,
+    expires_at = place.expires_at,
+    server_started_at = NULL,
     lane_id = place.lane_id
 FROM (
     SELECT
         chosen.id,
+        subscription.subscriber_id,
+        CASE WHEN subscription.mode = 'PULL' THEN now() + make_interval(days => %(mailbox_days)s::int) END AS expires_at,
         CASE
+            WHEN subscription.mode = 'PULL' THEN NULL
             WHEN chosen.queue_group IS NOT NULL THEN chosen.lane_id
             WHEN chosen.callback_id IS NOT NULL THEN callback.id
             WHEN chosen.lane_id = retry.id AND chosen.status = 'CANCELLED' THEN retry.id
@@ -27,7 +32,7 @@ FROM (
     JOIN delivery_lane own ON own.subscriber_id = subscription.subscriber_id
     JOIN delivery_lane callback ON callback.kind = 'CALLBACK' AND callback.number = 0
     JOIN delivery_lane retry ON retry.kind = 'RETRY' AND retry.number = 0
-    WHERE chosen.id = ANY (%(delivery)s::bigint[]) AND chosen.lane_id IS NOT NULL
+    WHERE chosen.id = ANY (%(delivery)s::bigint[]) AND (chosen.lane_id IS NOT NULL OR subscription.mode = 'PULL')
 ) AS place
 WHERE delivery.id = place.id
     AND delivery.status = ANY (%(from)s::text[])
@@ -36,4 +41,4 @@ WHERE delivery.id = place.id
         WHERE sibling.message_id = delivery.message_id AND sibling.queue_group = delivery.queue_group
             AND sibling.status = 'DELIVERED'
     )
-RETURNING delivery.id, delivery.lane_id
+RETURNING delivery.id, delivery.lane_id, place.subscriber_id

@@ -17,6 +17,7 @@ from subscriptions.models import Scope
 MANAGE: frozenset[str] = frozenset({Scope.MANAGE})
 READ: frozenset[str] = frozenset({Scope.READ})
 PUBLISH: frozenset[str] = frozenset({Scope.PUBLISH})
+FETCH: frozenset[str] = frozenset({Scope.FETCH})
 
 
 class ApiView(APIView):

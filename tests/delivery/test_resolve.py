@@ -4,6 +4,7 @@ import pytest
 
 from delivery.models import Delivery, JournalEntry, JournalKind, Status
 from delivery.resolve import NotResolvedError, cancel, mark_delivered
+from delivery.states import OPEN
 from tests import factories
 from tests.delivery.test_resubmit import group, now_of
 
@@ -61,7 +62,7 @@ def test_what_is_pending_is_cancelled_as_ever() -> None:
     assert JournalEntry.objects.get().kind == JournalKind.CANCELLED
 
 
-@pytest.mark.parametrize("status", set(Status) - {Status.PENDING, Status.IN_DOUBT})
+@pytest.mark.parametrize("status", set(Status) - {*OPEN, Status.IN_DOUBT})
 def test_what_is_settled_stays_what_it_is(status: Status) -> None:
     row = factories.delivery(status)
     with pytest.raises(NotResolvedError, match=f"It is {status}"):

@@ -14,7 +14,7 @@ from schemathesis import checks
 from schemathesis.core.result import Ok
 
 from config.wsgi import application
-from subscriptions.models import Scope
+from subscriptions.models import Mode, Scope
 from tests import factories
 
 EXAMPLES = 12
@@ -50,11 +50,14 @@ def test_the_description_is_generated_without_a_warning(tmp_path: Path) -> None:
 def test_whatever_fits_the_description_gets_an_answer_that_fits_it(label: str) -> None:
     # Names that its examples hit.
     factories.event_type("0")
-    factories.subscriber("0")
+    subscriber = factories.subscriber("0")
     factories.delivery()
+    factories.delivery(subscription=factories.subscription(subscriber=subscriber, mode=Mode.PULL))
     publisher = factories.publisher("0")
     is_publishing = label.endswith(("/messages", "messages:batch")) and label.startswith("POST")
     key = factories.api_key(Scope.PUBLISH, publisher=publisher) if is_publishing else factories.api_key()
+    if "/mailboxes/" in label:
+        key = factories.api_key(Scope.FETCH, subscriber=subscriber)
 
     @given(case=OPERATIONS[label].as_strategy())
     @settings(

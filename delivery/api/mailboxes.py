@@ -1,0 +1,176 @@
+"""Mailboxes: fetched and acknowledged by their subscriber, with a key of scope fetch.
+
+A view never waits: when there is nothing to hand out and the client wants to wait, it says so in an answer's header, and
+`config.rsgi` waits, holding neither thread nor database connection, and asks again.
+"""
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import orjson
+from django.conf import settings
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import ViewSet
+
+from delivery import mailbox
+from delivery.api import mailbox_shapes as shapes
+from delivery.drafts import is_json
+from delivery.mailbox import Fetched, MailboxStatus, Result
+from delivery.models.message import public_id
+from subscriptions.api.authentication import key_of
+from subscriptions.api.problems import Problem, invalid_field
+from subscriptions.api.strict import Strict
+from subscriptions.api.views import FETCH, ApiView
+
+# Between us and the web server, never a client's: the mailbox that was empty, for a client that wants to wait.
+WAIT_HEADER = "Inturn-Wait"
+
+_VERB: dict[str, Any] = {
+    "request": shapes.ReceiptsSerializer,
+    "responses": {200: shapes.ReceiptResultsSerializer},
+}
+
+
+class MailboxViews(ApiView, ViewSet):
+    """Of the one subscriber whose key it is: any other mailbox is not there."""
+
+    required_scopes = FETCH
+    query_classes: ClassVar[Mapping[str, type[Strict]]] = {
+        "next": shapes.NextQuery,
+        "ack": shapes.ReceiptQuery,
+        "reject": shapes.ReceiptQuery,
+        "release": shapes.ReleaseQuery,
+        "extend": shapes.ExtendQuery,
+    }
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        self.subscriber_id = _own_mailbox(request, kwargs["subscriber"])
+
+    @extend_schema(request=None, responses={200: shapes.FetchedMessagesSerializer, 204: None})
+    def next(self, request: Request, subscriber: str) -> HttpResponse:
+        """Fetch the oldest messages; each is yours for `visibility` seconds, and nobody else's.
+
+        Acknowledge each when you have it: what you do not is handed out again, with a new receipt. 204 when the mailbox is
+        empty, or nothing came within `wait` seconds. An answer holds 4 MiB of bodies, or one message. You may get a
+        message again, and not always in order: keep its `id`.
+        """
+        fetched = mailbox.fetch(
+            self.subscriber_id, most=self.query["max"], visibility=self.query["visibility"]
+        )
+        if fetched:
+            return _json({"messages": [_shown(one, subscriber) for one in fetched]})
+        nothing = HttpResponse(status=204)
+        del nothing["Content-Type"]
+        if self.query["wait"]:
+            nothing[WAIT_HEADER] = str(self.subscriber_id)
+        return nothing
+
+    @extend_schema(**_VERB)
+    def ack(self, request: Request, subscriber: str) -> HttpResponse:
+        """Acknowledge messages by their receipts: they are DELIVERED; repeating it is well.
+
+        A late one counts as long as nobody has fetched the message since. A receipt that did not count says why in its
+        result; 409 when it was the only one.
+        """
+        return self._ended(mailbox.acknowledge)
+
+    @extend_schema(**_VERB)
+    def reject(self, request: Request, subscriber: str) -> HttpResponse:
+        """Refuse messages by their receipts, for good: they are REJECTED. Results as of `ack`."""
+        return self._ended(mailbox.reject)
+
+    @extend_schema(**_VERB)
+    def release(self, request: Request, subscriber: str) -> HttpResponse:
+        """Put messages back by their receipts, to be handed out again after `delay` seconds. Results as of `ack`.
+
+        FAILED is what was handed out as often as its subscription's `max_receives`, or is VOLATILE.
+        """
+        return self._ended(mailbox.release, delay=self.query["delay"])
+
+    @extend_schema(**_VERB)
+    def extend(self, request: Request, subscriber: str) -> HttpResponse:
+        """Keep messages for `visibility` more seconds from now, by their receipts. Results as of `ack`."""
+        return self._ended(mailbox.extend, visibility=self.query["visibility"])
+
+    @extend_schema(responses=shapes.MailboxStatusSerializer)
+    def status(self, request: Request, subscriber: str) -> Response:
+        """Read how full the mailbox is and how fast it is worked off; the rates are of the last whole minute."""
+        return Response(_figures(mailbox.status(self.subscriber_id)))
+
+    def _ended(self, verb: Callable[..., list[Result]], **options: int) -> HttpResponse:
+        results = verb(self.subscriber_id, self._receipts(), **options)
+        shown = [_result(result) for result in results]
+        if len(results) == 1 and results[0].error:
+            raise Problem(409, "receipt-does-not-count", results[0].error, results=shown)
+        return _json({"results": shown})
+
+    def _receipts(self) -> Sequence[str]:
+        content = self.request.data
+        if "receipt" not in self.query:
+            given = shapes.ReceiptsSerializer(data=content)
+            given.is_valid(raise_exception=True)
+            receipts: list[str] = given.validated_data["receipts"]
+            return receipts
+        if content:
+            raise invalid_field(
+                "receipt", "Give one receipt in the address or several in the body, not both."
+            )
+        return [self.query["receipt"]]
+
+
+def _own_mailbox(request: Request, name: str) -> int:
+    subscriber = key_of(request).subscriber
+    if subscriber is None or subscriber.name != name:
+        detail = f"This key has no mailbox {name}: a fetch key opens that of its own subscriber only."
+        raise Problem(404, "no-such-mailbox", detail)
+    return subscriber.pk
+
+
+def _shown(fetched: Fetched, subscriber: str) -> dict[str, Any]:
+    return {
+        "id": public_id(fetched.message_id),
+        "event": fetched.event,
+        "published_at": fetched.published_at,
+        "headers": orjson.Fragment(fetched.headers),
+        **_body(fetched),
+        "receipt": fetched.receipt,
+        "receive_count": fetched.receive_count,
+        "ack": f"{settings.ENVIRONMENT.base_url}/api/v1/mailboxes/{subscriber}/ack?receipt={fetched.receipt}",
+    }
+
+
+def _body(fetched: Fetched) -> dict[str, Any]:
+    """JSON stands as it was published, each digit and key of it: what it means is the reader's business."""
+    if is_json(fetched.content_type):
+        try:
+            orjson.loads(fetched.body)
+        except orjson.JSONDecodeError:
+            pass
+        else:
+            return {"body": orjson.Fragment(fetched.body)}
+    return {"body_base64": base64.b64encode(fetched.body).decode()}
+
+
+def _result(result: Result) -> dict[str, Any]:
+    return {"receipt": result.receipt, "ok": not result.error, "error": result.error or None}
+
+
+def _figures(status: MailboxStatus) -> dict[str, Any]:
+    oldest = status.oldest_seconds
+    shown = {
+        "available": status.available,
+        "in_flight": status.in_flight,
+        "oldest_seconds": None if oldest is None else round(oldest, 3),
+        "received_per_minute": status.received_per_minute,
+        "acknowledged_per_minute": status.acknowledged_per_minute,
+    }
+    return shown | ({"is_at_least": True} if status.is_at_least else {})
+
+
+def _json(content: Any) -> HttpResponse:
+    return HttpResponse(orjson.dumps(content, option=orjson.OPT_UTC_Z), content_type="application/json")

@@ -1,0 +1,81 @@
+-- Ends fetches by their receipts: acknowledged, released or declined; returns every delivery asked for as it was, locked, before.
+-- Whoever fetched it since has changed the token, so a receipt counts as long as it has the row's: also after its visibility,
+-- also past the delivery's time. All rows are locked in the order of their ids, so that requests that name the same ones
+-- never wait for each other, and what is decided is decided on what is true then.
+-- Each ended fetch is an attempt. What may not be fetched again (max_receives, VOLATILE) is FAILED when it is released.
+-- Leans on the primary key.
+WITH held AS MATERIALIZED (
+    SELECT
+        delivery.id, delivery.message_id, delivery.status, delivery.receive_count, delivery.lease_token,
+        delivery.leased_at, delivery.receive_count - delivery.attempts_before AS receives,
+        delivery.lease_token IN (
+            SELECT receipt.token
+            FROM unnest(%(delivery)s::bigint[], %(token)s::uuid[]) AS receipt (id, token)
+            WHERE receipt.id = delivery.id
+        ) AS is_ended,
+        CASE
+            WHEN %(outcome)s::text = 'ACKNOWLEDGED' THEN 'DELIVERED'
+            WHEN %(outcome)s::text = 'DECLINED' THEN 'REJECTED'
+            WHEN delivery.server_started_at IS NOT NULL THEN 'FAILED'
+            WHEN delivery.receive_count - delivery.attempts_before >= subscription.max_receives THEN 'FAILED'
+            ELSE 'PENDING'
+        END AS becomes,
+        CASE
+            WHEN %(outcome)s::text = 'ACKNOWLEDGED' THEN ''
+            WHEN %(outcome)s::text = 'DECLINED' THEN 'rejected by the subscriber'
+            WHEN delivery.server_started_at IS NOT NULL THEN 'released by the subscriber; a VOLATILE message is handed out once'
+            WHEN delivery.receive_count - delivery.attempts_before >= subscription.max_receives
+                THEN 'released by the subscriber, after as many receives as max_receives allows'
+            ELSE 'released by the subscriber'
+        END AS reason
+    FROM delivery_delivery delivery
+    JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
+    WHERE delivery.id = ANY (%(delivery)s::bigint[])
+        AND subscription.subscriber_id = %(subscriber)s::bigint AND subscription.mode = 'PULL'
+    ORDER BY delivery.id
+    FOR NO KEY UPDATE OF delivery
+), ended AS (
+    UPDATE delivery_delivery delivery
+    SET status = held.becomes,
+        settled_at = CASE WHEN held.becomes <> 'PENDING' THEN clock_timestamp() END,
+        attempts = held.receive_count,
+        reason = held.reason,
+        next_attempt_at = CASE
+            WHEN held.becomes = 'PENDING' AND %(delay)s::int > 0 THEN now() + make_interval(secs => %(delay)s::int)
+        END,
+        leased_at = NULL,
+        lease_token = NULL,
+        lease_expires_at = NULL
+    FROM held
+    WHERE delivery.id = held.id AND held.is_ended
+    RETURNING held.*
+), attempts AS (
+    INSERT INTO delivery_attempt (delivery_id, number, started_at, duration_ms, outcome, error, excerpt)
+    SELECT
+        id, receive_count, coalesce(leased_at, now()),
+        least(extract(epoch FROM now() - leased_at) * 1000, 2147483647)::int, %(outcome)s::text, reason, ''
+    FROM ended
+    ON CONFLICT DO NOTHING
+), notices AS (
+    INSERT INTO delivery_failurenotice (delivery_id, number)
+    SELECT ended.id, ended.receive_count
+    FROM ended
+    JOIN delivery_message message ON message.id = ended.message_id
+    JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
+    WHERE ended.becomes IN ('REJECTED', 'FAILED') AND event_type.name <> 'Inturn.Delivery.Failed'
+    ON CONFLICT DO NOTHING
+), told AS (
+    INSERT INTO delivery_journalentry (kind, text, actor, delivery_id)
+    SELECT 'FAILED', 'Given up after ' || receives || ' receives: ' || reason || '.', '', id
+    FROM ended
+    WHERE becomes = 'FAILED'
+), counted AS (
+    INSERT INTO delivery_mailboxrate AS rate (subscriber_id, at, slot, received, acknowledged)
+    SELECT
+        %(subscriber)s::bigint, date_bin('10 seconds', now(), 'epoch'), pg_backend_pid() %% 16, 0, count(*)
+    FROM ended
+    WHERE becomes = 'DELIVERED'
+    HAVING count(*) > 0
+    ON CONFLICT (subscriber_id, at, slot) DO UPDATE SET acknowledged = rate.acknowledged + excluded.acknowledged
+)
+SELECT id, status, receive_count, lease_token FROM held

@@ -1,0 +1,91 @@
+"""The figures of a mailbox: what is available, what is out, how old, how fast."""
+
+from datetime import timedelta
+
+from django.db import connection
+from django.utils import timezone
+
+from delivery import mailbox as mailboxes
+from delivery.models import MailboxRate
+from subscriptions.models import SubscriptionStatus
+from tests import factories
+from tests.delivery.mailbox.box import ENDED, Box, end_visibility, move
+
+LATER = timedelta(hours=1)
+
+
+def counts(mailbox: Box) -> tuple[int, int]:
+    status = mailbox.status()
+    return status["available"], status["in_flight"]
+
+
+def test_what_is_fetched_is_out_and_no_longer_available(mailbox: Box) -> None:
+    put = mailbox.put(5)
+    assert counts(mailbox) == (5, 0)
+    mailbox.next(2)
+    assert counts(mailbox) == (3, 2)
+    end_visibility(put[0])
+    assert counts(mailbox) == (4, 1)
+    mailbox.say("ack", mailbox.one())
+    assert counts(mailbox) == (3, 1)
+
+
+def test_what_is_put_off_is_not_available_until_then(mailbox: Box) -> None:
+    (delivery,) = mailbox.put()
+    move(delivery, next_attempt_at=LATER)
+    assert counts(mailbox) == (0, 0)
+    move(delivery, next_attempt_at=ENDED)
+    assert counts(mailbox) == (1, 0)
+
+
+def test_what_an_inactive_subscription_holds_is_not_available_but_what_is_out_counts(mailbox: Box) -> None:
+    mailbox.put(3)
+    mailbox.one()
+    mailbox.subscription.status = SubscriptionStatus.INACTIVE
+    mailbox.subscription.save()
+    assert counts(mailbox) == (0, 1)
+
+
+def test_the_oldest_is_the_oldest_that_is_not_acknowledged(mailbox: Box) -> None:
+    now = timezone.now()
+    for minutes in (30, 20, 10):
+        mailbox.put(message=factories.message(published_at=now - timedelta(minutes=minutes)))
+    ages = []
+    for _ in range(3):
+        message = mailbox.one()
+        ages.append(round(mailbox.status()["oldest_seconds"] / 60))
+        mailbox.say("ack", message)
+    assert ages == [30, 20, 10]
+    assert mailbox.status()["oldest_seconds"] is None
+
+
+def test_the_rates_are_those_of_the_last_whole_minute(mailbox: Box) -> None:
+    mailbox.put(5)
+    receipts = [message["receipt"] for message in mailbox.next(5)]
+    mailbox.ask("ack", receipts[:3])
+    assert rates(mailbox) == (0, 0)
+    shift(-10)
+    assert rates(mailbox) == (5, 3)
+    shift(-50)
+    assert rates(mailbox) == (5, 3)
+    shift(-10)
+    assert rates(mailbox) == (0, 0)
+
+
+def test_one_subscription_can_be_asked_about_alone(mailbox: Box) -> None:
+    other = factories.subscription(subscriber=mailbox.subscriber, mode="PULL")
+    mailbox.put(2)
+    mailbox.put(3, subscription=other)
+    status = mailboxes.status(mailbox.subscriber.pk, subscription_id=other.pk)
+    assert (status.available, status.is_at_least) == (3, False)
+
+
+def rates(mailbox: Box) -> tuple[int, int]:
+    status = mailbox.status()
+    return status["received_per_minute"], status["acknowledged_per_minute"]
+
+
+def shift(seconds: int) -> None:
+    with connection.cursor() as cursor:
+        table = MailboxRate._meta.db_table
+        cursor.execute(f"UPDATE {table} SET at = at + make_interval(secs => %s)", [seconds])  # noqa: S608 - a model's

@@ -1,0 +1,33 @@
+"""A receipt is a text that only says what was put into it, and stands in a URL as it is."""
+
+from urllib.parse import quote
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delivery.receipts import Receipt, read
+
+receipts = st.builds(Receipt, st.integers(1, 2**63 - 1), st.integers(1, 2**31 - 1), st.uuids())
+
+
+@given(receipts)
+def test_a_receipt_is_read_as_it_was_written(receipt: Receipt) -> None:
+    assert read(str(receipt)) == receipt
+
+
+@given(receipts)
+def test_a_receipt_needs_no_quoting(receipt: Receipt) -> None:
+    assert quote(str(receipt), safe="") == str(receipt)
+
+
+@given(st.text() | st.text(alphabet="AEgz019_-/+= \n", min_size=36, max_size=44))
+def test_whatever_else_is_read_as_none_or_written_like_that(text: str) -> None:
+    receipt = read(text)
+    assert receipt is None or str(receipt) == text
+
+
+@given(receipts, st.integers(0, 39), st.characters(codec="utf-8"))
+def test_a_changed_receipt_is_another_or_none(receipt: Receipt, place: int, character: str) -> None:
+    text = str(receipt)
+    changed = text[:place] + character + text[place + 1 :]
+    assert changed == text or read(changed) != receipt

@@ -1,0 +1,201 @@
+"""Several clients at one mailbox, each with a connection of its own: nobody gets what another has."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+
+import psycopg
+import pytest
+from django.db import OperationalError, connection, connections, transaction
+
+from delivery import mailbox as mailboxes
+from delivery.database import connection_parameters
+from delivery.mailbox import Fetched
+from delivery.models import Attempt, Delivery, Status
+from delivery.sql import statement
+from subscriptions.models import Mode, Subscription
+from tests import factories
+from tests.delivery.mailbox.box import Box, box, end_visibility, ids, now_of, public_ids, status_of
+from tests.races.meeting import meet, unfinished
+
+CLIENTS = 6
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def mailbox(transactional_db: None) -> Box:
+    return box()
+
+
+def fill(*subscriptions: Subscription, count: int) -> None:
+    """Put so many messages into each, all at once."""
+    for subscription in subscriptions:
+        message = factories.message(event_type=subscription.event_type)
+        rows = [Delivery(message=message, subscription=subscription) for _ in range(count)]
+        Delivery.objects.bulk_create(rows)
+
+
+def drain(subscriber_id: int, begin: threading.Barrier, *, most: int) -> list[int]:
+    """Fetch and acknowledge until there is nothing more, and return what was fetched."""
+    begin.wait(30)
+    got: list[int] = []
+    try:
+        while fetched := mailboxes.fetch(subscriber_id, most=most, visibility=600):
+            got += [one.delivery_id for one in fetched]
+            results = mailboxes.acknowledge(subscriber_id, [one.receipt for one in fetched])
+            assert not any(result.error for result in results)
+    finally:
+        connections.close_all()
+    return got
+
+
+def drain_together(mailbox: Box, *, most: int) -> list[int]:
+    begin = threading.Barrier(CLIENTS)
+    with ThreadPoolExecutor(CLIENTS) as threads:
+        draining = [threads.submit(drain, mailbox.subscriber.pk, begin, most=most) for _ in range(CLIENTS)]
+        return [id for client in draining for id in client.result(120)]
+
+
+@pytest.mark.parametrize("most", [1, 10, 100])
+def test_two_clients_never_hold_the_same_message(mailbox: Box, most: int) -> None:
+    fill(mailbox.subscription, count=20 * most)
+    got = drain_together(mailbox, most=most)
+    assert sorted(got) == sorted(Delivery.objects.values_list("pk", flat=True))
+    assert set(Delivery.objects.values_list("status", "receive_count")) == {(Status.DELIVERED, 1)}
+
+
+def test_nor_when_several_subscriptions_share_the_mailbox_and_their_messages_come_back(mailbox: Box) -> None:
+    others = [factories.subscription(subscriber=mailbox.subscriber, mode=Mode.PULL) for _ in range(3)]
+    fill(mailbox.subscription, *others, count=100)
+    for _ in range(2):
+        mailbox.next(100)
+    end_visibility(*Delivery.objects.filter(status=Status.IN_FLIGHT))
+    got = drain_together(mailbox, most=10)
+    assert sorted(got) == sorted(Delivery.objects.values_list("pk", flat=True))
+    assert Attempt.objects.filter(outcome="UNACKNOWLEDGED").count() == 200
+
+
+@contextmanager
+def fetching(mailbox: Box, *, most: int = 1) -> Iterator[list[Fetched]]:
+    """Another client that has fetched, but whose fetch is committed only when the block ends."""
+    got: list[Fetched] = []
+    with unfinished(lambda: got.extend(mailboxes.fetch(mailbox.subscriber.pk, most=most, visibility=30))):
+        yield got
+
+
+def test_a_fetch_does_not_wait_for_another_but_takes_the_next(mailbox: Box) -> None:
+    put = mailbox.put(3)
+    with fetching(mailbox, most=2) as got:
+        assert ids(mailbox.next(2)) == public_ids(put[2:])
+    assert [one.delivery_id for one in got] == [delivery.pk for delivery in put[:2]]
+
+
+def test_a_fetch_does_not_wait_for_who_extends_or_acknowledges(mailbox: Box) -> None:
+    first, second = mailbox.put(2)
+    message = mailbox.one()
+    end_visibility(first)
+    with unfinished(partial(mailboxes.acknowledge, mailbox.subscriber.pk, [message["receipt"]])):
+        assert ids(mailbox.next(2)) == public_ids([second])
+    assert status_of(first) == Status.DELIVERED
+
+
+def test_what_another_has_locked_does_not_hide_what_comes_after_it(mailbox: Box) -> None:
+    *oldest, last = mailbox.put(13)
+    receipts = [message["receipt"] for message in mailbox.next(12)]
+    end_visibility(*oldest)
+    with unfinished(partial(mailboxes.acknowledge, mailbox.subscriber.pk, receipts)):
+        assert ids(mailbox.next()) == public_ids([last])
+
+
+def test_a_late_acknowledgement_that_meets_a_second_fetch_is_told_of_it(mailbox: Box) -> None:
+    (delivery,) = mailbox.put()
+    receipt = mailbox.one()["receipt"]
+    end_visibility(delivery)
+    results: list[mailboxes.Result] = []
+
+    def fetch() -> None:
+        assert mailboxes.fetch(mailbox.subscriber.pk, most=1, visibility=30)
+
+    def acknowledge() -> None:
+        results.extend(mailboxes.acknowledge(mailbox.subscriber.pk, [receipt]))
+
+    assert meet(fetch, acknowledge) is None
+    assert "fetched again since" in results[0].error
+    assert status_of(delivery) == Status.IN_FLIGHT
+
+
+def test_of_two_acknowledgements_at_once_both_are_told_yes_and_one_counts(mailbox: Box) -> None:
+    (delivery,) = mailbox.put()
+    receipt = mailbox.one()["receipt"]
+    results: list[mailboxes.Result] = []
+
+    def acknowledge() -> None:
+        results.extend(mailboxes.acknowledge(mailbox.subscriber.pk, [receipt]))
+
+    assert meet(acknowledge, acknowledge) is None
+    assert [result.error for result in results] == ["", ""]
+    assert Attempt.objects.filter(delivery=delivery).count() == 1
+
+
+def test_requests_that_name_the_same_receipts_in_other_orders_do_not_block_each_other(mailbox: Box) -> None:
+    mailbox.put(100)
+    receipts = [message["receipt"] for message in mailbox.next(100)]
+    begin = threading.Barrier(CLIENTS)
+
+    def extend(number: int) -> None:
+        begin.wait(30)
+        try:
+            for _ in range(5):
+                order = receipts[number:] + receipts[:number]
+                mailboxes.extend(mailbox.subscriber.pk, order[:: -1 if number % 2 else 1], visibility=60)
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(CLIENTS) as threads:
+        for extending in [threads.submit(extend, number * 10) for number in range(CLIENTS)]:
+            # A deadlock would be an error here.
+            extending.result(60)
+
+
+def parameters(mailbox: Box) -> dict[str, int]:
+    return {
+        "subscriber": mailbox.subscriber.pk,
+        "most": 10,
+        "reach": 10,
+        "visibility": 30,
+        "look": 10,
+        "bytes": 1_000,
+    }
+
+
+def test_a_client_whose_connection_breaks_before_the_commit_has_fetched_nothing(mailbox: Box) -> None:
+    put = mailbox.put(3)
+    with psycopg.connect(**connection_parameters()) as breaking:
+        fetched = psycopg.Cursor(breaking).execute(statement("fetch").encode(), parameters(mailbox))
+        assert len(fetched.fetchall()) == 3
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(%s, 20000)", [breaking.info.backend_pid])
+        breaking.close()
+    assert [(row.status, row.receive_count) for row in map(now_of, put)] == [(Status.PENDING, 0)] * 3
+    assert ids(mailbox.next(3)) == public_ids(put)
+
+
+def test_an_acknowledgement_whose_connection_breaks_has_not_counted_and_may_be_repeated(mailbox: Box) -> None:
+    (delivery,) = mailbox.put()
+    message = mailbox.one()
+
+    def break_off() -> None:
+        with transaction.atomic():
+            assert not mailboxes.acknowledge(mailbox.subscriber.pk, [message["receipt"]])[0].error
+            with psycopg.connect(**connection_parameters(), autocommit=True) as killer:
+                backend = connection.connection.info.backend_pid
+                killer.execute("SELECT pg_terminate_backend(%s, 20000)", [backend])
+
+    with pytest.raises(OperationalError):
+        break_off()
+    connection.close()
+    assert status_of(delivery) == Status.IN_FLIGHT
+    assert mailbox.say("ack", message)
