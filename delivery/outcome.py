@@ -40,6 +40,11 @@ def lost(now: datetime) -> Outcome:
     )
 
 
+def unsendable(fault: str, *, now: datetime) -> Outcome:
+    """What becomes of the only try that a fault of ours prevents."""
+    return Outcome(outcome=OutcomeClass.UNSENDABLE, started_at=now, duration_ms=0, error=fault)
+
+
 def class_of(status_code: int) -> OutcomeClass:
     """Return the class of an answer; what is no HTTP status counts as a server's error."""
     if status_code == TOO_MANY_REQUESTS:

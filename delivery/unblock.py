@@ -1,5 +1,8 @@
 """What support does about a lane that is stopped: try again now, skip the message that stops it, or resume it.
 
+The lane of a CONCURRENT subscriber is BLOCKED while an endpoint is down; the delivery that stops it failed there last and has a time
+of its own, so trying now makes that due, too.
+
 A BLOCKED lane tries by itself; `retry` only ends its pause. A SUSPENDED one sends nothing, so it has to be resumed: its
 row becomes BLOCKED and due, which its sender takes for a pause that is over, and the delivery on top, if it is
 still PENDING, gets as many attempts again as its policy allows. After a rejection that delivery is settled, and the lane
@@ -36,6 +39,8 @@ def retry(lane: Lane, *, actor: str) -> None:
         stopped = _stopped(lane)
         if stopped.state == LaneState.SUSPENDED:
             raise SuspendedError
+        waiting = Delivery.objects.pending().filter(pk=_head(stopped), next_attempt_at__gt=timezone.now())
+        waiting.update(next_attempt_at=timezone.now())
         _go_on(stopped)
         _record(JournalKind.RETRIED, f"Retry now of {lane}.", stopped, actor=actor)
 

@@ -1,7 +1,7 @@
 """What a policy makes of an outcome: SPEC 4's table, pure."""
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from delivery.outcome import Outcome
@@ -70,11 +70,12 @@ class Verdict:
 class Tries:
     """How often a delivery failed, this time included, and how long ago the first time was, if that is known.
 
-    What came before a person had it sent again does not count.
+    What came before a person had it sent again does not count. A VOLATILE one has one try: that `is_only`.
     """
 
     failures: int
     seconds_since_first: float | None = None
+    is_only: bool = False
 
 
 FIRST_TRY = Tries(1)
@@ -83,7 +84,8 @@ _OVERLOADED = frozenset({OutcomeClass.RATE_LIMITED, OutcomeClass.UNAVAILABLE})
 
 _VERDICTS = {
     "BLOCK": Verdict(status=Status.PENDING, step=Step.BLOCK),
-    "SKIP": Verdict(status=Status.PENDING, step=Step.SKIP),
+    # Due at once: in its place where order is kept, and where it is not as soon as there is room.
+    "SKIP": Verdict(status=Status.PENDING, step=Step.SKIP, wait_seconds=0.0),
     "REJECT": Verdict(status=Status.REJECTED, step=Step.NEXT),
     "UNSUPPORTED": Verdict(status=Status.UNSUPPORTED, step=Step.NEXT),
 }
@@ -98,12 +100,19 @@ def judge(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY) -> Verdict:
     """Say what the policy makes of an outcome.
 
     A fault on our side settles the delivery as FAILED: sending it again would fail
-    again, and it must not stop the lane.
+    again, and it must not stop the lane. What has one try only is settled by it, whatever the policy says, and stops nothing.
     """
     if outcome.outcome is OutcomeClass.SUCCESS:
         return _DELIVERED
     if outcome.outcome is OutcomeClass.UNSENDABLE:
         return _FAILED
+    verdict = _judge_failure(outcome, rules, tries)
+    if not tries.is_only or verdict.step is Step.NEXT:
+        return verdict
+    return _FAILED if verdict.status is Status.PENDING else replace(verdict, step=Step.NEXT)
+
+
+def _judge_failure(outcome: Outcome, rules: Rules, tries: Tries) -> Verdict:
     if rules.blocks_when_overloaded and outcome.outcome in _OVERLOADED:
         return _overloaded(outcome, rules)
     action = rules.actions[outcome.outcome]
@@ -114,14 +123,17 @@ def judge(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY) -> Verdict:
     return _VERDICTS[action]
 
 
-def judge_apart(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY) -> Verdict:
+def judge_apart(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY, *, moves: bool = False) -> Verdict:
     """Say the same where deliveries are independent of each other: nothing blocks, what is not settled waits.
 
-    So it is for QUEUE messages, callbacks, and in the retry lane.
+    So it is for QUEUE messages, callbacks, in the retry lane, and for CONCURRENT subscribers, whose deliveries
+    a policy `moves` to the retry lane all the same.
     """
     verdict = judge(outcome, rules, tries)
     if verdict.status is not Status.PENDING:
         return Verdict(status=verdict.status, step=Step.NEXT)
+    if moves and verdict.step is Step.RETRY_LANE:
+        return verdict
     if verdict.step is Step.SUSPEND:
         wait = rules.probe_seconds
     elif verdict.step in (Step.AGAIN, Step.RETRY_LANE):
@@ -131,8 +143,10 @@ def judge_apart(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY) -> Ver
     return Verdict(status=verdict.status, step=Step.SKIP, wait_seconds=wait)
 
 
-def judge_lost(rules: Rules) -> Verdict:
-    """Say what becomes of a delivery whose sender died after it may have been sent."""
+def judge_lost(rules: Rules, *, is_only: bool = False) -> Verdict:
+    """Say what becomes of a delivery whose sender died after it may have been sent; a VOLATILE one is dropped."""
+    if is_only:
+        return Verdict(status=Status.EXPIRED, step=Step.NEXT)
     if rules.holds_in_doubt:
         return Verdict(status=Status.IN_DOUBT, step=Step.NEXT)
     return Verdict(status=Status.PENDING, step=Step.NEXT, wait_seconds=0.0)

@@ -26,7 +26,7 @@ from subscriptions.models import SubscriptionStatus
 class LaneSerializer(serializers.ModelSerializer[Lane]):
     """A lane. `waiting` counts what is PENDING, but for what INACTIVE subscriptions hold.
 
-    BLOCKED: it tries again at `next_try_at`. SUSPENDED: nothing is sent; at `next_try_at` the subscription's probe URL is
+    BLOCKED: it tries again at `next_try_at`; of a CONCURRENT subscriber an endpoint is down, its others flow. SUSPENDED: nothing is sent; at `next_try_at` the subscription's probe URL is
     asked again, and it resumes at the first 2xx; null: only a person resumes it.
     """
 

@@ -14,15 +14,16 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.utils import timezone
 
-from delivery.chores import failures, resubmissions
+from delivery.chores import expiry, failures, resubmissions, retention
 from delivery.chores.duty import Duty
 from delivery.database import LETS_GO_OF_VANISHED
 from delivery.stopping import stopping
 
-# Retention and expiry get their place here.
 DUTIES = (
+    Duty("expiry", expiry.run_once),
     Duty("failures", failures.run_once),
     Duty("resubmissions", resubmissions.run_once),
+    Duty("retention", retention.run_once),
 )
 POLL_SECONDS = 1.0
 LOOK_SECONDS = 0.1

@@ -16,13 +16,14 @@ SHOWN = 50
 class BlockedLane:
     """A stopped lane and its head: the delivery that stops it, if it still has one.
 
-    At `next_try_at` a BLOCKED lane is tried and the probe URL of a SUSPENDED one is asked; without it a SUSPENDED one waits for a
+    Of a subscriber that `is_concurrent` one endpoint is down, and its others flow. At `next_try_at` a BLOCKED lane is tried and the probe URL of a SUSPENDED one is asked; without it a SUSPENDED one waits for a
     person. `others` are the subscriber's other ACTIVE subscriptions, `freed` what waits for them.
     """
 
     lane_id: int
     name: str
     subscriber_id: int | None
+    is_concurrent: bool
     state: str
     since: datetime
     reason: str
@@ -64,6 +65,9 @@ class BlockedLane:
     @property
     def unblocks(self) -> str:
         """Say what flows again when the subscription at the head is made INACTIVE."""
+        if self.is_concurrent:
+            others = "the others of this CONCURRENT subscriber flow" if self.others else "nothing else waits"
+            return f"Its messages are held; {others}."
         if not self.others:
             return f"{self.name} has no other subscription: nothing else flows, its messages are held."
         subscriptions = "subscription" if self.others == 1 else f"{self.others} subscriptions"

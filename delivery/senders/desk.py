@@ -1,6 +1,7 @@
 """What all lanes of one sender share: its connections, its client, and what it knows of endpoints."""
 
 import asyncio
+import time
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
@@ -82,6 +83,17 @@ class Desk:
         if not endpoint.is_active or not endpoint.is_disabled:
             return endpoint.is_active
         return bool(await self.reader.fetch("claim_probe", {"subscription": subscription_id}))
+
+    def is_overdue(self, parcel: Parcel) -> bool:
+        """Whether it must not be sent any more: its time to live is over, or the server that a VOLATILE one is of.
+
+        Ask after the run that names it is committed. Then what begins to be sent in time stands in a run before it
+        expires, where whoever settles what expired finds it. And what a crash of the server took back was read from that
+        server, and is not sent: another message may get its number.
+        """
+        if parcel.deadline is not None and time.monotonic() >= parcel.deadline:
+            return True
+        return parcel.is_volatile and parcel.server_started_at != self.settler.server_started_at
 
     def rows_of_a_lane(self) -> int:
         """How many deliveries a lane may hold, so that all may."""

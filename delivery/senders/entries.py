@@ -26,11 +26,12 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The deliveries that a lane is about to send, in that order, with the attempts each had."""
+    """The deliveries that a lane is about to send, in that order, with the attempts each had; concurrent ones all at once."""
 
     lane_id: int
     ids: tuple[int, ...]
     attempts: tuple[int, ...]
+    is_concurrent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

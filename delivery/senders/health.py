@@ -53,5 +53,5 @@ class Health:
             self.down_until = self.failed_at + max(wait_seconds, pause)
 
     def try_now(self) -> None:
-        """End its pause: a person asked for it, or its subscription changed."""
-        self.down_until = float("-inf")
+        """End its pause: a person asked for it, or its subscription changed. What was down is tried with one message."""
+        self.down_until = min(self.down_until, time.monotonic())

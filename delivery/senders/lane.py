@@ -1,11 +1,34 @@
 """One lane as its sender keeps it in memory, whatever its kind."""
 
 import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from delivery.senders.parcel import Endpoint
+from subscriptions.models import Processing
 
 # An attempt that takes longer is slow: its lane does not keep the others from ending the stint.
 SLOW_SECONDS = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a subscriber wants its lane to be served; all None in a lane that is nobody's."""
+
+    processing: str | None
+    max_in_flight: int | None
+    max_queued_to_send: int | None
+    refill_level: int | None
+
+    @property
+    def is_concurrent(self) -> bool:
+        return self.processing == Processing.CONCURRENT
+
+
+def pace_of(row: Mapping[str, Any]) -> Pace:
+    """Make a Pace of a row of `lock_lanes.sql` or `changed_lanes.sql`."""
+    return Pace(row["processing"], row["max_in_flight"], row["max_queued_to_send"], row["refill_level"])
 
 
 class Lane:
@@ -15,8 +38,10 @@ class Lane:
     a person asked for it, or a subscription changed.
     """
 
-    def __init__(self, lane_id: int) -> None:
-        self.id = lane_id
+    def __init__(self, row: Mapping[str, Any]) -> None:
+        self.id: int = row["id"]
+        # It stays so: a lane whose subscriber wants another is given back, and begun anew.
+        self.pace = pace_of(row)
         self.news = asyncio.Event()
         self.nudge = asyncio.Event()
         self.is_yielding = False

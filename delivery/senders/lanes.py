@@ -17,7 +17,7 @@ from delivery.outcome import lost
 from delivery.senders import queue, topic
 from delivery.senders.desk import Desk
 from delivery.senders.entries import Entry, Run, Settlement
-from delivery.senders.lane import Lane
+from delivery.senders.lane import Lane, pace_of
 from delivery.senders.queue_lane import QueueLane
 from delivery.senders.topic_lane import TopicLane
 from delivery.verdict import judge_lost
@@ -82,7 +82,7 @@ class Claims:
             await self._desk.settler.unlock(row["id"])
             return
         lane: Lane
-        if row["kind"] == LaneKind.TOPIC:
+        if row["kind"] == LaneKind.TOPIC and not pace_of(row).is_concurrent:
             lane = TopicLane(row)
             serving = topic.serve(lane, self._desk)
         else:
@@ -90,6 +90,16 @@ class Claims:
             serving = queue.serve(lane, self._desk)
         self._desk.lanes[lane.id] = lane
         lane.task = self._tasks.create_task(self._serve(lane, serving))
+
+    async def notice_paces(self, *, seconds: int) -> None:
+        """Give back lanes that are served otherwise than their subscriber wants since so long; they are begun anew.
+
+        So those who serve in order and those who do not never meet: the one lets the lock go before the other takes it.
+        """
+        for row in await self._desk.reader.fetch("changed_lanes", {"seconds": seconds}):
+            lane = self._desk.lanes.get(row["id"])
+            if lane is not None and lane.pace != pace_of(row):
+                lane.give_back()
 
     def park(self, lanes: Iterable[Lane]) -> None:
         """Give these lanes back for the rest of the stint."""
@@ -146,7 +156,9 @@ class Claims:
             lane_id=row["lane_id"],
             delivery_id=row["id"],
             number=row["attempts"] + 1,
-            verdict=judge_lost(self._desk.endpoints[row["subscription_id"]].rules),
+            verdict=judge_lost(
+                self._desk.endpoints[row["subscription_id"]].rules, is_only=row["is_volatile"]
+            ),
             outcome=lost(now),
             was_skipped=row["skipped"],
         )

@@ -1,6 +1,7 @@
 """Plain values for one attempt: what is sent, and what must be known of where it goes."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from delivery.verdict import Rules, Tries
 
@@ -13,7 +14,8 @@ class Parcel:
     """One delivery as its lane's sender read it; `attempts` were recorded before, and `attempts_before` of them do not count.
 
     `callback_id` is the callback that whoever takes it may answer to. With a `url`, of that `origin`, it goes
-    there instead of to the endpoint's.
+    there instead of to the endpoint's. After the `deadline`, by the monotonic clock, it is not sent any more; a VOLATILE one
+    not under another database server than that which `server_started_at` then.
     """
 
     delivery_id: int
@@ -30,11 +32,17 @@ class Parcel:
     url: str = ""
     origin: str = ""
     seconds_since_first: float | None = None
+    deadline: float | None = None
+    server_started_at: datetime | None = None
+
+    @property
+    def is_volatile(self) -> bool:
+        return self.server_started_at is not None
 
     @property
     def tries(self) -> Tries:
         """How often it failed, if the attempt to be judged now did."""
-        return Tries(self.attempts - self.attempts_before + 1, self.seconds_since_first)
+        return Tries(self.attempts - self.attempts_before + 1, self.seconds_since_first, self.is_volatile)
 
     @property
     def place(self) -> Place:

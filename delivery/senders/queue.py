@@ -1,6 +1,6 @@
-"""Serving a lane of independent messages: a queue sender's, the retry lane, the callback lane.
+"""Serving a lane of independent messages: a queue sender's, the retry lane, the callback lane, a CONCURRENT subscriber's.
 
-A QUEUE message goes to exactly one endpoint of each of its groups. In the retry lane and the callback lane each delivery
+A QUEUE message goes to exactly one endpoint of each of its groups. In the other lanes each delivery
 is a group of its own, without siblings.
 
 Messages are independent, so many are under way at once. Of a group the endpoints are tried one after another:
@@ -16,6 +16,9 @@ table refuses a second DELIVERED of a group.
 When no endpoint takes a message it stays PENDING, for a later cycle or when its policy's schedule says. An endpoint that is down is left alone for the
 policy's pause, and what only it could take is not even read meanwhile, so that one group that is down costs the
 others nothing.
+
+What has a time to live is not sent once that is over when the run that names it is committed; it is taken out of the run then,
+for `delivery.expiry` leaves alone what a run names, and settles what none does.
 """
 
 import asyncio
@@ -23,22 +26,18 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-import psycopg
-
-from delivery.outcome import Outcome, lost
+from delivery.outcome import Outcome, unsendable
+from delivery.senders.apart import conclude, tell
 from delivery.senders.desk import Desk
-from delivery.senders.entries import LaneChange, Redundant, Settlement, settle
-from delivery.senders.health import Health
-from delivery.senders.parcel import Endpoint, Group, Parcel, Place
+from delivery.senders.entries import LaneChange
+from delivery.senders.parcel import Group, Parcel, Place
 from delivery.senders.queue_lane import QueueLane, UnderWay
 from delivery.senders.read import groups_of
 from delivery.senders.settle import LaneLostError
-from delivery.states import LaneState, OutcomeClass, Status
-from delivery.verdict import Rules, Step, Verdict, asked_seconds, judge_apart, judge_lost, pause_seconds
+from delivery.states import LaneState
 
 log = logging.getLogger(__name__)
 
@@ -48,17 +47,6 @@ LINGER_SECONDS = 5.0
 LOOK_SECONDS = 0.5
 # With something in hand, what came meanwhile is read this often.
 NEWS_SECONDS = 0.1
-
-_UNREACHABLE = frozenset(
-    {
-        OutcomeClass.TIMEOUT,
-        OutcomeClass.UNREACHABLE,
-        OutcomeClass.TLS,
-        OutcomeClass.REFUSED_ADDRESS,
-        OutcomeClass.UNAVAILABLE,
-        OutcomeClass.RATE_LIMITED,
-    }
-)
 
 
 async def serve(lane: QueueLane, desk: Desk) -> None:
@@ -71,23 +59,46 @@ async def serve(lane: QueueLane, desk: Desk) -> None:
 
 
 async def _serve(lane: QueueLane, desk: Desk, jobs: asyncio.TaskGroup) -> None:
+    if lane.outages.were_in_order:
+        reason = "Its subscriber is CONCURRENT now."
+        await desk.settler.commit(
+            lane.id, LaneChange(lane_id=lane.id, state=LaneState.SENDING, reason=reason)
+        )
     idle_until = time.monotonic() + LINGER_SECONDS
     while not lane.is_yielding:
         lane.changed.clear()
         if lane.nudge.is_set():
             _look_again(lane)
+            await _review_outages(lane, desk)
         await _read(lane, desk)
         _begin(lane, desk, jobs)
         if lane.is_busy:
             idle_until = time.monotonic() + LINGER_SECONDS
         elif time.monotonic() > idle_until:
-            break
+            await _review_outages(lane, desk)
+            if not lane.outages:
+                break
+            idle_until = time.monotonic() + LINGER_SECONDS
         await _wait(lane)
+    await _end(lane, desk)
+
+
+async def _end(lane: QueueLane, desk: Desk) -> None:
+    """Leave nothing under way; a lane that is BLOCKED stays so."""
     lane.forget_ready()
     while lane.is_sending:
         lane.changed.clear()
         await lane.changed.wait()
-    await desk.settler.commit(lane.id, LaneChange(lane_id=lane.id, state=LaneState.IDLE))
+    idle = LaneChange(lane_id=lane.id, state=LaneState.IDLE)
+    await desk.settler.commit(lane.id, lane.run() if lane.outages else idle)
+
+
+async def _review_outages(lane: QueueLane, desk: Desk) -> None:
+    """Forget what people were told of deliveries that do not wait any more."""
+    if told := lane.outages.deliveries:
+        rows = await desk.reader.fetch("still_waiting", {"lane": lane.id, "delivery": told})
+        gone = set(told).difference(row["id"] for row in rows)
+        await desk.settler.commit(lane.id, *lane.outages.forget(gone))
 
 
 def _look_again(lane: QueueLane) -> None:
@@ -100,18 +111,20 @@ def _look_again(lane: QueueLane) -> None:
 
 async def _read(lane: QueueLane, desk: Desk) -> None:
     """Read on when little is left that may go somewhere, if there is more or news of more."""
-    rows, max_bytes = desk.rows_of_a_lane() // 4, desk.bytes_of_a_lane()
+    rows, max_bytes = lane.manner.rows(desk.rows_of_a_lane()), desk.bytes_of_a_lane()
     closed = lane.closed(rows=rows, max_bytes=max_bytes)
-    if lane.ready.open_count(closed) > rows // 2 or not _is_wanted(lane, closed):
+    if lane.ready.open_count(closed) > lane.manner.level(rows) or not _is_wanted(lane, closed):
         return
     lane.news.clear()
-    lane.read_at = time.monotonic()
+    lane.read_at = asked_at = time.monotonic()
     held = set(lane.held)
     wish = {"lane": lane.id, "rows": rows, "bytes": max_bytes, "held": list(held), **_excluded(closed)}
     found = await desk.reader.fetch(lane.manner.statement, wish)
     # What we held then may be settled by now, while the row that was read says otherwise.
     groups = [
-        group for group in groups_of(found) if held.isdisjoint(parcel.delivery_id for parcel in group.left)
+        group
+        for group in groups_of(found, asked_at=asked_at)
+        if held.isdisjoint(parcel.delivery_id for parcel in group.left)
     ]
     await desk.know(parcel.subscription_id for group in groups for parcel in group.left)
     is_cut = 2 * sum(len(group.left[0].body) for group in groups) >= max_bytes
@@ -182,84 +195,34 @@ async def _try(group: Group, parcel: Parcel, lane: QueueLane, desk: Desk) -> boo
     """Make one attempt and commit what it led to; True when the endpoint took the message."""
     endpoint = desk.endpoints[parcel.subscription_id]
     health = lane.health_of(parcel)
+    if desk.is_overdue(parcel):
+        return False
     if (not endpoint.is_active or endpoint.is_disabled) and not await desk.may_send(parcel.subscription_id):
         return False
-    if endpoint.fault:
+    if endpoint.fault and not parcel.is_volatile:
         # Ours, and no attempt: its siblings may take the message.
         health.failed(endpoint.rules, is_unreachable=True)
+        await desk.settler.commit(lane.id, *tell(lane, parcel, reason=endpoint.fault))
         return False
     outcome = await _send(parcel, lane, desk)
-    verdict = judge_apart(outcome, endpoint.rules, parcel.tries)
-    settlement = settle(parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome)
-    if verdict.status is not Status.DELIVERED:
-        if lane.manner.spares:
-            _learn(health, outcome, verdict, endpoint.rules)
-        await _record(lane, desk, settlement, endpoint)
-        await desk.see_circuit(settlement)
+    if outcome is None:
+        await desk.settler.commit(lane.id, lane.run())
         return False
-    health.accepted()
-    return await _record(lane, desk, settlement, endpoint, siblings=_siblings(group, parcel, lane))
+    return await conclude(group, parcel, lane, desk, outcome=outcome)
 
 
-async def _record(
-    lane: QueueLane,
-    desk: Desk,
-    settlement: Settlement,
-    endpoint: Endpoint,
-    *,
-    siblings: Sequence[Redundant] = (),
-) -> bool:
-    """Commit an outcome; False if it cannot be stored, which is as good as lost.
-
-    It must not end the attempts of everybody else in the lane, nor be made again and again without a pause.
-    """
-    try:
-        await desk.settler.commit(lane.id, settlement, *siblings)
-    except psycopg.Error:
-        log.exception("outcome not stored", extra={"lane": lane.id, "delivery": settlement.delivery_id})
-        await desk.settler.commit(lane.id, _as_lost(settlement, endpoint.rules))
-        return False
-    return True
-
-
-def _as_lost(settlement: Settlement, rules: Rules) -> Settlement:
-    verdict = judge_lost(rules)
-    if verdict.status is Status.PENDING:
-        pause = pause_seconds(rules, failures=settlement.number)
-        verdict = replace(verdict, step=Step.SKIP, wait_seconds=pause)
-    return replace(settlement, verdict=verdict, outcome=lost(datetime.now(UTC)), circuit=None)
-
-
-def _siblings(group: Group, parcel: Parcel, lane: QueueLane) -> list[Redundant]:
-    if group.number is None:
-        return []
-    return [
-        Redundant(
-            lane_id=lane.id,
-            message_id=group.message_id,
-            queue_group=group.number,
-            delivery_id=parcel.delivery_id,
-        )
-    ]
-
-
-async def _send(parcel: Parcel, lane: QueueLane, desk: Desk) -> Outcome:
+async def _send(parcel: Parcel, lane: QueueLane, desk: Desk) -> Outcome | None:
+    """Make one attempt; None if it is too late for that once it is recorded."""
+    endpoint = desk.endpoints[parcel.subscription_id]
+    if endpoint.fault:
+        return unsendable(endpoint.fault, now=datetime.now(UTC))
     lane.under_way[parcel.delivery_id] = under_way = UnderWay(parcel.place, parcel.attempts)
     try:
         await desk.settler.commit(lane.id, lane.run())
+        if desk.is_overdue(parcel):
+            return None
         under_way.since = time.monotonic()
         return await desk.send(parcel)
     finally:
         # Its outcome is handed in before anything else can run, and so before a run without it.
         del lane.under_way[parcel.delivery_id]
-
-
-def _learn(health: Health, outcome: Outcome, verdict: Verdict, rules: Rules) -> None:
-    if verdict.step is Step.NEXT:
-        health.answered()
-        return
-    health.failed(
-        rules,
-        is_unreachable=outcome.outcome in _UNREACHABLE,
-        wait_seconds=asked_seconds(outcome, rules) or 0.0,
-    )

@@ -1,6 +1,6 @@
 """A lane of independent messages in memory: what is read, attempts that are under way, endpoints' health.
 
-Such are those of the queue senders, the retry lane and the callback lane.
+Such are those of the queue senders, the retry lane, the callback lane and those of CONCURRENT subscribers.
 """
 
 import asyncio
@@ -11,36 +11,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from delivery.models import LaneKind
 from delivery.senders.entries import Run
-from delivery.senders.health import PLACES, Health
+from delivery.senders.health import Health
 from delivery.senders.lane import SLOW_SECONDS, Lane
+from delivery.senders.manner import manner_of
+from delivery.senders.outages import Outages
 from delivery.senders.parcel import Endpoint, Group, Parcel, Place
 from delivery.senders.ready import Ready
-
-# Attempts of one lane at once, to however many places: each has a socket, and stands in the run.
-MOST_UNDER_WAY = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Manner:
-    """How a kind of lane is served: what reads it, how many attempts an endpoint gets at once.
-
-    `spares`: an endpoint that is down is left alone for a while.
-    """
-
-    statement: str
-    places: int = PLACES
-    spares: bool = True
-
-
-# Fresh messages go first: beside them the retry lane gives an endpoint one message at a time. Each has a time of
-# its own there, so an endpoint is not spared beyond that.
-MANNERS = {
-    LaneKind.QUEUE: Manner("read_groups"),
-    LaneKind.RETRY: Manner("read_due", places=1, spares=False),
-    LaneKind.CALLBACK: Manner("read_due"),
-}
 
 
 @dataclass(slots=True)
@@ -65,10 +42,11 @@ class QueueLane(Lane):
     """
 
     def __init__(self, row: Mapping[str, Any]) -> None:
-        super().__init__(row["id"])
-        self.manner = MANNERS[LaneKind(row["kind"])]
+        super().__init__(row)
+        self.manner = manner_of(row["kind"], self.pace)
         self.changed = asyncio.Event()
-        self.health: dict[Place, Health] = {}
+        self.outages = Outages(row)
+        self.health: dict[Place, Health] = self.outages.health()
         self.under_way: dict[int, UnderWay] = {}
         self.ready = Ready()
         self.more: set[Place] = set()
@@ -77,6 +55,14 @@ class QueueLane(Lane):
         self._turns = itertools.count(1)
         self._places_taken = 0
         self._is_parked = False
+
+    @property
+    def is_pausing(self) -> bool:
+        return any(self._health_at(place).is_down() for place in self.outages.places)
+
+    def is_tried(self, place: Place) -> bool:
+        """Whether an attempt there is under way, which may yet succeed."""
+        return any(attempt.place == place for attempt in self.under_way.values())
 
     def is_hanging(self, *, since: float) -> bool:
         return any(attempt.is_older(since) for attempt in self.under_way.values())
@@ -102,6 +88,7 @@ class QueueLane(Lane):
             lane_id=self.id,
             ids=tuple(self.under_way),
             attempts=tuple(attempt.attempts for attempt in self.under_way.values()),
+            is_concurrent=True,
         )
 
     def health_of(self, parcel: Parcel) -> Health:
@@ -153,12 +140,13 @@ class QueueLane(Lane):
 
     def closed(self, *, rows: int, max_bytes: int) -> set[Place]:
         """The places of which nothing more is to be read now: they are down, or have their share of what may be held."""
-        share = max(rows // max(len(self.health), 4), 2 * self.manner.places)
-        return self.ready.full(groups=share, max_bytes=max_bytes // 4).union(self.down())
+        least = self.manner.least_places
+        share = max(rows // max(len(self.health), least), 2 * self.manner.places)
+        return self.ready.full(groups=share, max_bytes=max_bytes // least).union(self.down())
 
     def next_ready(self) -> Group | None:
         """Take a group one of whose places has room."""
-        if self._places_taken >= MOST_UNDER_WAY:
+        if self._places_taken >= self.manner.most:
             return None
         return self.ready.take(self._may_try)
 

@@ -5,6 +5,7 @@ Nothing here holds a lock, so a lost connection only means to read again.
 
 import asyncio
 import logging
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -66,6 +67,7 @@ class Reader:
                 await self._grant([(wish, answer) for wish, answer in wishes if not answer.done()])
 
     async def _grant(self, wishes: "list[tuple[Wish, asyncio.Future[list[Parcel]]]]") -> None:
+        asked_at = time.monotonic()
         try:
             rows = await self.fetch("read_runs", _columns([wish for wish, _ in wishes]))
         except psycopg.Error as error:
@@ -73,7 +75,7 @@ class Reader:
                 if not answer.done():
                     answer.set_exception(error)
             return
-        found = _by_wish(rows)
+        found = _by_wish(rows, asked_at=asked_at)
         for place, (_, answer) in enumerate(wishes, start=1):
             if not answer.done():
                 answer.set_result(found.get(place, []))
@@ -125,8 +127,11 @@ def _columns(wishes: Sequence[Wish]) -> dict[str, Any]:
     }
 
 
-def groups_of(rows: Sequence[dict[str, Any]]) -> list[Group]:
-    """Make groups of the rows of `read_groups.sql`, or of those of `read_due.sql`, each a group of its own."""
+def groups_of(rows: Sequence[dict[str, Any]], *, asked_at: float) -> list[Group]:
+    """Make groups of the rows of `read_groups.sql`, or of those of `read_due.sql`, each a group of its own.
+
+    `asked_at`, by the monotonic clock, was before they were read: so what has a time to live is not sent past it.
+    """
     groups: dict[tuple[int, int | None, int], Group] = {}
     for row in rows:
         number = row["queue_group"]
@@ -135,18 +140,19 @@ def groups_of(rows: Sequence[dict[str, Any]]) -> list[Group]:
         if group is None:
             groups[key] = group = Group(row["message_id"], number, left=[])
         body = group.left[0].body if group.left else row["body"]
-        group.left.append(_parcel(row, body))
+        group.left.append(_parcel(row, body, asked_at=asked_at))
     return list(groups.values())
 
 
-def _by_wish(rows: Sequence[dict[str, Any]]) -> dict[int, list[Parcel]]:
+def _by_wish(rows: Sequence[dict[str, Any]], *, asked_at: float) -> dict[int, list[Parcel]]:
     found: defaultdict[int, list[Parcel]] = defaultdict(list)
     for row in rows:
-        found[row["wish"]].append(_parcel(row, row["body"]))
+        found[row["wish"]].append(_parcel(row, row["body"], asked_at=asked_at))
     return found
 
 
-def _parcel(row: dict[str, Any], body: bytes) -> Parcel:
+def _parcel(row: dict[str, Any], body: bytes, *, asked_at: float) -> Parcel:
+    seconds_left = row["seconds_left"]
     return Parcel(
         delivery_id=row["id"],
         subscription_id=row["subscription_id"],
@@ -162,4 +168,6 @@ def _parcel(row: dict[str, Any], body: bytes) -> Parcel:
         url=row.get("callback_url") or "",
         origin=row.get("callback_origin") or "",
         seconds_since_first=row.get("seconds_since_first"),
+        deadline=None if seconds_left is None else asked_at + seconds_left,
+        server_started_at=row["server_started_at"],
     )

@@ -24,12 +24,13 @@ class Ready:
         self._count(group, 1)
 
     def take(self, may_try: Callable[[Place], bool]) -> Group | None:
-        """Take the oldest group that may go to one of its places."""
-        for places, groups in list(self._groups.items()):
+        """Take the oldest group of places one of which may be tried; those places come last next time."""
+        for places in list(self._groups):
             if any(may_try(place) for place in places):
+                groups = self._groups.pop(places)
                 group = groups.popleft()
-                if not groups:
-                    del self._groups[places]
+                if groups:
+                    self._groups[places] = groups
                 self._count(group, -1)
                 return group
         return None

@@ -15,6 +15,7 @@ change nothing the second time, but for the counts of URLs' health, where one mo
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, cast
 
 import psycopg
@@ -62,6 +63,7 @@ class Settler:
         self._connection: psycopg.AsyncConnection | None = None
         self._cursor: psycopg.AsyncCursor | None = None
         self._slot: int | None = None
+        self.server_started_at: datetime | None = None
         self.has_lost_slot = False
         self.backend_id = 0
 
@@ -128,6 +130,8 @@ class Settler:
         self._cursor = connection.cursor()
         # Else the locks of a killed sender whose commit waits for a row would be held until it gets it.
         await connection.execute("SET client_connection_check_interval = '500ms'")
+        found = await connection.execute("SELECT pg_postmaster_start_time()")
+        (self.server_started_at,) = await found.fetchone() or (None,)
         for key in keys:
             if await self._try_lock(key):
                 await connection.execute("SELECT set_config('application_name', %s, false)", (self._name,))

@@ -118,7 +118,7 @@ class Stint:
     async def _poll(self, desk: Desk, claims: Claims) -> None:
         """Look at everything that a notification may have failed to tell."""
         await claims.meet()
-        await self._notice_changes(desk)
+        await self._notice_changes(desk, claims)
         stopped = [lane.id for lane in desk.lanes.values() if lane.is_pausing]
         for row in await desk.reader.fetch("due_lanes", {"lane": stopped}) if stopped else []:
             _wake(desk, row["id"])
@@ -133,7 +133,7 @@ class Stint:
             if call is None:
                 continue
             if call.is_change or call.is_gap:
-                await self._notice_changes(desk)
+                await self._notice_changes(desk, claims)
             for lane_id in list(desk.lanes) if call.is_gap else call.nudged:
                 _wake(desk, lane_id)
             await self._bring_news(desk, claims, call.lanes)
@@ -145,7 +145,8 @@ class Stint:
                 lane.news.set()
         await claims.claim(lane_ids)
 
-    async def _notice_changes(self, desk: Desk) -> None:
+    async def _notice_changes(self, desk: Desk, claims: Claims) -> None:
+        await claims.notice_paces(seconds=CHANGE_WINDOW_SECONDS)
         rows = await desk.reader.fetch("changed_subscriptions", {"seconds": CHANGE_WINDOW_SECONDS})
         stale = [row["id"] for row in rows if desk.is_stale(row["id"], version=row["version"])]
         for endpoint in await desk.refresh(stale) if stale else []:

@@ -9,13 +9,18 @@ The windows in which a sender may die, and what the successor finds:
 the run is in doubt (at 2 it was not sent, which nobody can know); the policy says
 whether it is sent again. 5. Like 2, for the next one. Within a run a delivery is sent once: a
 block ends the run, and the next try records a new one.
+
+What has a time to live is not begun to be sent once that is over, and then its run, which named it before, is forgotten. So
+what a recorded run names is left alone by `delivery.expiry`, and what none names will not be sent.
 """
 
 import asyncio
 import logging
 import time
 from dataclasses import replace
+from datetime import UTC, datetime
 
+from delivery.outcome import unsendable
 from delivery.senders.blocking import STOPPING, Tally, judge_run, stop, stop_without_trying
 from delivery.senders.desk import Desk
 from delivery.senders.entries import LaneChange, Settlement, settle
@@ -105,12 +110,15 @@ async def _send_run(lane: TopicLane, desk: Desk, tally: Tally) -> None:
             return
         # It stays in the queue, and so in every run that is recorded, until it is settled.
         parcel = lane.queue[0]
+        if desk.is_overdue(parcel):
+            await _forget_run(lane, desk)
+            return
         endpoint = desk.endpoints[parcel.subscription_id]
         is_doubtful = not endpoint.is_active or endpoint.is_disabled
         if is_doubtful and not await desk.may_send(parcel.subscription_id):
             await _set_aside(lane, desk, parcel.subscription_id)
             continue
-        if endpoint.fault:
+        if endpoint.fault and not parcel.is_volatile:
             await stop_without_trying(lane, desk, parcel)
             return
         _refill(lane, desk, tally)
@@ -122,7 +130,7 @@ async def _send_run(lane: TopicLane, desk: Desk, tally: Tally) -> None:
 
 
 async def _forget_run(lane: TopicLane, desk: Desk) -> None:
-    """Something changed, or a person cancelled some of the run: what is left of it is read again."""
+    """Something changed, a person cancelled some of the run, or it is too late for one: what is left is read again."""
     lane.forget_runs()
     await desk.settler.commit(lane.id, lane.run())
 
@@ -130,7 +138,10 @@ async def _forget_run(lane: TopicLane, desk: Desk) -> None:
 async def _send(lane: TopicLane, desk: Desk, parcel: Parcel, tally: Tally) -> Step:
     """Make one attempt and commit what it led to."""
     endpoint = desk.endpoints[parcel.subscription_id]
-    outcome = await lane.sending(desk.send(parcel, request=lane.request))
+    if endpoint.fault:
+        outcome = unsendable(endpoint.fault, now=datetime.now(UTC))
+    else:
+        outcome = await lane.sending(desk.send(parcel, request=lane.request))
     verdict = judge(outcome, endpoint.rules, parcel.tries)
     settlement = settle(parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome)
     if verdict.step in STOPPING:

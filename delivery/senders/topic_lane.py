@@ -26,7 +26,7 @@ class TopicLane(Lane):
     """
 
     def __init__(self, row: Mapping[str, Any]) -> None:
-        super().__init__(row["id"])
+        super().__init__(row)
         self.capacity: int = row["max_queued_to_send"]
         self.refill_level: int = row["refill_level"]
         self.failures: int = row["failures"]

@@ -22,7 +22,7 @@ _TELL_NOTHING = frozenset({OutcomeClass.LOST, OutcomeClass.UNSENDABLE})
 def queries(entries: Sequence[Entry]) -> list[Query]:
     """Return the statements that commit these entries in one transaction.
 
-    Of several runs of a lane the last counts. Runs come before changes of lanes: of one lane in one group,
+    Of several runs or changes of a lane the last counts. Runs come before changes of lanes: of one lane in one group,
     the change is the later.
     """
     if len(entries) == 1 and (delivered := _delivered(entries[0])) is not None:
@@ -30,6 +30,7 @@ def queries(entries: Sequence[Entry]) -> list[Query]:
     settlements = [entry for entry in entries if isinstance(entry, Settlement)]
     rows = [(entry, _settlement_row(entry)) for entry in settlements]
     runs = {entry.lane_id: entry for entry in entries if isinstance(entry, Run)}
+    changes = {entry.lane_id: entry for entry in entries if isinstance(entry, LaneChange)}
     columns = (
         (
             statement("note_doubts"),
@@ -44,10 +45,7 @@ def queries(entries: Sequence[Entry]) -> list[Query]:
         (statement("make_redundant"), [asdict(entry) for entry in entries if isinstance(entry, Redundant)]),
         (statement("record_runs"), [asdict(entry) for entry in runs.values()]),
         (statement("renew_budgets"), [asdict(entry) for entry in entries if isinstance(entry, FreshBudget)]),
-        (
-            statement("change_lanes"),
-            [_change_row(entry) for entry in entries if isinstance(entry, LaneChange)],
-        ),
+        (statement("change_lanes"), [_change_row(entry) for entry in changes.values()]),
         *_circuits(settlements),
     )
     return [_query(text, rows) for text, rows in columns if rows]

@@ -1,4 +1,4 @@
--- What is pending in lanes for ACTIVE and for INACTIVE subscriptions (each up to a limit), and the oldest that is not held.
+-- What is pending, of that what INACTIVE subscriptions hold (each up to a limit), and the oldest in a lane that is not held.
 -- Jumps from one (lane, skipped, subscription) to the next on delivery_pending, so that it costs by the number of those
 -- that have something pending: never by the backlog, by all subscriptions, or by what is settled.
 WITH RECURSIVE places AS (
@@ -30,12 +30,24 @@ SELECT
         SELECT FROM delivery_delivery delivery WHERE delivery.status = 'PENDING' LIMIT %(limit)s + 1
     ) AS counted) AS backlog,
     (SELECT count(*) FROM (
-        SELECT
-        FROM pending
-        JOIN delivery_delivery delivery
-            ON delivery.lane_id = pending.lane_id AND delivery.skipped = pending.skipped
-            AND delivery.subscription_id = pending.subscription_id AND delivery.status = 'PENDING'
-        WHERE pending.status = 'INACTIVE'
+        SELECT FROM (
+            SELECT
+            FROM pending
+            JOIN delivery_delivery delivery
+                ON delivery.lane_id = pending.lane_id AND delivery.skipped = pending.skipped
+                AND delivery.subscription_id = pending.subscription_id AND delivery.status = 'PENDING'
+            WHERE pending.status = 'INACTIVE'
+            UNION ALL
+            SELECT
+            FROM subscriptions_subscription subscription
+            CROSS JOIN LATERAL (
+                SELECT FROM delivery_delivery
+                WHERE subscription_id BETWEEN subscription.id AND subscription.id
+                    AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
+                ORDER BY subscription_id, id LIMIT %(limit)s + 1
+            ) AS mailbox
+            WHERE subscription.mode = 'PULL' AND subscription.status = 'INACTIVE'
+        ) AS held
         LIMIT %(limit)s + 1
     ) AS counted) AS held,
     (

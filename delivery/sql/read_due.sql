@@ -1,5 +1,5 @@
--- What is due in the retry lane or the callback lane: of each subscription what was put off until now, first due first,
--- and what was never tried. Finds the subscriptions by jumping on delivery_pending, and reads theirs on
+-- What is due in a lane without order (the retry lane, the callback lane, a CONCURRENT subscriber's): of each
+-- subscription what was put off until now, first due first, and what was never tried. Not what expired. Finds the subscriptions by jumping on delivery_pending, and reads theirs on
 -- delivery_due, so that what is not due costs nothing, however much it is. Each gets its share of the rows.
 WITH RECURSIVE places AS (
     (
@@ -38,6 +38,8 @@ WITH RECURSIVE places AS (
             WHERE waiting.lane_id = %(lane)s AND waiting.subscription_id = subscription.id
                 AND waiting.status = 'PENDING' AND waiting.next_attempt_at <= now()
                 AND waiting.id <> ALL (%(held)s::bigint[])
+                AND (waiting.expires_at IS NULL OR waiting.expires_at > now())
+                AND (waiting.server_started_at IS NULL OR waiting.server_started_at = pg_postmaster_start_time())
                 AND (callback.origin IS NULL OR callback.origin <> ALL (%(excluded_origins)s::text[]))
             ORDER BY waiting.next_attempt_at
             LIMIT (SELECT rows FROM share)
@@ -54,6 +56,8 @@ WITH RECURSIVE places AS (
             WHERE fresh.lane_id = %(lane)s AND NOT fresh.skipped AND fresh.subscription_id = subscription.id
                 AND fresh.status = 'PENDING' AND fresh.next_attempt_at IS NULL
                 AND fresh.id <> ALL (%(held)s::bigint[])
+                AND (fresh.expires_at IS NULL OR fresh.expires_at > now())
+                AND (fresh.server_started_at IS NULL OR fresh.server_started_at = pg_postmaster_start_time())
                 AND (callback.origin IS NULL OR callback.origin <> ALL (%(excluded_origins)s::text[]))
             ORDER BY fresh.id
             LIMIT (SELECT rows FROM share)
@@ -76,6 +80,7 @@ SELECT
     sized.id, sized.subscription_id, sized.message_id, NULL::smallint AS queue_group, sized.attempts,
     sized.attempts_before, sized.skipped, sized.redelivery, event_type.name AS event, sized.content_type,
     sized.body, sized.callback_url, sized.callback_origin, sized.onward_id AS callback_id, share.rows AS share,
+    sized.server_started_at, extract(epoch FROM sized.expires_at - now())::float8 AS seconds_left,
     extract(epoch FROM now() - (
         SELECT attempt.started_at
         FROM delivery_attempt attempt

@@ -13,6 +13,8 @@ WITH picked AS (
             FROM delivery_delivery waiting
             WHERE lane_id = %(lane)s AND NOT skipped AND subscription_id = subscription.id
                 AND status = 'PENDING' AND id <> ALL (%(held)s::bigint[])
+                AND (expires_at IS NULL OR expires_at > now())
+                AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
                 AND NOT EXISTS (
                     SELECT FROM delivery_delivery settled
                     WHERE settled.message_id = waiting.message_id AND settled.queue_group = waiting.queue_group
@@ -27,6 +29,8 @@ WITH picked AS (
             FROM delivery_delivery waiting
             WHERE lane_id = %(lane)s AND skipped AND subscription_id = subscription.id
                 AND status = 'PENDING' AND id <> ALL (%(held)s::bigint[])
+                AND (expires_at IS NULL OR expires_at > now())
+                AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
                 AND (next_attempt_at IS NULL OR next_attempt_at <= now())
                 AND NOT EXISTS (
                     SELECT FROM delivery_delivery settled
@@ -54,13 +58,16 @@ WITH picked AS (
 SELECT
     delivery.id, delivery.subscription_id, delivery.message_id, delivery.queue_group, delivery.attempts,
     delivery.attempts_before, delivery.skipped, delivery.redelivery, event_type.name AS event, sized.content_type,
-    sized.callback_id, %(rows)s::int AS share,
+    sized.callback_id, %(rows)s::int AS share, delivery.server_started_at,
+    extract(epoch FROM delivery.expires_at - now())::float8 AS seconds_left,
     CASE WHEN row_number() OVER (PARTITION BY delivery.message_id, delivery.queue_group ORDER BY delivery.id) = 1
         THEN sized.body END AS body
 FROM sized
 JOIN delivery_delivery delivery
     ON delivery.message_id = sized.message_id AND delivery.queue_group = sized.queue_group
     AND delivery.status = 'PENDING'
+    AND (delivery.expires_at IS NULL OR delivery.expires_at > now())
+    AND (delivery.server_started_at IS NULL OR delivery.server_started_at = pg_postmaster_start_time())
 JOIN subscriptions_eventtype event_type ON event_type.id = sized.event_type_id
 WHERE sized.bytes_before < %(bytes)s
 ORDER BY delivery.message_id, delivery.queue_group, delivery.id

@@ -1,9 +1,11 @@
 -- The oldest PENDING deliveries of subscriptions that may be sent to, for several lanes at once, with what it takes to send them.
 -- Reads by status, not by "id greater than the last": ids become visible out of order. Leans on
--- delivery_pending, one probe a subscription, so that what an INACTIVE one holds back is never scanned.
+-- delivery_pending, one probe a subscription, so that what an INACTIVE one holds back is never scanned. What
+-- expired, and what is VOLATILE and of an earlier server, is left for `delivery.expiry`.
 SELECT
     wanted.wish, run.id, run.subscription_id, run.attempts, run.attempts_before, run.skipped, run.redelivery,
-    run.message_id, event_type.name AS event, run.content_type, run.body
+    run.message_id, event_type.name AS event, run.content_type, run.body, run.server_started_at,
+    extract(epoch FROM run.expires_at - now())::float8 AS seconds_left
 FROM unnest(
     %(lane)s::bigint[], %(rows)s::int[], %(skipped_rows)s::int[], %(bytes)s::bigint[], %(held)s::text[]
 ) WITH ORDINALITY AS wanted (lane_id, rows, skipped_rows, bytes, held, wish)
@@ -17,10 +19,14 @@ CROSS JOIN LATERAL (
             SELECT delivery.*
             FROM delivery_sendable subscription
             CROSS JOIN LATERAL (
-                SELECT id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery
+                SELECT
+                    id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery, expires_at,
+                    server_started_at
                 FROM delivery_delivery
                 WHERE lane_id = wanted.lane_id AND NOT skipped AND subscription_id = subscription.id
                     AND status = 'PENDING' AND id <> ALL (wanted.held::bigint[])
+                    AND (expires_at IS NULL OR expires_at > now())
+                    AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
                 ORDER BY id
                 LIMIT wanted.rows
             ) AS delivery
@@ -33,10 +39,14 @@ CROSS JOIN LATERAL (
             SELECT delivery.*
             FROM delivery_sendable subscription
             CROSS JOIN LATERAL (
-                SELECT id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery
+                SELECT
+                    id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery, expires_at,
+                    server_started_at
                 FROM delivery_delivery
                 WHERE lane_id = wanted.lane_id AND skipped AND subscription_id = subscription.id
                     AND status = 'PENDING' AND id <> ALL (wanted.held::bigint[])
+                    AND (expires_at IS NULL OR expires_at > now())
+                    AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
                 ORDER BY id
                 LIMIT wanted.skipped_rows
             ) AS delivery

@@ -3,7 +3,10 @@
 UPDATE delivery_lane lane
 SET run_ids = run.ids,
     run_attempts = run.attempts,
+    run_is_concurrent = run.is_concurrent,
     state = CASE WHEN lane.state = 'IDLE' THEN 'SENDING' ELSE lane.state END,
     since = CASE WHEN lane.state = 'IDLE' THEN now() ELSE lane.since END
-FROM json_to_recordset(%(rows)s::json) AS run (lane_id bigint, ids bigint[], attempts int[])
+FROM json_to_recordset(%(rows)s::json) AS run (
+    lane_id bigint, ids bigint[], attempts int[], is_concurrent bool
+)
 WHERE lane.id = run.lane_id

@@ -1,10 +1,12 @@
 -- The lanes that are stopped, longest first, with the delivery that stops each and what waits behind it.
 -- `waiting`: PENDING of ACTIVE subscriptions without the delivery itself; `freed`: of those, what another subscription's is, and
 -- so flows again when the stopping one is made INACTIVE. Both are counted up to a limit on delivery_pending.
--- A BLOCKED lane whose delivery is settled or held meanwhile is left out: its sender is about to go on.
+-- A BLOCKED lane whose delivery is settled or held meanwhile is left out: its sender is about to go on. Of a CONCURRENT
+-- subscriber, whose endpoint is down, only that subscription's wait, and the delivery may be settled.
 SELECT
     lane.id AS lane_id, lane.kind, lane.number, lane.state, lane.since, lane.reason, lane.failures, lane.next_try_at,
     lane.subscriber_id, subscriber.name AS subscriber,
+    coalesce(subscriber.processing = 'CONCURRENT', false) AS is_concurrent,
     head.id AS delivery_id, head.status, head.message_id, head.attempts,
     head.subscription_id, subscription.name AS subscription, subscription.endpoint, subscription.probe_url,
     event_type.name AS event,
@@ -17,6 +19,7 @@ SELECT
                 AND behind.subscription_id = other.id AND behind.status = 'PENDING'
             WHERE other.subscriber_id = lane.subscriber_id AND other.status = 'ACTIVE'
                 AND behind.id IS DISTINCT FROM head.id
+                AND (subscriber.processing IS DISTINCT FROM 'CONCURRENT' OR other.id = head.subscription_id)
             LIMIT %(limit)s + 1
         ) AS counted
     ) AS waiting,
@@ -28,7 +31,7 @@ SELECT
                 ON behind.lane_id = lane.id AND behind.skipped = ANY ('{f,t}'::boolean[])
                 AND behind.subscription_id = other.id AND behind.status = 'PENDING'
             WHERE other.subscriber_id = lane.subscriber_id AND other.status = 'ACTIVE'
-                AND other.id <> head.subscription_id
+                AND other.id <> head.subscription_id AND subscriber.processing IS DISTINCT FROM 'CONCURRENT'
             LIMIT %(limit)s + 1
         ) AS counted
     ) AS freed,
@@ -44,6 +47,8 @@ LEFT JOIN subscriptions_subscription subscription ON subscription.id = head.subs
 LEFT JOIN delivery_message message ON message.id = head.message_id
 LEFT JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
 WHERE lane.state IN ('BLOCKED', 'SUSPENDED')
-    AND (lane.state = 'SUSPENDED' OR (head.status = 'PENDING' AND subscription.status = 'ACTIVE'))
+    AND (lane.state = 'SUSPENDED' OR subscription.status = 'ACTIVE' AND (
+        head.status = 'PENDING' OR subscriber.processing = 'CONCURRENT' AND head.status <> 'CANCELLED'
+    ))
 ORDER BY lane.since, lane.id
 LIMIT %(rows)s

@@ -11,14 +11,14 @@ from django.utils.safestring import SafeString
 
 from subscriptions.admin.key_list import KeyList
 from subscriptions.admin.recorded import RecordedAdmin
-from subscriptions.models import Subscriber
+from subscriptions.models import Processing, Subscriber
 
 
 class SubscriberAdmin(RecordedAdmin):
     """The base: `delivery.admin.subscriber` adds what only delivering knows."""
 
     empty_text = "A subscriber is an application that receives; its subscriptions say what."
-    list_display = ["name", "subscription_count", "processing", "match_mode", "description"]
+    list_display = ["name", "subscription_count", "sent", "match_mode", "description"]
     list_filter = ["processing", "match_mode"]
     search_fields = ["name"]
     search_help_text = "Search by name"
@@ -36,6 +36,11 @@ class SubscriberAdmin(RecordedAdmin):
             super().get_queryset(request).annotate(n=Count("subscriptions"), n_active=active)
         )
         return counted
+
+    @admin.display(description="processing")
+    def sent(self, row: Subscriber) -> str:
+        is_concurrent = row.processing == Processing.CONCURRENT
+        return f"CONCURRENT, {row.max_in_flight} at once" if is_concurrent else row.processing
 
     @admin.display(description="subscriptions")
     def subscription_count(self, row: Any) -> SafeString:

@@ -12,7 +12,12 @@ REFILL_SHARE = 5
 
 
 class SubscriberSerializer(StrictModel):
-    """A subscriber. `refill_level` is a fifth of `max_queued_to_send` unless given."""
+    """A subscriber. `refill_level` is a fifth of `max_queued_to_send` unless given.
+
+    SERIAL: one delivery at a time, in the order of publication. CONCURRENT: up to `max_in_flight` at a time, in no order, and none
+    waits for another that failed. What is changed here takes effect within two seconds, after what is under way; what was put off
+    while the subscriber was CONCURRENT is sent in order once it is SERIAL.
+    """
 
     class Meta:
         model = Subscriber

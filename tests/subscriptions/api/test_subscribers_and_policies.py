@@ -27,8 +27,18 @@ def test_a_refill_level_is_below_what_is_read(manager: Caller) -> None:
     refused(manager.patch("subscribers/crm", {"max_queued_to_send": 50}), 400)
 
 
-@pytest.mark.parametrize(("field", "value"), [("processing", "CONCURRENT"), ("max_in_flight", 2)])
-def test_processing_at_the_same_time_comes_later(manager: Caller, field: str, value: object) -> None:
+def test_a_subscriber_may_be_sent_to_many_times_at_once(manager: Caller) -> None:
+    made = created(
+        manager.post("subscribers", {"name": "crm", "processing": "CONCURRENT", "max_in_flight": 16})
+    )
+    assert (made["processing"], made["max_in_flight"]) == ("CONCURRENT", 16)
+    assert manager.patch("subscribers/crm", {"processing": "SERIAL"}).body["processing"] == "SERIAL"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("processing", "PARALLEL"), ("max_in_flight", 0), ("max_in_flight", 1001)]
+)
+def test_a_pace_that_makes_no_sense_is_refused(manager: Caller, field: str, value: object) -> None:
     assert fields_of(refused(manager.post("subscribers", {"name": "crm", field: value}), 400)) == {field}
 
 

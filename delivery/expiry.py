@@ -1,0 +1,116 @@
+"""Settling deliveries whose time is over: a time to live, a mailbox's days, its receives, a VOLATILE one's server.
+
+    PENDING ────────────────── past `expires_at`, or VOLATILE and of an earlier server ──▶ EXPIRED
+    IN_FLIGHT, visibility over ── the same ──▶ EXPIRED
+                               └─ fetched as often as `max_receives` allows, or VOLATILE ──▶ FAILED
+
+What is under way is never settled here, so a success counts however late it comes. A sender begins to send only what is not
+past its time when the run that names it is on disk (`Desk.is_overdue`). So at any moment after `expires_at`, what may be at its
+receiver is named by a recorded run with the attempts it had then, and what no run names so will not be sent: whoever reads it
+finds it past its time, and what was read before is dropped. A run names nothing any more when its lane stops, is given
+back or is taken over; an outcome raises the attempts; a sender that meets what is past its time forgets its run. The same
+holds for a lease: it is there until it is over, and a fetch takes nothing that is past its time.
+
+Two at once. Rows are locked first, those that anybody else has are left for the next time, and are judged as they are
+then: an acknowledgement, a person, a sender's commit comes before or after, never in between, and none waits for the other in a
+circle. Of a QUEUE group all or nothing is locked, so what a sibling's success has made REDUNDANT is not EXPIRED.
+
+Crashes. A batch is one transaction with its notices and its journal; the lanes that it stopped are nudged after it. If that is lost,
+the pause of such a lane ends by itself.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import orjson
+from django.db import connection, transaction
+
+from delivery import journal, wake
+from delivery.models import JournalKind, Status
+from delivery.sql import statement
+
+_DAY, _HOUR = 86_400, 3_600
+_WORDS = {Status.EXPIRED: (JournalKind.EXPIRED, "expired"), Status.FAILED: (JournalKind.FAILED, "failed")}
+
+
+def settle_overdue(*, limit: int) -> int:
+    """Settle up to so many for each cause, and return how many; call it in a transaction."""
+    found = [*_rows("lock_overdue", {"limit": limit}), *_rows("lock_overdue_groups", {"limit": limit})]
+    # Of several causes the first counts.
+    overdue = list({row["id"]: row for row in reversed(found)}.values())
+    if not overdue:
+        return 0
+    settled = _settle(overdue)
+    _tell([row for row in overdue if row["id"] in settled])
+    _let_flow({lane_id for lane_id in settled.values() if lane_id is not None})
+    return len(settled)
+
+
+def forget_rates() -> None:
+    """Remove what a mailbox's figures do not need any more."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement("forget_rates"))
+
+
+def _settle(overdue: Iterable[Mapping[str, Any]]) -> dict[int, int | None]:
+    """Return the settled ones, each with the lane that it stopped, if any."""
+    rows = [{"id": row["id"], "status": _status(row).value, "reason": _reason(row)} for row in overdue]
+    found = _rows("settle_overdue", {"rows": orjson.dumps(rows).decode()})
+    return {row["id"]: row["stopped_lane"] for row in found}
+
+
+def _status(row: Mapping[str, Any]) -> Status:
+    return Status.FAILED if row["cause"] == "USED_UP" else Status.EXPIRED
+
+
+def _reason(row: Mapping[str, Any]) -> str:
+    """Say it as people read it, beside the delivery and in the journal."""
+    match row["cause"]:
+        case "USED_UP" if row["is_volatile"]:
+            return "not acknowledged in time; a VOLATILE message is handed out once"
+        case "USED_UP":
+            return f"not acknowledged after {row['receives']} receives, as many as max_receives allows"
+        case "DROPPED":
+            moment = f"{row['started_at']:%Y-%m-%d %H:%M:%S} UTC"
+            return f"dropped: it is VOLATILE, and the database server restarted at {moment}"
+    if row["lane_id"] is not None:
+        return f"not delivered within its time to live of {lasting(row['seconds'])}"
+    if row["receives"]:
+        return f"not acknowledged within {lasting(row['seconds'])}"
+    return f"unread for {lasting(row['seconds'])}"
+
+
+def lasting(seconds: float) -> str:
+    """Say how long that is in the largest unit of which it is a whole number; what is beyond days, in days."""
+    whole = round(seconds)
+    for unit, size in (("day", _DAY), ("hour", _HOUR)):
+        if whole >= size and (whole % size == 0 or whole > 7 * _DAY):
+            count = whole // size
+            return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
+    return f"{whole} s"
+
+
+def _tell(settled: Iterable[Mapping[str, Any]]) -> None:
+    """Write one entry for each subscription and reason."""
+    counted = Counter(
+        (row["subscription_id"], row["subscription"], _status(row), _reason(row)) for row in settled
+    )
+    for (subscription_id, name, status, reason), count in sorted(counted.items()):
+        subject = "1 delivery" if count == 1 else f"{count:,} deliveries"
+        kind, verb = _WORDS[status]
+        journal.record(kind, f"{subject} of {name} {verb}: {reason}.", subscription_id=subscription_id)
+
+
+def _let_flow(lane_ids: set[int]) -> None:
+    """What stopped these lanes is settled: their senders are to look again, or somebody is to take them."""
+    for lane_id in lane_ids:
+        wake.nudge(lane_id)
+    transaction.on_commit(lambda: wake.lanes(lane_ids))
+
+
+def _rows(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    with connection.cursor() as cursor:
+        cursor.execute(statement(name), parameters)
+        columns = [column.name for column in cursor.description or ()]
+        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]

@@ -1,0 +1,21 @@
+-- Deletes dedup keys that are past the window of their subscription, up to a limit, and returns how many.
+-- One that a publisher is just using again is passed over. Leans on dedup_key_by_time, one probe a subscription.
+WITH forgotten AS (
+    DELETE FROM delivery_dedupkey
+    WHERE id = ANY (ARRAY(
+        SELECT known.id
+        FROM subscriptions_subscription subscription
+        CROSS JOIN LATERAL (
+            SELECT id
+            FROM delivery_dedupkey
+            WHERE subscription_id = subscription.id
+                AND seen_at < now() - make_interval(secs => subscription.dedup_window_seconds)
+            ORDER BY seen_at
+            LIMIT %(limit)s
+            FOR UPDATE SKIP LOCKED
+        ) AS known
+        LIMIT %(limit)s
+    ))
+    RETURNING id
+)
+SELECT count(*) FROM forgotten

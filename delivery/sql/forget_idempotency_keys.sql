@@ -1,0 +1,15 @@
+-- Deletes the oldest idempotency keys that are past their 24 hours, up to a limit, and returns how many.
+-- One that a publisher is just using again is passed over. Leans on idempotency_key_by_time.
+WITH forgotten AS (
+    DELETE FROM delivery_idempotencykey
+    WHERE id = ANY (ARRAY(
+        SELECT id
+        FROM delivery_idempotencykey
+        WHERE created_at < now() - interval '24 hours'
+        ORDER BY created_at
+        LIMIT %(limit)s
+        FOR UPDATE SKIP LOCKED
+    ))
+    RETURNING id
+)
+SELECT count(*) FROM forgotten

@@ -1,0 +1,27 @@
+-- Locks messages, those that have to go with them, and their deliveries; what somebody else has locked is passed over.
+-- With a message go its edited copies, and with a question the answers to its callbacks: nothing may refer to what is gone. From
+-- now on nobody changes these rows, nor adds what refers to them. Returns the ids of what is locked.
+WITH RECURSIVE family AS (
+    SELECT unnest(%(ripe)s::bigint[]) AS id
+    UNION
+    SELECT other.id
+    FROM family
+    CROSS JOIN LATERAL (
+        SELECT id FROM delivery_message WHERE edited_from_id = family.id
+        UNION ALL
+        SELECT answer_id FROM delivery_callback WHERE message_id = family.id AND answer_id IS NOT NULL
+    ) AS other
+), messages AS MATERIALIZED (
+    SELECT id
+    FROM delivery_message
+    WHERE id = ANY (ARRAY(SELECT id FROM family))
+    ORDER BY id
+    FOR UPDATE SKIP LOCKED
+), deliveries AS MATERIALIZED (
+    SELECT id
+    FROM delivery_delivery
+    WHERE message_id = ANY (ARRAY(SELECT id FROM messages))
+    ORDER BY id
+    FOR UPDATE SKIP LOCKED
+)
+SELECT ARRAY(SELECT id FROM messages) AS messages, ARRAY(SELECT id FROM deliveries) AS deliveries

@@ -1,0 +1,56 @@
+-- Locks whole QUEUE groups whose time is over, up to a limit of deliveries for each cause, and returns what of them is PENDING.
+-- A group is left alone while one of it is under way, which may be DELIVERED and make the others REDUNDANT, or is
+-- locked by somebody else. What is locked is looked at as it is then, not as it was when the statement began.
+WITH due AS MATERIALIZED (
+    SELECT DISTINCT message_id, queue_group
+    FROM (
+        (
+            SELECT message_id, queue_group
+            FROM delivery_delivery
+            WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue_group IS NOT NULL AND expires_at <= now()
+            ORDER BY expires_at
+            LIMIT %(limit)s
+        )
+        UNION ALL
+        (
+            SELECT message_id, queue_group
+            FROM delivery_delivery
+            WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue_group IS NOT NULL
+                AND (server_started_at < pg_postmaster_start_time() OR server_started_at > pg_postmaster_start_time())
+            LIMIT %(limit)s
+        )
+    ) AS overdue
+), locked AS MATERIALIZED (
+    SELECT
+        member.id, member.message_id, member.queue_group, member.status, member.attempts, member.subscription_id,
+        member.lane_id, member.expires_at, member.server_started_at
+    FROM due
+    JOIN delivery_delivery member ON member.message_id = due.message_id AND member.queue_group = due.queue_group
+    ORDER BY member.id
+    FOR NO KEY UPDATE OF member SKIP LOCKED
+), whole AS (
+    SELECT locked.message_id, locked.queue_group
+    FROM locked
+    LEFT JOIN delivery_lane lane ON lane.id = locked.lane_id
+    GROUP BY locked.message_id, locked.queue_group
+    HAVING count(*) = (
+            SELECT count(*) FROM delivery_delivery member
+            WHERE member.message_id = locked.message_id AND member.queue_group = locked.queue_group
+        )
+        AND bool_or(locked.id = ANY (lane.run_ids) AND EXISTS (
+            SELECT FROM unnest(lane.run_ids, lane.run_attempts) AS run (id, attempts)
+            WHERE run.id = locked.id AND run.attempts = locked.attempts AND locked.status = 'PENDING'
+        )) IS NOT TRUE
+)
+SELECT
+    CASE WHEN locked.expires_at <= now() THEN 'EXPIRED' ELSE 'DROPPED' END AS cause, locked.id, locked.lane_id,
+    0 AS receives, locked.server_started_at IS NOT NULL AS is_volatile,
+    extract(epoch FROM locked.expires_at - message.published_at)::float8 AS seconds, pg_postmaster_start_time() AS started_at,
+    locked.subscription_id, subscriber.name || '/' || subscription.name AS subscription
+FROM whole
+JOIN locked ON locked.message_id = whole.message_id AND locked.queue_group = whole.queue_group
+JOIN delivery_message message ON message.id = locked.message_id
+JOIN subscriptions_subscription subscription ON subscription.id = locked.subscription_id
+JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
+WHERE locked.status = 'PENDING'
+    AND (locked.expires_at <= now() OR locked.server_started_at <> pg_postmaster_start_time())

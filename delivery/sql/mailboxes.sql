@@ -1,0 +1,58 @@
+-- What is in the mailbox of each of these PULL subscriptions, each count up to a limit: what the next fetch may get, what was
+-- released with a delay, what is out, what an INACTIVE subscription holds back; and since when the oldest of the rest waits.
+-- The figures are those of `mailbox_status.sql`, but of many at once. Every count is a range of delivery_in_mailbox,
+-- delivery_delayed or delivery_leased, so a deep mailbox costs by the limit.
+SELECT
+    subscription.subscriber_id,
+    CASE WHEN subscription.status = 'ACTIVE' THEN fresh.n + due.n + lapsed.n ELSE 0 END AS available,
+    CASE WHEN subscription.status = 'ACTIVE' THEN delayed.n ELSE 0 END AS delayed,
+    CASE WHEN subscription.status = 'ACTIVE' THEN 0 ELSE fresh.n + due.n + lapsed.n + delayed.n END AS held,
+    leased.n AS in_flight,
+    (
+        SELECT message.published_at
+        FROM delivery_delivery delivery
+        JOIN delivery_message message ON message.id = delivery.message_id
+        WHERE delivery.id = CASE
+            WHEN subscription.status = 'ACTIVE'
+            THEN least(fresh.oldest, due.oldest, lapsed.oldest, delayed.oldest, leased.oldest)
+            ELSE leased.oldest
+        END
+    ) AS oldest_at
+FROM subscriptions_subscription subscription
+CROSS JOIN LATERAL (
+    SELECT count(*) AS n, min(id) AS oldest FROM (
+        SELECT id FROM delivery_delivery
+        WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
+        ORDER BY subscription_id, id LIMIT %(limit)s + 1
+    ) AS counted
+) AS fresh
+CROSS JOIN LATERAL (
+    SELECT count(*) AS n, min(id) AS oldest FROM (
+        SELECT id FROM delivery_delivery
+        WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at <= now()
+        ORDER BY subscription_id, next_attempt_at LIMIT %(limit)s + 1
+    ) AS counted
+) AS due
+CROSS JOIN LATERAL (
+    SELECT count(*) AS n, min(id) AS oldest FROM (
+        SELECT id FROM delivery_delivery
+        WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at > now()
+        ORDER BY subscription_id, next_attempt_at LIMIT %(limit)s + 1
+    ) AS counted
+) AS delayed
+CROSS JOIN LATERAL (
+    SELECT count(*) AS n, min(id) AS oldest FROM (
+        SELECT id FROM delivery_delivery
+        WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'IN_FLIGHT' AND lease_expires_at <= now()
+        ORDER BY subscription_id, lease_expires_at, id LIMIT %(limit)s + 1
+    ) AS counted
+) AS lapsed
+CROSS JOIN LATERAL (
+    SELECT count(*) AS n, min(id) AS oldest FROM (
+        SELECT id FROM delivery_delivery
+        WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'IN_FLIGHT' AND lease_expires_at > now()
+        ORDER BY subscription_id, lease_expires_at, id LIMIT %(limit)s + 1
+    ) AS counted
+) AS leased
+WHERE subscription.mode = 'PULL'
+    AND (subscription.id = ANY (%(subscriptions)s::bigint[]) OR subscription.subscriber_id = ANY (%(subscribers)s::bigint[]))

@@ -1,0 +1,46 @@
+-- Of these subscribers, those whose mailbox has something that `fetch` would hand out now.
+-- One look a subscription into each of delivery_in_mailbox, delivery_delayed and delivery_leased, however deep they are.
+-- The ranges, of one subscription each, and the orders are for the planner, see `fetch`; those of pairs end an index scan where
+-- what is to come begins, which PostgreSQL before 18 does not find by itself.
+WITH mailbox AS MATERIALIZED (
+    SELECT id, subscriber_id, max_receives
+    FROM subscriptions_subscription
+    WHERE subscriber_id = ANY(%(subscribers)s::bigint[]) AND mode = 'PULL' AND status = 'ACTIVE'
+)
+SELECT DISTINCT mailbox.subscriber_id
+FROM mailbox
+CROSS JOIN LATERAL (
+    (
+        SELECT id
+        FROM delivery_delivery
+        WHERE subscription_id BETWEEN mailbox.id AND mailbox.id
+            AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
+            AND (expires_at IS NULL OR expires_at > now())
+            AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
+        ORDER BY subscription_id, id
+        LIMIT 1
+    )
+    UNION ALL
+    (
+        SELECT id
+        FROM delivery_delivery
+        WHERE (subscription_id, next_attempt_at) BETWEEN (mailbox.id, '-infinity') AND (mailbox.id, now())
+            AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
+            AND (expires_at IS NULL OR expires_at > now())
+            AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
+        ORDER BY subscription_id, next_attempt_at
+        LIMIT 1
+    )
+    UNION ALL
+    (
+        SELECT id
+        FROM delivery_delivery
+        WHERE (subscription_id, lease_expires_at) BETWEEN (mailbox.id, '-infinity') AND (mailbox.id, now())
+            AND status = 'IN_FLIGHT'
+            AND (expires_at IS NULL OR expires_at > now())
+            AND server_started_at IS NULL
+            AND (mailbox.max_receives IS NULL OR receive_count - attempts_before < mailbox.max_receives)
+        ORDER BY subscription_id, lease_expires_at, id
+        LIMIT 1
+    )
+) AS available

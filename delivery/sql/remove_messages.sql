@@ -1,0 +1,88 @@
+-- Removes those of the locked messages that may go, with their deliveries, attempts and callbacks; returns how many of each.
+-- To be executed after `lock_for_removal.sql`, with what that has locked. A message stays when one of its deliveries is not locked
+-- or not settled long enough, and for each reason that is named below; and what cannot go without it stays, too. An hour is added
+-- to what expires: a transaction that began in time may still be under way.
+WITH RECURSIVE members AS MATERIALIZED (
+    SELECT id, published_at FROM delivery_message WHERE id = ANY (%(messages)s::bigint[])
+), running AS MATERIALIZED (
+    SELECT position, last_id FROM delivery_resubmission WHERE state = 'RUNNING'
+), staying AS (
+    SELECT member.id
+    FROM members AS member
+    WHERE NOT coalesce(
+        (
+            SELECT bool_and(
+                id = ANY (%(deliveries)s::bigint[])
+                AND coalesce(settled_at < (%(until)s::jsonb ->> status)::timestamptz, false)
+            )
+            FROM delivery_delivery
+            WHERE message_id = member.id
+        ),
+        member.published_at < %(unmatched_until)s::timestamptz,
+        false
+    )
+    OR EXISTS (
+        -- A publisher that repeats itself gets the first answer.
+        SELECT FROM delivery_idempotencykey WHERE message_id = member.id
+    )
+    OR EXISTS (
+        -- Its endpoint may answer, or repeat its answer.
+        SELECT FROM delivery_callback WHERE message_id = member.id AND expires_at > now() - interval '1 hour'
+    )
+    OR EXISTS (
+        SELECT
+        FROM delivery_delivery delivery
+        JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
+        WHERE delivery.message_id = member.id AND (
+            -- A second one within the window is compared with it.
+            (
+                subscription.dedup_mode <> 'NONE' AND member.published_at
+                    > now() - interval '1 hour' - make_interval(secs => subscription.dedup_window_seconds)
+            )
+            -- Its failure is still to be told.
+            OR EXISTS (SELECT FROM delivery_failurenotice WHERE delivery_id = delivery.id)
+            -- It says why a lane is stopped.
+            OR EXISTS (
+                SELECT FROM delivery_lane WHERE state IN ('BLOCKED', 'SUSPENDED') AND delivery_id = delivery.id
+            )
+            -- A person has counted it among what is to be sent again.
+            OR EXISTS (
+                SELECT FROM running
+                WHERE delivery.id > running.position AND delivery.id <= running.last_id
+                    AND delivery.status = ANY (%(resubmittable)s::text[])
+            )
+        )
+    )
+    OR EXISTS (
+        -- What refers to it is not locked.
+        SELECT FROM delivery_message WHERE edited_from_id = member.id AND id <> ALL (%(messages)s::bigint[])
+        UNION ALL
+        SELECT FROM delivery_callback WHERE message_id = member.id AND answer_id <> ALL (%(messages)s::bigint[])
+        UNION ALL
+        SELECT FROM delivery_callback WHERE answer_id = member.id AND message_id <> ALL (%(messages)s::bigint[])
+    )
+    UNION
+    SELECT other.id
+    FROM staying
+    CROSS JOIN LATERAL (
+        SELECT edited_from_id AS id FROM delivery_message WHERE id = staying.id AND edited_from_id IS NOT NULL
+        UNION ALL
+        SELECT answer_id FROM delivery_callback WHERE message_id = staying.id AND answer_id IS NOT NULL
+        UNION ALL
+        SELECT message_id FROM delivery_callback WHERE answer_id = staying.id
+    ) AS other
+), going AS MATERIALIZED (
+    SELECT id FROM members EXCEPT SELECT id FROM staying
+), deliveries AS (
+    DELETE FROM delivery_delivery WHERE message_id = ANY (ARRAY(SELECT id FROM going)) RETURNING id
+), attempts AS (
+    DELETE FROM delivery_attempt WHERE delivery_id = ANY (ARRAY(SELECT id FROM deliveries)) RETURNING delivery_id
+), callbacks AS (
+    DELETE FROM delivery_callback WHERE message_id = ANY (ARRAY(SELECT id FROM going))
+), messages AS (
+    DELETE FROM delivery_message WHERE id = ANY (ARRAY(SELECT id FROM going)) RETURNING id
+)
+SELECT
+    (SELECT count(*) FROM messages) AS messages,
+    (SELECT count(*) FROM deliveries) AS deliveries,
+    (SELECT count(*) FROM attempts) AS attempts

@@ -1,0 +1,40 @@
+-- Looks through the next messages for those whose deliveries are all settled long enough, and says how far it got.
+-- `until` has the time before which each status has to be settled; what is not in it is kept. One that nobody wanted goes by
+-- its publication. Nothing is locked: `remove_messages.sql` asks again. Leans on the primary key, and the index of message_id.
+WITH ripe AS MATERIALIZED (
+    SELECT looked.id
+    FROM (
+        SELECT id, published_at
+        FROM delivery_message
+        WHERE id > %(position)s AND id <= %(last)s
+        ORDER BY id
+        LIMIT %(look)s
+    ) AS looked
+    WHERE coalesce(
+        (
+            SELECT bool_and(coalesce(settled_at < (%(until)s::jsonb ->> status)::timestamptz, false))
+            FROM delivery_delivery
+            WHERE message_id = looked.id
+        ),
+        looked.published_at < %(unmatched_until)s::timestamptz
+    )
+    ORDER BY looked.id
+    LIMIT %(batch)s
+)
+SELECT
+    ARRAY(SELECT id FROM ripe) AS ids,
+    CASE
+        WHEN (SELECT count(*) FROM ripe) = %(batch)s THEN (SELECT max(id) FROM ripe)
+        ELSE coalesce(
+            (
+                SELECT max(id)
+                FROM (
+                    SELECT id FROM delivery_message
+                    WHERE id > %(position)s AND id <= %(last)s
+                    ORDER BY id
+                    LIMIT %(look)s
+                ) AS looked
+            ),
+            %(last)s
+        )
+    END AS position

@@ -1,0 +1,91 @@
+"""A sender of a CONCURRENT subscriber's lane that is killed -9: what was under way is in doubt, and nothing else is.
+
+choose ─▶ record what is under way ─▶ send ─▶ answer ─▶ commit
+       1                            2       3         4
+"""
+
+import secrets
+from collections import Counter
+
+import pytest
+
+from tests.faults.observed import Observed
+from tests.faults.promises import outcomes, resent
+from tests.operation.installation import kill
+from tests.product import Flow, Product, Subscribed
+from tests.receivers import OK, Hold, Receiver
+
+MOST = 4
+
+
+@pytest.fixture
+def of(flow: Flow, receiver: Receiver) -> Subscribed:
+    name = f"hook-{secrets.token_hex(4)}"
+    owner = flow.subscriber(name, processing="CONCURRENT", max_in_flight=MOST)
+    return flow.subscribe(receiver.endpoint(name), subscriber=owner)
+
+
+def insist(flow: Flow, of: Subscribed, ids: list[str], *, doubtful: set[str]) -> None:
+    """All of it arrived; what was under way came twice, the second time marked and with its history."""
+    assert set(flow.wait_until_settled(of)) == {"DELIVERED"}
+    received = of.endpoint.received
+    assert Counter(request.id for request in received) == Counter([*ids, *doubtful])
+    assert {request.redelivery for request in resent(received)} <= {"in-doubt"}
+    for message in doubtful:
+        assert outcomes(flow, of, message) == ["LOST", "SUCCESS"]
+
+
+def test_killed_between_send_and_answer_what_was_under_way_is_sent_again_and_nothing_else(
+    flow: Flow, of: Subscribed, observed: Observed
+) -> None:
+    hold = Hold()
+    of.endpoint.always(hold)
+    ids = flow.publish_numbered(20)
+    doubtful = {request.id for request in of.endpoint.wait_for_count(MOST)}
+    of.endpoint.always(OK)
+    kill(observed.sender_of(of))
+    of.endpoint.wait_for_count(20 + MOST)
+    hold.release()
+    assert doubtful == set(ids[:MOST])
+    insist(flow, of, ids, doubtful=doubtful)
+
+
+def test_killed_before_it_is_recorded_nothing_was_sent(
+    flow: Flow, of: Subscribed, observed: Observed
+) -> None:
+    with observed.locked("delivery_lane", observed.lane_id(of)) as lock:
+        ids = flow.publish_numbered(8)
+        observed.terminate(lock.kill_who_waits())
+        assert of.endpoint.received == []
+    insist(flow, of, ids, doubtful=set())
+
+
+def test_killed_between_answer_and_commit_only_that_one_is_sent_again(
+    flow: Flow, of: Subscribed, observed: Observed
+) -> None:
+    hold = Hold()
+    of.endpoint.next(hold)
+    message = flow.publish()
+    (request,) = of.endpoint.wait_for_count(1)
+    with observed.locked("delivery_delivery", request.delivery) as lock:
+        hold.release()
+        observed.terminate(lock.kill_who_waits())
+    of.endpoint.wait_for_count(2)
+    insist(flow, of, [message], doubtful={message})
+
+
+def test_made_serial_while_nobody_serves_it_all_that_was_under_way_is_in_doubt(
+    flow: Flow, of: Subscribed, product: Product
+) -> None:
+    """The run says how it was sent; how the next are to be sent is another matter."""
+    hold = Hold()
+    of.endpoint.always(hold)
+    ids = flow.publish_numbered(20)
+    doubtful = {request.id for request in of.endpoint.wait_for_count(MOST)}
+    of.endpoint.always(OK)
+    kill(*product.whole("senders"))
+    flow.rest.patch(f"subscribers/{of.subscriber}", {"processing": "SERIAL"})
+    received = of.endpoint.wait_for_count(20 + MOST, seconds=60)
+    hold.release()
+    assert [request.id for request in received[MOST:]] == ids
+    insist(flow, of, ids, doubtful=doubtful)
