@@ -38,6 +38,7 @@ GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
         "",
         (
             Page("Journal", "receipt_long", "delivery.journalentry"),
+            Page("Retention", "auto_delete", "delivery.retentionrun"),
             Page("Event types", "category", "subscriptions.eventtype"),
             Page("Publishers", "campaign", "subscriptions.publisher"),
             Page("Keys", "key", "subscriptions.apikey"),

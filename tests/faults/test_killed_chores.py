@@ -45,14 +45,18 @@ class Chores:
             query = sql.SQL("SELECT FROM {} WHERE id = %s FOR UPDATE").format(sql.Identifier(table))
             connection.execute(query, [row_id])
             yield
-            waiting: list[int] = []
+            kill(self.waiting_for(connection.info.backend_pid))
 
-            def is_waited_for() -> bool:
-                waiting[:] = self._found(waiting_for=connection.info.backend_pid)
-                return bool(waiting)
+    def waiting_for(self, backend: int) -> int:
+        """The process id of the worker that waits for what a connection holds, once it does."""
+        waiting: list[int] = []
 
-            eventually(is_waited_for, "the worker waits for the row")
-            kill(waiting[0])
+        def is_waited_for() -> bool:
+            waiting[:] = self._found(waiting_for=backend)
+            return bool(waiting)
+
+        eventually(is_waited_for, "the worker waits for us")
+        return waiting[0]
 
     def _found(self, *, waiting_for: int | None = None) -> list[int]:
         with self._product.connect() as connection:

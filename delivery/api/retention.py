@@ -1,0 +1,61 @@
+"""Retention: the passes that removed what is old, with their progress, and beginning one now."""
+
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from delivery import retention
+from delivery.models import RetentionRun, RetentionState
+from subscriptions.api.authentication import actor_of
+from subscriptions.api.pages import ById, KeysetPages, Order
+from subscriptions.api.problems import Problem
+from subscriptions.api.strict import Strict
+from subscriptions.api.views import MANAGE, READ, ApiView
+
+
+class RetentionRunSerializer(serializers.ModelSerializer[RetentionRun]):
+    """A pass. `messages`, `deliveries` and `attempts` are how many it removed so far."""
+
+    state = serializers.ChoiceField(choices=RetentionState.choices)
+    share = serializers.FloatField(help_text="How much of its way is done, from 0 to 1.")
+
+    class Meta:
+        model = RetentionRun
+        fields = ["id", "state", "share", "messages", "deliveries", "attempts", "started_at", "ended_at"]
+
+
+class RetentionViews(ApiView, GenericViewSet[RetentionRun]):
+    order = Order(column="id", newest_first=True)
+    pagination_class = KeysetPages
+    query_classes = {"list": ById}
+    queryset = RetentionRun.objects.all()
+    serializer_class = RetentionRunSerializer
+
+    @property
+    def required_scopes(self) -> frozenset[str]:  # type: ignore[override]
+        return MANAGE if self.action == "create" else READ
+
+    def list(self, request: Request) -> Response:
+        """List passes, the newest first. Those that removed nothing are kept for a week."""
+        page = self.paginate_queryset(self.get_queryset())
+        return self.get_paginated_response(RetentionRunSerializer(page, many=True).data)
+
+    def retrieve(self, request: Request, pk: str) -> Response:
+        """Read one, with its progress."""
+        run = get_object_or_404(self.get_queryset(), pk=pk)
+        return Response(RetentionRunSerializer(run).data)
+
+    @extend_schema(request=None, responses={201: RetentionRunSerializer})
+    def create(self, request: Request) -> Response:
+        """Begin a pass now, instead of an hour after the last; it goes on in the background. 409 while one is under way."""
+        Strict(data=request.data).is_valid(raise_exception=True)
+        try:
+            run = retention.start(actor=actor_of(request), now=timezone.now())
+        except retention.AlreadyRunningError as error:
+            detail = f"{error} Follow it at retention-runs/{error.run.pk}."
+            raise Problem(409, "running", detail) from None
+        return Response(RetentionRunSerializer(run).data, status=201)

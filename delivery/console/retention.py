@@ -1,0 +1,60 @@
+"""What people read of retention: for how long what is kept, and the pass that is under way."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+
+from delivery import retention_rules
+from delivery.models import RetentionRun, RetentionState
+from delivery.retention_rules import JOURNAL, UNMATCHED, Rules
+
+_WORDS = {UNMATCHED: "messages nobody wanted", JOURNAL: "the journal"}
+_FOR_EVER = 10**9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What is kept equally long."""
+
+    how_long: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionPage:
+    """`run` is the pass that is under way."""
+
+    kept: list[Kept]
+    waits_for_archive: bool
+    archived_until: datetime | None
+    run: RetentionRun | None
+
+
+def read() -> RetentionPage:
+    rules = retention_rules.current()
+    return RetentionPage(
+        kept=kept(rules),
+        waits_for_archive=rules.waits_for_archive,
+        archived_until=rules.archived_until,
+        run=RetentionRun.objects.filter(state=RetentionState.RUNNING).first(),
+    )
+
+
+def kept(rules: Rules) -> list[Kept]:
+    """Return the shortest first, in the order of the settings."""
+    # Sorting keeps the order of equals.
+    ordered = sorted(rules.days.items(), key=_length)
+    return [
+        Kept(how_long=_in_words(length), what=", ".join(_WORDS.get(name, name) for name, _ in group))
+        for length, group in groupby(ordered, key=_length)
+    ]
+
+
+def _length(item: tuple[str, int | None]) -> int:
+    return item[1] or _FOR_EVER
+
+
+def _in_words(days: int) -> str:
+    if days == _FOR_EVER:
+        return "for ever"
+    return "1 day" if days == 1 else f"{days:,} days"

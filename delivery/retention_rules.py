@@ -1,0 +1,49 @@
+"""Until when what is settled has to be settled for retention to remove it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from delivery.models import Archived
+
+# Beside the statuses: messages without deliveries, and the journal, which is no part of the archive.
+UNMATCHED, JOURNAL = "UNMATCHED", "JOURNAL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """The days by name, None for ever; and the archive's gate, None when nothing is archived yet."""
+
+    days: Mapping[str, int | None]
+    waits_for_archive: bool
+    archived_until: datetime | None
+
+    def until(self, *, now: datetime) -> dict[str, datetime]:
+        """What was settled before may be removed, by status; of a message nobody wanted, what was published before.
+
+        A status that is not in it is kept.
+        """
+        gate = self.archived_until if self.waits_for_archive else now
+        if gate is None:
+            return {}
+        return {
+            name: min(gate, now - timedelta(days=days))
+            for name, days in self.days.items()
+            if days is not None and name != JOURNAL
+        }
+
+    def journal_until(self, *, now: datetime) -> datetime | None:
+        days = self.days[JOURNAL]
+        return None if days is None else now - timedelta(days=days)
+
+
+def current() -> Rules:
+    """Return what the settings say, and the archive as it is now."""
+    environment = settings.ENVIRONMENT
+    return Rules(
+        days=environment.retention_days,
+        waits_for_archive=not environment.retention_unarchived,
+        archived_until=Archived.objects.values_list("until", flat=True).first(),
+    )

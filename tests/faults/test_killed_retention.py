@@ -1,0 +1,97 @@
+"""The worker of chores is killed -9 in the middle of a pass: what it did not commit is there, and the next goes on.
+
+lock a batch ─▶ delete it ─▶ write how far it got ─▶ commit ─▶ the next batch
+                                                  1
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from psycopg import sql
+
+from tests.faults.test_killed_chores import Chores
+from tests.operation.installation import eventually, kill
+from tests.product import Flow, Product
+from tests.receivers import Receiver
+
+COUNT = 6_000
+TABLES = (
+    "message",
+    "delivery",
+    "attempt",
+    "callback",
+    "lane",
+    "resubmission",
+    "failurenotice",
+    "idempotencykey",
+)
+OLD = """
+    WITH messages AS (
+        INSERT INTO delivery_message (event_type_id, headers, content_type, body, published_at)
+        SELECT event_type_id, '{}', '', '', now() - interval '60 days'
+        FROM subscriptions_subscription, generate_series(1, %(count)s)
+        WHERE id = %(subscription)s
+        RETURNING id
+    ), deliveries AS (
+        INSERT INTO delivery_delivery (
+            message_id, subscription_id, status, attempts, skipped, redelivery, reason, receive_count, settled_at
+        )
+        SELECT id, %(subscription)s, %(status)s, 1, false, '', '', 0, now() - interval '59 days' FROM messages
+        RETURNING id
+    )
+    INSERT INTO delivery_attempt (delivery_id, number, started_at, outcome, error, excerpt)
+    SELECT id, 1, now() - interval '59 days', 'SUCCESS', '', '' FROM deliveries
+"""
+
+
+@pytest.fixture
+def archived(product: Product) -> Iterator[None]:
+    with product.connect() as connection:
+        connection.execute("INSERT INTO delivery_archived (id, until) VALUES (1, now() - interval '1 day')")
+    yield
+    with product.connect() as connection:
+        connection.execute("DELETE FROM delivery_archived")
+
+
+def rows(product: Product) -> Counter[str]:
+    """How many rows each of the tables has."""
+    counted = sql.SQL(" UNION ALL ").join(
+        sql.SQL("SELECT {}, count(*) FROM {}").format(table, sql.Identifier(f"delivery_{table}"))
+        for table in TABLES
+    )
+    with product.connect() as connection:
+        return Counter(dict(connection.execute(counted).fetchall()))
+
+
+def kill_as_it_commits(product: Product, chores: Chores) -> None:
+    """Hold up what the database checks last of a batch, when all of it is deleted, and kill who waits for that."""
+    with product.connect() as connection, connection.transaction():
+        # Reading goes on; what looks for keys that refer to a deleted message waits.
+        connection.execute("LOCK TABLE delivery_idempotencykey IN EXCLUSIVE MODE")
+        kill(chores.waiting_for(connection.info.backend_pid))
+
+
+def test_each_message_is_removed_once_and_no_other(
+    flow: Flow, receiver: Receiver, product: Product, archived: None
+) -> None:
+    chores = Chores(product)
+    of = flow.subscribe(receiver.endpoint("hook"))
+    kept = flow.publish_numbered(20)
+    flow.wait_until_settled(of)
+    before = rows(product)
+    with product.connect() as connection:
+        for status, count in (("DELIVERED", COUNT), ("FAILED", 50)):
+            connection.execute(OLD, {"count": count, "subscription": of.id, "status": status})
+    begun = flow.rest.post("retention-runs")
+    address = f"retention-runs/{begun['id']}"
+    for removed in (1, COUNT // 3):
+        eventually(lambda: flow.rest.get(address)["messages"] >= removed, "some are removed")  # noqa: B023
+        kill_as_it_commits(product, chores)
+        assert flow.rest.get(address)["state"] == "RUNNING"
+    eventually(lambda: flow.rest.get(address)["state"] == "DONE", "the pass goes on to its end")
+    run = flow.rest.get(address)
+    assert (run["messages"], run["deliveries"], run["attempts"], run["share"]) == (COUNT, COUNT, COUNT, 1)
+    assert rows(product) - before == Counter(message=50, delivery=50, attempt=50)
+    assert before - rows(product) == Counter()
+    assert all(flow.rest.get(f"messages/{id}")["id"] == id for id in kept)
