@@ -76,7 +76,12 @@ def call(request: "Request", *, allowed_networks: Collection[Network]) -> Called
 
 
 def ask(
-    session: requests.Session, method: str, url: str, *, body: bytes | None, headers: Mapping[str, str]
+    session: requests.Session,
+    method: str,
+    url: str,
+    *,
+    body: bytes | None,
+    headers: Mapping[str, str | bytes],
 ) -> Response:
     """Ask a server that is trusted, such as Inturn itself; raises NoAnswerError."""
     timeout = (CONNECT_SECONDS, ASKED_SECONDS)

@@ -88,7 +88,7 @@ class Client:
         tries = 1
         while True:
             try:
-                return self._call(method, path, body, headers)
+                return self._parsed(self.content(method, path, body=body, headers=headers))
             except (RefusedError, UnreachableError) as error:
                 seconds = _seconds_before_repeating(error, tries=tries, is_repeatable=is_repeatable)
                 if seconds is None:
@@ -96,7 +96,10 @@ class Client:
             self._pause(seconds)
             tries += 1
 
-    def _call(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str] | None) -> Any:
+    def content(
+        self, method: str, path: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None
+    ) -> bytes:
+        """Return the answer's bytes, empty when it has none; raises ClientError. Nothing is repeated."""
         try:
             response = ask(
                 self._session,
@@ -109,8 +112,11 @@ class Client:
             raise UnreachableError(f"{self._base_url} does not answer: {error}") from error
         if response.status_code // 100 != 2:
             raise _refusal(response)
+        return response.content
+
+    def _parsed(self, content: bytes) -> Any:
         try:
-            return orjson.loads(response.content) if response.content else None
+            return orjson.loads(content) if content else None
         except orjson.JSONDecodeError as error:
             raise ClientError(f"{self._base_url} does not answer as Inturn does; is it another?") from error
 

@@ -1,4 +1,4 @@
-"""One message's whole journey on a running Inturn, from the API to a receiver of our own.
+"""One message's whole journeys on a running Inturn: from the API to a receiver of our own, and into a mailbox and out of it.
 
 Everything is made by REST, as an application would, and removed again: what REST
 keeps, because it is history, by the database.
@@ -7,7 +7,7 @@ keeps, because it is history, by the database.
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 from django.db import transaction
 
 from delivery.client import Client, RefusedError
+from delivery.fetching import Mailbox
 from delivery.models import Delivery, JournalEntry, Message
 from delivery.models.message import parse_public_id
 from delivery.senders.signing import signature, signing_key
@@ -92,6 +93,7 @@ def try_one(url: str, *, key: str, seconds: float) -> Steps:
             with Client(url, key=publisher_key) as publisher:
                 steps += _publish(publisher, inbox, name, seconds=seconds)
                 _verify(inbox, secret)
+            steps.append(("fetched and acknowledged", _fetch(client, url, name)))
     finally:
         _remove(name)
     return steps
@@ -103,14 +105,10 @@ def _configure(client: Client, name: str, *, endpoint: str) -> tuple[str, str]:
     client.post("publishers", {"name": name, "event_types": [name]})
     key = client.post(f"publishers/{name}/keys", {})["key"]
     client.post("subscribers", {"name": name})
-    wish = {
-        "name": "smoke",
-        "subscriber": name,
-        "event_type": name,
-        "endpoint": endpoint,
-        "policy": "teamforge",
-    }
-    return key, _subscribe(client, wish)
+    wish = {"subscriber": name, "event_type": name}
+    secret = _subscribe(client, {**wish, "name": "smoke", "endpoint": endpoint, "policy": "teamforge"})
+    client.post("subscriptions", {**wish, "name": "smoke-mailbox", "mode": "PULL"})
+    return key, secret
 
 
 def _subscribe(client: Client, wish: dict[str, str]) -> str:
@@ -134,12 +132,32 @@ def _publish(publisher: Client, inbox: Inbox, name: str, *, seconds: float) -> S
             "(`manage.py qcluster`), and what does its log say?"
         )
     steps.append(("received, since it was published", time.perf_counter() - start))
-    while (status := publisher.get(f"messages/{accepted['id']}")["deliveries"][0]["status"]) != "DELIVERED":
+    while (status := _pushed(publisher.get(f"messages/{accepted['id']}"))["status"]) != "DELIVERED":
         if time.perf_counter() - start > seconds:
             raise SmokeError(f"{accepted['id']} was received, but is {status} after {seconds:g} s.")
         time.sleep(POLL_SECONDS)
     steps.append(("DELIVERED, since it was published", time.perf_counter() - start))
     return steps
+
+
+def _pushed(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    return next(delivery for delivery in message["deliveries"] if delivery["mode"] == "PUSH")
+
+
+def _fetch(client: Client, url: str, name: str) -> float:
+    """Fetch the message from the mailbox and acknowledge it; return how many seconds both took."""
+    key = client.post(f"subscribers/{name}/keys", {})["key"]
+    with Client(url, key=key) as subscriber:
+        mailbox = Mailbox(subscriber, name)
+        start = time.perf_counter()
+        fetched = mailbox.fetch(most=10)
+        if [message.body for message in fetched] != [BODY]:
+            raise SmokeError(
+                f"The mailbox handed out {len(fetched)} messages, not the one that was published."
+            )
+        if late := mailbox.acknowledge([fetched[0].receipt]):
+            raise SmokeError(f"{fetched[0].id} was fetched and could not be acknowledged: {late}")
+        return time.perf_counter() - start
 
 
 def _verify(inbox: Inbox, secret: str) -> None:

@@ -60,7 +60,7 @@ def policy(name: str | None = None, **fields: Any) -> Policy:
 
 
 def subscription(name: str | None = None, **fields: Any) -> Subscription:
-    """Make an ACTIVE PUSH subscription with a secret; give `mode=Mode.PULL` for a mailbox."""
+    """Make an ACTIVE PUSH subscription with a secret; give `mode=Mode.PULL` for a mailbox, which has none."""
     fields.setdefault("subscriber", None)
     fields["subscriber"] = fields["subscriber"] or subscriber()
     if "event_type" not in fields:
@@ -70,7 +70,8 @@ def subscription(name: str | None = None, **fields: Any) -> Subscription:
     if fields.get("mode", Mode.PUSH) == Mode.PUSH:
         fields.setdefault("endpoint", "https://receiver.example/hook")
     row = Subscription.objects.create(name=name or unique("subscription"), **fields)
-    SigningSecret.objects.create(subscription=row)
+    if row.mode == Mode.PUSH:
+        SigningSecret.objects.create(subscription=row)
     return row
 
 

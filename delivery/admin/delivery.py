@@ -1,5 +1,6 @@
 """Deliveries in the console, for support: filtered, and looked at with every attempt."""
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
@@ -125,6 +126,8 @@ class DeliveryAdmin(Resubmitting, KeysetAdmin):
     @admin.display(description="attempts")
     def tried(self, row: Delivery) -> SafeString | str:
         count = message_page.attempts_of(row)
+        if place := message_page.place_of(row, now=timezone.now()):
+            return two_lines(count, "out" if place == "HELD" else "in the mailbox")
         if row.status != Status.PENDING or row.lane is None or row.lane.kind != LaneKind.RETRY:
             return count
         return two_lines(count, "in the retry lane")
@@ -135,6 +138,18 @@ class DeliveryAdmin(Resubmitting, KeysetAdmin):
         published = ago(row.message.published_at, now=now)
         if row.settled_at:
             return two_lines(published, format_html("settled {}", ago(row.settled_at, now=now)))
+        if place := message_page.place_of(row, now=now):
+            return (
+                two_lines(published, _when_fetched(row, place, now=now))
+                if place != "AVAILABLE"
+                else published
+            )
         if row.next_attempt_at:
             return two_lines(published, format_html("next try {}", due(row.next_attempt_at, now=now)))
         return published
+
+
+def _when_fetched(row: Delivery, place: str, *, now: datetime) -> SafeString:
+    if place == "HELD":
+        return format_html("held, back {}", due(row.lease_expires_at, now=now))
+    return format_html("can be fetched {}", due(row.next_attempt_at, now=now))

@@ -60,6 +60,22 @@ class PublisherFilter(NameFilter):
     named = Publisher
 
 
+class DestinationFilter(ChoiceFilter):
+    """Delivered to one destination, or published to all who want it."""
+
+    title = "Destination"
+    parameter_name = "destination"
+    offered = ("published", "delivered")
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        match self.value():
+            case "published":
+                return queryset.filter(destination="")
+            case "delivered":
+                return queryset.exclude(destination="")
+        return queryset
+
+
 class PublishedSince(MomentFilter):
     title = "Published since (UTC)"
     parameter_name = "since"

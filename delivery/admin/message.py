@@ -16,9 +16,9 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
-from delivery.admin.filters import PublishedSince, PublishedUntil, PublisherFilter
+from delivery.admin.filters import DestinationFilter, PublishedSince, PublishedUntil, PublisherFilter
 from delivery.console import message_page
-from delivery.console.labels import label
+from delivery.console.labels import label, two_lines
 from delivery.models import Delivery, Message
 from delivery.models.message import parse_public_id
 from subscriptions.admin.keyset import KeysetAdmin
@@ -30,7 +30,7 @@ from subscriptions.admin.times import ago
 class MessageAdmin(KeysetAdmin):
     empty_text = "Messages appear here as publishers POST them to /api/v1/events/<event type>/messages."
     list_display = ["message_id", "event_type", "publisher", "published", "size", "fate"]
-    list_filter = [EventTypeFilter, PublisherFilter, PublishedSince, PublishedUntil]
+    list_filter = [EventTypeFilter, PublisherFilter, DestinationFilter, PublishedSince, PublishedUntil]
     list_select_related = ["event_type", "publisher"]
     search_fields = ["id"]
     search_help_text = "Search by id, e.g. msg_1234"
@@ -98,7 +98,8 @@ class MessageAdmin(KeysetAdmin):
 
     @admin.display(description="published")
     def published(self, row: Message) -> SafeString | str:
-        return ago(row.published_at, now=timezone.now())
+        when = ago(row.published_at, now=timezone.now())
+        return two_lines(when, f"delivered to {row.destination}") if row.destination else when
 
     @admin.display(description="size")
     def size(self, row: Any) -> str:

@@ -17,12 +17,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 from delivery import resolve, resubmit
 from delivery.admin.edit_form import EditForm
 from delivery.callback_urls import CallbackRefusedError
+from delivery.drafts import PublishRefusedError
 from delivery.lifecycle import RESUBMITTABLE
 from delivery.models import Delivery
 from delivery.models.message import public_id
-from delivery.publish import PublishRefusedError
 from delivery.states import OPEN, Status
 from subscriptions.admin.base import ConsoleAdmin, actor_of
+from subscriptions.models import Mode
 
 Verb = Callable[..., None]
 
@@ -42,11 +43,13 @@ class Possible:
 
 
 def possible(row: Delivery) -> Possible:
+    # What was answered while its publisher waited (SYNC) has no place to go back to.
+    has_place = row.lane_id is not None or row.subscription.mode == Mode.PULL
     return Possible(
-        resubmit=row.status in RESUBMITTABLE and row.lane_id is not None,
-        edit=row.status not in OPEN and row.lane_id is not None,
+        resubmit=row.status in RESUBMITTABLE and has_place,
+        edit=row.status not in OPEN and has_place,
         mark_delivered=row.status == Status.IN_DOUBT,
-        cancel=row.status in (Status.PENDING, Status.IN_DOUBT),
+        cancel=row.status in (*OPEN, Status.IN_DOUBT),
     )
 
 
@@ -77,12 +80,18 @@ class Resubmitting(ConsoleAdmin):
         return self.may_change_rows(request) and request.user.has_perm("delivery.view_message")
 
     def resubmit_one(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        done = f"Delivery {object_id} is sent again, at its old place in the lane."
+        row: Delivery = self.permitted(request, object_id)
+        is_pulled = row.subscription.mode == Mode.PULL
+        what = "can be fetched again, at its old place in the mailbox"
+        done = f"Delivery {object_id} {what if is_pulled else 'is sent again, at its old place in the lane'}."
         return self._act(request, object_id, resubmit.resubmit, done=done)
 
     def cancel_one(self, request: HttpRequest, object_id: int) -> HttpResponse:
         return self._act(
-            request, object_id, resolve.cancel, done=f"Delivery {object_id} is CANCELLED: it is not sent."
+            request,
+            object_id,
+            resolve.cancel,
+            done=f"Delivery {object_id} is CANCELLED: nobody gets it any more.",
         )
 
     def mark_one(self, request: HttpRequest, object_id: int) -> HttpResponse:
@@ -106,7 +115,7 @@ class Resubmitting(ConsoleAdmin):
 
     @admin.action(description="Cancel: they are not sent any more", permissions=["resubmit"])
     def cancel_chosen(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
-        left = "were neither PENDING nor IN_DOUBT and stay as they are."
+        left = "were neither open nor IN_DOUBT and stay as they are."
         self._each(request, queryset, resolve.cancel, status=Status.CANCELLED, left=left)
 
     @admin.action(description="Mark as delivered: what is IN_DOUBT was received", permissions=["resubmit"])

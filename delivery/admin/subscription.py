@@ -7,24 +7,25 @@ from django.contrib import admin, messages
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path, reverse
+from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from delivery import toggle
 from delivery.admin.completed import CompletedList
-from delivery.console import retry_lane, url_health, waiting
+from delivery.console import mailboxes, retry_lane, url_health, waiting
 from delivery.console.buttons import toggle_buttons
 from delivery.console.labels import label
 from delivery.toggle import Backlog
 from subscriptions.admin.base import actor_of, id_of
 from subscriptions.admin.subscription import SubscriptionAdmin as Base
-from subscriptions.models import Subscription, SubscriptionStatus
+from subscriptions.models import Mode, Subscription, SubscriptionStatus
 
 
 @admin.register(Subscription)
 class SubscriptionAdmin(CompletedList, Base):
-    empty_text = "A subscription says which messages of an event type go to which endpoint. It needs a subscriber and an event type."
+    empty_text = "A subscription says which messages of an event type go to which endpoint, or into a mailbox. It needs a subscriber and an event type."
     list_display = ["full_name", "state", "backlog", "toggle", "wants", "goes_to"]
     button_columns = ("toggle",)
     change_form_outer_before_template = "console/subscription_buttons.html"
@@ -58,10 +59,9 @@ class SubscriptionAdmin(CompletedList, Base):
         if backlog not in ("deliver", "cancel"):
             raise BadRequest("The backlog is to deliver or to cancel.")
         cancelled = toggle.activate(subscription, backlog=cast("Backlog", backlog), actor=actor_of(request))
+        kept = "can be fetched" if subscription.mode == Mode.PULL else "is delivered in order"
         fate = (
-            f": {cancelled:,} held deliveries are CANCELLED"
-            if cancelled
-            else ", and what was held is delivered in order"
+            f": {cancelled:,} held deliveries are CANCELLED" if cancelled else f", and what was held {kept}"
         )
         return self.back(request, f"{subscription} is ACTIVE again{fate}.")
 
@@ -72,6 +72,7 @@ class SubscriptionAdmin(CompletedList, Base):
         if (subscription_id := id_of(object_id)) is not None:
             shown |= {
                 "backlog": waiting.of_subscriptions([subscription_id]).get(subscription_id),
+                "mailbox": mailboxes.of_subscription(subscription_id, now=timezone.now()),
                 "retries": retry_lane.of_subscription(subscription_id),
                 "stopped_url": url_health.stopping(subscription_id),
             }

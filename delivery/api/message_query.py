@@ -43,6 +43,11 @@ class MessageQuery(ById):
 
     event_type = Text(required=False, max_length=MAX_NAME_LENGTH)
     publisher = Text(required=False, max_length=MAX_NAME_LENGTH)
+    destination = Text(
+        required=False,
+        max_length=2 * MAX_NAME_LENGTH + 1,
+        help_text="Those delivered to it: a subscriber, or subscriber/subscription, as the publisher gave it.",
+    )
     status = serializers.ChoiceField(
         choices=Status.choices, required=False, help_text="Those with a delivery of this status."
     )
@@ -61,6 +66,7 @@ class MessageQuery(ById):
 _LOOKUPS = {
     "event_type": "event_type__name",
     "publisher": "publisher__name",
+    "destination": "destination",
     "id_from": "id__gte",
     "id_to": "id__lte",
     "since": "published_at__gte",
@@ -74,6 +80,9 @@ def searched(
 ) -> list[Message]:
     """Return the page of what is asked for; a search of texts is given up after TEXT_SEARCH_SECONDS."""
     rows = rows.filter(**{lookup: query[name] for name, lookup in _LOOKUPS.items() if name in query})
+    if "destination" in query:
+        # What the index on delivered messages needs to hear.
+        rows = rows.exclude(destination="")
     if "status" in query:
         rows = rows.filter(Exists(Delivery.objects.filter(message=OuterRef("pk"), status=query["status"])))
     if not _TEXT_SEARCHES.keys() & query:

@@ -13,7 +13,7 @@ from delivery.models import Attempt, Callback, Delivery, Message
 from delivery.models.delivery import Redelivery
 from delivery.models.message import public_id
 from delivery.states import OutcomeClass, Status
-from subscriptions.models import SubscriptionStatus
+from subscriptions.models import Mode, SubscriptionStatus
 
 # What the answers show beside the delivery and its message: to be selected with it.
 AROUND_A_DELIVERY = ("subscription__subscriber", "subscription__policy", "lane")
@@ -36,7 +36,9 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
 class DeliverySerializer(serializers.ModelSerializer[Delivery]):
     """A delivery. `held`: PENDING, but its subscription is INACTIVE.
 
-    `lane` is where it waits: `retry:0` once it failed under the action RETRY_LANE, null where nothing waits (SYNC).
+    `lane` is where it waits: `retry:0` once it failed under the action RETRY_LANE, null where nothing waits (SYNC). One of a PULL
+    subscription waits in the mailbox of its subscriber, has been fetched `receive_count` times, and is held by who fetched it last
+    until `lease_expires_at`: then it can be fetched again.
     """
 
     message = serializers.SerializerMethodField()
@@ -52,10 +54,15 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
     attempts_before = serializers.IntegerField(
         help_text="Of these, what does not count against max_attempts: a person had it sent again since."
     )
-    max_attempts = serializers.IntegerField(
-        source="subscription.policy.max_attempts",
-        allow_null=True,
-        help_text="Of its policy, for what is retried; null: until it succeeds.",
+    max_attempts = serializers.SerializerMethodField(
+        help_text="Of its policy, for what is retried; of a PULL subscription max_receives. Null: until it succeeds."
+    )
+    mode = serializers.ChoiceField(choices=Mode.choices, source="subscription.mode")
+    lease_expires_at = serializers.DateTimeField(
+        allow_null=True, help_text="Until when who fetched it holds it."
+    )
+    expires_at = serializers.DateTimeField(
+        allow_null=True, help_text="When it is EXPIRED, unless it is settled by then; null: never."
     )
     next_attempt_at = serializers.DateTimeField(
         allow_null=True, help_text="When it is due, if a policy put it off."
@@ -75,11 +82,15 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
             "held",
             "reason",
             "redelivery",
+            "mode",
             "lane",
             "attempt_count",
             "attempts_before",
             "max_attempts",
             "next_attempt_at",
+            "receive_count",
+            "lease_expires_at",
+            "expires_at",
             "published_at",
             "settled_at",
         ]
@@ -92,6 +103,11 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
         if lane is None:
             return None
         return delivery.subscription.subscriber.name if lane.subscriber_id else str(lane)
+
+    def get_max_attempts(self, delivery: Delivery) -> int | None:
+        subscription = delivery.subscription
+        is_fetched = subscription.mode == Mode.PULL
+        return subscription.max_receives if is_fetched else subscription.policy.max_attempts
 
     def get_held(self, delivery: Delivery) -> bool:
         is_inactive = delivery.subscription.status == SubscriptionStatus.INACTIVE
@@ -107,18 +123,41 @@ class DeliveryDetailSerializer(DeliverySerializer):
         fields = [*DeliverySerializer.Meta.fields, "attempts"]
 
 
+class DestinationField(serializers.CharField):
+    """Null rather than empty: it was published, not delivered."""
+
+    def __init__(self) -> None:
+        super().__init__(read_only=True, allow_null=True)
+
+    def to_representation(self, value: str) -> str | None:  # type: ignore[override]
+        return value or None
+
+
 class MessageSerializer(serializers.ModelSerializer[Message]):
-    """A message in a list: without its body. `deliveries` counts them by status."""
+    """A message in a list: without its body. `deliveries` counts them by status.
+
+    `destination` is whom it was delivered to, a subscriber or subscriber/subscription; null of what was published to all who want it.
+    """
 
     id = serializers.CharField(source="public_id", help_text="msg_…")
     event_type = serializers.CharField(source="event_type.name")
     publisher = serializers.CharField(source="publisher.name", default=None, allow_null=True)
+    destination = DestinationField()
     size = serializers.IntegerField(help_text="Bytes of the body.")
     deliveries = serializers.SerializerMethodField()
 
     class Meta:
         model = Message
-        fields = ["id", "event_type", "publisher", "published_at", "content_type", "size", "deliveries"]
+        fields = [
+            "id",
+            "event_type",
+            "publisher",
+            "published_at",
+            "destination",
+            "content_type",
+            "size",
+            "deliveries",
+        ]
 
     def get_deliveries(self, message: Message) -> dict[str, int]:
         counts: Mapping[int, dict[str, int]] = self.context.get("counts", {})
@@ -135,6 +174,7 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
     id = serializers.CharField(source="public_id", help_text="msg_…")
     event_type = serializers.CharField(source="event_type.name")
     publisher = serializers.CharField(source="publisher.name", default=None, allow_null=True)
+    destination = DestinationField()
     edited_from = serializers.SerializerMethodField(help_text="msg_…, if a person edited that and sent this.")
     headers = serializers.DictField(child=serializers.CharField())
     size = serializers.SerializerMethodField()
@@ -152,6 +192,7 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
             "event_type",
             "publisher",
             "published_at",
+            "destination",
             "content_type",
             "size",
             "headers",

@@ -3,13 +3,18 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
+
+from django.utils import timezone
 
 from delivery.console.callbacks import ShownCallback, answered_by, callbacks_of
 from delivery.console.payload import Payload, payload
 from delivery.explain import explain
 from delivery.models import Attempt, Callback, Delivery, Message
+from delivery.states import OPEN
 from subscriptions.matching import Explanation
+from subscriptions.models import Mode
 
 SHOWN_DELIVERIES = 100
 SHOWN_ATTEMPTS = 10
@@ -31,12 +36,28 @@ class ShownDelivery:
     attempts: list[ShownAttempt] = field(default_factory=list)
 
     @property
+    def is_fetched(self) -> bool:
+        """Whether it is fetched from a mailbox, rather than sent."""
+        return self.delivery.subscription.mode == Mode.PULL
+
+    @property
+    def place(self) -> str:
+        """Where an open delivery of a mailbox is: `HELD` by who fetched it last, `LATER`, or `AVAILABLE`."""
+        return place_of(self.delivery, now=timezone.now())
+
+    @property
     def earlier(self) -> int:
         return max(self.delivery.attempts - len(self.attempts), 0)
 
     @property
     def attempts_of(self) -> str:
         return attempts_of(self.delivery)
+
+    @property
+    def fetched_of(self) -> str:
+        """In words: `once`, `3 times`, or `3 of at most 5 times`."""
+        count = attempts_of(self.delivery)
+        return {"0": "never", "1": "once"}.get(count) or f"{count} times".replace(" of ", " of at most ")
 
     @property
     def next_attempt_of(self) -> str:
@@ -57,10 +78,22 @@ class MessagePage:
     copies: list[Message]
 
 
+def place_of(delivery: Delivery, *, now: datetime) -> str:
+    """See `ShownDelivery.place`; empty for what is settled, and for what is in no mailbox."""
+    if delivery.status not in OPEN or delivery.subscription.mode != Mode.PULL:
+        return ""
+    if delivery.lease_expires_at is not None:
+        return "HELD" if delivery.lease_expires_at > now else "AVAILABLE"
+    return "LATER" if delivery.next_attempt_at is not None and delivery.next_attempt_at > now else "AVAILABLE"
+
+
 def attempts_of(delivery: Delivery, *, following: int = 0) -> str:
-    """How many attempts count, such as `3 of 13`; only how many when the policy has no limit."""
-    count = delivery.attempts - delivery.attempts_before + following
-    most = delivery.subscription.policy.max_attempts
+    """How many attempts count, such as `3 of 13`; only how many when there is no limit. Of a mailbox each fetch is one."""
+    subscription = delivery.subscription
+    is_fetched = subscription.mode == Mode.PULL
+    most = subscription.max_receives if is_fetched else subscription.policy.max_attempts
+    made = delivery.receive_count if is_fetched else delivery.attempts
+    count = made - delivery.attempts_before + following
     return f"{count}" if most is None else f"{count} of {most}"
 
 

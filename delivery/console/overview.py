@@ -5,9 +5,10 @@ from datetime import datetime, timedelta
 
 from django.contrib.auth.models import AnonymousUser, User
 
-from delivery.console import blocked, queue_groups, retry_lane, statements
+from delivery.console import blocked, mailboxes, queue_groups, retry_lane, statements
 from delivery.console.blocked import BlockedLane
 from delivery.console.counting import BACKLOG_LIMIT, Bounded
+from delivery.console.mailboxes import Mailbox
 from delivery.console.queue_groups import DownGroup
 from delivery.console.retry_lane import RetryLane
 from subscriptions.models import Subscription
@@ -18,7 +19,7 @@ RATE_ROWS = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """What the first page shows; `oldest_at` leaves out what INACTIVE subscriptions hold back."""
+    """What the first page shows; `oldest_at` is of what is to be sent: without mailboxes, and what INACTIVE subscriptions hold back."""
 
     now: datetime
     accepted_per_second: float
@@ -32,6 +33,8 @@ class Overview:
     groups_down: list[DownGroup]
     more_groups: bool
     retry_lane: RetryLane
+    mailboxes: list[tuple[str, Mailbox]]
+    more_mailboxes: bool
     has_subscriptions: bool
     may_toggle: bool
     may_unblock: bool
@@ -40,13 +43,20 @@ class Overview:
     def suspended(self) -> int:
         return sum(lane.is_suspended for lane in self.lanes)
 
+    @property
+    def in_mailboxes(self) -> Bounded:
+        """What of the backlog nobody has to send: of the mailboxes that are shown."""
+        found = sum(box.available.found + box.delayed.found for _, box in self.mailboxes)
+        return Bounded(found, BACKLOG_LIMIT)
+
 
 def read(*, now: datetime, user: User | AnonymousUser) -> Overview:
-    """Read all of it in six statements, each of a bounded cost."""
+    """Read all of it in a few statements, each of a bounded cost."""
     rates = statements.row("overview_rates", {"since": now - RATE_WINDOW, "now": now, "limit": RATE_ROWS})
     backlog = statements.row("overview_backlog", {"limit": BACKLOG_LIMIT})
     lanes = blocked.lanes(limit=blocked.SHOWN + 1)
     groups = queue_groups.down(limit=queue_groups.SHOWN + 1)
+    fullest = mailboxes.fullest(limit=mailboxes.SHOWN + 1, now=now)
     return Overview(
         now=now,
         accepted_per_second=rates["accepted"],
@@ -60,6 +70,8 @@ def read(*, now: datetime, user: User | AnonymousUser) -> Overview:
         groups_down=groups[: queue_groups.SHOWN],
         more_groups=len(groups) > queue_groups.SHOWN,
         retry_lane=retry_lane.read(),
+        mailboxes=fullest[: mailboxes.SHOWN],
+        more_mailboxes=len(fullest) > mailboxes.SHOWN,
         has_subscriptions=Subscription.objects.exists(),
         may_toggle=user.has_perm("subscriptions.change_subscription"),
         may_unblock=user.has_perm("delivery.change_lane"),

@@ -12,7 +12,16 @@ from django.forms import model_to_dict
 from delivery.demo.artifacts import BUILD, CREATE, MOVE, UPDATE, WEIGHTS, Artifacts
 from delivery.demo.receivers import HOST, Ports
 from subscriptions import changes
-from subscriptions.models import EventType, Kind, Policy, Publisher, SigningSecret, Subscriber, Subscription
+from subscriptions.models import (
+    EventType,
+    Kind,
+    Mode,
+    Policy,
+    Publisher,
+    SigningSecret,
+    Subscriber,
+    Subscription,
+)
 from subscriptions.models.named import Named
 
 ACTOR = "demo"
@@ -24,6 +33,7 @@ EVENT_TYPES = {
     BUILD: "An artifact is to be built: a job for one worker, which answers by callback when it is done.",
 }
 QUEUES = {BUILD}
+READER = "demo-warehouse"
 SUBSCRIBERS = {
     "demo-reporting": "Behaves: answers 200 to everything.",
     "demo-crm": "Answers 500 now and then. Its policy skips such a message and sends it again later.",
@@ -37,6 +47,10 @@ SUBSCRIBERS = {
     "demo-builds": (
         "Three workers share the jobs, of whom one is down: the other two do its share, and tell by callback when a "
         "build is done."
+    ),
+    READER: (
+        "Has a mailbox and reads it slowly: three messages at a time. Now and then it rejects one, or forgets one, which "
+        "comes back."
     ),
 }
 RETRIES = "demo-retries"
@@ -56,12 +70,16 @@ class Wish:
     header_filter_string: str = ""
     filter: str = ""
     is_down: bool = False
+    mode: Mode = Mode.PUSH
+    max_receives: int | None = None
 
     @property
     def path(self) -> str:
         return f"/{self.subscriber.removeprefix('demo-')}/{self.name}"
 
     def endpoint(self, ports: Ports) -> str:
+        if self.mode == Mode.PULL:
+            return ""
         return f"http://{HOST}:{ports.refusing if self.is_down else ports.answering}{self.path}"
 
 
@@ -81,6 +99,8 @@ WISHES = (
     Wish(subscriber="demo-builds", name="worker-1", event_type=BUILD),
     Wish(subscriber="demo-builds", name="worker-2", event_type=BUILD),
     Wish(subscriber="demo-builds", name="worker-3", event_type=BUILD, is_down=True),
+    Wish(subscriber=READER, name="goods-in", event_type=CREATE, mode=Mode.PULL, max_receives=5),
+    Wish(subscriber=READER, name="relocations", event_type=MOVE, mode=Mode.PULL),
 )
 
 
@@ -133,7 +153,9 @@ def _subscribe(wish: Wish, subscriber: Subscriber, event_type: EventType, ports:
     wanted = {
         "event_type": event_type,
         "policy": Policy.objects.get(name=wish.policy),
+        "mode": wish.mode,
         "endpoint": wish.endpoint(ports),
+        "max_receives": wish.max_receives,
         "header_filter_string": wish.header_filter_string,
         "filter": wish.filter,
     }
@@ -141,7 +163,8 @@ def _subscribe(wish: Wish, subscriber: Subscriber, event_type: EventType, ports:
         subscriber=subscriber, name=wish.name, defaults=wanted
     )
     if is_new:
-        SigningSecret.objects.create(subscription=subscription)
+        if wish.mode == Mode.PUSH:
+            SigningSecret.objects.create(subscription=subscription)
         _record("created", subscription)
     elif _has_old_port(subscription, wish, ports):
         before = changes.snapshot(subscription)

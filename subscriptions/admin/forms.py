@@ -1,33 +1,19 @@
 """The forms of configuration: what the API refuses, they refuse."""
 
 import json
-from typing import Any, TypeVar
+from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.db.models import Model
 
-from subscriptions.availability import refusals
 from subscriptions.filters import jsonb
 from subscriptions.json_schemas import JSONSchemaError, check_json_schema
 from subscriptions.media_types import validate_media_type
 from subscriptions.models import EventType
 from subscriptions.names import validate_unreserved
 
-Row = TypeVar("Row", bound=Model)
 
-
-class ConfigurationForm(forms.ModelForm[Row]):
-    """Refuses what has no effect yet in this version."""
-
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        for field, reason in refusals(str(self._meta.model._meta.verbose_name), cleaned).items():
-            self.add_error(field if field in self.fields else None, reason)
-        return cleaned
-
-
-class EventTypeForm(ConfigurationForm[EventType]):
+class EventTypeForm(forms.ModelForm[EventType]):
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
         validate_unreserved(name)

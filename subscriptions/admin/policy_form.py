@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from django.forms import model_to_dict
+from django.forms import ModelForm, model_to_dict
 
-from subscriptions.admin.forms import ConfigurationForm
 from subscriptions.models import Policy
 from subscriptions.policy_checks import ACTION_FIELDS, contradictions
 
@@ -64,9 +63,9 @@ CONDITIONS = (
 )
 
 
-class PolicyForm(ConfigurationForm[Policy]):
+class PolicyForm(ModelForm[Policy]):
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean()
+        cleaned = super().clean() or {}
         if not self.errors:
             for field, reason in contradictions(model_to_dict(self.instance) | cleaned).items():
                 self.add_error(field, reason)

@@ -11,7 +11,6 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from subscriptions.admin.base import ConsoleAdmin, actor_of
-from subscriptions.admin.forms import ConfigurationForm
 from subscriptions.changes import MASKED, record, snapshot
 from subscriptions.dependents import first_dependents
 
@@ -19,7 +18,7 @@ from subscriptions.dependents import first_dependents
 class RecordedAdmin(ConsoleAdmin):
     """Records who made, changed or deleted a row, and what was different."""
 
-    form: type[ModelForm[Any]] = ConfigurationForm
+    form: type[ModelForm[Any]] = ModelForm
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         field = super().formfield_for_dbfield(db_field, request, **kwargs)

@@ -12,14 +12,14 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from subscriptions import dedup_checks
+from subscriptions import dedup_checks, mode_checks
 from subscriptions.addresses import AddressRefusedError
 from subscriptions.admin import header_lines
-from subscriptions.admin.forms import ConfigurationForm
 from subscriptions.endpoints import EndpointError, check_endpoint, parse_url
 from subscriptions.filters import FilterError, parse
 from subscriptions.header_values import HeaderError, check_auth, check_headers
-from subscriptions.models import DedupMode, EventType, Mode, Subscription
+from subscriptions.models import DedupMode, EventType, Mode, Policy, Subscription
+from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.names import validate_subscribable
 from subscriptions.rivals import refusal, rival
 
@@ -43,7 +43,7 @@ def _secret() -> forms.CharField:
     return forms.CharField(required=False, strip=False, widget=widget)
 
 
-class SubscriptionForm(ConfigurationForm[Subscription]):
+class SubscriptionForm(forms.ModelForm[Subscription]):
     header_lines = forms.CharField(
         label="Headers",
         required=False,
@@ -70,6 +70,7 @@ class SubscriptionForm(ConfigurationForm[Subscription]):
             "timeout_seconds",
             "lets_pass_on_timeout",
             "probe_url",
+            "max_receives",
             "dedup_mode",
             "dedup_path",
             "dedup_window_seconds",
@@ -78,6 +79,7 @@ class SubscriptionForm(ConfigurationForm[Subscription]):
         labels = {"probe_url": "Probe URL"}
         help_texts = {
             "probe_url": "Asked by GET while the lane is suspended; it resumes when the answer is 2xx.",
+            "max_receives": "What was fetched so often and never acknowledged is FAILED. Empty: it comes back until it expires.",
             "dedup_mode": _DEDUP,
             "dedup_path": "Where in a message stands what identifies it, e.g. $$->'Body'->>'id'.",
             "dedup_window_seconds": "So long a message is remembered; 259200 are three days.",
@@ -92,6 +94,10 @@ class SubscriptionForm(ConfigurationForm[Subscription]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.changed_secrets: list[str] = []
+        if self.instance.pk and "mode" in self.fields:
+            # Still a field, for others are shown by what it is.
+            self.fields["mode"].disabled = True
+            self.fields["mode"].help_text = "It stays: for the other mode, make another subscription."
         stored = self.instance.auth or {}
         if "header_lines" in self.fields:
             self.initial["header_lines"] = header_lines.masked(self.instance.headers or {})
@@ -140,7 +146,9 @@ class SubscriptionForm(ConfigurationForm[Subscription]):
         return text
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean()
+        cleaned = super().clean() or {}
+        if cleaned.get("mode") == Mode.PULL:
+            self._forget_what_is_hidden(cleaned)
         self._clean_mode(cleaned)
         self._clean_headers(cleaned)
         self._clean_dedup(cleaned)
@@ -175,15 +183,24 @@ class SubscriptionForm(ConfigurationForm[Subscription]):
         if other is not None:
             self.add_error("filter", refusal(other))
 
+    def _forget_what_is_hidden(self, cleaned: dict[str, Any]) -> None:
+        """The page hides what was typed for the other mode: it is left out, right or wrong."""
+        hidden = {name: unset for name, (unset, _) in mode_checks.PUSH_ONLY.items() if name in self.fields}
+        policy = Policy.objects.get(name=DEFAULT_POLICY)
+        cleaned |= hidden | {"header_lines": "", "auth_type": "none", "policy": policy}
+        for name in (*hidden, "header_lines", "auth_type", "policy"):
+            self.errors.pop(name, None)
+
     def _clean_mode(self, cleaned: dict[str, Any]) -> None:
-        if "mode" in cleaned and "endpoint" in cleaned:
-            is_push = cleaned["mode"] == Mode.PUSH
-            if is_push and not cleaned["endpoint"]:
-                self.add_error(
-                    "endpoint", "A PUSH subscription needs an endpoint, e.g. https://example.com/hook."
-                )
-            if not is_push and cleaned["endpoint"]:
-                self.add_error("endpoint", "A PULL subscription has no endpoint; leave it empty.")
+        event_type = cleaned.get("event_type") or getattr(self.instance, "event_type", None)
+        if event_type is None or not {"mode", "endpoint"} <= set(cleaned):
+            return
+        if cleaned["mode"] == Mode.PUSH:
+            # Hidden as well.
+            cleaned["max_receives"] = None
+            self.errors.pop("max_receives", None)
+        for field, reason in mode_checks.refusals(cleaned, event_type=event_type).items():
+            self.add_error(field, reason)
 
     def _clean_headers(self, cleaned: dict[str, Any]) -> None:
         try:

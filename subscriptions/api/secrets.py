@@ -16,7 +16,8 @@ from subscriptions.api.authentication import actor_of
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict, WholeNumber
 from subscriptions.api.views import ApiView
-from subscriptions.models import SigningSecret, Subscription
+from subscriptions.mode_checks import UNSIGNED
+from subscriptions.models import Mode, SigningSecret, Subscription
 from subscriptions.rotation import DEFAULT_OVERLAP, MAX_VALID, TooManySecretsError, rotate
 
 MAX_OVERLAP = timedelta(days=30)
@@ -59,6 +60,8 @@ class SecretViews(ApiView):
         now = timezone.now()
         with transaction.atomic():
             subscription = get_object_or_404(Subscription.objects.select_for_update(no_key=True), pk=pk)
+            if subscription.mode == Mode.PULL:
+                raise Problem(409, "unsigned", UNSIGNED)
             secret = _rotate(subscription, now=now, overlap=rotation.overlap)
             changes.record(
                 actor=actor_of(request),

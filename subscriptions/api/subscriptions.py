@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from rest_framework import serializers
 
-from subscriptions import dedup_checks
+from subscriptions import dedup_checks, mode_checks
 from subscriptions.api.pages import ById, Order
 from subscriptions.api.problems import Problem
 from subscriptions.api.resource import Resource
@@ -34,16 +34,23 @@ from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.names import MAX_NAME_LENGTH, validate_subscribable
 from subscriptions.rivals import refusal, rival
 
-_FIXED = ("subscriber", "event_type")
+_MOVED = "Its deliveries belong to the old one; make a new subscription instead."
+_FIXED = {"subscriber": _MOVED, "event_type": _MOVED, "mode": mode_checks.FIXED}
 
 
 class SubscriptionSerializer(StrictModel):
-    """A subscription. Values of headers, passwords and tokens are masked in answers."""
+    """A subscription. Values of headers, passwords and tokens are masked in answers.
+
+    Its mode cannot be changed. What only concerns sending has no effect on a PULL subscription: anything but the default is refused.
+    """
 
     subscriber = NameOf(queryset=Subscriber.objects.all())
     event_type = NameOf(queryset=EventType.objects.all())
     policy = NameOf(queryset=Policy.objects.all(), required=False)
-    endpoint = EndpointField(required=False, help_text="https://…, or with a method: PATCH:https://…")
+    endpoint = EndpointField(
+        required=False,
+        help_text="https://…, or with a method: PATCH:https://…; a PULL subscription has none.",
+    )
     filter = FilterField(required=False)
     headers = HeadersField(required=False)
     auth = AuthField(required=False)
@@ -76,6 +83,7 @@ class SubscriptionSerializer(StrictModel):
             "dedup_mode",
             "dedup_path",
             "dedup_window_seconds",
+            "max_receives",
             "status",
             "position",
             "created_at",
@@ -91,7 +99,7 @@ class SubscriptionSerializer(StrictModel):
         if self.instance is None:
             attrs.setdefault("endpoint", "")
             attrs.setdefault("policy", Policy.objects.get(name=DEFAULT_POLICY))
-        self._check_endpoint(attrs)
+        self._check_mode(attrs)
         self._check_credentials(attrs)
         self._check_dedup(attrs)
         super().validate(attrs)
@@ -104,22 +112,21 @@ class SubscriptionSerializer(StrictModel):
         return value
 
     def _refuse_moving(self, attrs: Mapping[str, Any]) -> None:
-        moved = [
-            name
-            for name in _FIXED
+        moved = {
+            name: reason
+            for name, reason in _FIXED.items()
             if self.instance is not None
             and attrs.get(name, getattr(self.instance, name)) != getattr(self.instance, name)
-        ]
+        }
         if moved:
-            reason = "Its deliveries belong to the old one; make a new subscription instead."
-            raise serializers.ValidationError(dict.fromkeys(moved, reason))
+            raise serializers.ValidationError(moved)
 
-    def _check_endpoint(self, attrs: Mapping[str, Any]) -> None:
-        mode = attrs.get("mode", getattr(self.instance, "mode", Mode.PUSH))
-        if mode == Mode.PUSH and not attrs.get("endpoint", getattr(self.instance, "endpoint", "")):
-            raise serializers.ValidationError(
-                {"endpoint": "A PUSH subscription needs an endpoint, https://…"}
-            )
+    def _check_mode(self, attrs: Mapping[str, Any]) -> None:
+        """What is stored was checked when it came, but for the endpoint: a PUSH subscription may not lose it."""
+        row = Subscription(**attrs) if self.instance is None else self.instance
+        given = {"mode": row.mode, "endpoint": row.endpoint} | dict(attrs)
+        if refused := mode_checks.refusals(given, event_type=row.event_type):
+            raise serializers.ValidationError(refused)
 
     def _check_credentials(self, attrs: Mapping[str, Any]) -> None:
         auth = attrs.get("auth", getattr(self.instance, "auth", {}))
@@ -154,10 +161,12 @@ class SubscriptionSerializer(StrictModel):
 
 
 class NewSubscriptionSerializer(SubscriptionSerializer):
-    """What POST answers: with the first signing secret, this once."""
+    """What POST answers: with the first signing secret, this once. Of a PULL subscription it is null: nothing is signed."""
 
     secret = serializers.CharField(
-        read_only=True, help_text="whsec_…, to verify webhook-signature with; shown once."
+        read_only=True,
+        allow_null=True,
+        help_text="whsec_…, to verify webhook-signature with; shown once. Null of a PULL subscription.",
     )
 
     class Meta(SubscriptionSerializer.Meta):
@@ -200,5 +209,6 @@ class SubscriptionViews(Resource):
         check_addresses(given)
 
     def created(self, instance: Any) -> Mapping[str, Any]:
-        instance.secret = SigningSecret.objects.create(subscription=instance).secret
+        is_signed = instance.mode == Mode.PUSH
+        instance.secret = SigningSecret.objects.create(subscription=instance).secret if is_signed else None
         return super().created(instance)

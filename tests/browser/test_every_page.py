@@ -1,9 +1,10 @@
 """Every page, as a person sees it: no errors, no calls elsewhere, not wider than the window."""
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import expect
 
-from delivery.models import JournalEntry
+from delivery.models import JournalEntry, RetentionRun
 from delivery.states import Status
 from subscriptions.models import ConfigurationChange, Policy
 from tests import factories
@@ -20,6 +21,7 @@ LISTS = {
     "lanes": "delivery/lane",
     "url-health-empty": "delivery/urlhealth",
     "journal": "delivery/journalentry",
+    "retention": "delivery/retentionrun",
     "event-types": "subscriptions/eventtype",
     "publishers": "subscriptions/publisher",
     "keys": "subscriptions/apikey",
@@ -37,6 +39,10 @@ def rows(transactional_db: None) -> None:
     for status in (Status.PENDING, Status.DELIVERED, Status.REJECTED, Status.IN_DOUBT):
         factories.delivery(status, reason="what happened, at some length, as it stands in the row")
     JournalEntry.objects.create(kind="UNMATCHED", text="Nobody wants msg_1.", message_id=1)
+    RetentionRun.objects.create(
+        state="DONE", messages=1_204, deliveries=3_612, attempts=3_700, ended_at=timezone.now()
+    )
+    RetentionRun.objects.create(first_id=1, position=40, last_id=100, messages=40, deliveries=80, attempts=90)
     ConfigurationChange.objects.create(
         actor="ann",
         action="changed",

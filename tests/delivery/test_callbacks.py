@@ -15,9 +15,10 @@ from delivery import callbacks
 from delivery.callback_tokens import callback_key, callback_url, make_token
 from delivery.callback_urls import CallbackRefusedError
 from delivery.callbacks import Answer
+from delivery.drafts import Draft, PublishRefusedError
 from delivery.models import Callback, Delivery, JournalEntry, JournalKind, LaneKind, Message, Status
 from delivery.models.callback import MAX_HOPS
-from delivery.publish import Draft, PublishRefusedError, publish
+from delivery.publish import publish
 from subscriptions.models import EventType, Kind, Subscription
 from tests import factories
 

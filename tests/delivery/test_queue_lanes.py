@@ -8,8 +8,9 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from delivery import queue_lanes
+from delivery.drafts import Draft
 from delivery.models import Delivery, Lane, LaneKind, Status
-from delivery.publish import Draft, publish
+from delivery.publish import publish
 from subscriptions.models import EventType, Kind, MatchMode
 from tests import factories
 

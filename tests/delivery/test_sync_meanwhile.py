@@ -10,8 +10,8 @@ from django.db import connection
 
 from delivery import sync
 from delivery.database import connection_parameters
+from delivery.drafts import Draft, PublishRefusedError
 from delivery.models import Attempt, Delivery, FailureNotice, Message
-from delivery.publish import Draft, PublishRefusedError
 from delivery.sync import Exchange
 from subscriptions.models import EventType, Kind, Publisher, Subscription
 from tests import factories

@@ -12,6 +12,8 @@ from tests.operation.installation import DEADLINE_SECONDS, eventually, kill
 from tests.product import Product
 from tests.rest import Json
 
+MAILBOX = ("demo-warehouse/goods-in", "demo-warehouse/relocations")
+
 
 class Demo(Product):
     """An installation with the demo; of the loopback it was told nothing."""
@@ -106,6 +108,24 @@ def test_a_build_tells_by_callback_how_it_ended(running_demo: Demo) -> None:
     assert answer["body"]["result"] in ("passed", "failed")
 
 
+def test_a_slow_reader_acknowledges_what_is_in_its_mailbox(running_demo: Demo) -> None:
+    for subscription in MAILBOX:
+        running_demo.wait_until_more(subscription)
+    delivery = running_demo.deliveries(MAILBOX[0], status="DELIVERED")[0]
+    fetches = running_demo.rest.get(f"deliveries/{delivery['id']}")["attempts"]
+    assert fetches[-1]["outcome"] == "ACKNOWLEDGED"
+
+
+def test_a_message_is_delivered_to_one_subscriber_now_and_then(running_demo: Demo) -> None:
+    def delivered() -> list[Json]:
+        found: list[Json] = running_demo.rest.get("messages", destination="demo-reporting")["results"]
+        return found
+
+    eventually(lambda: bool(delivered()), "a message is delivered to demo-reporting")
+    shown = running_demo.rest.get(f"messages/{delivered()[0]['id']}")
+    assert {delivery["subscriber"] for delivery in shown["deliveries"]} == {"demo-reporting"}
+
+
 def test_the_trickle_outlives_its_database(running_demo: Demo) -> None:
     trickle, postgres = running_demo.top("demo"), running_demo.postmaster()
     kill(postgres)
@@ -139,7 +159,8 @@ def test_its_endpoints_move_when_their_port_was_taken_meanwhile(running_demo: De
         running_demo.wait_until_more("demo-reporting/all-created")
     after = running_demo.subscriptions()
     moved = {name for name in before if before[name]["endpoint"] != after[name]["endpoint"]}
-    assert moved == set(before) - {"demo-billing/invoices", "demo-builds/worker-3"}
+    without_it = {"demo-billing/invoices", "demo-builds/worker-3", *MAILBOX}
+    assert moved == set(before) - without_it
 
 
 def answering_port(demo: Demo) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from delivery.demo import slow_reader
 from delivery.demo.receivers import HOST, receivers
 from delivery.demo.trickle import trickle
 from subscriptions.addresses import is_allowed
@@ -27,6 +28,7 @@ class Command(BaseCommand):
         home.mkdir(parents=True, exist_ok=True)
         with receivers(home / "demo-port") as ports:
             self.stdout.write(f"the demo's receivers listen on http://{HOST}:{ports.answering}")
+            slow_reader.start(home / "demo-fetch-key", url=f"http://{HOST}:{settings.ENVIRONMENT.port}")
             trickle(ports)
 
 

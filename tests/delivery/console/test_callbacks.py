@@ -10,8 +10,9 @@ from django.utils import timezone
 from delivery import callbacks
 from delivery.callback_tokens import callback_key, make_token
 from delivery.callbacks import Answer
+from delivery.drafts import Draft
 from delivery.models import Callback, Delivery
-from delivery.publish import Draft, publish
+from delivery.publish import publish
 from subscriptions.models import Kind
 from tests import factories
 

@@ -145,8 +145,8 @@ class TestPage:
     ) -> None:
         for _ in range(12):
             block(factories.delivery())
-        # Session and user, five of the overview's own, and whether there are subscriptions.
-        with django_assert_num_queries(8):
+        # Session and user, six of the overview's own, and whether there are subscriptions.
+        with django_assert_num_queries(9):
             ann.get(PART)
 
     def test_without_subscriptions_says_what_to_do_first(self, ann: Client) -> None:

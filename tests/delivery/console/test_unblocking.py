@@ -101,7 +101,7 @@ def test_cancels_the_chosen_deliveries_that_are_pending(ann: Client, head: Deliv
     delivered = factories.delivery(Status.DELIVERED)
     chosen = {"action": "cancel_chosen", "_selected_action": [head.pk, delivered.pk]}
     page = ann.post("/admin/delivery/delivery/", chosen, follow=True).text
-    assert "1 CANCELLED. 1 were neither PENDING nor IN_DOUBT and stay as they are." in page
+    assert "1 CANCELLED. 1 were neither open nor IN_DOUBT and stay as they are." in page
 
 
 @pytest.mark.parametrize("verb", ["deactivate", "activate/deliver", "activate/cancel", "rotate"])

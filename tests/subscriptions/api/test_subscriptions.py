@@ -214,11 +214,6 @@ def test_a_wrong_filter_is_refused_with_line_and_column(configured: Caller) -> N
     assert error["column"] > 1
 
 
-def test_mailboxes_come_later(configured: Caller) -> None:
-    problem = refused(configured.post("subscriptions", wish(mode="PULL", endpoint="")), 400)
-    assert fields_of(problem) == {"mode"}
-
-
 @pytest.mark.parametrize("field", ["subscriber", "event_type", "policy"])
 def test_what_it_refers_to_has_to_be_there(configured: Caller, field: str) -> None:
     assert fields_of(refused(configured.post("subscriptions", wish(**{field: "none"})), 400)) == {field}

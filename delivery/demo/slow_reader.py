@@ -1,0 +1,75 @@
+"""The demo's slow reader: fetches its mailbox by REST, and neither hurries nor always remembers to acknowledge."""
+
+import logging
+import random
+import threading
+import time
+from pathlib import Path
+
+from django.db import Error, connection
+
+from delivery.client import Client, ClientError
+from delivery.demo.cast import READER
+from delivery.fetching import LONGEST_WAIT_SECONDS, Fetched, Mailbox
+from subscriptions.models import ApiKey, Scope, Subscriber
+from subscriptions.models.api_key import hash_of, new_key
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 3
+WORK_SECONDS = 1.5
+# A little longer than it takes for those that are fetched at once; what it forgets comes back then.
+VISIBILITY_SECONDS = 10
+FORGETS_ONCE_IN = 8
+REJECTS_ONCE_IN = 25
+# Its subscriber or the web server is not there, or a person revoked its key.
+PAUSE_SECONDS = 5.0
+
+
+def start(remembered: Path, *, url: str) -> None:
+    """Read in the background for ever, with the key of the last time."""
+    threading.Thread(target=_read_for_ever, args=[remembered, url], name="slow reader", daemon=True).start()
+
+
+def _read_for_ever(remembered: Path, url: str) -> None:
+    while True:
+        try:
+            with Client(url, key=_key(remembered)) as client:
+                mailbox = Mailbox(client, READER)
+                while True:
+                    _read(mailbox)
+        except (ClientError, Error, Subscriber.DoesNotExist) as error:
+            log.info("the demo's mailbox is not read for a while", extra={"error": str(error)})
+        finally:
+            connection.close()
+        time.sleep(PAUSE_SECONDS)
+
+
+def _key(remembered: Path) -> str:
+    """Return the key, which is made once: each start would leave another behind."""
+    if not remembered.exists():
+        remembered.touch(mode=0o600)
+        remembered.write_text(new_key())
+    key = remembered.read_text()
+    if not ApiKey.objects.filter(hash=hash_of(key)).exists():
+        row = ApiKey(scope=Scope.FETCH, subscriber=Subscriber.objects.get(name=READER), name="demo")
+        row.set_key(key)
+        row.save()
+    return key
+
+
+def _read(mailbox: Mailbox) -> None:
+    fetched = mailbox.fetch(most=AT_ONCE, wait=LONGEST_WAIT_SECONDS, visibility=VISIBILITY_SECONDS)
+    for message in fetched:
+        time.sleep(WORK_SECONDS)
+        _decide(mailbox, message)
+    if not fetched:
+        time.sleep(WORK_SECONDS)
+
+
+def _decide(mailbox: Mailbox, message: Fetched) -> None:
+    if random.randrange(FORGETS_ONCE_IN) == 0:
+        return
+    end = mailbox.reject if random.randrange(REJECTS_ONCE_IN) == 0 else mailbox.acknowledge
+    if late := end([message.receipt]):
+        log.info("the demo's reader came too late", extra={"result": late[message.receipt]})

@@ -1,0 +1,127 @@
+"""`listen`: fetch a mailbox, show or forward each message, and acknowledge it."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from delivery.client import Client, ClientError
+from delivery.fetching import Mailbox
+from delivery.listening import Listener, Taker
+from delivery.takers import Forwarder, Printer
+from subscriptions.names import is_name
+
+# Shown quickly, so several are fetched together; a forwarded one may take its receiver a minute.
+SHOWN_AT_ONCE, SHOWN_SECONDS = 10, 30
+FORWARDED_AT_ONCE, FORWARDED_SECONDS = 1, 90
+LOOKED_AT = 10
+
+
+class Command(BaseCommand):
+    help = (
+        "Fetch a subscriber's mailbox, print each message or forward it to a local URL, and acknowledge it; "
+        "until Ctrl-C. What comes twice has the same id (webhook-id)."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("subscriber", help="whose mailbox")
+        parser.add_argument("--url", default=settings.ENVIRONMENT.base_url, help="where Inturn is")
+        parser.add_argument(
+            "--key",
+            default=settings.ENVIRONMENT.fetch_key,
+            help="a fetch key of the subscriber; else INTURN_FETCH_KEY",
+        )
+        parser.add_argument(
+            "--forward",
+            metavar="URL",
+            help="POST each message there: 2xx acknowledges it, anything else gives it back for a while",
+        )
+        parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+        parser.add_argument("--max", type=int, metavar="N", help="end after so many messages")
+        parser.add_argument("--once", action="store_true", help="end when the mailbox is empty")
+        parser.add_argument(
+            "--no-ack",
+            action="store_true",
+            help=f"only look: print what would come next ({LOOKED_AT}, or --max) and give it back; it counts as fetched",
+        )
+
+    def handle(self, *args: Any, subscriber: str, url: str, key: str, **options: Any) -> None:
+        _check(subscriber, key, options)
+        with _interrupted_by(signal.SIGTERM), Client(url, key=key) as client:
+            listener = self._listener(Mailbox(client, subscriber), options)
+            try:
+                self._listen(listener, options, f"{subscriber} at {url}")
+            except (KeyboardInterrupt, BrokenPipeError):
+                # Who reads our output is gone, or wants us to go: no failure.
+                pass
+            except ClientError as error:
+                raise CommandError(str(error)) from error
+            finally:
+                listener.end()
+        self._say(f"{listener.acknowledged} acknowledged, {listener.given_back} given back")
+
+    def _listener(self, mailbox: Mailbox, options: dict[str, Any]) -> Listener:
+        url = options["forward"]
+        take: Taker = (
+            Forwarder(url, say=self._write) if url else Printer(self._write, as_json=options["json"])
+        )
+        return Listener(
+            mailbox=mailbox,
+            take=take,
+            say=self._say,
+            at_once=FORWARDED_AT_ONCE if url else SHOWN_AT_ONCE,
+            visibility=FORWARDED_SECONDS if url else SHOWN_SECONDS,
+        )
+
+    def _listen(self, listener: Listener, options: dict[str, Any], place: str) -> None:
+        if options["no_ack"]:
+            if not listener.look(most=options["max"] or LOOKED_AT):
+                self._say("There is nothing to fetch now.")
+            return
+        self._say(f"listening to the mailbox of {place}; Ctrl-C ends")
+        listener.listen(most=options["max"], ends_when_empty=options["once"])
+
+    def _write(self, text: str) -> None:
+        self.stdout.write(text, ending="")
+        # Only what has left us is acknowledged.
+        self.stdout.flush()
+
+    def _say(self, text: str) -> None:
+        self.stderr.write(text, self.style.NOTICE)
+
+
+def _check(subscriber: str, key: str, options: dict[str, Any]) -> None:
+    if not is_name(subscriber):
+        raise CommandError(
+            f"{subscriber!r} is no subscriber's name: letters, digits, and . _ - between them."
+        )
+    if not key:
+        raise CommandError(
+            f"Give a fetch key of {subscriber} by --key or INTURN_FETCH_KEY; an administrator makes it on the "
+            "subscriber's page."
+        )
+    if options["max"] is not None and options["max"] < 1:
+        raise CommandError("--max must be 1 or more.")
+    if options["forward"] and urlsplit(options["forward"]).scheme not in ("http", "https"):
+        raise CommandError("--forward needs a URL, such as http://127.0.0.1:9000/hook.")
+    if options["forward"] and (options["no_ack"] or options["json"]):
+        raise CommandError("--no-ack and --json are for printing; with --forward leave them out.")
+
+
+@contextmanager
+def _interrupted_by(number: signal.Signals) -> Iterator[None]:
+    """Within the block the signal does what Ctrl-C does."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)

@@ -1,0 +1,59 @@
+"""What belongs to a mode: the one place that API and console ask what a PUSH and a PULL subscription may have.
+
+What would have no effect is refused rather than kept: who gives a mailbox a time-out expects something of it. A PULL subscription
+has no signing secret either, for nothing is sent to it that would have to be signed: who fetches shows a key.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from subscriptions.models import EventType, Kind, Mode
+from subscriptions.models.policy import DEFAULT_POLICY
+
+FIXED = (
+    "Its deliveries are in a lane or in a mailbox already; make another subscription, and this one INACTIVE."
+)
+NEEDS_ENDPOINT = "A PUSH subscription needs an endpoint, e.g. https://example.com/hook."
+UNSIGNED = "A PULL subscription has no signing secret: nothing is sent to it. Who fetches has a key of the subscriber."
+
+_KINDS = {
+    Kind.QUEUE: "one endpoint of a group takes each message, and a mailbox is none: nobody could say when it has taken one",
+    Kind.SYNC: "the publisher waits for the answer of an endpoint, and a mailbox does not answer",
+}
+# What a PULL subscription is without, as a new row has it, and why.
+PUSH_ONLY: dict[str, tuple[Any, str]] = {
+    "endpoint": ("", "its messages stay in the mailbox until they are fetched"),
+    "headers": ({}, "nothing is sent along: who fetches gets the message's own headers"),
+    "auth": ({}, "who fetches shows a key of the subscriber"),
+    "timeout_seconds": (30, "who fetches says how long it needs, by visibility"),
+    "lets_pass_on_timeout": (False, "nobody waits for an answer"),
+    "probe_url": ("", "it has no lane that could be suspended"),
+}
+_NO_AUTH = {"type": "none"}
+
+
+def refusals(given: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
+    """Return field → reason for what does not go with `mode`; empty when all does. Of `given` all but `mode` may be missing."""
+    if given["mode"] == Mode.PULL:
+        return _of_pull(given, event_type)
+    refused = {} if given.get("endpoint") else {"endpoint": NEEDS_ENDPOINT}
+    if given.get("max_receives") is not None:
+        refused["max_receives"] = (
+            "It counts how often a message is fetched, of a PULL subscription; leave it out."
+        )
+    return refused
+
+
+def _of_pull(given: Mapping[str, Any], event_type: EventType) -> dict[str, str]:
+    refused = {
+        name: f"A PULL subscription has none: {why}. Leave it out."
+        for name, (unset, why) in PUSH_ONLY.items()
+        if given.get(name, unset) not in (unset, _NO_AUTH)
+    }
+    policy = given.get("policy")
+    if policy is not None and policy.name != DEFAULT_POLICY:
+        why = "nothing is sent, so no policy has a say; max_receives bounds how often a message is fetched"
+        refused["policy"] = f"A PULL subscription has none: {why}. Leave it out."
+    if (kind := Kind(event_type.kind)) in _KINDS:
+        refused["mode"] = f"{event_type} is of kind {kind}: {_KINDS[kind]}. A mailbox is for TOPIC."
+    return refused
