@@ -1,5 +1,6 @@
 """The parts that `up` keeps running: each knows how it starts, is found dead and stops."""
 
+import resource
 import signal
 import subprocess
 import sys
@@ -21,6 +22,9 @@ FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
 # A part that ran this long has not failed to start; its next restart is an early one again.
 STEADY_SECONDS = 60.0
+# Of a web process, most of them of clients that wait; and what else it needs descriptors for.
+MOST_CONNECTIONS = 4096
+OTHER_DESCRIPTORS = 256
 
 
 def say(line: str) -> None:
@@ -140,14 +144,24 @@ class Database:
 
 
 def web_command(environment: Environment) -> list[str]:
-    """Granian with WSGI: the one server that hands over a header named FILTER_STRING."""
+    """Granian with RSGI: it hands over a header named FILTER_STRING, and lets clients wait without a thread."""
+    workers = str(environment.web_workers)
     return [
-        *(sys.executable, "-m", "granian", "config.wsgi:application", "--interface", "wsgi"),
-        *("--host", "127.0.0.1", "--port", str(environment.port)),
-        *("--workers", str(environment.web_workers), "--blocking-threads", str(environment.web_threads)),
+        *(sys.executable, "-m", "granian", "config.rsgi:application"),
+        *("--interface", "rsgi", "--loop", "uvloop"),
+        *("--host", "127.0.0.1", "--port", str(environment.port), "--workers", workers),
+        *("--backpressure", str(_connections())),
         *("--respawn-failed-workers", "--respawn-interval", "0.2", "--workers-kill-timeout", "8"),
         *("--no-ws", "--no-access-log", "--log-level", "warning"),
     ]
+
+
+def _connections() -> int:
+    """How many connections a web process may hold: granian takes all descriptors that the hard limit allows."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY:
+        return MOST_CONNECTIONS
+    return max(min(MOST_CONNECTIONS, hard - OTHER_DESCRIPTORS), 1)
 
 
 def cluster_command(name: str) -> list[str]:

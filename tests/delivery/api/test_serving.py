@@ -1,14 +1,11 @@
 """What is served beside the API, and what is answered when everything else fails."""
 
-from io import BytesIO
-from typing import Any
 from unittest.mock import patch
 
 import pytest
 from django.db import InterfaceError, OperationalError
 from django.test import Client
 
-from config.unchunked import unchunked
 from subscriptions.models import Scope
 from tests import factories
 from tests.subscriptions.api.client import Answer, Caller, caller, refused
@@ -84,33 +81,6 @@ def test_outside_the_api_errors_are_plain_text() -> None:
     answer = Client().get("/nothing")
     assert answer.status_code == 404
     assert answer.headers["Content-Type"].startswith("text/plain")
-
-
-class Chunked:
-    """A WSGI application that keeps what it was asked."""
-
-    environ: dict[str, Any]
-
-    def __call__(self, environ: dict[str, Any], start_response: Any) -> list[bytes]:
-        self.environ = environ
-        return []
-
-
-@pytest.mark.parametrize(("body", "length"), [(b"", "0"), (b"12345", "5"), (b"x" * 100, "11")])
-def test_a_body_in_chunks_gets_its_length(body: bytes, length: str) -> None:
-    inner = Chunked()
-    application = unchunked(inner, max_bytes=10)
-    application({"REQUEST_METHOD": "POST", "wsgi.input": BytesIO(body)}, lambda *_: None)
-    assert inner.environ["CONTENT_LENGTH"] == length
-    assert inner.environ["wsgi.input"].read() == body[:11]
-
-
-def test_a_body_of_known_length_is_left_alone() -> None:
-    inner = Chunked()
-    stream = BytesIO(b"12345")
-    environ = {"REQUEST_METHOD": "POST", "CONTENT_LENGTH": "5", "wsgi.input": stream}
-    unchunked(inner, max_bytes=2)(environ, lambda *_: None)
-    assert inner.environ["wsgi.input"] is stream
 
 
 def test_another_publishers_key_finds_nothing(db: None) -> None:

@@ -1,0 +1,103 @@
+"""A request's environ, as granian's own WSGI would make it, from the scope that its RSGI hands over."""
+
+import sys
+from functools import lru_cache
+from typing import Any, Protocol
+
+Environ = dict[str, Any]
+
+# Without the process's own environment, which granian's WSGI mixes in: it holds secrets.
+_SAME_FOR_ALL: Environ = {
+    "GATEWAY_INTERFACE": "CGI/1.1",
+    "SCRIPT_NAME": "",
+    "SERVER_SOFTWARE": "Granian",
+    "wsgi.errors": sys.stderr,
+    "wsgi.input_terminated": True,
+    "wsgi.multiprocess": False,
+    "wsgi.multithread": True,
+    "wsgi.run_once": False,
+    "wsgi.version": (1, 0),
+}
+_FILTER_STRING = "HTTP_FILTER_STRING"
+
+
+class Headers(Protocol):
+    """A request's headers: names in lower case, one item a value."""
+
+    def __len__(self) -> int: ...
+    def __contains__(self, name: str) -> bool: ...
+    def keys(self) -> list[str]: ...
+    def items(self) -> list[tuple[str, str]]: ...
+
+
+class Scope(Protocol):
+    """What granian knows of a request; `headers` are copied each time they are asked for."""
+
+    http_version: str
+    server: str
+    client: str
+    scheme: str
+    method: str
+    path: str
+    query_string: str
+    authority: str | None
+    headers: Headers
+
+
+def environ_of(scope: Scope) -> Environ:
+    """Return the environ, but for `wsgi.input` and the length of a body that does not say it.
+
+    Known differences from granian's WSGI: a byte in the path that is not UTF-8 arrives as U+FFFD, and
+    the bytes of a repeated header that are not ASCII leave no empty item behind.
+    """
+    server_name, _, server_port = scope.server.rpartition(":")
+    path = scope.path
+    headers = scope.headers
+    environ = _SAME_FOR_ALL | {
+        "REQUEST_METHOD": scope.method,
+        "PATH_INFO": path if path.isascii() else path.encode().decode("latin-1"),
+        "QUERY_STRING": scope.query_string,
+        "SERVER_PROTOCOL": f"HTTP/{scope.http_version}",
+        "SERVER_NAME": server_name.strip("[]"),
+        "SERVER_PORT": server_port,
+        "REMOTE_ADDR": scope.client.rpartition(":")[0].strip("[]"),
+        "wsgi.url_scheme": scope.scheme,
+    }
+    _add_headers(environ, headers)
+    if "host" not in headers:
+        environ["HTTP_HOST"] = scope.authority or ""
+    return environ
+
+
+def _add_headers(environ: Environ, headers: Headers) -> None:
+    underscored: Environ = {}
+    names = set()
+    for name, value in headers.items():
+        names.add(name)
+        given = underscored if "_" in name else environ
+        key = _key(name)
+        if key not in given:
+            given[key] = value
+        elif key != "CONTENT_TYPE":
+            given[key] = f"{given[key]}{';' if name == 'cookie' else ','}{value}"
+    _add_underscored(environ, underscored)
+    if len(names) < len(headers):
+        # granian tells of a value beyond ASCII no more than that there is one.
+        for name in headers.keys():  # noqa: SIM118 - not a dict
+            environ.setdefault(_key(name), "")
+
+
+def _add_underscored(environ: Environ, underscored: Environ) -> None:
+    """Of two names that are one in an environ the hyphenated counts: it may be a proxy's, and the other a stranger's."""
+    for key, value in underscored.items():
+        if key == _FILTER_STRING:
+            environ[key] = value
+        else:
+            environ.setdefault(key, value)
+
+
+@lru_cache(maxsize=1024)
+def _key(name: str) -> str:
+    if name in ("content-type", "content-length"):
+        return name.upper().replace("-", "_")
+    return "HTTP_" + name.upper().replace("-", "_")

@@ -1,0 +1,82 @@
+"""WSGI applications that tests have granian serve, as they are and over the bridge."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from config.bridge import Bridge
+
+MAX_BODY_BYTES = 1024 * 1024
+THREADS = 4
+BLOCK = b"0123456789abcdef" * 256
+logging.basicConfig(level=logging.WARNING)
+
+Start = Callable[..., Any]
+
+
+def echo(environ: dict[str, Any], start_response: Start) -> list[bytes]:
+    """Answer with all that the server tells of the request."""
+    body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+    texts = {name: value for name, value in environ.items() if isinstance(value, str | bool)}
+    start_response("200 OK", [("Content-Type", "application/json")])
+    return [orjson.dumps(texts | {"body": body.decode("latin-1")})]
+
+
+class Closing:
+    """Pieces that know whether they were closed."""
+
+    closed = 0
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = iter(pieces)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self._pieces
+
+    def close(self) -> None:
+        Closing.closed += 1
+
+
+def _broken() -> Iterator[bytes]:
+    yield b"begun"
+    raise ValueError("in the middle")
+
+
+def answers(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
+    """Answer each path in a way of its own."""
+    headers = [("Content-Type", "text/plain"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")]
+    match environ["PATH_INFO"]:
+        case "/raises":
+            raise ValueError("never answered")
+        case "/exits":
+            raise SystemExit
+        case "/breaks":
+            start_response("200 OK", headers)
+            return Closing(_broken())
+        case "/closed":
+            start_response("200 OK", headers)
+            return [str(Closing.closed).encode()]
+        case "/large":
+            start_response("200 OK", [*headers, ("Content-Length", str(len(BLOCK) * 1000))])
+            return Closing(BLOCK for _ in range(1000))
+        case "/endless":
+            start_response("200 OK", headers)
+            return Closing(iter(lambda: BLOCK, b""))
+        case "/nothing":
+            start_response("204 No Content", headers)
+            return Closing([])
+        case "/leaks":
+            start_response("200 OK", [*headers, ("Inturn-Wait", "1")])
+            return Closing([b"answered"])
+        case "/read":
+            start_response("200 OK", headers)
+            return [Path(environ["QUERY_STRING"]).read_bytes()]
+    start_response("418 I'm a teapot", headers)
+    return Closing([b"short ", b"and ", b"stout"])
+
+
+bridged_echo = Bridge(echo, threads=THREADS, max_body_bytes=MAX_BODY_BYTES)
+bridged_answers = Bridge(answers, threads=THREADS, max_body_bytes=MAX_BODY_BYTES)
