@@ -9,7 +9,7 @@ from django.db import connection
 from psycopg import pq
 from psycopg.rows import tuple_row
 
-from delivery.sql import statement
+from delivery.sql import numbered, statement
 
 # One channel for all senders; the first word of a payload says what it is about.
 CHANNEL = "inturn"
@@ -80,7 +80,10 @@ def planned_rows(name: str, parameters: Mapping[str, object]) -> list[tuple[Any,
         connection.ensure_connection()
         # Django prepares nothing. Nor does this, but for what asks for it.
         connection.connection.prepare_threshold = sys.maxsize
+        # As text and by name, psycopg reads statement and rows anew each time: half as much again.
+        text, names = numbered(name)
         with connection.connection.pipeline():
-            psycopg.Cursor(connection.connection).execute(_WALKS_INDEXES, prepare=True)
-            cursor = psycopg.Cursor(connection.connection, row_factory=tuple_row)
-            return cursor.execute(statement(name).encode(), parameters, prepare=True).fetchall()
+            psycopg.RawCursor(connection.connection).execute(_WALKS_INDEXES, prepare=True)
+            cursor = psycopg.RawCursor(connection.connection, row_factory=tuple_row)
+            values = [parameters[parameter] for parameter in names]
+            return cursor.execute(text, values, prepare=True, binary=True).fetchall()

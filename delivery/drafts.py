@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import orjson
 
@@ -12,12 +13,16 @@ from subscriptions.models import EventType, Kind
 
 DESTINATION = "destination"
 
+# By name and the event type's id.
+Destinations: TypeAlias = dict[tuple[str, int], Destination]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
     """What a publisher wants published; header names are lower-case and hyphenated.
 
-    `callback` and `destination` follow from the headers, and are left to `checked`.
+    `callback` and `destination` follow from the headers, and are left to `checked`. So is `refusal`: why a draft with a key cannot be
+    published, unless it was before.
     """
 
     event_type: EventType
@@ -27,6 +32,7 @@ class Draft:
     idempotency_key: str | None = None
     callback: Wanted | None = None
     destination: Destination = EVERYBODY
+    refusal: "PublishRefusedError | None" = None
 
 
 class PublishRefusedError(Exception):
@@ -43,10 +49,19 @@ class PublishRefusedError(Exception):
         self.code = code
 
 
-def checked(draft: Draft, *, index: int = 0) -> Draft:
-    """Return the draft with what follows from its headers; raises PublishRefusedError for one that is not acceptable."""
+def checked(draft: Draft, *, index: int = 0, known: Destinations | None = None) -> Draft:
+    """Return the draft with what follows from its headers; raises PublishRefusedError for one that is not acceptable.
+
+    A destination may have been there when a message with its key was published, which is then the answer. Drafts of
+    one batch share the destinations that are `known`.
+    """
     check_body(draft, index=index)
-    return _with_destination(_with_callback(draft, index=index), index=index)
+    draft = _with_destination(
+        _with_callback(draft, index=index), index=index, known={} if known is None else known
+    )
+    if draft.refusal is not None and not draft.idempotency_key:
+        raise draft.refusal
+    return draft
 
 
 def check_body(draft: Draft, *, index: int = 0) -> None:
@@ -78,15 +93,18 @@ def _with_callback(draft: Draft, *, index: int) -> Draft:
         raise PublishRefusedError(refused.detail, index=index, status=400, code="callback-refused") from None
 
 
-def _with_destination(draft: Draft, *, index: int) -> Draft:
+def _with_destination(draft: Draft, *, index: int, known: Destinations) -> Draft:
     name = draft.headers.get(DESTINATION)
     if name is None:
         return draft
+    place = name, draft.event_type.pk
     try:
-        return replace(draft, destination=destination(name, event_type=draft.event_type))
+        if place not in known:
+            known[place] = destination(name, event_type=draft.event_type)
+        return replace(draft, destination=known[place])
     except UnknownDestinationError as unknown:
         code = "no-such-destination"
-        raise PublishRefusedError(unknown.detail, index=index, status=404, code=code) from None
+        return replace(draft, refusal=PublishRefusedError(unknown.detail, index=index, status=404, code=code))
 
 
 def is_json(content_type: str) -> bool:

@@ -14,7 +14,6 @@ import orjson
 from django.db import connection
 
 from delivery.drafts import Draft
-from delivery.models import Delivery
 from delivery.models.message import public_id
 from delivery.publish import publish_own
 from delivery.sql import statement
@@ -37,8 +36,8 @@ def tell_of(delivery_ids: Collection[int]) -> None:
     They are locked from here on: a sender that settles one of them now would leave its notice to a row that has
     forgotten how it failed.
     """
-    rows = Delivery.objects.select_for_update(no_key=True).filter(pk__in=delivery_ids)
-    list(rows.order_by("pk").values_list("pk", flat=True))
+    with connection.cursor() as cursor:
+        cursor.execute(statement("lock_groups"), {"delivery": list(delivery_ids)})
     _tell(limit=None, deliveries=list(delivery_ids))
 
 

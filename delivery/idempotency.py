@@ -20,6 +20,7 @@ class Claim:
 
     key: str
     event_type: str
+    destination: str
     body: bytes
     is_new: bool = True
     is_conflict: bool = False
@@ -27,7 +28,8 @@ class Claim:
 
     @property
     def digest(self) -> bytes:
-        return hashlib.sha256(self.event_type.encode() + b"\0" + self.body).digest()
+        words = f"{self.event_type}\0{self.destination}\0".encode()
+        return hashlib.sha256(words + self.body).digest()
 
 
 def claim_keys(publisher: Publisher, claims: Sequence[Claim]) -> list[Claim]:

@@ -40,9 +40,6 @@ ANSWER_BYTES = 4 * 1024 * 1024
 _LOOK = 1_000
 # How much further than what is wanted to look, each time when others have all that was seen.
 _FURTHER = (0, 10, 100, 1_000)
-# Figures of a mailbox are exact up to here: to count so many takes some ten milliseconds.
-COUNT_LIMIT = 100_000
-
 _UNKNOWN = "This is no receipt of a message of this mailbox; send it as `next` gave it."
 # What a receipt that is repeated finds: its own doing.
 _DONE = {
@@ -50,7 +47,7 @@ _DONE = {
     OutcomeClass.RELEASED: Status.PENDING,
     OutcomeClass.DECLINED: Status.REJECTED,
 }
-_Found: TypeAlias = Mapping[int, tuple[str, int, Any]]
+_Found: TypeAlias = Mapping[int, tuple[str, int, Any, str | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,25 +73,11 @@ class Result:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MailboxStatus:
-    """`is_at_least`: there may be more available or in flight, counting ended at COUNT_LIMIT of a subscription."""
-
-    available: int
-    in_flight: int
-    oldest_seconds: float | None
-    received_per_minute: int
-    acknowledged_per_minute: int
-
-    @property
-    def is_at_least(self) -> bool:
-        return max(self.available, self.in_flight) >= COUNT_LIMIT
-
-
 def fetch(subscriber_id: int, *, most: int, visibility: int) -> list[Fetched]:
     """Hand out up to `most` messages, the oldest first, for `visibility` seconds; the lease is committed.
 
-    Fewer when their bodies are large, or others fetch at the same moment; none only if there are none.
+    Fewer when their bodies are large, or others fetch at the same moment: they may have locked for a moment what they
+    leave, and then there seems to be less than there is.
     """
     wanted = {
         "subscriber": subscriber_id,
@@ -134,20 +117,7 @@ def extend(subscriber_id: int, texts: Sequence[str], *, visibility: int) -> list
     """Let what these receipts are of stay out for so many seconds from now."""
     read = _read(texts)
     found = _locked("extend", subscriber_id, read, {"visibility": visibility})
-    return [_result(text, receipt, found, done=None) for text, receipt in read]
-
-
-def status(subscriber_id: int, *, subscription_id: int | None = None) -> MailboxStatus:
-    """Return the figures of a mailbox, or of one subscription in it; the rates are always the whole mailbox's."""
-    columns = {"subscriber": subscriber_id, "subscription": subscription_id, "limit": COUNT_LIMIT}
-    ((available, in_flight, oldest, received, acknowledged),) = planned_rows("mailbox_status", columns)
-    return MailboxStatus(
-        available=min(available, COUNT_LIMIT),
-        in_flight=min(in_flight, COUNT_LIMIT),
-        oldest_seconds=oldest,
-        received_per_minute=received,
-        acknowledged_per_minute=acknowledged,
-    )
+    return [_result(text, receipt, found) for text, receipt in read]
 
 
 def _fetched(*columns: Any) -> Fetched:
@@ -168,7 +138,7 @@ def _fetched(*columns: Any) -> Fetched:
 def _end(subscriber_id: int, texts: Sequence[str], outcome: OutcomeClass, *, delay: int = 0) -> list[Result]:
     read = _read(texts)
     found = _locked("end_fetches", subscriber_id, read, {"outcome": outcome.value, "delay": delay})
-    return [_result(text, receipt, found, done=_DONE[outcome]) for text, receipt in read]
+    return [_result(text, receipt, found, asked=outcome) for text, receipt in read]
 
 
 def _read(texts: Sequence[str]) -> list[tuple[str, Receipt | None]]:
@@ -181,7 +151,7 @@ def _locked(
     read: Sequence[tuple[str, Receipt | None]],
     columns: Mapping[str, object],
 ) -> _Found:
-    """Execute the statement; return status, receive count and token that each delivery had, by its id."""
+    """Execute the statement; return status, receive count, token and how the last fetch had ended, by the delivery's id."""
     known = [receipt for _, receipt in read if receipt is not None]
     if not known:
         return {}
@@ -190,16 +160,17 @@ def _locked(
         "delivery": [receipt.delivery_id for receipt in known],
         "token": [receipt.token for receipt in known],
     }
-    return {
-        id: (status, count, token) for id, status, count, token in planned_rows(name, {**named, **columns})
-    }
+    return {id: tuple(was) for id, *was in planned_rows(name, {**named, **columns})}
 
 
-def _result(text: str, receipt: Receipt | None, found: _Found, *, done: Status | None) -> Result:
+def _result(
+    text: str, receipt: Receipt | None, found: _Found, *, asked: OutcomeClass | None = None
+) -> Result:
     if receipt is None or receipt.delivery_id not in found:
         return Result(text, _UNKNOWN)
-    status, count, token = found[receipt.delivery_id]
-    if token == receipt.token or (count == receipt.number and status == done):
+    status, count, token, ended = found[receipt.delivery_id]
+    is_repeated = asked is not None and (ended == asked or status == _DONE[asked])
+    if token == receipt.token or (count == receipt.number and is_repeated):
         return Result(text)
     return Result(text, _why_late(status, is_fetched_since=count > receipt.number))
 

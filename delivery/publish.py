@@ -16,7 +16,7 @@ from django.db import IntegrityError, connection, transaction
 
 from delivery import callbacks, dedup, wake
 from delivery.database import first_row
-from delivery.drafts import Draft, PublishRefusedError, checked
+from delivery.drafts import DESTINATION, Destinations, Draft, PublishRefusedError, checked
 from delivery.idempotency import Claim, claim_keys, store_answers
 from subscriptions.filters import document
 from subscriptions.matching import Candidate, candidates, groups, qualifying
@@ -53,7 +53,8 @@ def publish(publisher: Publisher, drafts: Sequence[Draft]) -> list[Accepted]:
     Raises PublishRefusedError for the first draft that is not acceptable, or whose event type is deleted
     meanwhile.
     """
-    drafts = [checked(draft, index=index) for index, draft in enumerate(drafts)]
+    destinations: Destinations = {}
+    drafts = [checked(draft, index=index, known=destinations) for index, draft in enumerate(drafts)]
     try:
         accepted, work = _publish(publisher, drafts)
     except IntegrityError:
@@ -126,6 +127,9 @@ def _publish_once(
             detail = "This Idempotency-Key was used for another message within 24 hours; use a new key."
             raise PublishRefusedError(detail, index=index, status=409)
     new = [index for index, claim in enumerate(claims) if claim.is_new]
+    for index in new:
+        if (refusal := drafts[index].refusal) is not None:
+            raise refusal
     stored, work = _store_whole(publisher, [(drafts[index], matched[index]) for index in new])
     answers = dict(zip(new, stored, strict=True))
     keyed = {claims[index].key: answer for index, answer in answers.items() if claims[index].key}
@@ -155,7 +159,12 @@ def _store_whole(
 
 
 def _claim(draft: Draft) -> Claim:
-    return Claim(key=draft.idempotency_key or "", event_type=draft.event_type.name, body=draft.body)
+    return Claim(
+        key=draft.idempotency_key or "",
+        event_type=draft.event_type.name,
+        destination=draft.headers.get(DESTINATION, ""),
+        body=draft.body,
+    )
 
 
 def _match(drafts: Iterable[Draft]) -> list[list[Candidate]]:

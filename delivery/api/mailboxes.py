@@ -6,20 +6,22 @@ A view never waits: when there is nothing to hand out and the client wants to wa
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, ClassVar
 
 import orjson
 from django.conf import settings
 from django.http import HttpResponse
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from delivery import mailbox
+from delivery import mailbox, mailbox_figures
 from delivery.api import mailbox_shapes as shapes
 from delivery.drafts import is_json
-from delivery.mailbox import Fetched, MailboxStatus, Result
+from delivery.mailbox import Fetched, Result
 from delivery.models.message import public_id
 from subscriptions.api.authentication import key_of
 from subscriptions.api.problems import Problem, invalid_field
@@ -28,6 +30,11 @@ from subscriptions.api.views import FETCH, ApiView
 
 # Between us and the web server, never a client's: the mailbox that was empty, for a client that wants to wait.
 WAIT_HEADER = "Inturn-Wait"
+# Figures are exact up to here; counting costs a millisecond for some thousands.
+COUNT_LIMIT = 100_000
+# A body that is nested deeper is handed out as bytes; orjson reads to a depth of 1,024.
+DEEPEST = 500
+_ALLOWANCE = b"[" * (1_024 - DEEPEST), b"]" * (1_024 - DEEPEST)
 
 _VERB: dict[str, Any] = {
     "request": shapes.ReceiptsSerializer,
@@ -59,6 +66,8 @@ class MailboxViews(ApiView, ViewSet):
         empty, or nothing came within `wait` seconds. An answer holds 4 MiB of bodies, or one message. You may get a
         message again, and not always in order: keep its `id`.
         """
+        if request.data:
+            raise invalid_field("max", "Give max, wait and visibility in the address; there is no body here.")
         fetched = mailbox.fetch(
             self.subscriber_id, most=self.query["max"], visibility=self.query["visibility"]
         )
@@ -100,7 +109,7 @@ class MailboxViews(ApiView, ViewSet):
     @extend_schema(responses=shapes.MailboxStatusSerializer)
     def status(self, request: Request, subscriber: str) -> Response:
         """Read how full the mailbox is and how fast it is worked off; the rates are of the last whole minute."""
-        return Response(_figures(mailbox.status(self.subscriber_id)))
+        return Response(_figures(self.subscriber_id, now=timezone.now()))
 
     def _ended(self, verb: Callable[..., list[Result]], **options: int) -> HttpResponse:
         results = verb(self.subscriber_id, self._receipts(), **options)
@@ -146,30 +155,41 @@ def _shown(fetched: Fetched, subscriber: str) -> dict[str, Any]:
 
 def _body(fetched: Fetched) -> dict[str, Any]:
     """JSON stands as it was published, each digit and key of it: what it means is the reader's business."""
-    if is_json(fetched.content_type):
-        try:
-            orjson.loads(fetched.body)
-        except orjson.JSONDecodeError:
-            pass
-        else:
-            return {"body": orjson.Fragment(fetched.body)}
+    if is_json(fetched.content_type) and _is_readable(fetched.body):
+        return {"body": orjson.Fragment(fetched.body)}
     return {"body_base64": base64.b64encode(fetched.body).decode()}
+
+
+def _is_readable(body: bytes) -> bool:
+    """Whether it is JSON that every reader can take in: nested too deep, it would cost them what stands beside it, too."""
+    try:
+        orjson.loads(body)
+        if body.count(b"[") + body.count(b"{") > DEEPEST:
+            orjson.loads(_ALLOWANCE[0] + body + _ALLOWANCE[1])
+    except orjson.JSONDecodeError:
+        return False
+    return True
 
 
 def _result(result: Result) -> dict[str, Any]:
     return {"receipt": result.receipt, "ok": not result.error, "error": result.error or None}
 
 
-def _figures(status: MailboxStatus) -> dict[str, Any]:
-    oldest = status.oldest_seconds
+def _figures(subscriber_id: int, *, now: datetime) -> dict[str, Any]:
+    found = mailbox_figures.of_subscribers([subscriber_id], now=now, limit=COUNT_LIMIT).get(subscriber_id)
+    if found is None:
+        names = ("available", "in_flight", "received_per_minute", "acknowledged_per_minute")
+        return dict.fromkeys(names, 0) | {"oldest_seconds": None}
+    oldest = None if found.oldest_at is None else max((now - found.oldest_at).total_seconds(), 0.0)
     shown = {
-        "available": status.available,
-        "in_flight": status.in_flight,
+        "available": min(found.available, COUNT_LIMIT),
+        "in_flight": min(found.in_flight, COUNT_LIMIT),
         "oldest_seconds": None if oldest is None else round(oldest, 3),
-        "received_per_minute": status.received_per_minute,
-        "acknowledged_per_minute": status.acknowledged_per_minute,
+        "received_per_minute": found.received_per_minute,
+        "acknowledged_per_minute": found.acknowledged_per_minute,
     }
-    return shown | ({"is_at_least": True} if status.is_at_least else {})
+    is_more = max(found.available, found.in_flight) > COUNT_LIMIT
+    return shown | ({"is_at_least": True} if is_more else {})
 
 
 def _json(content: Any) -> HttpResponse:

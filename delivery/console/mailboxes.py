@@ -1,28 +1,20 @@
 """The mailboxes of subscribers: what is there, what is out, and how fast it is fetched and acknowledged."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import datetime
 
-from django.db.models import Sum
-
+from delivery import mailbox_figures
 from delivery.console import statements
 from delivery.console.counting import WAITING_LIMIT, Bounded
-from delivery.models import MailboxRate
+from delivery.mailbox_figures import Figures
 
 SHOWN = 20
-RATE_WINDOW = timedelta(minutes=1)
-_BUCKET_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mailbox:
-    """What is in a mailbox, or of one subscription in it.
-
-    `available` is what the next fetch may get, `delayed` what was released with a delay, `in_flight` what is out, `held` what an
-    INACTIVE subscription keeps from being fetched. The rates are always of the whole mailbox.
-    """
+    """Figures of a mailbox, or of one subscription in it, as they are shown."""
 
     subscriber_id: int
     available: Bounded
@@ -36,17 +28,20 @@ class Mailbox:
     @property
     def holds(self) -> Bounded:
         """All that is not acknowledged."""
-        return _sum(count.found for count in (self.available, self.delayed, self.in_flight, self.held))
+        counts = (self.available, self.delayed, self.in_flight, self.held)
+        return _bounded(sum(count.found for count in counts))
 
 
 def of_subscription(subscription_id: int, *, now: datetime) -> Mailbox | None:
     """None: it is none of mode PULL."""
-    return next(iter(_mailboxes(_rows(subscriptions=[subscription_id]), now=now).values()), None)
+    found = mailbox_figures.of_subscription(subscription_id, now=now, limit=WAITING_LIMIT)
+    return None if found is None else _shown(found)
 
 
 def of_subscribers(subscriber_ids: Collection[int], *, now: datetime) -> dict[int, Mailbox]:
     """Who has no PULL subscription has no mailbox."""
-    return _mailboxes(_rows(subscribers=subscriber_ids), now=now)
+    found = mailbox_figures.of_subscribers(subscriber_ids, now=now, limit=WAITING_LIMIT)
+    return {id: _shown(figures) for id, figures in found.items()}
 
 
 def fullest(*, limit: int, now: datetime) -> list[tuple[str, Mailbox]]:
@@ -60,43 +55,18 @@ def fullest(*, limit: int, now: datetime) -> list[tuple[str, Mailbox]]:
     ]
 
 
-def _mailboxes(rows: list[dict[str, Any]], *, now: datetime) -> dict[int, Mailbox]:
-    """By subscriber."""
-    grouped: dict[int, list[dict[str, Any]]] = {}
-    for row in rows:
-        grouped.setdefault(row["subscriber_id"], []).append(row)
-    rates = _rates(grouped, now=now) if grouped else {}
-    return {id: _mailbox(id, rows, rates.get(id, (0, 0))) for id, rows in grouped.items()}
-
-
-def _rows(*, subscriptions: Collection[int] = (), subscribers: Collection[int] = ()) -> list[dict[str, Any]]:
-    asked = {"subscriptions": list(subscriptions), "subscribers": list(subscribers)}
-    return statements.rows("mailboxes", {**asked, "limit": WAITING_LIMIT})
-
-
-def _rates(subscriber_ids: Collection[int], *, now: datetime) -> dict[int, tuple[int, int]]:
-    """Received and acknowledged within the last minute that is complete."""
-    until = now.replace(second=now.second - now.second % _BUCKET_SECONDS, microsecond=0)
-    counted = MailboxRate.objects.filter(
-        subscriber__in=subscriber_ids, at__gte=until - RATE_WINDOW, at__lt=until
-    )
-    found = counted.values("subscriber").annotate(got=Sum("received"), done=Sum("acknowledged")).order_by()
-    return {row["subscriber"]: (row["got"], row["done"]) for row in found}
-
-
-def _mailbox(subscriber_id: int, rows: list[dict[str, Any]], rates: tuple[int, int]) -> Mailbox:
-    received, acknowledged = rates
+def _shown(figures: Figures) -> Mailbox:
     return Mailbox(
-        subscriber_id=subscriber_id,
-        available=_sum(row["available"] for row in rows),
-        delayed=_sum(row["delayed"] for row in rows),
-        in_flight=_sum(row["in_flight"] for row in rows),
-        held=_sum(row["held"] for row in rows),
-        oldest_at=min((row["oldest_at"] for row in rows if row["oldest_at"]), default=None),
-        received_per_minute=received,
-        acknowledged_per_minute=acknowledged,
+        subscriber_id=figures.subscriber_id,
+        available=_bounded(figures.available),
+        delayed=_bounded(figures.delayed),
+        in_flight=_bounded(figures.in_flight),
+        held=_bounded(figures.held),
+        oldest_at=figures.oldest_at,
+        received_per_minute=figures.received_per_minute,
+        acknowledged_per_minute=figures.acknowledged_per_minute,
     )
 
 
-def _sum(counts: Iterable[int]) -> Bounded:
-    return Bounded(sum(counts), WAITING_LIMIT)
+def _bounded(found: int) -> Bounded:
+    return Bounded(found, WAITING_LIMIT)

@@ -75,6 +75,11 @@ class Migration(migrations.Migration):
             field=models.CharField(choices=[('SUCCESS', '2xx'), ('REDIRECT', '3xx'), ('CLIENT_ERROR', '4xx'), ('RATE_LIMITED', '429'), ('SERVER_ERROR', '5xx'), ('UNAVAILABLE', '503'), ('TIMEOUT', 'timed out'), ('UNREACHABLE', 'unreachable'), ('TLS', 'TLS failed'), ('REFUSED_ADDRESS', 'address not allowed'), ('LOST', 'sender died after sending'), ('UNSENDABLE', 'could not be sent: a fault on our side'), ('ACKNOWLEDGED', 'acknowledged'), ('RELEASED', 'given back'), ('UNACKNOWLEDGED', 'not acknowledged in time'), ('DECLINED', 'rejected by the subscriber')], max_length=16),
         ),
         migrations.AlterField(
+            model_name='idempotencykey',
+            name='digest',
+            field=models.BinaryField(help_text="SHA-256 of the event type's name, the destination and the body, with NULs between."),
+        ),
+        migrations.AlterField(
             model_name='journalentry',
             name='kind',
             field=models.CharField(choices=[('UNMATCHED', 'a message nobody wants'), ('BLOCKED', 'a lane is blocked'), ('RESUMED', 'a lane flows again'), ('IN_DOUBT', 'a delivery may have been sent'), ('RETRIED', 'a person asked for a retry now'), ('SKIPPED', 'a person skipped a message'), ('CANCELLED', 'a person cancelled deliveries'), ('RESUBMITTED', 'a person sent deliveries again'), ('ACTIVATED', 'a subscription was made ACTIVE'), ('DEACTIVATED', 'a subscription was made INACTIVE'), ('FAILED', "a delivery's attempts are used up"), ('SUSPENDED', 'a lane is suspended'), ('DISABLED', 'a URL is disabled'), ('FROZEN', 'a URL is frozen'), ('ENABLED', 'a URL is enabled again'), ('RESOLVED', 'a person decided what was in doubt'), ('DUPLICATE', 'a message that came before'), ('AMBIGUOUS', 'several subscriptions qualified for a SYNC message'), ('CALLBACK', 'an endpoint answered by callback'), ('EXPIRED', 'deliveries whose time is over'), ('REMOVED', 'retention removed messages')], max_length=11),

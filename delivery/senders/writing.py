@@ -28,7 +28,9 @@ def queries(entries: Sequence[Entry]) -> list[Query]:
     if len(entries) == 1 and (delivered := _delivered(entries[0])) is not None:
         return [delivered]
     settlements = [entry for entry in entries if isinstance(entry, Settlement)]
-    rows = [(entry, _settlement_row(entry)) for entry in settlements]
+    # Locked in the order of ids, as by all who lock several deliveries: nobody waits in a circle.
+    in_order = sorted(settlements, key=lambda entry: entry.delivery_id)
+    rows = [(entry, _settlement_row(entry)) for entry in in_order]
     runs = {entry.lane_id: entry for entry in entries if isinstance(entry, Run)}
     changes = {entry.lane_id: entry for entry in entries if isinstance(entry, LaneChange)}
     columns = (

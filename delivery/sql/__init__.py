@@ -1,5 +1,6 @@
 """The statements of a message's path, one a file: the first line is its promise."""
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -10,3 +11,13 @@ _FOLDER = Path(__file__).parent
 def statement(name: str) -> str:
     """Return the text of `delivery/sql/<name>.sql`."""
     return (_FOLDER / f"{name}.sql").read_text()
+
+
+@cache
+def numbered(name: str) -> tuple[bytes, list[str]]:
+    """Return the statement with its parameters as the server wants them, $1 and so on, and their names in that order."""
+    text = statement(name)
+    names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))
+    for number, parameter in enumerate(names, start=1):
+        text = text.replace(f"%({parameter})s", f"${number}")
+    return text.replace("%%", "%").encode(), names

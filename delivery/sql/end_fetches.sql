@@ -1,4 +1,5 @@
--- Ends fetches by their receipts: acknowledged, released or declined; returns every delivery asked for as it was, locked, before.
+-- Ends fetches by their receipts: acknowledged, released or declined; returns every delivery asked for as it was, locked, before,
+-- and how its last fetch had ended, if it had.
 -- Whoever fetched it since has changed the token, so a receipt counts as long as it has the row's: also after its visibility,
 -- also past the delivery's time. All rows are locked in the order of their ids, so that requests that name the same ones
 -- never wait for each other, and what is decided is decided on what is true then.
@@ -78,4 +79,10 @@ WITH held AS MATERIALIZED (
     HAVING count(*) > 0
     ON CONFLICT (subscriber_id, at, slot) DO UPDATE SET acknowledged = rate.acknowledged + excluded.acknowledged
 )
-SELECT id, status, receive_count, lease_token FROM held
+SELECT
+    held.id, held.status, held.receive_count, held.lease_token, (
+        SELECT attempt.outcome
+        FROM delivery_attempt attempt
+        WHERE attempt.delivery_id = held.id AND attempt.number = held.receive_count AND NOT coalesce(held.is_ended, false)
+    )
+FROM held

@@ -17,4 +17,4 @@ WITH held AS MATERIALIZED (
         ON receipt.id = held.id AND receipt.token = held.lease_token
     WHERE delivery.id = held.id
 )
-SELECT id, status, receive_count, lease_token FROM held
+SELECT id, status, receive_count, lease_token, NULL FROM held

@@ -6,7 +6,9 @@
 -- many of the oldest wait in each subscription, and `locked` locks so many, the next ones where another was quicker.
 -- That may be nothing although something was seen: then it is worth another look, with a longer `reach`.
 -- Each range of one subscription is for the planner: to walk in the order of (subscription, id) it has that one index, whatever
--- the statistics say, and not one that begins with all that was ever delivered.
+-- the statistics say, and not one that begins with all that was ever delivered; a range of pairs ends where what is to come
+-- begins, which PostgreSQL before 18 does not find by itself. What came back is locked row by row, by its id: joined, the
+-- planner may look for it among all that is due in the whole installation.
 WITH mailbox AS MATERIALIZED (
     SELECT id, max_receives
     FROM subscriptions_subscription
@@ -18,8 +20,8 @@ WITH mailbox AS MATERIALIZED (
         (
             SELECT id
             FROM delivery_delivery
-            WHERE subscription_id BETWEEN mailbox.id AND mailbox.id
-                AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL AND next_attempt_at <= now()
+            WHERE (subscription_id, next_attempt_at) BETWEEN (mailbox.id, '-infinity') AND (mailbox.id, now())
+                AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
                 AND (expires_at IS NULL OR expires_at > now())
                 AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
             ORDER BY subscription_id, next_attempt_at
@@ -29,8 +31,8 @@ WITH mailbox AS MATERIALIZED (
         (
             SELECT id
             FROM delivery_delivery
-            WHERE subscription_id BETWEEN mailbox.id AND mailbox.id
-                AND status = 'IN_FLIGHT' AND lease_expires_at <= now()
+            WHERE (subscription_id, lease_expires_at) BETWEEN (mailbox.id, '-infinity') AND (mailbox.id, now())
+                AND status = 'IN_FLIGHT'
                 AND (expires_at IS NULL OR expires_at > now())
                 AND server_started_at IS NULL
                 AND (mailbox.max_receives IS NULL OR receive_count - attempts_before < mailbox.max_receives)
@@ -61,17 +63,17 @@ WITH mailbox AS MATERIALIZED (
 ), locked AS MATERIALIZED (
     SELECT again.*
     FROM (
-        SELECT delivery.id, delivery.message_id, delivery.status, delivery.receive_count, delivery.leased_at
-        FROM returned
-        JOIN delivery_delivery delivery ON delivery.id = returned.id
-        WHERE (
-                delivery.status = 'PENDING' AND delivery.next_attempt_at <= now()
-                OR delivery.status = 'IN_FLIGHT' AND delivery.lease_expires_at <= now()
-            )
-            AND (returned.max_receives IS NULL OR delivery.receive_count - delivery.attempts_before < returned.max_receives)
-        ORDER BY delivery.id
+        SELECT delivery.*
+        FROM (SELECT * FROM returned ORDER BY id) AS seen
+        CROSS JOIN LATERAL (
+            SELECT id, message_id, status, receive_count, leased_at
+            FROM delivery_delivery
+            WHERE id = seen.id
+                AND (status = 'PENDING' AND next_attempt_at <= now() OR status = 'IN_FLIGHT' AND lease_expires_at <= now())
+                AND (seen.max_receives IS NULL OR receive_count - attempts_before < seen.max_receives)
+            FOR NO KEY UPDATE SKIP LOCKED
+        ) AS delivery
         LIMIT (SELECT count(*) FROM oldest WHERE subscription_id IS NULL)
-        FOR NO KEY UPDATE OF delivery SKIP LOCKED
     ) AS again
     UNION ALL
     SELECT waiting.*
@@ -98,7 +100,7 @@ WITH mailbox AS MATERIALIZED (
         FROM (SELECT * FROM locked ORDER BY id LIMIT %(most)s::int) AS locked
         JOIN delivery_message message ON message.id = locked.message_id
     ) AS measured
-    WHERE bytes_before < %(bytes)s::bigint
+    WHERE bytes_before + octet_length(body) <= %(bytes)s::bigint OR bytes_before = 0
 ), leased AS (
     UPDATE delivery_delivery delivery
     SET status = 'IN_FLIGHT',

@@ -1,7 +1,7 @@
 -- What is in the mailbox of each of these PULL subscriptions, each count up to a limit: what the next fetch may get, what was
 -- released with a delay, what is out, what an INACTIVE subscription holds back; and since when the oldest of the rest waits.
--- The figures are those of `mailbox_status.sql`, but of many at once. Every count is a range of delivery_in_mailbox,
--- delivery_delayed or delivery_leased, so a deep mailbox costs by the limit.
+-- Every count is a range of delivery_in_mailbox, delivery_delayed or delivery_leased, so a deep mailbox costs by the limit; of
+-- the ranges, see `fetch.sql`.
 SELECT
     subscription.subscriber_id,
     CASE WHEN subscription.status = 'ACTIVE' THEN fresh.n + due.n + lapsed.n ELSE 0 END AS available,
@@ -29,28 +29,32 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT count(*) AS n, min(id) AS oldest FROM (
         SELECT id FROM delivery_delivery
-        WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at <= now()
+        WHERE (subscription_id, next_attempt_at) BETWEEN (subscription.id, '-infinity') AND (subscription.id, now())
+            AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
         ORDER BY subscription_id, next_attempt_at LIMIT %(limit)s + 1
     ) AS counted
 ) AS due
 CROSS JOIN LATERAL (
     SELECT count(*) AS n, min(id) AS oldest FROM (
         SELECT id FROM delivery_delivery
-        WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at > now()
+        WHERE (subscription_id, next_attempt_at) > (subscription.id, now()) AND subscription_id <= subscription.id
+            AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
         ORDER BY subscription_id, next_attempt_at LIMIT %(limit)s + 1
     ) AS counted
 ) AS delayed
 CROSS JOIN LATERAL (
     SELECT count(*) AS n, min(id) AS oldest FROM (
         SELECT id FROM delivery_delivery
-        WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'IN_FLIGHT' AND lease_expires_at <= now()
+        WHERE (subscription_id, lease_expires_at) BETWEEN (subscription.id, '-infinity') AND (subscription.id, now())
+            AND status = 'IN_FLIGHT'
         ORDER BY subscription_id, lease_expires_at, id LIMIT %(limit)s + 1
     ) AS counted
 ) AS lapsed
 CROSS JOIN LATERAL (
     SELECT count(*) AS n, min(id) AS oldest FROM (
         SELECT id FROM delivery_delivery
-        WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'IN_FLIGHT' AND lease_expires_at > now()
+        WHERE (subscription_id, lease_expires_at) > (subscription.id, now()) AND subscription_id <= subscription.id
+            AND status = 'IN_FLIGHT'
         ORDER BY subscription_id, lease_expires_at, id LIMIT %(limit)s + 1
     ) AS counted
 ) AS leased

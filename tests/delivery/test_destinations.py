@@ -3,13 +3,22 @@
 from typing import Any
 
 import pytest
+from pytest_django import DjangoAssertNumQueries
 
 from delivery.drafts import Draft, PublishRefusedError
 from delivery.explain import explain
-from delivery.models import Delivery, JournalEntry, JournalKind, Message
+from delivery.models import Delivery, IdempotencyKey, JournalEntry, JournalKind, Message
 from delivery.publish import publish
 from delivery.sync import exchange
-from subscriptions.models import EventType, Kind, MatchMode, Mode, Subscription, SubscriptionStatus
+from subscriptions.models import (
+    EventType,
+    Kind,
+    MatchMode,
+    Mode,
+    Subscriber,
+    Subscription,
+    SubscriptionStatus,
+)
 from tests import factories
 
 NOBODYS = pytest.mark.parametrize(
@@ -127,3 +136,37 @@ def test_explain_of_a_destination_that_is_gone_names_nobody(orders: Subscription
     message = deliver(orders.event_type, "crm/orders")
     Subscription.objects.filter(pk=orders.pk).update(name="renamed")
     assert not any(explanation.qualifies for explanation in explain(message))
+
+
+def test_a_key_stands_for_one_destination(orders: Subscription) -> None:
+    other = factories.subscription(event_type=orders.event_type)
+    publisher = factories.publisher()
+    first = publish(publisher, [keyed(orders.event_type, "crm")])
+    with pytest.raises(PublishRefusedError) as refused:
+        publish(publisher, [keyed(orders.event_type, other.subscriber.name)])
+    assert refused.value.status == 409
+    assert publish(publisher, [keyed(orders.event_type, "crm")]) == first
+
+
+def test_a_repetition_gets_its_answer_also_when_the_destination_is_gone(orders: Subscription) -> None:
+    publisher = factories.publisher()
+    first = publish(publisher, [keyed(orders.event_type, "crm")])
+    Subscriber.objects.filter(name="crm").update(name="renamed")
+    assert publish(publisher, [keyed(orders.event_type, "crm")]) == first
+    with pytest.raises(PublishRefusedError) as refused:
+        publish(factories.publisher(), [keyed(orders.event_type, "crm")])
+    assert refused.value.code == "no-such-destination"
+    assert not IdempotencyKey.objects.exclude(publisher=publisher).exists()
+
+
+def test_a_destination_is_looked_up_once_a_batch(
+    orders: Subscription, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    drafts = [Draft(event_type=orders.event_type, headers={"destination": "crm/orders"}, body=b"{}")] * 50
+    publisher = factories.publisher()
+    with django_assert_max_num_queries(6):
+        publish(publisher, drafts)
+
+
+def keyed(event_type: EventType, to: str) -> Draft:
+    return Draft(event_type=event_type, headers={"destination": to}, body=b"{}", idempotency_key="k")

@@ -4,10 +4,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from delivery import mailbox as mailboxes
 from delivery.models import Status
+from delivery.sql import numbered
 from subscriptions.models import SubscriptionStatus
 from tests import factories
 from tests.delivery.mailbox.box import (
@@ -189,7 +191,7 @@ def test_an_inactive_subscription_holds_its_messages_back(mailbox: Box) -> None:
 
 
 def test_large_messages_come_a_few_at_a_time(mailbox: Box) -> None:
-    third = mailboxes.ANSWER_BYTES // 3 + 1
+    third = mailboxes.ANSWER_BYTES // 3
     put = [mailbox.put(message=factories.message(bytes(third)))[0] for _ in range(5)]
     assert ids(mailbox.next(10)) == public_ids(put[:3])
     assert ids(mailbox.next(10)) == public_ids(put[3:])
@@ -200,3 +202,40 @@ def test_one_message_larger_than_an_answer_comes_alone(mailbox: Box) -> None:
     small = mailbox.put()
     assert ids(mailbox.next(10)) == public_ids(large)
     assert ids(mailbox.next(10)) == public_ids(small)
+
+
+@pytest.mark.parametrize(("depth", "member"), [(400, "body"), (1000, "body_base64")])
+def test_what_is_nested_deep_does_not_cost_its_neighbours(mailbox: Box, depth: int, member: str) -> None:
+    deep = b"[" * depth + b"]" * depth
+    put = [mailbox.put(message=factories.message(deep))[0], *mailbox.put()]
+    messages = mailbox.next(10)
+    assert ids(messages) == public_ids(put)
+    assert [member in messages[0], "body" in messages[1]] == [True, True]
+
+
+def test_brackets_that_are_not_nested_are_json_all_the_same(mailbox: Box) -> None:
+    wide = b"[" + b",".join([b"[]"] * 5_000) + b"]"
+    mailbox.put(message=factories.message(wide))
+    assert len(mailbox.one()["body"]) == 5_000
+
+
+def test_what_belongs_into_the_address_is_not_taken_from_a_body(mailbox: Box) -> None:
+    mailbox.put(2)
+    answer = mailbox.client.post(f"mailboxes/{mailbox.subscriber.name}/next", {"max": 2})
+    assert answer.status == 400
+    assert "in the address" in str(answer.body)
+
+
+def test_others_that_are_lapsed_or_due_do_not_slow_a_fetch_down(mailbox: Box) -> None:
+    """With statistics made while nothing was out, the planner must not look through everybody's."""
+    mailbox.put()
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE delivery_delivery")
+        cursor.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        text, names = numbered("fetch")
+        cursor.execute(f"PREPARE fetching AS {text.decode()}")
+        cursor.execute(f"EXPLAIN EXECUTE fetching ({', '.join(['1'] * len(names))})")
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+        cursor.execute("DEALLOCATE fetching")
+    assert "delivery_due" not in plan
+    assert "Bitmap" not in plan

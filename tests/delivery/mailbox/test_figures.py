@@ -2,10 +2,12 @@
 
 from datetime import timedelta
 
+import pytest
 from django.db import connection
 from django.utils import timezone
 
-from delivery import mailbox as mailboxes
+from delivery import mailbox_figures
+from delivery.api import mailboxes
 from delivery.models import MailboxRate
 from subscriptions.models import SubscriptionStatus
 from tests import factories
@@ -76,8 +78,22 @@ def test_one_subscription_can_be_asked_about_alone(mailbox: Box) -> None:
     other = factories.subscription(subscriber=mailbox.subscriber, mode="PULL")
     mailbox.put(2)
     mailbox.put(3, subscription=other)
-    status = mailboxes.status(mailbox.subscriber.pk, subscription_id=other.pk)
-    assert (status.available, status.is_at_least) == (3, False)
+    figures = mailbox_figures.of_subscription(other.pk, now=timezone.now(), limit=10)
+    assert figures is not None
+    assert figures.available == 3
+
+
+def test_counting_ends_and_says_so(mailbox: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mailboxes, "COUNT_LIMIT", 3)
+    put = mailbox.put(6)
+    assert (counts(mailbox), mailbox.status()["is_at_least"]) == ((3, 0), True)
+    mailbox.next(6)
+    end_visibility(put[0])
+    assert (counts(mailbox), mailbox.status()["is_at_least"]) == ((1, 3), True)
+    for delivery in put[1:3]:
+        end_visibility(delivery)
+    assert counts(mailbox) == (3, 3)
+    assert "is_at_least" not in mailbox.status()
 
 
 def rates(mailbox: Box) -> tuple[int, int]:
