@@ -17,7 +17,7 @@ from tests.delivery.console.blocking import block
 
 # Session and user are two of each.
 QUERIES = {
-    "subscriptions/subscriber": 8,
+    "subscriptions/subscriber": 7,
     "subscriptions/subscription": 9,
     "subscriptions/eventtype": 5,
     "subscriptions/publisher": 7,
