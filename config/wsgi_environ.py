@@ -4,6 +4,8 @@ import sys
 from functools import lru_cache
 from typing import Any, Protocol
 
+from delivery.api.incoming import UNREADABLE
+
 Environ = dict[str, Any]
 
 # Without the process's own environment, which granian's WSGI mixes in: it holds secrets.
@@ -51,12 +53,11 @@ def environ_of(scope: Scope) -> Environ:
     the bytes of a repeated header that are not ASCII leave no empty item behind.
     """
     server_name, _, server_port = scope.server.rpartition(":")
-    path = scope.path
     headers = scope.headers
     environ = _SAME_FOR_ALL | {
         "REQUEST_METHOD": scope.method,
-        "PATH_INFO": path if path.isascii() else path.encode().decode("latin-1"),
-        "QUERY_STRING": scope.query_string,
+        "PATH_INFO": _as_latin_1(scope.path),
+        "QUERY_STRING": _as_latin_1(scope.query_string),
         "SERVER_PROTOCOL": f"HTTP/{scope.http_version}",
         "SERVER_NAME": server_name.strip("[]"),
         "SERVER_PORT": server_port,
@@ -82,9 +83,16 @@ def _add_headers(environ: Environ, headers: Headers) -> None:
             given[key] = f"{given[key]}{';' if name == 'cookie' else ','}{value}"
     _add_underscored(environ, underscored)
     if len(names) < len(headers):
-        # granian tells of a value beyond ASCII no more than that there is one.
-        for name in headers.keys():  # noqa: SIM118 - not a dict
+        # granian tells of a value beyond ASCII no more than that there is one: as WSGI does, by an empty one.
+        unreadable = [name for name in headers.keys() if name not in names]  # noqa: SIM118 - not a dict
+        environ[UNREADABLE] = ",".join(unreadable)
+        for name in unreadable:
             environ.setdefault(_key(name), "")
+
+
+def _as_latin_1(text: str) -> str:
+    """Return the bytes of a text as WSGI hands them over."""
+    return text if text.isascii() else text.encode().decode("latin-1")
 
 
 def _add_underscored(environ: Environ, underscored: Environ) -> None:

@@ -15,6 +15,8 @@ MAX_IDEMPOTENCY_KEY_LENGTH = 255
 # Not facts about the message: how it was carried, and what only Inturn may know.
 UNSTORED = HOP_BY_HOP | {"host", "content-length", "expect", "cookie", "cookie2", "authorization", "proxy"}
 _UNSTORED_PREFIX = "proxy-"
+# Where `config.wsgi_environ` names the headers whose values did not arrive, with commas between.
+UNREADABLE = "inturn.unreadable_headers"
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -22,7 +24,14 @@ _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e][\x20-\x7e]*")
 
 
 def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers of a request to store, by lower-case hyphenated name; raises Problem."""
+    """Return the headers of a request to store, by lower-case hyphenated name; raises Problem.
+
+    A web server that cannot hand over a value beyond ASCII says so under UNREADABLE: better refused than stored empty.
+    """
+    for name in environ.get(UNREADABLE, "").split(","):
+        if name and _is_stored(header_name(name)):
+            detail = f"The value of the header {name} is not ASCII; write it in ASCII, for instance as %XX, or put it into the body."
+            raise Problem(400, "invalid", detail)
     headers = {
         header_name(key[5:]): _decoded(value) for key, value in environ.items() if key.startswith("HTTP_")
     }
@@ -33,9 +42,7 @@ def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
 
 def storable_headers(given: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Leave out what is not stored; raises Problem for what cannot be."""
-    headers = {
-        name: value for name, value in given if name not in UNSTORED and not name.startswith(_UNSTORED_PREFIX)
-    }
+    headers = {name: value for name, value in given if _is_stored(name)}
     if (
         len(headers) > MAX_HEADERS
         or sum(map(len, headers)) + sum(map(len, headers.values())) > MAX_HEADER_BYTES
@@ -61,6 +68,10 @@ def idempotency_key(headers: Mapping[str, str]) -> str | None:
             f"An idempotency key is 1 to {MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters, such as a UUID.",
         )
     return key
+
+
+def _is_stored(name: str) -> bool:
+    return name not in UNSTORED and not name.startswith(_UNSTORED_PREFIX)
 
 
 def _check(name: str, value: str) -> None:

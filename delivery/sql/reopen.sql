@@ -1,8 +1,8 @@
 -- Makes settled deliveries PENDING again at their old place, with a fresh budget of attempts, and returns which, and their lanes.
 -- To be executed after `lock_groups.sql`: of a QUEUE group that has a DELIVERED nothing is sent again. What failed in the
 -- retry lane goes back to its subscriber's own. What was cancelled there stays there: its sender may have read it or be
--- sending it, and would do so beside the other lane's. What is pulled goes back into its mailbox, for as long as a message is kept
--- there, also a VOLATILE one: a person wants it.
+-- sending it, and would do so beside the other lane's. What is pulled goes back into its mailbox, also
+-- a VOLATILE one: a person wants it. It has its whole time to live again.
 UPDATE delivery_delivery delivery
 SET status = 'PENDING',
     settled_at = NULL,
@@ -18,7 +18,9 @@ FROM (
     SELECT
         chosen.id,
         subscription.subscriber_id,
-        CASE WHEN subscription.mode = 'PULL' THEN now() + make_interval(days => %(mailbox_days)s::int) END AS expires_at,
+        now() + make_interval(secs => least(
+            event_type.ttl_seconds, CASE WHEN subscription.mode = 'PULL' THEN %(mailbox_days)s::int * 86400 END
+        )) AS expires_at,
         CASE
             WHEN subscription.mode = 'PULL' THEN NULL
             WHEN chosen.queue_group IS NOT NULL THEN chosen.lane_id
@@ -29,6 +31,7 @@ FROM (
         CASE WHEN chosen.lane_id = retry.id AND chosen.status = 'CANCELLED' THEN now() END AS due_at
     FROM delivery_delivery chosen
     JOIN subscriptions_subscription subscription ON subscription.id = chosen.subscription_id
+    JOIN subscriptions_eventtype event_type ON event_type.id = subscription.event_type_id
     JOIN delivery_lane own ON own.subscriber_id = subscription.subscriber_id
     JOIN delivery_lane callback ON callback.kind = 'CALLBACK' AND callback.number = 0
     JOIN delivery_lane retry ON retry.kind = 'RETRY' AND retry.number = 0

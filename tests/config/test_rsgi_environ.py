@@ -7,11 +7,13 @@ from typing import Any
 import orjson
 import pytest
 
+from delivery.api.incoming import UNREADABLE
 from tests.config.serving import Served, serving
 
 REQUESTS = {
     "plain": b"GET / HTTP/1.1\r\nHost: test\r\n\r\n",
     "percent-encoded path": b"GET /a%20b/%C3%A9/%2F/%25?x=%C3%A9&y=a+b&x=2 HTTP/1.1\r\nHost: test\r\n\r\n",
+    "bytes in the query": b"GET /x?max=\xef\xbc\x91&y=%C3%A9 HTTP/1.1\r\nHost: test\r\n\r\n",
     "no query but a question mark": b"GET /a? HTTP/1.1\r\nHost: test\r\n\r\n",
     "repeated headers": b"GET / HTTP/1.1\r\nHost: test\r\nX-A: 1\r\nX-B: 0\r\nX-A: 2, 3\r\nx-a: \r\n\r\n",
     "cookies": b"GET / HTTP/1.1\r\nHost: test\r\nCookie: a=1; b=2\r\nCookie: c=3\r\n\r\n",
@@ -35,7 +37,7 @@ REQUESTS = {
     "chunks of a GET": b"GET /x HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
 }
 # The process's environment, which WSGI mixes in, and what no two requests share.
-IGNORED = {*os.environ, "PYTEST_CURRENT_TEST", "SERVER_PORT"}
+IGNORED = {*os.environ, "PYTEST_CURRENT_TEST", "SERVER_PORT", UNREADABLE}
 
 
 @pytest.fixture(scope="module")
@@ -96,3 +98,9 @@ def test_the_filter_string_is_that_of_this_very_name(echoing: Served) -> None:
 def test_a_path_that_is_not_utf_8_is_another_path(echoing: Served) -> None:
     raw = b"GET /%FF HTTP/1.1\r\nHost: test\r\n\r\n"
     assert told(echoing, raw)["PATH_INFO"].encode("latin-1").decode() == "/\ufffd"
+
+
+def test_whose_value_did_not_arrive_is_named(echoing: Served) -> None:
+    raw = b"GET / HTTP/1.1\r\nHost: test\r\nX-Name: J\xc3\xbcrgen\r\nX-C: c\r\n\r\n"
+    assert orjson.loads(echoing.ask(raw)[1])[UNREADABLE] == "x-name"
+    assert UNREADABLE not in orjson.loads(echoing.get("/")[1])

@@ -3,6 +3,7 @@
 from itertools import cycle
 
 import pytest
+import requests
 
 from tests.product import Flow, Subscribed
 from tests.receivers import Receiver
@@ -51,3 +52,11 @@ def test_who_was_meant_is_in_the_history(flow: Flow, two_of_crm_and_one_else: li
 
 def number(message: str) -> int:
     return int(message.removeprefix("msg_"))
+
+
+def test_a_header_beyond_ascii_is_refused_rather_than_stored_empty(flow: Flow) -> None:
+    publisher = flow.publisher
+    url = f"{publisher.base_url}/api/v1/events/{flow.event_type}/messages"
+    sent = {"Authorization": f"Bearer {publisher.key}".encode(), "X-Name": "Jürgen".encode()}
+    answer = requests.post(url, b"{}", headers=sent, timeout=30)
+    assert (answer.status_code, "x-name is not ASCII" in answer.json()["detail"]) == (400, True)

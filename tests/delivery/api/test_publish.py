@@ -9,8 +9,9 @@ from django.conf import settings
 from django.db import OperationalError
 from pytest_django import DjangoAssertNumQueries
 
-from delivery.api import rate_limit
+from delivery.api import incoming, rate_limit
 from delivery.models import Delivery, IdempotencyKey, Message
+from subscriptions.api.problems import Problem
 from subscriptions.models import Publisher, Scope
 from tests import factories
 from tests.subscriptions.api.client import Caller, caller, refused
@@ -158,6 +159,13 @@ def test_too_many_or_too_long_headers_are_431(publishing: Caller) -> None:
     refused(publishing.publish(EVENT, b"{}", **{f"x_{number}": "1" for number in range(120)}), 431)
     refused(publishing.publish(EVENT, x_a="x" * 40_000), 431)
     assert nothing_stored()
+
+
+def test_a_header_whose_value_did_not_arrive_is_refused_and_not_stored_empty() -> None:
+    lost = {"HTTP_X_NAME": "", "HTTP_COOKIE": "", incoming.UNREADABLE: "cookie,x-name"}
+    with pytest.raises(Problem, match="x-name is not ASCII"):
+        incoming.sent_headers(lost)
+    assert incoming.sent_headers(lost | {incoming.UNREADABLE: "cookie"}) == {"x-name": ""}
 
 
 def test_an_unknown_destination_is_404(publishing: Caller) -> None:
