@@ -1,7 +1,7 @@
 """What support does about a lane that is stopped: try again now, skip the message that stops it, or resume it.
 
-The lane of a CONCURRENT subscriber is BLOCKED while an endpoint is down; the delivery that stops it failed there last and has a time
-of its own, so trying now makes that due, too.
+The lane of a CONCURRENT subscriber is BLOCKED while an endpoint is down; the delivery that stops it failed there last
+and has a time of its own, so trying now makes that due, too. If it was VOLATILE it is settled.
 
 A BLOCKED lane tries by itself; `retry` only ends its pause. A SUSPENDED one sends nothing, so it has to be resumed: its
 row becomes BLOCKED and due, which its sender takes for a pause that is over, and the delivery on top, if it is
@@ -48,8 +48,8 @@ def retry(lane: Lane, *, actor: str) -> None:
 def skip(lane: Lane, *, actor: str, expected: int | None = None) -> int | None:
     """Cancel the delivery that stops the lane and go on with the next; return its id.
 
-    A SUSPENDED lane whose delivery was settled, by the rejection that suspended it or meanwhile, is only resumed: then
-    it returns None. Give the delivery that the person saw as `expected`, and none that came to the head since is
+    A SUSPENDED lane whose delivery was settled, by the rejection that suspended it or meanwhile, is only resumed, and so
+    is that of a CONCURRENT subscriber, whose endpoint is down all the same: then it returns None. Give the delivery that the person saw as `expected`, and none that came to the head since is
     skipped. Raises NotBlockedError also when the delivery that blocks was settled meanwhile.
     """
     with transaction.atomic():
@@ -57,7 +57,7 @@ def skip(lane: Lane, *, actor: str, expected: int | None = None) -> int | None:
         if expected not in (None, stopped.delivery_id):
             raise NotBlockedError
         is_cancelled = bool(lifecycle.cancel([_head(stopped)], actor=actor, reason="skipped"))
-        if not is_cancelled and stopped.state == LaneState.BLOCKED:
+        if not is_cancelled and stopped.state == LaneState.BLOCKED and not stopped.run_is_concurrent:
             raise NotBlockedError
         _go_on(stopped)
         if is_cancelled:

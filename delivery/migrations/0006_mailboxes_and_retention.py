@@ -4,6 +4,15 @@ import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
+# What was skipped until now has no time of its own. A CONCURRENT subscriber's sender asks when such a one is due.
+DUE_AT_ONCE = """
+UPDATE delivery_delivery SET next_attempt_at = now()
+WHERE status = 'PENDING' AND skipped AND next_attempt_at IS NULL AND lane_id IS NOT NULL
+"""
+
+# Their runs always were what is under way at once.
+SENT_AT_ONCE = "UPDATE delivery_lane SET run_is_concurrent = true WHERE kind <> 'TOPIC'"
+
 
 class Migration(migrations.Migration):
 
@@ -140,4 +149,6 @@ class Migration(migrations.Migration):
             model_name='message',
             index=models.Index(condition=models.Q(('destination', ''), _negated=True), fields=['-id'], name='message_delivered'),
         ),
+        migrations.RunSQL(DUE_AT_ONCE, migrations.RunSQL.noop),
+        migrations.RunSQL(SENT_AT_ONCE, migrations.RunSQL.noop),
     ]

@@ -38,7 +38,9 @@ async def conclude(group: Group, parcel: Parcel, lane: QueueLane, desk: Desk, *,
     if verdict.status is not Status.DELIVERED:
         if lane.manner.spares:
             _learn(health, outcome, verdict, endpoint.rules)
-        await _record(lane, desk, settlement, parcel, also=tell(lane, parcel, reason=outcome.reason))
+        is_ours = outcome.outcome is OutcomeClass.UNSENDABLE
+        told = tell(lane, parcel, reason="" if is_ours else outcome.reason)
+        await _record(lane, desk, settlement, parcel, also=told)
         await desk.see_circuit(settlement)
         return False
     health.accepted()
@@ -46,16 +48,21 @@ async def conclude(group: Group, parcel: Parcel, lane: QueueLane, desk: Desk, *,
     return await _record(lane, desk, settlement, parcel, also=also)
 
 
-def tell(lane: QueueLane, parcel: Parcel, *, reason: str) -> list[LaneChange]:
-    """What people are to know of an endpoint that has not taken a message."""
+def tell(lane: QueueLane, parcel: Parcel, *, reason: str = "") -> list[LaneChange]:
+    """What people are to know of an endpoint that has not taken a message; without a `reason` it was not tried.
+
+    That it is down is told when nothing is under way there any more, however the last of that ended.
+    """
     if not lane.manner.tells:
         return []
     health = lane.health_of(parcel)
     if not health.failures:
         return lane.outages.end(parcel.place)
-    if not health.is_down() or lane.is_tried(parcel.place):
+    if not health.is_down():
         return []
-    return [lane.outages.begin(parcel, health, reason=reason)]
+    if reason:
+        lane.outages.suspect(parcel, health, reason=reason)
+    return [] if lane.is_tried(parcel.place) else lane.outages.begin(parcel.place)
 
 
 async def _record(
@@ -70,7 +77,8 @@ async def _record(
     except psycopg.Error:
         log.exception("outcome not stored", extra={"lane": lane.id, "delivery": settlement.delivery_id})
         rules = desk.endpoints[parcel.subscription_id].rules
-        changes = [entry for entry in also if isinstance(entry, LaneChange)]
+        # What it was to say of the lane may be old by now.
+        changes = [lane.outages.change() for entry in also if isinstance(entry, LaneChange)]
         as_lost = _as_lost(settlement, rules, is_only=parcel.is_volatile)
         await desk.settler.commit(lane.id, as_lost, *changes)
         return False
@@ -99,8 +107,10 @@ def _siblings(group: Group, parcel: Parcel, lane: QueueLane) -> list[Redundant]:
 
 
 def _learn(health: Health, outcome: Outcome, verdict: Verdict, rules: Rules) -> None:
-    is_unsendable = outcome.outcome is OutcomeClass.UNSENDABLE
-    if verdict.step is Step.NEXT and (verdict.status is not Status.FAILED or is_unsendable):
+    if outcome.outcome is OutcomeClass.UNSENDABLE:
+        # It was never asked.
+        return
+    if verdict.step is Step.NEXT and verdict.status is not Status.FAILED:
         health.answered()
         return
     health.failed(

@@ -1,11 +1,11 @@
 """What all lanes of one sender share: its connections, its client, and what it knows of endpoints."""
 
 import asyncio
-import time
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
 from delivery.outcome import Outcome
+from delivery.senders.clock import seconds_since_boot
 from delivery.senders.entries import Settlement
 from delivery.senders.http import Client
 from delivery.senders.lane import Lane
@@ -87,11 +87,11 @@ class Desk:
     def is_overdue(self, parcel: Parcel) -> bool:
         """Whether it must not be sent any more: its time to live is over, or the server that a VOLATILE one is of.
 
-        Ask after the run that names it is committed. Then what begins to be sent in time stands in a run before it
-        expires, where whoever settles what expired finds it. And what a crash of the server took back was read from that
-        server, and is not sent: another message may get its number.
+        Ask after the run that names it is committed. Then what begins to be sent in time stands in a run
+        before it expires, where whoever settles what expired finds it. And what a crash of the server took
+        back was read from that server, and is not sent: another message may get its number.
         """
-        if parcel.deadline is not None and time.monotonic() >= parcel.deadline:
+        if parcel.deadline is not None and seconds_since_boot() >= parcel.deadline:
             return True
         return parcel.is_volatile and parcel.server_started_at != self.settler.server_started_at
 

@@ -38,8 +38,8 @@ class Run:
 class LaneChange:
     """What a lane is at from now on; it also ends the lane's run unless told otherwise.
 
-    The next try is in `wait_seconds`, by the database's clock. `stays`: only if it is in that state already, for a
-    person may have changed it.
+    The next try is in `wait_seconds`, by the database's clock. `stays`: only if it is in that state already,
+    for a person may have changed it.
     """
 
     lane_id: int

@@ -15,7 +15,10 @@ FAILURES_UNTIL_DOWN = 5
 
 @dataclass(slots=True)
 class Health:
-    """`failures` counts those in a row, `turn` is its last in the order of all. One that is down is left alone a while, then tried with one message."""
+    """One that is down is left alone a while, then tried with one message.
+
+    `failures` counts those in a row, `turn` is its last in the order of all.
+    """
 
     under_way: int = 0
     turn: int = 0
@@ -53,5 +56,8 @@ class Health:
             self.down_until = self.failed_at + max(wait_seconds, pause)
 
     def try_now(self) -> None:
-        """End its pause: a person asked for it, or its subscription changed. What was down is tried with one message."""
+        """End its pause: a person asked for it, or its subscription changed.
+
+        What was down is tried with one message.
+        """
         self.down_until = min(self.down_until, time.monotonic())

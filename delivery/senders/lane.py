@@ -69,6 +69,10 @@ class Lane:
         """End the attempts under way: their answers are not waited for any longer."""
         raise NotImplementedError
 
+    def bring_news(self) -> None:
+        """There is new work."""
+        self.news.set()
+
     def wake(self) -> None:
         """There is a reason to look again, and to end a pause."""
         self.news.set()

@@ -8,7 +8,7 @@ lock alone decides who serves, so that a disagreement costs a moment, never orde
 
 import asyncio
 import logging
-from collections.abc import Collection, Coroutine, Iterable, Mapping
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -71,7 +71,7 @@ class Claims:
         self._claiming.update(wanted)
         try:
             rows = await self._desk.settler.lock(wanted)
-            unrecovered = await self._recover([row["id"] for row in rows if row["run_ids"]])
+            unrecovered = await self._recover([row for row in rows if row["run_ids"]])
             for row in rows:
                 await self._begin(row, is_recovered=row["id"] not in unrecovered)
         finally:
@@ -94,7 +94,8 @@ class Claims:
     async def notice_paces(self, *, seconds: int) -> None:
         """Give back lanes that are served otherwise than their subscriber wants since so long; they are begun anew.
 
-        So those who serve in order and those who do not never meet: the one lets the lock go before the other takes it.
+        So those who serve in order and those who do not never meet: the one lets the lock go before the other
+        takes it.
         """
         for row in await self._desk.reader.fetch("changed_lanes", {"seconds": seconds}):
             lane = self._desk.lanes.get(row["id"])
@@ -133,16 +134,16 @@ class Claims:
                 # It came while the lane was given back, when nobody listened for it.
                 self._tasks.create_task(self.claim([lane.id]))
 
-    async def _recover(self, lane_ids: list[int]) -> set[int]:
+    async def _recover(self, lanes: Sequence[Mapping[str, Any]]) -> set[int]:
         """Settle what dead senders of these lanes may have sent, as the policy wants it.
 
         Returns the lanes where that failed: nothing may be sent there before it is done.
         """
-        if not lane_ids:
+        if not lanes:
             return set()
-        rows = await self._desk.settler.lost_deliveries(lane_ids)
+        rows = await self._desk.settler.lost_deliveries([lane["id"] for lane in lanes])
         await self._desk.know(row["subscription_id"] for row in rows)
-        entries: dict[int, list[Entry]] = {id: [Run(lane_id=id, ids=(), attempts=())] for id in lane_ids}
+        entries: dict[int, list[Entry]] = {lane["id"]: [_no_run(lane)] for lane in lanes}
         now = datetime.now(UTC)
         for row in rows:
             entries[row["lane_id"]].insert(0, self._lost(row, now=now))
@@ -169,3 +170,8 @@ class Claims:
 
     def _is_mine(self, lane_id: int) -> bool:
         return owner_of(lane_id, self.members) == self._desk.settler.backend_id
+
+
+def _no_run(lane: Mapping[str, Any]) -> Run:
+    """Nothing is under way; whether the lane was served in order stays known."""
+    return Run(lane_id=lane["id"], ids=(), attempts=(), is_concurrent=lane["run_is_concurrent"])

@@ -16,8 +16,9 @@ LEAST_PLACES = 4
 class Manner:
     """What reads the lane, and how many attempts are under way at once: at an endpoint, and in all.
 
-    `spares`: an endpoint that is down is left alone for a while; `tells`: people see then that the lane is BLOCKED.
-    `moves`: what its policy sends to the retry lane goes there. At most `capacity` are read at a time, when no more
+    `spares`: an endpoint that is down is left alone for a while; `tells`: people see then that the lane is
+    BLOCKED. `moves`: what its policy sends to the retry lane goes there. `divides`: what is under way is
+    divided among the endpoints that have something ready. At most `capacity` are read at a time, when no more
     than `refill_level` are left, if those are given.
     """
 
@@ -28,6 +29,7 @@ class Manner:
     spares: bool = True
     tells: bool = False
     moves: bool = False
+    divides: bool = False
     capacity: int | None = None
     refill_level: int | None = None
 
@@ -40,8 +42,8 @@ class Manner:
         return rows // 2 if self.refill_level is None else min(rows // 2, self.refill_level)
 
 
-# Fresh messages go first: beside them the retry lane gives an endpoint one message at a time. Each has a time of
-# its own there, so an endpoint is not spared beyond that.
+# Fresh messages go first: beside them the retry lane gives an endpoint one message at a time. Each has a time
+# of its own there, so an endpoint is not spared beyond that.
 _MANNERS = {
     LaneKind.QUEUE: Manner(statement="read_groups"),
     LaneKind.RETRY: Manner(statement="read_due", places=1, spares=False),
@@ -52,9 +54,10 @@ _MANNERS = {
 def manner_of(kind: str, pace: Pace) -> Manner:
     """Return how a lane of that kind is served; a subscriber's own is a CONCURRENT one.
 
-    What failed of such a one goes to the retry lane, if its policy says so, as it would of a SERIAL one: its schedule is kept
-    there though the subscriber becomes SERIAL, whose sender takes what stands in its lane in order, without asking when it is
-    due. So an endpoint may get one retry at a time beside its `max_in_flight`.
+    What failed of such a one goes to the retry lane, if its policy says so, as it would of a SERIAL one: its
+    schedule is kept there though the subscriber becomes SERIAL, whose sender takes what stands in its lane in
+    order, without asking when it is due. So an endpoint may get one retry at a time beside its
+    `max_in_flight`.
     """
     if kind != LaneKind.TOPIC:
         return _MANNERS[LaneKind(kind)]
@@ -66,6 +69,7 @@ def manner_of(kind: str, pace: Pace) -> Manner:
         least_places=1,
         tells=True,
         moves=True,
+        divides=True,
         capacity=pace.max_queued_to_send,
         refill_level=pace.refill_level,
     )

@@ -14,8 +14,8 @@ class Parcel:
     """One delivery as its lane's sender read it; `attempts` were recorded before, and `attempts_before` of them do not count.
 
     `callback_id` is the callback that whoever takes it may answer to. With a `url`, of that `origin`, it goes
-    there instead of to the endpoint's. After the `deadline`, by the monotonic clock, it is not sent any more; a VOLATILE one
-    not under another database server than that which `server_started_at` then.
+    there instead of to the endpoint's. After the `deadline`, in seconds since boot, it is not sent any more;
+    a VOLATILE one not under another database server than that which `server_started_at` then.
     """
 
     delivery_id: int
@@ -70,8 +70,9 @@ class Group:
 class Endpoint:
     """A subscription as a sender must know it.
 
-    `is_disabled`: the circuit breaker keeps attempts from its URL. `fault` tells why nothing can be sent to it, a fault on our side: the lane then
-    waits, and no attempt is made. `version` differs after any change. `headers` are the subscription's own and its credentials.
+    `is_disabled`: the circuit breaker keeps attempts from its URL. `fault` tells why nothing can be sent to
+    it, a fault on our side: the lane then waits, and no attempt is made. `version` differs after any change.
+    `headers` are the subscription's own and its credentials.
     """
 
     subscription_id: int

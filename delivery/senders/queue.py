@@ -1,4 +1,4 @@
-"""Serving a lane of independent messages: a queue sender's, the retry lane, the callback lane, a CONCURRENT subscriber's.
+"""Serving a lane of independent messages: of a queue sender, retries, callbacks, or a CONCURRENT subscriber.
 
 A QUEUE message goes to exactly one endpoint of each of its groups. In the other lanes each delivery
 is a group of its own, without siblings.
@@ -8,31 +8,32 @@ Messages are independent, so many are under way at once. Of a group the endpoint
     choose ─▶ record what is under way ─▶ send ─▶ answer ─▶ commit ─▶ done, or choose the next …
            1                            2       3         4
 
-1. Nothing was sent. 2–4. What the lane's row names and is still as it was then is in doubt;
-the policy says whether it is sent again, to the same endpoint first, or held, and then no sibling is sent either.
-With a DELIVERED its siblings become REDUNDANT in the same transaction, and the
-table refuses a second DELIVERED of a group.
+1. Nothing was sent. 2–4. What the lane's row names and is still as it was then is in doubt; the policy says
+whether it is sent again, to the same endpoint first, or held, and then no sibling is sent either. With a
+DELIVERED its siblings become REDUNDANT in the same transaction, and the table refuses a second DELIVERED of a
+group.
 
-When no endpoint takes a message it stays PENDING, for a later cycle or when its policy's schedule says. An endpoint that is down is left alone for the
-policy's pause, and what only it could take is not even read meanwhile, so that one group that is down costs the
-others nothing.
+When no endpoint takes a message it stays PENDING, for a later cycle or when its policy's schedule says. An
+endpoint that is down is left alone for the policy's pause, and what only it could take is not even read
+meanwhile, so that one group that is down costs the others nothing.
 
-What has a time to live is not sent once that is over when the run that names it is committed; it is taken out of the run then,
-for `delivery.expiry` leaves alone what a run names, and settles what none does.
+What has a time to live is not sent once that is over when the run that names it is committed; it is taken out
+of the run then, for `delivery.expiry` leaves alone what a run names, and settles what none does.
 """
 
 import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from delivery.outcome import Outcome, unsendable
 from delivery.senders.apart import conclude, tell
+from delivery.senders.clock import seconds_since_boot
 from delivery.senders.desk import Desk
-from delivery.senders.entries import LaneChange
+from delivery.senders.entries import Entry, LaneChange
 from delivery.senders.parcel import Group, Parcel, Place
 from delivery.senders.queue_lane import QueueLane, UnderWay
 from delivery.senders.read import groups_of
@@ -69,44 +70,55 @@ async def _serve(lane: QueueLane, desk: Desk, jobs: asyncio.TaskGroup) -> None:
         lane.changed.clear()
         if lane.nudge.is_set():
             _look_again(lane)
-            await _review_outages(lane, desk)
+            await _review(lane, desk, lane.outages.deliveries.values())
+        is_review_due = lane.outages and time.monotonic() >= lane.reviewed_at + LINGER_SECONDS
+        if is_review_due:
+            # What shows that an endpoint is still down comes first.
+            lane.news.set()
         await _read(lane, desk)
         _begin(lane, desk, jobs)
-        if lane.is_busy:
+        if is_review_due:
+            await _review(lane, desk, lane.doubtful())
+        if lane.is_busy or lane.outages:
             idle_until = time.monotonic() + LINGER_SECONDS
         elif time.monotonic() > idle_until:
-            await _review_outages(lane, desk)
-            if not lane.outages:
-                break
-            idle_until = time.monotonic() + LINGER_SECONDS
+            break
         await _wait(lane)
     await _end(lane, desk)
 
 
 async def _end(lane: QueueLane, desk: Desk) -> None:
-    """Leave nothing under way; a lane that is BLOCKED stays so."""
+    """Leave nothing under way; a lane that is BLOCKED stays so, if something stops it."""
     lane.forget_ready()
     while lane.is_sending:
         lane.changed.clear()
         await lane.changed.wait()
+    await _review(lane, desk, lane.doubtful())
     idle = LaneChange(lane_id=lane.id, state=LaneState.IDLE)
     await desk.settler.commit(lane.id, lane.run() if lane.outages else idle)
 
 
-async def _review_outages(lane: QueueLane, desk: Desk) -> None:
-    """Forget what people were told of deliveries that do not wait any more."""
-    if told := lane.outages.deliveries:
-        rows = await desk.reader.fetch("still_waiting", {"lane": lane.id, "delivery": told})
-        gone = set(told).difference(row["id"] for row in rows)
-        await desk.settler.commit(lane.id, *lane.outages.forget(gone))
+async def _review(lane: QueueLane, desk: Desk, delivery_ids: Collection[int]) -> None:
+    """Forget what people were told of those deliveries that do not wait any more."""
+    lane.reviewed_at = time.monotonic()
+    if not delivery_ids:
+        return
+    told = {"lane": lane.id, "delivery": list(delivery_ids)}
+    rows = await desk.reader.fetch("still_waiting", told)
+    gone = set(delivery_ids).difference(row["id"] for row in rows)
+    await _commit(lane, desk, *lane.outages.forget(gone))
+
+
+async def _commit(lane: QueueLane, desk: Desk, *entries: Entry) -> None:
+    if entries:
+        await desk.settler.commit(lane.id, *entries)
 
 
 def _look_again(lane: QueueLane) -> None:
     lane.nudge.clear()
     lane.news.set()
     lane.forget_ready()
-    for health in lane.health.values():
-        health.try_now()
+    lane.try_now()
 
 
 async def _read(lane: QueueLane, desk: Desk) -> None:
@@ -116,9 +128,17 @@ async def _read(lane: QueueLane, desk: Desk) -> None:
     if lane.ready.open_count(closed) > lane.manner.level(rows) or not _is_wanted(lane, closed):
         return
     lane.news.clear()
-    lane.read_at = asked_at = time.monotonic()
+    lane.read_at, asked_at = time.monotonic(), seconds_since_boot()
     held = set(lane.held)
-    wish = {"lane": lane.id, "rows": rows, "bytes": max_bytes, "held": list(held), **_excluded(closed)}
+    most = None if lane.manner.capacity is None else rows
+    wish: dict[str, Any] = {
+        "lane": lane.id,
+        "rows": rows,
+        "most": most,
+        "bytes": max_bytes,
+        "held": list(held),
+    }
+    wish |= _excluded(closed)
     found = await desk.reader.fetch(lane.manner.statement, wish)
     # What we held then may be settled by now, while the row that was read says otherwise.
     groups = [
@@ -127,7 +147,7 @@ async def _read(lane: QueueLane, desk: Desk) -> None:
         if held.isdisjoint(parcel.delivery_id for parcel in group.left)
     ]
     await desk.know(parcel.subscription_id for group in groups for parcel in group.left)
-    is_cut = 2 * sum(len(group.left[0].body) for group in groups) >= max_bytes
+    is_cut = len(found) == most or 2 * sum(len(group.left[0].body) for group in groups) >= max_bytes
     lane.more = (lane.more & closed) | _places_with_more(found, groups, is_cut=is_cut)
     lane.add(groups)
 
@@ -202,11 +222,11 @@ async def _try(group: Group, parcel: Parcel, lane: QueueLane, desk: Desk) -> boo
     if endpoint.fault and not parcel.is_volatile:
         # Ours, and no attempt: its siblings may take the message.
         health.failed(endpoint.rules, is_unreachable=True)
-        await desk.settler.commit(lane.id, *tell(lane, parcel, reason=endpoint.fault))
+        await _commit(lane, desk, *tell(lane, parcel, reason=endpoint.fault))
         return False
     outcome = await _send(parcel, lane, desk)
     if outcome is None:
-        await desk.settler.commit(lane.id, lane.run())
+        await desk.settler.commit(lane.id, lane.run(), *tell(lane, parcel))
         return False
     return await conclude(group, parcel, lane, desk, outcome=outcome)
 

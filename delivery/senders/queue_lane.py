@@ -5,6 +5,7 @@ Such are those of the queue senders, the retry lane, the callback lane and those
 
 import asyncio
 import itertools
+import math
 import random
 import time
 from collections.abc import Collection, Iterable, Mapping
@@ -36,9 +37,9 @@ class UnderWay:
 class QueueLane(Lane):
     """`changed` is set whenever there may be something to do: news, a place that is free again, a pause that is over.
 
-    `more` are the places of which there may be more to read than was read last, at `read_at`.
-    While an endpoint hangs as the stint ends, the lane is parked: it goes on, but leaves
-    that endpoint alone, until nothing hangs.
+    `more` are the places of which there may be more to read than was read last, at `read_at`. What stops it
+    was reviewed at `reviewed_at`. While an endpoint hangs as the stint ends, the lane is parked: it goes on,
+    but leaves that endpoint alone, until nothing hangs.
     """
 
     def __init__(self, row: Mapping[str, Any]) -> None:
@@ -51,18 +52,28 @@ class QueueLane(Lane):
         self.ready = Ready()
         self.more: set[Place] = set()
         self.read_at = float("-inf")
+        self.reviewed_at = float("-inf")
         self._held: dict[int, Group] = {}
         self._turns = itertools.count(1)
         self._places_taken = 0
+        self._share = self.manner.places
         self._is_parked = False
 
     @property
     def is_pausing(self) -> bool:
-        return any(self._health_at(place).is_down() for place in self.outages.places)
+        return self.outages.is_pausing
 
     def is_tried(self, place: Place) -> bool:
         """Whether an attempt there is under way, which may yet succeed."""
         return any(attempt.place == place for attempt in self.under_way.values())
+
+    def doubtful(self) -> Collection[int]:
+        """What stops the lane at endpoints that could be tried now, and are not."""
+        return [
+            delivery_id
+            for place, delivery_id in self.outages.deliveries.items()
+            if not self._health_at(place).is_down() and not self.is_tried(place)
+        ]
 
     def is_hanging(self, *, since: float) -> bool:
         return any(attempt.is_older(since) for attempt in self.under_way.values())
@@ -72,9 +83,19 @@ class QueueLane(Lane):
             if attempt.since is not None and attempt.task is not None:
                 attempt.task.cancel()
 
+    def bring_news(self) -> None:
+        super().bring_news()
+        self.changed.set()
+
     def wake(self) -> None:
         super().wake()
         self.changed.set()
+
+    def try_now(self) -> None:
+        """End all pauses."""
+        self.outages.try_now()
+        for health in self.health.values():
+            health.try_now()
 
     def concerns(self, endpoint: Endpoint) -> bool:
         return endpoint.subscription_id in self.health
@@ -140,14 +161,15 @@ class QueueLane(Lane):
 
     def closed(self, *, rows: int, max_bytes: int) -> set[Place]:
         """The places of which nothing more is to be read now: they are down, or have their share of what may be held."""
-        least = self.manner.least_places
-        share = max(rows // max(len(self.health), least), 2 * self.manner.places)
-        return self.ready.full(groups=share, max_bytes=max_bytes // least).union(self.down())
+        sharers = max(len(self.health), self.manner.least_places)
+        share = max(rows // sharers, 2 * self.manner.places)
+        return self.ready.full(groups=share, max_bytes=max_bytes // sharers).union(self.down())
 
     def next_ready(self) -> Group | None:
         """Take a group one of whose places has room."""
         if self._places_taken >= self.manner.most:
             return None
+        self._share = self._share_of_a_place()
         return self.ready.take(self._may_try)
 
     def choose(self, parcels: Collection[Parcel]) -> Parcel | None:
@@ -168,8 +190,18 @@ class QueueLane(Lane):
             ),
         )
 
+    def _share_of_a_place(self) -> int:
+        """How many attempts an endpoint may have under way: the slow must not take what the others could use.
+
+        It is reckoned once for each group that is taken: who takes it chooses by the same.
+        """
+        if not self.manner.divides:
+            return self.manner.places
+        sharers = sum(not self._health_at(place).is_down() for place in self.ready.places)
+        return math.ceil(self.manner.most / max(sharers, 1))
+
     def _may_try(self, place: Place) -> bool:
-        has_room = self._health_at(place).has_room(self.manner.places)
+        has_room = self._health_at(place).has_room(self._share)
         return has_room and not (self._is_parked and place in self._hanging())
 
     def _health_at(self, place: Place) -> Health:

@@ -5,7 +5,6 @@ Nothing here holds a lock, so a lost connection only means to read again.
 
 import asyncio
 import logging
-import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import psycopg
 from psycopg.rows import dict_row
 
 from delivery.database import connect
+from delivery.senders.clock import seconds_since_boot
 from delivery.senders.endpoints import endpoint_of
 from delivery.senders.parcel import Endpoint, Group, Parcel
 from delivery.sql import statement
@@ -67,7 +67,7 @@ class Reader:
                 await self._grant([(wish, answer) for wish, answer in wishes if not answer.done()])
 
     async def _grant(self, wishes: "list[tuple[Wish, asyncio.Future[list[Parcel]]]]") -> None:
-        asked_at = time.monotonic()
+        asked_at = seconds_since_boot()
         try:
             rows = await self.fetch("read_runs", _columns([wish for wish, _ in wishes]))
         except psycopg.Error as error:
@@ -130,7 +130,7 @@ def _columns(wishes: Sequence[Wish]) -> dict[str, Any]:
 def groups_of(rows: Sequence[dict[str, Any]], *, asked_at: float) -> list[Group]:
     """Make groups of the rows of `read_groups.sql`, or of those of `read_due.sql`, each a group of its own.
 
-    `asked_at`, by the monotonic clock, was before they were read: so what has a time to live is not sent past it.
+    `asked_at`, in seconds since boot, was before they were read: so what has a time to live is not sent past it.
     """
     groups: dict[tuple[int, int | None, int], Group] = {}
     for row in rows:

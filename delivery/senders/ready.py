@@ -51,6 +51,11 @@ class Ready:
             if count >= groups or self._bytes[place] >= max_bytes
         }
 
+    @property
+    def places(self) -> Collection[Place]:
+        """The places that have something ready."""
+        return self._counts.keys()
+
     def open_count(self, closed: Collection[Place]) -> int:
         """How many groups may go to another place than those."""
         return sum(len(groups) for places, groups in self._groups.items() if not places.issubset(closed))

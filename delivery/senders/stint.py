@@ -142,7 +142,7 @@ class Stint:
         for lane_id in lane_ids:
             lane = desk.lanes.get(lane_id)
             if lane is not None:
-                lane.news.set()
+                lane.bring_news()
         await claims.claim(lane_ids)
 
     async def _notice_changes(self, desk: Desk, claims: Claims) -> None:

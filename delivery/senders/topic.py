@@ -10,8 +10,9 @@ the run is in doubt (at 2 it was not sent, which nobody can know); the policy sa
 whether it is sent again. 5. Like 2, for the next one. Within a run a delivery is sent once: a
 block ends the run, and the next try records a new one.
 
-What has a time to live is not begun to be sent once that is over, and then its run, which named it before, is forgotten. So
-what a recorded run names is left alone by `delivery.expiry`, and what none names will not be sent.
+What has a time to live is not begun to be sent once that is over, and then its run, which named it before, is
+forgotten. So what a recorded run names is left alone by `delivery.expiry`, and what none names will not be
+sent.
 """
 
 import asyncio
@@ -110,14 +111,15 @@ async def _send_run(lane: TopicLane, desk: Desk, tally: Tally) -> None:
             return
         # It stays in the queue, and so in every run that is recorded, until it is settled.
         parcel = lane.queue[0]
-        if desk.is_overdue(parcel):
-            await _forget_run(lane, desk)
-            return
         endpoint = desk.endpoints[parcel.subscription_id]
         is_doubtful = not endpoint.is_active or endpoint.is_disabled
         if is_doubtful and not await desk.may_send(parcel.subscription_id):
             await _set_aside(lane, desk, parcel.subscription_id)
             continue
+        # Last before it is sent: the database may have been waited for.
+        if desk.is_overdue(parcel):
+            await _forget_run(lane, desk)
+            return
         if endpoint.fault and not parcel.is_volatile:
             await stop_without_trying(lane, desk, parcel)
             return

@@ -1,7 +1,8 @@
--- The lanes that have a PENDING delivery of a subscription that may be sent to; in the retry lane, and what failed of a
--- CONCURRENT subscriber, one that is due. A lane that is BLOCKED has work until somebody finds that it flows.
--- Jumps from one (lane, skipped, subscription) to the next on the index delivery_pending, so that it costs
--- by the number of those and not by the backlog.
+-- The lanes that have a PENDING delivery of a subscription that may be sent to; in the retry lane, and what
+-- failed of a CONCURRENT subscriber, one that is due. A lane that is BLOCKED has work, though it be to find
+-- that nothing stops it. Jumps from one (lane, skipped, subscription) to the next on the index
+-- delivery_pending, so that it costs by the number of those and not by the backlog. What is BLOCKED is found
+-- on lane_stopped.
 WITH RECURSIVE found AS (
     (
         SELECT lane_id, skipped, subscription_id
@@ -22,16 +23,19 @@ WITH RECURSIVE found AS (
         LIMIT 1
     ) AS following
 )
-SELECT DISTINCT found.lane_id
+SELECT found.lane_id
 FROM found
 JOIN delivery_sendable sendable ON sendable.id = found.subscription_id
 JOIN delivery_lane lane ON lane.id = found.lane_id
 LEFT JOIN subscriptions_subscriber subscriber ON subscriber.id = lane.subscriber_id
 WHERE lane.kind <> 'RETRY' AND (subscriber.processing IS DISTINCT FROM 'CONCURRENT' OR NOT found.skipped)
-    OR lane.state = 'BLOCKED'
     OR EXISTS (
         SELECT
         FROM delivery_delivery delivery
         WHERE delivery.lane_id = found.lane_id AND delivery.subscription_id = found.subscription_id
             AND delivery.status = 'PENDING' AND delivery.next_attempt_at <= now()
+        -- Else the planner may make one join of all of them, which reads whatever is due.
+        OFFSET 0
     )
+UNION
+SELECT id FROM delivery_lane WHERE state = 'BLOCKED'

@@ -1,24 +1,28 @@
--- Locks deliveries that are to be settled because their time is over, up to a limit for each cause, and returns what is told of them.
--- USED_UP: fetched from a mailbox as often as may be, and out longer than its visibility. DROPPED: VOLATILE, of an earlier server.
--- EXPIRED: past its time. What is leased or under way is left alone: what a lane's run names, with as many attempts as it
--- had then, may be at its receiver. So is what somebody else has locked. What is of a QUEUE group is in `lock_overdue_groups.sql`.
--- Leans on delivery_leased, delivery_volatile and delivery_expiring; the range of one subscription keeps the planner to the first.
+-- Locks deliveries that are to be settled because their time is over, up to a limit for each cause, and
+-- returns what is told of them. USED_UP: fetched from a mailbox as often as may be, and out longer than its
+-- visibility. DROPPED: VOLATILE, of an earlier server. EXPIRED: past its time. What is leased or under way is
+-- left alone: what a lane's run names, with as many attempts as it had then, may be at its receiver. So is
+-- what somebody else has locked. What is of a QUEUE group is in `lock_overdue_groups.sql`. Leans on
+-- delivery_leased, of mailboxes where something can be used up, on delivery_volatile, and on
+-- delivery_expiring. Of an event type that is VOLATILE no longer, what was fetched before is settled when its
+-- mailbox's days are over.
 WITH used_up AS MATERIALIZED (
     SELECT delivery.*
     FROM subscriptions_subscription subscription
+    JOIN subscriptions_eventtype event_type ON event_type.id = subscription.event_type_id
     CROSS JOIN LATERAL (
         SELECT
             id, message_id, subscription_id, lane_id, receive_count - attempts_before AS receives, expires_at,
             server_started_at
         FROM delivery_delivery
-        WHERE subscription_id BETWEEN subscription.id AND subscription.id
-            AND status = 'IN_FLIGHT' AND lease_expires_at <= now()
+        WHERE subscription_id = subscription.id AND status = 'IN_FLIGHT' AND lease_expires_at <= now()
             AND (server_started_at IS NOT NULL OR receive_count - attempts_before >= subscription.max_receives)
-        ORDER BY subscription_id, lease_expires_at, id
+        ORDER BY lease_expires_at, id
         LIMIT %(limit)s
         FOR NO KEY UPDATE SKIP LOCKED
     ) AS delivery
     WHERE subscription.mode = 'PULL'
+        AND (subscription.max_receives IS NOT NULL OR event_type.durability = 'VOLATILE')
     LIMIT %(limit)s
 ), dropped AS MATERIALIZED (
     SELECT
@@ -32,10 +36,7 @@ WITH used_up AS MATERIALIZED (
             OR delivery.server_started_at > pg_postmaster_start_time()
         )
         AND (delivery.status = 'PENDING' OR delivery.lease_expires_at <= now())
-        AND (delivery.id = ANY (lane.run_ids) AND EXISTS (
-            SELECT FROM unnest(lane.run_ids, lane.run_attempts) AS run (id, attempts)
-            WHERE run.id = delivery.id AND run.attempts = delivery.attempts
-        )) IS NOT TRUE
+        AND (delivery.attempts = lane.run_attempts[array_position(lane.run_ids, delivery.id)]) IS NOT TRUE
     LIMIT %(limit)s
     FOR NO KEY UPDATE OF delivery SKIP LOCKED
 ), expired AS MATERIALIZED (
@@ -47,10 +48,7 @@ WITH used_up AS MATERIALIZED (
     WHERE delivery.status IN ('PENDING', 'IN_FLIGHT') AND delivery.queue_group IS NULL
         AND delivery.expires_at <= now()
         AND (delivery.status = 'PENDING' OR delivery.lease_expires_at <= now())
-        AND (delivery.id = ANY (lane.run_ids) AND EXISTS (
-            SELECT FROM unnest(lane.run_ids, lane.run_attempts) AS run (id, attempts)
-            WHERE run.id = delivery.id AND run.attempts = delivery.attempts
-        )) IS NOT TRUE
+        AND (delivery.attempts = lane.run_attempts[array_position(lane.run_ids, delivery.id)]) IS NOT TRUE
     ORDER BY delivery.expires_at
     LIMIT %(limit)s
     FOR NO KEY UPDATE OF delivery SKIP LOCKED

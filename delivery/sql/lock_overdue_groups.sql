@@ -1,6 +1,7 @@
--- Locks whole QUEUE groups whose time is over, up to a limit of deliveries for each cause, and returns what of them is PENDING.
--- A group is left alone while one of it is under way, which may be DELIVERED and make the others REDUNDANT, or is
--- locked by somebody else. What is locked is looked at as it is then, not as it was when the statement began.
+-- Locks whole QUEUE groups whose time is over, up to a limit of deliveries for each cause, and returns what
+-- of them is PENDING. A group is left alone while one of it is under way, which may be DELIVERED and make the
+-- others REDUNDANT, or is locked by somebody else. What is locked is looked at as it is then, not as it was
+-- when the statement began.
 WITH due AS MATERIALIZED (
     SELECT DISTINCT message_id, queue_group
     FROM (
@@ -37,10 +38,10 @@ WITH due AS MATERIALIZED (
             SELECT count(*) FROM delivery_delivery member
             WHERE member.message_id = locked.message_id AND member.queue_group = locked.queue_group
         )
-        AND bool_or(locked.id = ANY (lane.run_ids) AND EXISTS (
-            SELECT FROM unnest(lane.run_ids, lane.run_attempts) AS run (id, attempts)
-            WHERE run.id = locked.id AND run.attempts = locked.attempts AND locked.status = 'PENDING'
-        )) IS NOT TRUE
+        AND bool_or(
+            locked.status = 'PENDING'
+            AND locked.attempts = lane.run_attempts[array_position(lane.run_ids, locked.id)]
+        ) IS NOT TRUE
 )
 SELECT
     CASE WHEN locked.expires_at <= now() THEN 'EXPIRED' ELSE 'DROPPED' END AS cause, locked.id, locked.lane_id,

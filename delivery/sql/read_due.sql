@@ -1,6 +1,9 @@
 -- What is due in a lane without order (the retry lane, the callback lane, a CONCURRENT subscriber's): of each
--- subscription what was put off until now, first due first, and what was never tried. Not what expired. Finds the subscriptions by jumping on delivery_pending, and reads theirs on
--- delivery_due, so that what is not due costs nothing, however much it is. Each gets its share of the rows.
+-- subscription what was put off until now, first due first, and what was never tried. Not what expired. Finds
+-- the subscriptions by jumping on delivery_pending, and reads theirs on delivery_due, so that what is not due
+-- costs nothing, however much it is. Each gets its share of the rows. At most so many (NULL: no limit) are
+-- read in all: by turns of each subscription what is due and what is fresh, by lot when not even each has a
+-- turn, so that none is left out for ever.
 WITH RECURSIVE places AS (
     (
         SELECT skipped, subscription_id
@@ -23,7 +26,12 @@ WITH RECURSIVE places AS (
 ), share AS (
     SELECT greatest(%(rows)s / greatest(count(DISTINCT subscription_id), 1), 4) AS rows FROM places
 ), due AS (
-    SELECT delivery.*
+    SELECT
+        delivery.*,
+        row_number() OVER (
+            PARTITION BY delivery.subscription_id, delivery.next_attempt_at IS NULL
+            ORDER BY delivery.next_attempt_at, delivery.id
+        ) AS turn
     FROM (SELECT DISTINCT subscription_id FROM places) AS place
     JOIN delivery_sendable subscription ON subscription.id = place.subscription_id
     CROSS JOIN LATERAL (
@@ -64,6 +72,8 @@ WITH RECURSIVE places AS (
         )
     ) AS delivery
     WHERE subscription.id <> ALL (%(excluded)s::bigint[])
+    ORDER BY turn, random()
+    LIMIT %(most)s::bigint
 ), sized AS (
     SELECT
         due.*, message.event_type_id, message.content_type, message.body, (
@@ -71,7 +81,7 @@ WITH RECURSIVE places AS (
             FROM delivery_callback onward
             WHERE due.callback_id IS NOT NULL AND onward.message_id = due.message_id
         ) AS onward_id,
-        sum(octet_length(message.body)) OVER (ORDER BY due.next_attempt_at NULLS LAST, due.id)
+        sum(octet_length(message.body)) OVER (ORDER BY due.turn, due.next_attempt_at NULLS LAST, due.id)
             - octet_length(message.body) AS bytes_before
     FROM due
     JOIN delivery_message message ON message.id = due.message_id

@@ -20,7 +20,7 @@ from delivery.models import (
     OutcomeClass,
     Status,
 )
-from subscriptions.models import EventType, Mode, Subscription, SubscriptionStatus
+from subscriptions.models import Durability, EventType, Mode, Subscription, SubscriptionStatus
 from tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -160,7 +160,8 @@ class TestVolatile:
         )
 
     def test_in_a_mailbox_it_is_handed_out_once(self, started_at: Any) -> None:
-        row = fetched(mailbox(), server_started_at=started_at)
+        event_type = factories.event_type(durability=Durability.VOLATILE)
+        row = fetched(mailbox(event_type=event_type), server_started_at=started_at)
         assert settle() == 1
         assert status(row) == Status.FAILED
         assert "handed out once" in row.reason
@@ -183,7 +184,7 @@ class TestTelling:
         assert status(row) == Status.EXPIRED
         assert not FailureNotice.objects.exists()
 
-    def test_the_journal_has_one_entry_for_each_subscription_and_reason(self) -> None:
+    def test_the_journal_has_one_entry_for_each_subscription_and_cause(self) -> None:
         one, other = factories.subscription("orders"), factories.subscription("bills")
         for _ in range(3):
             past(one)
@@ -193,10 +194,17 @@ class TestTelling:
         entries = set(JournalEntry.objects.values_list("kind", "subscription_id", "text"))
         lived = "expired: not delivered within its time to live of"
         assert entries == {
-            (JournalKind.EXPIRED, one.pk, f"3 deliveries of {one.subscriber}/orders {lived} 60 s."),
-            (JournalKind.EXPIRED, one.pk, f"1 delivery of {one.subscriber}/orders {lived} 120 s."),
+            (JournalKind.EXPIRED, one.pk, f"4 deliveries of {one.subscriber}/orders {lived} 60 s to 120 s."),
             (JournalKind.EXPIRED, other.pk, f"1 delivery of {other.subscriber}/bills {lived} 60 s."),
         }
+
+    def test_of_what_was_sent_again_to_a_mailbox_each_has_another_time_and_there_is_one_entry(self) -> None:
+        of = mailbox()
+        for hours in range(5):
+            past(of, lived=timedelta(days=5, hours=hours, seconds=17))
+        settle()
+        text = JournalEntry.objects.get().text
+        assert text.endswith("/" + of.name + " expired: unread for about 5 days.")
 
 
 class TestQueueGroups:
@@ -262,8 +270,9 @@ def test_counts_of_mailboxes_are_forgotten_after_an_hour() -> None:
         (7200.0004, "2 hours"),
         (86_400, "1 day"),
         (345_600, "4 days"),
-        (90_061, "90061 s"),
-        (31 * 86_400 + 5, "31 days"),
+        (5_000, "5000 s"),
+        (90_061, "about 25 hours"),
+        (436_123, "about 5 days"),
     ],
 )
 def test_a_time_is_said_in_its_largest_whole_unit(seconds: float, words: str) -> None:

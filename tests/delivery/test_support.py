@@ -1,5 +1,7 @@
 """What administrators and support do: toggle, cancel, retry, skip."""
 
+from typing import Any
+
 import pytest
 from django.utils import timezone
 
@@ -12,7 +14,7 @@ from tests import factories
 ACTOR = "ann"
 
 
-def blocked_lane() -> tuple[Lane, Delivery]:
+def blocked_lane(**fields: Any) -> tuple[Lane, Delivery]:
     head = factories.delivery(attempts=1, reason="503")
     assert head.lane is not None
     Lane.objects.filter(pk=head.lane.pk).update(
@@ -20,6 +22,7 @@ def blocked_lane() -> tuple[Lane, Delivery]:
         delivery_id=head.pk,
         failures=6,
         next_try_at=timezone.now().replace(year=2099),
+        **fields,
     )
     return Lane.objects.get(pk=head.lane.pk), head
 
@@ -126,3 +129,11 @@ class TestUnblock:
         with pytest.raises(unblock.NotBlockedError):
             unblock.skip(lane, actor=ACTOR)
         assert not JournalEntry.objects.exists()
+
+    def test_the_lane_of_a_concurrent_subscriber_goes_on_though_its_head_is_settled(self, db: None) -> None:
+        lane, head = blocked_lane(run_is_concurrent=True)
+        Delivery.objects.filter(pk=head.pk).update(status=Status.FAILED, settled_at=timezone.now())
+        assert unblock.skip(lane, actor=ACTOR) is None
+        lane.refresh_from_db()
+        assert lane.next_try_at is not None
+        assert lane.next_try_at <= timezone.now()

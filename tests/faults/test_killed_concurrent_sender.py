@@ -11,9 +11,10 @@ import pytest
 
 from tests.faults.observed import Observed
 from tests.faults.promises import outcomes, resent
-from tests.operation.installation import kill
+from tests.flows.test_retries import policy_like
+from tests.operation.installation import eventually, kill
 from tests.product import Flow, Product, Subscribed
-from tests.receivers import OK, Hold, Receiver
+from tests.receivers import OK, Close, Hold, Receiver
 
 MOST = 4
 
@@ -89,3 +90,20 @@ def test_made_serial_while_nobody_serves_it_all_that_was_under_way_is_in_doubt(
     hold.release()
     assert [request.id for request in received[MOST:]] == ids
     insist(flow, of, ids, doubtful=doubtful)
+
+
+def test_killed_while_something_settled_blocks_the_lane_it_flows_on_after_its_pause(
+    product: Product, receiver: Receiver, observed: Observed
+) -> None:
+    """Nothing of it waits, so nothing but that it is BLOCKED calls for a sender."""
+    flow = product.flow("Volatile", durability="VOLATILE")
+    policy = policy_like(product, "teamforge", pause_seconds=5, pause_max_seconds=5)
+    name = f"hook-{secrets.token_hex(4)}"
+    owner = flow.subscriber(name, processing="CONCURRENT", max_in_flight=MOST)
+    of = flow.subscribe(receiver.endpoint(name), subscriber=owner, policy=policy)
+    of.endpoint.next(Close())
+    flow.publish()
+    flow.wait_until_blocked(of)
+    kill(observed.sender_of(of))
+    assert flow.statuses(of) == ["FAILED"]
+    eventually(lambda: flow.lane(of)["state"] != "BLOCKED", "nothing stops it any more")

@@ -112,6 +112,25 @@ def test_while_one_endpoint_is_down_the_subscribers_other_flows(flow: Flow, rece
     assert flow.wait_until_blocked(down)["waiting"] == 100
 
 
+def test_what_went_to_the_retry_lane_blocks_nothing_however_busy_the_subscribers_other_is(
+    flow: Flow, product: Product, receiver: Receiver
+) -> None:
+    policy = policy_like(product, "workfront-2017", retry_seconds=600)
+    of, other, hold = subscribe(flow, receiver, policy=policy), product.flow("Other"), Hold()
+    busy = other.subscribe(
+        receiver.endpoint(f"busy-{secrets.token_hex(4)}"), subscriber=of.subscriber, timeout_seconds=120
+    )
+    busy.endpoint.next(hold)
+    other.publish()
+    busy.endpoint.wait_for_count(1)
+    of.endpoint.next(Close())
+    flow.publish()
+    flow.wait_until_blocked(of)
+    eventually(lambda: flow.lane(of)["state"] != "BLOCKED", "nothing stops it any more")
+    assert other.statuses(busy) == ["PENDING"]
+    hold.release()
+
+
 def test_retry_now_tries_what_failed_last_at_once(flow: Flow, product: Product, receiver: Receiver) -> None:
     policy = policy_like(product, "teamforge", pause_seconds=600, pause_max_seconds=600)
     of = subscribe(flow, receiver, policy=policy)

@@ -5,6 +5,7 @@ import secrets
 import pytest
 
 from tests.flows.test_concurrent import subscribe
+from tests.operation.installation import eventually
 from tests.product import Flow, Product
 from tests.receivers import Answer, Close, Receiver
 
@@ -31,7 +32,18 @@ def test_one_that_fails_is_failed_and_the_next_is_sent(
     flow.publish_numbered(3)
     assert flow.wait_until_settled(of) == ["FAILED", "FAILED", "DELIVERED"]
     assert [request.attempt for request in of.endpoint.received] == [1, 1, 1]
-    assert flow.lane(of)["state"] != "BLOCKED" or processing == "CONCURRENT"
+    eventually(lambda: flow.lane(of)["state"] != "BLOCKED", "nothing stops it")
+
+
+@pytest.mark.parametrize("processing", ["SERIAL", "CONCURRENT"])
+def test_one_that_failed_blocks_nothing_though_no_other_comes(
+    flow: Flow, receiver: Receiver, processing: str
+) -> None:
+    of = subscribe(flow, receiver, processing=processing)
+    of.endpoint.next(Close())
+    flow.publish()
+    assert flow.wait_until_settled(of) == ["FAILED"]
+    eventually(lambda: flow.lane(of)["state"] != "BLOCKED", "nothing stops it")
 
 
 def test_of_a_queue_the_next_endpoint_is_tried(product: Product, receiver: Receiver) -> None:

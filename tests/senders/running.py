@@ -1,11 +1,15 @@
 """Senders' parts on the test database, each coroutine run on a loop of its own."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from django.db import connection
 
+from delivery.senders.desk import Desk
+from delivery.senders.http import Client
+from delivery.senders.lanes import Claims
+from delivery.senders.read import Reader
 from delivery.senders.settle import Settler
 from delivery.senders.stint import slot_key
 
@@ -39,3 +43,24 @@ def with_settler(scenario: Scenario, *, name: str = "inturn sender test") -> Non
             await settler.close()
 
     asyncio.run(run())
+
+
+def with_claims(scenario: Callable[[Claims, Desk], Awaitable[None]]) -> None:
+    """Run the scenario with the claims of a sender that is alone; they are closed after it."""
+
+    async def run(settler: Settler) -> None:
+        reader = Reader(name="inturn reader test")
+        answering = asyncio.create_task(reader.run())
+        try:
+            async with Client(allowed_networks=[]) as client, asyncio.TaskGroup() as tasks:
+                desk = Desk(settler=settler, reader=reader, client=client)
+                claims = Claims(desk, tasks)
+                await claims.meet()
+                await scenario(claims, desk)
+                claims.close()
+        finally:
+            answering.cancel()
+            await asyncio.gather(answering, return_exceptions=True)
+            await reader.close()
+
+    with_settler(run)

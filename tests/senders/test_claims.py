@@ -1,7 +1,6 @@
 """Which lanes a sender takes, and that it takes none twice."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 
 import pytest
 from django.db import connection
@@ -9,34 +8,12 @@ from django.db import connection
 from delivery.models import Lane
 from delivery.models.lane import LANE_LOCKS
 from delivery.senders.desk import Desk
-from delivery.senders.http import Client
 from delivery.senders.lanes import Claims
-from delivery.senders.read import Reader
-from delivery.senders.settle import Settler
 from delivery.senders.topic_lane import TopicLane
 from tests import factories
-from tests.senders.running import elsewhere, with_settler
+from tests.senders.running import elsewhere, with_claims
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def with_claims(scenario: Callable[[Claims, Desk], Awaitable[None]]) -> None:
-    async def run(settler: Settler) -> None:
-        reader = Reader(name="inturn reader test")
-        answering = asyncio.create_task(reader.run())
-        try:
-            async with Client(allowed_networks=[]) as client, asyncio.TaskGroup() as tasks:
-                desk = Desk(settler=settler, reader=reader, client=client)
-                claims = Claims(desk, tasks)
-                await claims.meet()
-                await scenario(claims, desk)
-                claims.close()
-        finally:
-            answering.cancel()
-            await asyncio.gather(answering, return_exceptions=True)
-            await reader.close()
-
-    with_settler(run)
 
 
 def locks(lane_id: int) -> int:

@@ -1,17 +1,18 @@
-"""What is read in the retry lane and the callback lane: what is due, and a fair share for each."""
+"""What is read where no order is kept: what is due, a fair share for each, and no more than was asked for."""
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from delivery.models import Callback, Delivery, Lane, LaneKind
 from delivery.sql import statement
-from subscriptions.models import Subscription, SubscriptionStatus
+from subscriptions.models import Processing, Subscriber, Subscription, SubscriptionStatus
 from tests import factories
+from tests.senders.reading import fetch
 
 pytestmark = pytest.mark.django_db
 
@@ -21,12 +22,10 @@ def lane_id(kind: LaneKind) -> int:
 
 
 def read(kind: LaneKind, **fields: Any) -> list[dict[str, Any]]:
-    wish: dict[str, Any] = {"lane": lane_id(kind), "rows": 100, "bytes": 1_000_000, "held": []}
+    wish: dict[str, Any] = {"rows": 100, "bytes": 1_000_000, "held": [], "most": None}
     wish |= {"excluded": [], "excluded_origins": []} | fields
-    with connection.cursor() as cursor:
-        cursor.execute(statement("read_due"), wish)
-        columns = [column.name for column in cursor.description or ()]
-        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+    wish.setdefault("lane", None if kind == LaneKind.TOPIC else lane_id(kind))
+    return fetch(statement("read_due"), wish)
 
 
 def retried(of: Subscription, *, due_in: float = -1, attempts: int = 1) -> Delivery:
@@ -110,3 +109,48 @@ def test_answers_for_one_server_share_its_health_whatever_their_paths() -> None:
     answers("https://up.example/1?x=1", 1, of=of)
     answers("https://up.example/2#y", 1, of=of)
     assert {row["callback_origin"] for row in read(LaneKind.CALLBACK)} == {"https://up.example"}
+
+
+class TestNoMoreThanAsked:
+    """A CONCURRENT subscriber's `max_queued_to_send`."""
+
+    @pytest.fixture
+    def owner(self) -> Subscriber:
+        return factories.subscriber(processing=Processing.CONCURRENT)
+
+    def waiting(self, of: Subscription, *, fresh: int = 0, due: int = 0) -> None:
+        for _ in range(fresh):
+            factories.delivery(subscription=of)
+        for _ in range(due):
+            at = timezone.now() - timedelta(seconds=60)
+            factories.delivery(subscription=of, skipped=True, attempts=1, next_attempt_at=at)
+
+    def read(self, owner: Subscriber, most: int, **fields: Any) -> list[dict[str, Any]]:
+        return read(LaneKind.TOPIC, lane=owner.lane.pk, rows=most, most=most, **fields)
+
+    def test_it_holds_over_all_subscriptions(self, owner: Subscriber) -> None:
+        for _ in range(3):
+            self.waiting(factories.subscription(subscriber=owner), fresh=10, due=10)
+        assert [len(self.read(owner, most)) for most in (1, 5, 20)] == [1, 5, 20]
+
+    def test_what_is_due_and_what_is_fresh_alternate(self, owner: Subscriber) -> None:
+        of = factories.subscription(subscriber=owner)
+        self.waiting(of, fresh=10, due=10)
+        assert Counter(row["skipped"] for row in self.read(owner, 6)) == {True: 3, False: 3}
+
+    def test_each_subscription_has_its_turn(self, owner: Subscriber) -> None:
+        many, few = (factories.subscription(subscriber=owner) for _ in range(2))
+        self.waiting(many, fresh=20)
+        self.waiting(few, fresh=2)
+        found = Counter(row["subscription_id"] for row in self.read(owner, 4))
+        assert found == {many.pk: 2, few.pk: 2}
+
+    def test_one_at_a_time_starves_neither(self, owner: Subscriber) -> None:
+        self.waiting(factories.subscription(subscriber=owner), fresh=1, due=1)
+        found = {row["id"] for _ in range(64) for row in self.read(owner, 1)}
+        assert len(found) == 2
+
+    def test_what_is_due_does_not_use_up_the_bytes(self, owner: Subscriber) -> None:
+        self.waiting(factories.subscription(subscriber=owner), fresh=5, due=5)
+        size = len(b'{"number": 1}')
+        assert {row["skipped"] for row in self.read(owner, 10, bytes=2 * size)} == {True, False}

@@ -1,26 +1,12 @@
 """What a lane of independent messages holds ready: bounded by place, and given out by room."""
 
-from delivery.senders.parcel import Group, Parcel
+from delivery.senders.parcel import Group
 from delivery.senders.ready import Ready
+from tests.senders.parcels import parcel
 
 
 def group(*places: int, size: int = 10) -> Group:
-    parcels = [
-        Parcel(
-            delivery_id=place,
-            subscription_id=place,
-            message_id=1,
-            attempts=0,
-            attempts_before=0,
-            is_skipped=False,
-            redelivery="",
-            event="Test.Event",
-            content_type="",
-            body=b"." * size,
-        )
-        for place in places
-    ]
-    return Group(1, 0, left=parcels)
+    return Group(1, 0, left=[parcel(place, size=size) for place in places])
 
 
 def filled(*groups: Group) -> Ready:

@@ -1,0 +1,19 @@
+"""Parcels as a lane reads them, for those who need no database."""
+
+from delivery.senders.parcel import Parcel
+
+
+def parcel(place: int, *, delivery_id: int | None = None, size: int = 10) -> Parcel:
+    """Make one for the endpoint of that subscription."""
+    return Parcel(
+        delivery_id=place if delivery_id is None else delivery_id,
+        subscription_id=place,
+        message_id=1,
+        attempts=0,
+        attempts_before=0,
+        is_skipped=False,
+        redelivery="",
+        event="Test.Event",
+        content_type="",
+        body=b"." * size,
+    )

@@ -1,0 +1,182 @@
+"""A lane of independent messages in memory: who gets its places, when its pauses are over, and what wakes it."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from delivery.models import LaneKind
+from delivery.senders.apart import tell
+from delivery.senders.entries import LaneChange
+from delivery.senders.health import Health
+from delivery.senders.parcel import Group, Parcel
+from delivery.senders.queue_lane import QueueLane, UnderWay
+from delivery.states import LaneState
+from tests.senders.parcels import parcel
+
+ROW: dict[str, Any] = {
+    "id": 1,
+    "kind": LaneKind.TOPIC,
+    "state": LaneState.IDLE,
+    "reason": "",
+    "failures": 0,
+    "wait_seconds": None,
+    "delivery_id": None,
+    "head_subscription_id": None,
+    "run_is_concurrent": True,
+    "processing": "CONCURRENT",
+    "max_in_flight": 4,
+    "max_queued_to_send": 500,
+    "refill_level": 100,
+}
+
+
+def concurrent(**fields: Any) -> QueueLane:
+    return QueueLane(ROW | fields)
+
+
+def down(seconds: float) -> Health:
+    """An endpoint that failed long ago, and is left alone for so many seconds from now."""
+    now = time.monotonic()
+    return Health(failures=1, failed_at=now - 600, down_until=now + seconds)
+
+
+def begin_outage(lane: QueueLane, at: Parcel, *, seconds: float) -> None:
+    lane.health[at.place] = health = down(seconds)
+    lane.outages.suspect(at, health, reason="timed out")
+    lane.outages.begin(at.place)
+
+
+def begun(lane: QueueLane) -> Sequence[Parcel]:
+    """Take what may be begun now."""
+    found = []
+    while (group := lane.next_ready()) is not None:
+        one = lane.choose(group.left)
+        assert one is not None
+        lane.enter(one)
+        found.append(one)
+    return found
+
+
+def fill(lane: QueueLane, place: int, count: int) -> None:
+    ids = range(place * 100, place * 100 + count)
+    lane.add(Group(id, None, left=[parcel(place, delivery_id=id)]) for id in ids)
+
+
+class TestPauses:
+    def test_it_waits_for_what_its_row_says_and_no_other_place(self) -> None:
+        """Else the row, whose time has come, would end the second's pause again and again."""
+        lane = concurrent()
+        begin_outage(lane, parcel(1), seconds=-1)
+        begin_outage(lane, parcel(2), seconds=300)
+        assert not lane.is_pausing
+        assert lane.down() == [2]
+
+    def test_it_waits_while_the_first_is_down(self) -> None:
+        lane = concurrent()
+        begin_outage(lane, parcel(1), seconds=300)
+        begin_outage(lane, parcel(2), seconds=-1)
+        assert lane.is_pausing
+
+    def test_a_failure_that_was_not_told_moves_nothing(self) -> None:
+        """What the row says is over then, while the endpoint is down longer."""
+        lane = concurrent()
+        begin_outage(lane, parcel(1), seconds=-1)
+        lane.health[1].down_until = time.monotonic() + 300
+        assert not lane.is_pausing
+
+    def test_who_is_woken_waits_no_more(self) -> None:
+        lane = concurrent()
+        begin_outage(lane, parcel(1), seconds=300)
+        lane.try_now()
+        assert not lane.is_pausing
+        assert lane.down() == []
+
+    def test_what_the_last_sender_left_is_waited_for(self) -> None:
+        row = {"state": LaneState.BLOCKED, "delivery_id": 7, "head_subscription_id": 3, "wait_seconds": 60.0}
+        assert concurrent(**row).is_pausing
+        assert not concurrent(**row | {"wait_seconds": -1.0}).is_pausing
+
+
+class TestTelling:
+    """What one attempt shows of an endpoint is told when no other that may tell otherwise is under way there."""
+
+    def fail(self, lane: QueueLane, one: Parcel) -> Sequence[LaneChange]:
+        lane.health[one.place] = down(300)
+        return tell(lane, one, reason="timed out")
+
+    def test_the_last_may_be_dropped(self) -> None:
+        lane, failing, dropped = concurrent(), parcel(1, delivery_id=7), parcel(1, delivery_id=8)
+        lane.under_way[8] = UnderWay(1, 0, task=None)
+        assert self.fail(lane, failing) == []
+        del lane.under_way[8]
+        (change,) = tell(lane, dropped)
+        assert (change.state, change.delivery_id, change.reason) == (LaneState.BLOCKED, 7, "timed out")
+        assert change.wait_seconds == pytest.approx(300, abs=5)
+
+    def test_the_last_may_succeed(self) -> None:
+        lane = concurrent()
+        lane.under_way[8] = UnderWay(1, 0, task=None)
+        self.fail(lane, parcel(1, delivery_id=7))
+        del lane.under_way[8]
+        lane.health[1].accepted()
+        assert tell(lane, parcel(1, delivery_id=8)) == []
+        assert not lane.outages
+
+    def test_what_is_dropped_shows_nothing(self) -> None:
+        assert tell(concurrent(), parcel(1)) == []
+
+
+def test_news_are_looked_at_at_once() -> None:
+    lane = concurrent()
+    lane.bring_news()
+    assert lane.news.is_set()
+    assert lane.changed.is_set()
+
+
+class TestPlaces:
+    def test_a_slow_endpoint_leaves_the_others_their_part(self) -> None:
+        lane = concurrent()
+        fill(lane, 1, 10)
+        fill(lane, 2, 10)
+        first = begun(lane)
+        assert Counter(one.place for one in first) == {1: 2, 2: 2}
+        for one in first:
+            if one.place == 2:
+                lane.leave(one)
+        assert [one.place for one in begun(lane)] == [2, 2]
+
+    def test_one_that_is_alone_has_all_of_them(self) -> None:
+        lane = concurrent()
+        fill(lane, 1, 10)
+        assert len(begun(lane)) == 4
+
+    def test_one_that_is_down_has_no_part(self) -> None:
+        lane = concurrent()
+        lane.health[2] = down(300)
+        fill(lane, 1, 10)
+        fill(lane, 2, 10)
+        assert [one.place for one in begun(lane)] == [1] * 4
+
+    def test_each_has_one_though_they_are_more_than_the_places(self) -> None:
+        lane = concurrent(max_in_flight=2)
+        for place in (1, 2, 3):
+            fill(lane, place, 5)
+        assert [one.place for one in begun(lane)] == [1, 2]
+
+    @pytest.mark.parametrize("kind", [LaneKind.QUEUE, LaneKind.CALLBACK])
+    def test_where_an_endpoint_has_its_own_number_of_places_it_keeps_it(self, kind: LaneKind) -> None:
+        lane = concurrent(kind=kind)
+        fill(lane, 1, 50)
+        fill(lane, 2, 50)
+        assert Counter(one.place for one in begun(lane)) == {1: 16, 2: 16}
+
+
+def test_what_is_held_is_bounded_over_all_endpoints_by_bytes_too() -> None:
+    lane = concurrent()
+    for place in (1, 2):
+        lane.add([Group(place, None, left=[parcel(place, size=600)])])
+        lane.health[place] = Health()
+    assert lane.closed(rows=100, max_bytes=1_000) == {1, 2}
