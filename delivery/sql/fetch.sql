@@ -5,9 +5,9 @@
 -- Who comes at the same moment skips what we lock, so we lock nothing but what we take: `oldest` looks, without locks, how
 -- many of the oldest wait in each subscription, and `locked` locks so many, the next ones where another was quicker.
 -- That may be nothing although something was seen: then it is worth another look, with a longer `reach`.
--- Each range of one subscription is for the planner: to walk in the order of (subscription, id) it has that one index, whatever
--- the statistics say, and not one that begins with all that was ever delivered; a range of pairs ends where what is to come
--- begins, which PostgreSQL before 18 does not find by itself. What came back is locked row by row, by its id: joined, the
+-- The range of one subscription is for the planner: to walk in the order of (subscription, id) it has that one index, whatever
+-- the statistics say, and not one that begins with all that was ever delivered. What is ordered by its time has one index
+-- anyway, in which equality ends the walk where what is to come begins. What came back is locked row by row, by its id: joined, the
 -- planner may look for it among all that is due in the whole installation.
 WITH mailbox AS MATERIALIZED (
     SELECT id, max_receives
@@ -20,23 +20,23 @@ WITH mailbox AS MATERIALIZED (
         (
             SELECT id
             FROM delivery_delivery
-            WHERE (subscription_id, next_attempt_at) BETWEEN (mailbox.id, '-infinity') AND (mailbox.id, now())
+            WHERE subscription_id = mailbox.id AND next_attempt_at <= now()
                 AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
                 AND (expires_at IS NULL OR expires_at > now())
                 AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
-            ORDER BY subscription_id, next_attempt_at
+            ORDER BY next_attempt_at
             LIMIT %(look)s::int
         )
         UNION ALL
         (
             SELECT id
             FROM delivery_delivery
-            WHERE (subscription_id, lease_expires_at) BETWEEN (mailbox.id, '-infinity') AND (mailbox.id, now())
+            WHERE subscription_id = mailbox.id AND lease_expires_at <= now()
                 AND status = 'IN_FLIGHT'
                 AND (expires_at IS NULL OR expires_at > now())
                 AND server_started_at IS NULL
                 AND (mailbox.max_receives IS NULL OR receive_count - attempts_before < mailbox.max_receives)
-            ORDER BY subscription_id, lease_expires_at, id
+            ORDER BY lease_expires_at, id
             LIMIT %(look)s::int
         )
     ) AS delivery

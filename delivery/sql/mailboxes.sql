@@ -29,33 +29,33 @@ CROSS JOIN LATERAL (
 CROSS JOIN LATERAL (
     SELECT count(*) AS n, min(id) AS oldest FROM (
         SELECT id FROM delivery_delivery
-        WHERE (subscription_id, next_attempt_at) BETWEEN (subscription.id, '-infinity') AND (subscription.id, now())
+        WHERE subscription_id = subscription.id AND next_attempt_at <= now()
             AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
-        ORDER BY subscription_id, next_attempt_at LIMIT %(limit)s + 1
+        ORDER BY next_attempt_at LIMIT %(limit)s + 1
     ) AS counted
 ) AS due
 CROSS JOIN LATERAL (
     SELECT count(*) AS n, min(id) AS oldest FROM (
         SELECT id FROM delivery_delivery
-        WHERE (subscription_id, next_attempt_at) > (subscription.id, now()) AND subscription_id <= subscription.id
+        WHERE subscription_id = subscription.id AND next_attempt_at > now()
             AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
-        ORDER BY subscription_id, next_attempt_at LIMIT %(limit)s + 1
+        ORDER BY next_attempt_at LIMIT %(limit)s + 1
     ) AS counted
 ) AS delayed
 CROSS JOIN LATERAL (
     SELECT count(*) AS n, min(id) AS oldest FROM (
         SELECT id FROM delivery_delivery
-        WHERE (subscription_id, lease_expires_at) BETWEEN (subscription.id, '-infinity') AND (subscription.id, now())
+        WHERE subscription_id = subscription.id AND lease_expires_at <= now()
             AND status = 'IN_FLIGHT'
-        ORDER BY subscription_id, lease_expires_at, id LIMIT %(limit)s + 1
+        ORDER BY lease_expires_at, id LIMIT %(limit)s + 1
     ) AS counted
 ) AS lapsed
 CROSS JOIN LATERAL (
     SELECT count(*) AS n, min(id) AS oldest FROM (
         SELECT id FROM delivery_delivery
-        WHERE (subscription_id, lease_expires_at) > (subscription.id, now()) AND subscription_id <= subscription.id
+        WHERE subscription_id = subscription.id AND lease_expires_at > now()
             AND status = 'IN_FLIGHT'
-        ORDER BY subscription_id, lease_expires_at, id LIMIT %(limit)s + 1
+        ORDER BY lease_expires_at, id LIMIT %(limit)s + 1
     ) AS counted
 ) AS leased
 WHERE subscription.mode = 'PULL'

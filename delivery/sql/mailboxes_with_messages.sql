@@ -1,7 +1,6 @@
 -- Of these subscribers, those whose mailbox has something that `fetch` would hand out now.
 -- One look a subscription into each of delivery_in_mailbox, delivery_delayed and delivery_leased, however deep they are.
--- The ranges, of one subscription each, and the orders are for the planner, see `fetch`; those of pairs end an index scan where
--- what is to come begins, which PostgreSQL before 18 does not find by itself.
+-- The range of one subscription and the orders are for the planner, see `fetch`.
 WITH mailbox AS MATERIALIZED (
     SELECT id, subscriber_id, max_receives
     FROM subscriptions_subscription
@@ -24,23 +23,23 @@ CROSS JOIN LATERAL (
     (
         SELECT id
         FROM delivery_delivery
-        WHERE (subscription_id, next_attempt_at) BETWEEN (mailbox.id, '-infinity') AND (mailbox.id, now())
+        WHERE subscription_id = mailbox.id AND next_attempt_at <= now()
             AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
             AND (expires_at IS NULL OR expires_at > now())
             AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
-        ORDER BY subscription_id, next_attempt_at
+        ORDER BY next_attempt_at
         LIMIT 1
     )
     UNION ALL
     (
         SELECT id
         FROM delivery_delivery
-        WHERE (subscription_id, lease_expires_at) BETWEEN (mailbox.id, '-infinity') AND (mailbox.id, now())
+        WHERE subscription_id = mailbox.id AND lease_expires_at <= now()
             AND status = 'IN_FLIGHT'
             AND (expires_at IS NULL OR expires_at > now())
             AND server_started_at IS NULL
             AND (mailbox.max_receives IS NULL OR receive_count - attempts_before < mailbox.max_receives)
-        ORDER BY subscription_id, lease_expires_at, id
+        ORDER BY lease_expires_at, id
         LIMIT 1
     )
 ) AS available
