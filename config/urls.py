@@ -12,8 +12,8 @@ from delivery.api.callbacks import CallbackView
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
-    path("api/v1/", include("subscriptions.api.urls")),
     path("api/v1/", include("delivery.api.urls")),
+    path("api/v1/", include("subscriptions.api.urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
     path(
         "api/docs/",

@@ -5,10 +5,13 @@ answer it, which was a quarter of what publishing cost.
 """
 
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
-from django.db import connection
+import psycopg
+from django.db import OperationalError, connection
+from psycopg.rows import tuple_row
 
 from subscriptions.models import ApiKey, EventType, Publisher, Subscriber
 
@@ -38,7 +41,7 @@ _KEY_BY_HASH = f"""
     FROM subscriptions_apikey key
     LEFT JOIN subscriptions_publisher publisher ON publisher.id = key.publisher_id
     LEFT JOIN subscriptions_subscriber subscriber ON subscriber.id = key.subscriber_id
-    WHERE key.hash = %s
+    WHERE key.hash = $1
 """  # noqa: S608 - of names above
 _EVENT_TYPE_BY_NAME = f"""
     SELECT {_columns("event_type", _EVENT_TYPE)} FROM subscriptions_eventtype event_type WHERE event_type.name = %s
@@ -57,8 +60,19 @@ _CANDIDATES = """
 
 
 def key_by_hash(key_hash: str) -> ApiKey | None:
-    """Return the key, usable or not, with whose it is if it belongs to somebody; its hash is left out."""
-    row = _row(_KEY_BY_HASH, key_hash)
+    """Return the key, usable or not, with whose it is if it belongs to somebody; its hash is left out.
+
+    Every call begins with it. So it is the check of the connection, too, for which Django would ask the server once
+    more: what was lost since the last call is made anew.
+    """
+    try:
+        row = _key_row(key_hash)
+    except OperationalError:
+        if connection.connection is None or connection.in_atomic_block or connection.is_usable():
+            raise
+        connection.close()
+        row = _key_row(key_hash)
+    connection.health_check_done = True  # type: ignore[attr-defined]  # The stubs lack it.
     if row is None:
         return None
     key = ApiKey.from_db(connection.alias, _KEY, row[: len(_KEY)])
@@ -67,6 +81,18 @@ def key_by_hash(key_hash: str) -> ApiKey | None:
     if key.subscriber_id is not None:
         key.subscriber = Subscriber.from_db(connection.alias, _SUBSCRIBER, row[-len(_SUBSCRIBER) :])
     return key
+
+
+def _key_row(key_hash: str) -> tuple[Any, ...] | None:
+    with connection.wrap_database_errors:
+        connection.ensure_connection()
+        # Django prepares nothing. Nor does this, but for what asks for it: to plan it took longer than to execute it.
+        connection.connection.prepare_threshold = sys.maxsize
+        cursor = psycopg.RawCursor(connection.connection, row_factory=tuple_row)
+        if connection.queries_logged:
+            # Django counts what its own cursors execute.
+            connection.queries_log.append({"sql": _KEY_BY_HASH, "time": "0"})
+        return cursor.execute(_KEY_BY_HASH, [key_hash], prepare=True, binary=True).fetchone()
 
 
 def event_type_by_name(name: str) -> EventType | None:

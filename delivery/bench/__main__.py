@@ -16,13 +16,13 @@ from delivery.bench.sizes import Sizes
 
 def run(bench: str, sizes: Sizes, *, scenarios: Sequence[str], as_json: bool) -> int:
     """Measure, print, and return the exit code: 1 when something was lost, came twice or out of order."""
-    from delivery.bench import children, deliver, queue, retries
+    from delivery.bench import children, deliver, mailbox, queue, retries
     from delivery.bench.measuring import Measuring
     from delivery.bench.results import print_report
 
     with children.receiver() as receiver:
         measuring = Measuring(sizes, receiver)
-        found = deliver.SCENARIOS | retries.SCENARIOS | queue.SCENARIOS
+        found = deliver.SCENARIOS | retries.SCENARIOS | queue.SCENARIOS | mailbox.SCENARIOS
         results = [result for name in scenarios for result in found[name](measuring)]
     print_report(bench, results, measuring.receipt, as_json=as_json)
     return 0 if measuring.receipt.is_right else 1

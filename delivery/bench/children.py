@@ -4,7 +4,7 @@ import http.client
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ class Receiver:
 
 @contextmanager
 def receiver() -> Iterator[Receiver]:
-    with _child(["delivery.bench.receiver"], stdout=subprocess.PIPE) as process:
+    with child("-m", "delivery.bench.receiver", stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         with process.stdout, closing(Receiver(int(process.stdout.readline()))) as receiver:
             yield receiver
@@ -51,7 +51,7 @@ def receiver() -> Iterator[Receiver]:
 @contextmanager
 def senders(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
     with ExitStack() as stack:
-        yield [stack.enter_context(_child(["delivery.bench.sender", str(count)])) for _ in range(count)]
+        yield [stack.enter_context(child("-m", "delivery.bench.sender", str(count))) for _ in range(count)]
 
 
 def run_bare(loop: str, url: str, *, concurrency: int, messages: int) -> None:
@@ -68,8 +68,17 @@ def peak_megabytes(process: subprocess.Popen[bytes]) -> float:
 
 
 @contextmanager
-def _child(module: list[str], **options: Any) -> Iterator[subprocess.Popen[bytes]]:
-    process: subprocess.Popen[bytes] = subprocess.Popen([sys.executable, "-m", *module], **options)
+def child(
+    *arguments: str, changed: Mapping[str, str] | None = None, **options: Any
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A Python with these arguments, asked to stop on leaving, and killed if it does not.
+
+    Its environment is ours with what is `changed`.
+    """
+    assignments = [f"{name}={value}" for name, value in (changed or {}).items()]
+    process: subprocess.Popen[bytes] = subprocess.Popen(
+        ["env", *assignments, sys.executable, *arguments], **options
+    )
     try:
         yield process
     finally:

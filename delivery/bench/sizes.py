@@ -28,6 +28,13 @@ class Sizes:
     endpoints: int = 3
     queue_messages: int = 20_000
     waiting_retries: int = 100_000
+    mailbox_clients: int = 8
+    mailbox_batch: int = 10
+    mailbox_messages: int = 20_000
+    depth: int = 1_000_000
+    shallow_depth: int = 10_000
+    depth_rounds: int = 9
+    depth_messages: int = 4_000
 
 
 QUICK = Sizes(
@@ -45,4 +52,9 @@ QUICK = Sizes(
     timeout_seconds=1,
     queue_messages=100,
     waiting_retries=100,
+    mailbox_messages=300,
+    depth=2_000,
+    shallow_depth=200,
+    depth_rounds=2,
+    depth_messages=100,
 )

@@ -84,7 +84,8 @@ class Strict(serializers.Serializer[Any]):
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):
-            wrong = {name: self._refusal(name) for name in data if name not in self._writable_names}
+            known = self._writable_names
+            wrong = {name: self._refusal(name) for name in data if name not in known}
             if wrong:
                 raise serializers.ValidationError(wrong)
         return super().to_internal_value(data)

@@ -20,7 +20,11 @@ from config.env import CHECKOUT
 from config.parts import MANAGE
 from delivery.bench.sizes import QUICK, Sizes
 
-SCENARIOS = {"deliver": ("lanes", "alone", "many", "retries"), "queue": ("group",)}
+SCENARIOS = {
+    "deliver": ("lanes", "alone", "many", "retries"),
+    "queue": ("group",),
+    "mailbox": ("drain", "depth"),
+}
 
 
 class Command(BaseCommand):
@@ -35,7 +39,9 @@ class Command(BaseCommand):
             "--quick", action="store_true", help="a few hundred messages: shows that it works, not how fast"
         )
         parser.add_argument("--rounds", type=int, help="turns that product and bare loops take")
-        parser.add_argument("--messages", type=int, help="deliveries over 100 lanes in a round")
+        parser.add_argument(
+            "--messages", type=int, help="deliveries over 100 lanes, or from a mailbox, in a round"
+        )
         parser.add_argument(
             "--only",
             choices=[name for names in SCENARIOS.values() for name in names],
@@ -51,7 +57,9 @@ class Command(BaseCommand):
             "rounds": options["rounds"],
             "alone_rounds": options["rounds"],
             "many_rounds": options["rounds"],
+            "depth_rounds": options["rounds"],
             "deliveries": options["messages"],
+            "mailbox_messages": options["messages"],
         }
         sizes = replace(
             QUICK if options["quick"] else Sizes(),
@@ -70,6 +78,8 @@ def surroundings() -> Iterator[dict[str, str]]:
     home = Path(tempfile.mkdtemp(prefix="inturn-bench-"))
     # Where PostgreSQL has to run as nobody, it must be able to pass.
     home.chmod(0o711)
+    # Whitenoise warns when there is no folder of collected files.
+    (home / "static").mkdir()
     server = Server(home)
     try:
         environment = processes.environment(postgres=False) | {

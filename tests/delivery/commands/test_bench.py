@@ -112,6 +112,20 @@ def test_queue_senders_are_measured_too(home: Path) -> None:
     assert (report["receiver"]["expected"], report["receiver"]["got"]) == (100, 100)
 
 
+def test_mailboxes_are_measured_too(home: Path) -> None:
+    ended = bench("--json", home=home, name="mailbox")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr == ""
+    report = orjson.loads(ended.stdout)
+    assert report["bench"] == "mailbox"
+    results = [(result["wanted"], result["unit"]) for result in report["results"]]
+    assert results == [(0.25, "/s"), (1.2, "µs")]
+    # 300 by clients, and twice 100 of the deep mailbox and of the shallow one.
+    counts = {"expected": 700, "got": 700, "lost": 0, "duplicated": 0, "out_of_order": 0}
+    assert report["receiver"] == counts
+    assert list(home.glob("*")) == []
+
+
 def test_people_are_told_in_lines(home: Path) -> None:
     ended = bench("--only", "alone", "--rounds", "2", home=home)
     assert ended.returncode == 0, ended.stderr

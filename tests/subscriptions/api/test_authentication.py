@@ -2,10 +2,13 @@
 
 from datetime import timedelta
 
+import psycopg
 import pytest
+from django.db import connection
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
+from delivery.database import connection_parameters
 from subscriptions.models import ApiKey, Scope
 from tests import factories
 from tests.subscriptions.api.client import Caller, caller, refused
@@ -82,3 +85,13 @@ def test_the_last_use_is_noted_once_a_minute(
     row.refresh_from_db()
     assert row.last_used_at is not None
     assert timezone.now() - row.last_used_at < timedelta(seconds=30)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_call_after_the_database_ended_the_connection_is_answered() -> None:
+    manager = caller()
+    assert manager.get("event-types").status == 200
+    backend = connection.connection.info.backend_pid
+    with psycopg.connect(**connection_parameters(), autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(%s, 20000)", [backend])
+    assert manager.get("event-types").status == 200
