@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 from django.conf import settings
@@ -97,14 +99,24 @@ class KeysetPages(BasePagination):
 
 def read_query(parameters: QueryDict, serializer_class: type[Strict]) -> Mapping[str, Any]:
     """Return the checked query parameters; unknown ones and those given twice are refused."""
-    if not parameters and serializer_class is NoQuery:
-        return {}
+    if not parameters:
+        return _defaults(serializer_class)
     for name, values in parameters.lists():
         if len(values) > 1:
             raise invalid_field(name, "This parameter is given more than once.")
-    query = serializer_class(data=parameters.dict())
+    return _validated(serializer_class, parameters.dict())
+
+
+@cache
+def _defaults(serializer_class: type[Strict]) -> Mapping[str, Any]:
+    """Most calls have no query, and making a serializer takes longer than many of them. A refusal is not remembered."""
+    return _validated(serializer_class, {})
+
+
+def _validated(serializer_class: type[Strict], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    query = serializer_class(data=given)
     query.is_valid(raise_exception=True)
-    return query.validated_data  # type: ignore[no-any-return]
+    return MappingProxyType(query.validated_data)
 
 
 def _following(request: Request, key: Any) -> str:
