@@ -26,6 +26,13 @@ _SERVER_ERROR = 500
 _T = TypeVar("_T")
 
 
+def is_away(error: ClientError) -> bool:
+    """Whether Inturn may well do later what it did not do now."""
+    if isinstance(error, RefusedError):
+        return error.status >= _SERVER_ERROR
+    return isinstance(error, UnreachableError)
+
+
 def delay_seconds(receive_count: int) -> int:
     """How long a message stays away that could not be taken: 2, 4, 8 … seconds."""
     return min(1 << min(receive_count, 16), LONGEST_DELAY_SECONDS)
@@ -49,11 +56,16 @@ class Listener:
     given_back: int = 0
     held: list[Fetched] = field(default_factory=list)
     taken: list[Fetched] = field(default_factory=list)
+    _gives_up: bool = False
     _failures: int = 0
     _untaken_in_row: int = 0
 
     def listen(self, *, most: int | None, ends_when_empty: bool) -> None:
-        """Take messages until there were `most`, or none is left, or for ever."""
+        """Take messages until there were `most`, or none is left, or for ever.
+
+        Who wants to end does not wait for an Inturn that is away either: with `ends_when_empty` that raises.
+        """
+        self._gives_up = ends_when_empty
         wait = 0 if ends_when_empty else LONGEST_WAIT_SECONDS
         left = most
         while left is None or left > 0:
@@ -66,7 +78,7 @@ class Listener:
             left = None if left is None else left - count
 
     def look(self, *, most: int) -> int:
-        """Hand over what would come next, without acknowledging; all of it is given back at once. Return how many."""
+        """Hand over what would come next, without acknowledging; `end` gives all of it back. Return how many."""
         self.held = self.mailbox.fetch(most=min(most, MOST_AT_ONCE), visibility=self.visibility)
         for message in self.held:
             self.take(message)
@@ -75,10 +87,10 @@ class Listener:
     def end(self) -> None:
         """Acknowledge what was taken and give back what was not. Once: what fails here comes back by itself."""
         try:
-            if self.taken:
-                self._told(self.mailbox.acknowledge([message.receipt for message in self.taken]))
-            if self.held:
-                self.mailbox.release([message.receipt for message in self.held])
+            if receipts := [message.receipt for message in self.taken]:
+                self._count_acknowledged(self.mailbox.acknowledge(receipts))
+            if receipts := [message.receipt for message in self.held]:
+                self.given_back += len(receipts) - len(self.mailbox.release(receipts))
         except ClientError as error:
             count = len(self.taken) + len(self.held)
             self.say(f"{error}\n{count} fetched messages come back within {self.visibility} s.")
@@ -92,8 +104,8 @@ class Listener:
                 self._give_back(message, why_not)
             else:
                 self.taken.append(message)
+                self.held.pop(0)
                 self._untaken_in_row = 0
-            self.held.pop(0)
         self._acknowledge()
         return count
 
@@ -101,20 +113,21 @@ class Listener:
         if not self.taken:
             return
         receipts = [message.receipt for message in self.taken]
-        late = self._insist(lambda: self.mailbox.acknowledge(receipts))
-        self.acknowledged += len(receipts) - len(late)
-        self._told(late)
-        self.taken = []
+        self._count_acknowledged(self._insist(lambda: self.mailbox.acknowledge(receipts)))
 
-    def _told(self, late: dict[str, str]) -> None:
-        for message in self.taken:
+    def _count_acknowledged(self, late: dict[str, str]) -> None:
+        taken, self.taken = self.taken, []
+        self.acknowledged += len(taken) - len(late)
+        for message in taken:
             if message.receipt in late:
                 self.say(f"{message.id} was not acknowledged: {late[message.receipt]}")
 
     def _give_back(self, message: Fetched, why: str) -> None:
         delay = delay_seconds(message.receive_count)
         late = self._insist(lambda: self.mailbox.release([message.receipt], delay=delay))
-        self.given_back += 1
+        # Before the pause, which Ctrl-C may end: what is not held is not given back again.
+        self.held.pop(0)
+        self.given_back += not late
         fate = late.get(message.receipt) or f"given back, and comes again in {delay} s"
         self.say(f"{message.id} was not taken ({why}): {fate}")
         # One message may be to blame; of several in a row it is the taker, and each fetch counts against max_receives.
@@ -122,12 +135,12 @@ class Listener:
         self._untaken_in_row += 1
 
     def _insist(self, call: Callable[[], _T]) -> _T:
-        """Repeat a call until Inturn answers. Each of ours may be done twice: a fetch that was lost comes back."""
+        """Repeat a call until Inturn answers, unless we give up. Each of ours may be done twice: a fetch that was lost comes back."""
         while True:
             try:
                 answer = call()
             except (RefusedError, UnreachableError) as error:
-                if isinstance(error, RefusedError) and not _passes(error.status):
+                if not self._is_waited_for(error):
                     raise
                 self._wait_for_inturn(error)
             else:
@@ -136,12 +149,13 @@ class Listener:
                 self._failures = 0
                 return answer
 
+    def _is_waited_for(self, error: RefusedError | UnreachableError) -> bool:
+        if is_away(error):
+            return not self._gives_up
+        return isinstance(error, RefusedError) and error.status == _BUSY
+
     def _wait_for_inturn(self, error: ClientError) -> None:
         if not self._failures:
             self.say(f"{error}\nTrying again until it answers.")
         self._failures += 1
         self.pause(min(2.0 ** (self._failures - 1), LONGEST_PAUSE_SECONDS))
-
-
-def _passes(status: int) -> bool:
-    return status == _BUSY or status >= _SERVER_ERROR

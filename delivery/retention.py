@@ -56,7 +56,7 @@ class AlreadyRunningError(Exception):
     """A pass is under way: `run`."""
 
     def __init__(self, run: RetentionRun) -> None:
-        super().__init__(f"Retention {run.pk} is under way.")
+        super().__init__(f"Pass {run.pk} is under way.")
         self.run = run
 
 
@@ -150,7 +150,7 @@ def _end(run: RetentionRun, *, now: datetime) -> None:
     run.ended_at = now
     if run.messages:
         text = (
-            f"Retention {run.pk} removed {run.messages:,} messages with {run.deliveries:,} deliveries and "
+            f"Pass {run.pk} of retention removed {run.messages:,} messages with {run.deliveries:,} deliveries and "
             f"{run.attempts:,} attempts, up to msg_{run.last_id}."
         )
         journal.record(JournalKind.REMOVED, text)

@@ -3,6 +3,7 @@
 import base64
 import time
 from collections.abc import Callable
+from typing import Any
 
 import orjson
 from django.utils import timezone
@@ -10,6 +11,7 @@ from django.utils import timezone
 from delivery.calls import NoAnswerError, ask, bare_session
 from delivery.console.payload import payload
 from delivery.fetching import Fetched
+from delivery.visible import visible, visible_json
 
 # Facts of the request that published it rather than of the message.
 _NOT_FORWARDED = frozenset(
@@ -19,7 +21,7 @@ _NOT_FORWARDED_PREFIXES = ("x-forwarded-", "webhook-", "inturn-")
 
 
 class Printer:
-    """Writes each message: a line about it and its body, or as JSON, one object a line."""
+    """Writes each message: a line about it and its body, or as JSON, one object a line; fit for a terminal either way."""
 
     def __init__(self, write: Callable[[str], object], *, as_json: bool) -> None:
         self._write = write
@@ -50,7 +52,7 @@ class Forwarder:
         if answer.status_code // 100 != 2:
             return f"{self._url} answered {answer.status_code}"
         took = (time.perf_counter() - start) * 1000
-        self._say(f"{message.id}  {message.event}  {answer.status_code}  {took:.0f} ms\n")
+        self._say(visible(f"{message.id}  {message.event}  {answer.status_code}  {took:.0f} ms\n"))
         return ""
 
 
@@ -78,11 +80,14 @@ def as_text(message: Fetched) -> str:
     again = f"  fetched {message.receive_count} times" if message.receive_count > 1 else ""
     shown = payload(message.body)
     cut = f"\n… {shown.size:,} bytes in all" if shown.is_cut else ""
-    return f"{message.id}  {message.event}  {message.published_at}{again}\n{shown.text}{cut}\n"
+    return visible(f"{message.id}  {message.event}  {message.published_at}{again}\n{shown.text}{cut}\n")
 
 
 def as_json_line(message: Fetched) -> str:
-    """Return the message as `next` shows it, without what is for acknowledging it; the body as it was published, on one line."""
+    """Return the message as `next` shows it, without what is for acknowledging it.
+
+    The body as it was published, but on one line and with control characters escaped.
+    """
     known = {
         "id": message.id,
         "event": message.event,
@@ -93,5 +98,7 @@ def as_json_line(message: Fetched) -> str:
     if message.is_json:
         # Within a string JSON has no line breaks, so these are only between values.
         body = message.body.replace(b"\r", b" ").replace(b"\n", b" ").strip()
-        return orjson.dumps(known | {"body": orjson.Fragment(body)}).decode()
-    return orjson.dumps(known | {"body_base64": base64.b64encode(message.body).decode()}).decode()
+        content: dict[str, Any] = {"body": orjson.Fragment(body)}
+    else:
+        content = {"body_base64": base64.b64encode(message.body).decode()}
+    return visible_json(orjson.dumps(known | content).decode())

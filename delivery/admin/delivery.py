@@ -1,6 +1,5 @@
 """Deliveries in the console, for support: filtered, and looked at with every attempt."""
 
-from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
@@ -26,12 +25,14 @@ from delivery.admin.resubmission import resubmit_all_url
 from delivery.admin.resubmitting import Resubmitting, possible
 from delivery.console import message_page
 from delivery.console.labels import label, two_lines
+from delivery.lifecycle import RESUBMITTABLE
 from delivery.models import Delivery, LaneKind
 from delivery.models.message import public_id
 from delivery.states import Status
 from subscriptions.admin.base import id_of
+from subscriptions.admin.cells import two_lines_of
 from subscriptions.admin.keyset import KeysetAdmin
-from subscriptions.admin.times import ago, due
+from subscriptions.admin.times import ago, due, exact
 from subscriptions.models import SubscriptionStatus
 
 # Of a delivery that has been tried for weeks, the newest attempts.
@@ -93,7 +94,9 @@ class DeliveryAdmin(Resubmitting, KeysetAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the list, with a link to send all again that the filters fit."""
         shown = dict(extra_context or {})
-        if request.user.has_perm("delivery.add_resubmission"):
+        status = request.GET.get(StatusFilter.parameter_name)
+        may_any = not status or status in RESUBMITTABLE
+        if may_any and request.user.has_perm("delivery.add_resubmission"):
             shown["resubmit_all"] = resubmit_all_url(request.GET)
         page: HttpResponse = super().changelist_view(request, shown)
         return page
@@ -118,16 +121,14 @@ class DeliveryAdmin(Resubmitting, KeysetAdmin):
         )
 
     @admin.display(description="reason")
-    def why(self, row: Delivery) -> SafeString | str:
-        if not row.reason:
-            return "–"
-        return format_html('<span class="inturn-reason-cell" title="{}">{}</span>', row.reason, row.reason)
+    def why(self, row: Delivery) -> SafeString | None:
+        return two_lines_of(row.reason)
 
     @admin.display(description="attempts")
     def tried(self, row: Delivery) -> SafeString | str:
         count = message_page.attempts_of(row)
         if place := message_page.place_of(row, now=timezone.now()):
-            return two_lines(count, "out" if place == "HELD" else "in the mailbox")
+            return two_lines(count, _where(row, place))
         if row.status != Status.PENDING or row.lane is None or row.lane.kind != LaneKind.RETRY:
             return count
         return two_lines(count, "in the retry lane")
@@ -138,18 +139,21 @@ class DeliveryAdmin(Resubmitting, KeysetAdmin):
         published = ago(row.message.published_at, now=now)
         if row.settled_at:
             return two_lines(published, format_html("settled {}", ago(row.settled_at, now=now)))
-        if place := message_page.place_of(row, now=now):
-            return (
-                two_lines(published, _when_fetched(row, place, now=now))
-                if place != "AVAILABLE"
-                else published
-            )
-        if row.next_attempt_at:
-            return two_lines(published, format_html("next try {}", due(row.next_attempt_at, now=now)))
+        match message_page.place_of(row, now=now):
+            case "LATER":
+                return two_lines(
+                    published, format_html("can be fetched {}", due(row.next_attempt_at, now=now))
+                )
+            case "" if row.next_attempt_at:
+                return two_lines(published, format_html("next try {}", due(row.next_attempt_at, now=now)))
         return published
 
 
-def _when_fetched(row: Delivery, place: str, *, now: datetime) -> SafeString:
-    if place == "HELD":
-        return format_html("held, back {}", due(row.lease_expires_at, now=now))
-    return format_html("can be fetched {}", due(row.next_attempt_at, now=now))
+def _where(row: Delivery, place: str) -> SafeString | str:
+    if place == "HELD" and row.lease_expires_at:
+        return format_html(
+            'held until <time title="{}">{}</time>',
+            exact(row.lease_expires_at),
+            f"{row.lease_expires_at:%H:%M:%S} UTC",
+        )
+    return "out too long" if place == "LAPSED" else "in the mailbox"

@@ -26,8 +26,8 @@ class SubscriberAdmin(CompletedList, Base):
         "backlog",
         "subscription_count",
         "sent",
-        "match_mode",
-        "description",
+        "matched",
+        "about",
     ]
 
     change_form_outer_before_template = "console/subscriber_mailbox.html"

@@ -93,7 +93,9 @@ class FetchedMessagesSerializer(serializers.Serializer[Any]):
 class MailboxStatusSerializer(serializers.Serializer[Any]):
     """A mailbox as it is now."""
 
-    available = serializers.IntegerField(help_text="What `next` would hand out, but for what is just expiring.")
+    available = serializers.IntegerField(
+        help_text="What `next` would hand out, but for what is just expiring."
+    )
     in_flight = serializers.IntegerField(help_text="Handed out, and neither settled nor back yet.")
     oldest_seconds = serializers.FloatField(
         allow_null=True, help_text="Since when the oldest that is not acknowledged is published."

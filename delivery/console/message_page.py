@@ -20,6 +20,8 @@ SHOWN_DELIVERIES = 100
 SHOWN_ATTEMPTS = 10
 SHOWN_EXPLANATIONS = 200
 SHOWN_COPIES = 20
+# How the reason begins of what a person sent again; see `delivery.resubmit`.
+RESUBMITTED = "resubmitted by "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,10 @@ class ShownDelivery:
 
     @property
     def place(self) -> str:
-        """Where an open delivery of a mailbox is: `HELD` by who fetched it last, `LATER`, or `AVAILABLE`."""
+        """Where an open delivery of a mailbox is: `HELD` by who fetched it last, `LAPSED`, `LATER`, or `AVAILABLE`.
+
+        What is LAPSED was held too long: it is handed out again, but can be acknowledged until it is.
+        """
         return place_of(self.delivery, now=timezone.now())
 
     @property
@@ -55,9 +60,25 @@ class ShownDelivery:
 
     @property
     def fetched_of(self) -> str:
-        """In words: `once`, `3 times`, or `3 of at most 5 times`."""
-        count = attempts_of(self.delivery)
-        return {"0": "never", "1": "once"}.get(count) or f"{count} times".replace(" of ", " of at most ")
+        """In words: `once`, `3 times`, `3 of at most 5 times`, or `not since it was put back, 3 times before`."""
+        before = self.delivery.attempts_before
+        if not before:
+            return _times(attempts_of(self.delivery))
+        is_fetched_since = self.delivery.receive_count > before
+        since = _times(attempts_of(self.delivery)) if is_fetched_since else "not"
+        return f"{since} since it was put back, {_times(str(before))} before"
+
+    @property
+    def reason(self) -> str:
+        """Why it is as it is, unless its newest attempt says so."""
+        told = self.attempts[0].attempt.error if self.attempts else ""
+        return "" if self.delivery.reason == told else self.delivery.reason
+
+    @property
+    def sent_again(self) -> str:
+        """Why it is sent again, unless its reason says so."""
+        is_told = self.delivery.reason.startswith(RESUBMITTED)
+        return "" if is_told or not self.delivery.redelivery else self.delivery.get_redelivery_display()
 
     @property
     def next_attempt_of(self) -> str:
@@ -83,7 +104,7 @@ def place_of(delivery: Delivery, *, now: datetime) -> str:
     if delivery.status not in OPEN or delivery.subscription.mode != Mode.PULL:
         return ""
     if delivery.lease_expires_at is not None:
-        return "HELD" if delivery.lease_expires_at > now else "AVAILABLE"
+        return "HELD" if delivery.lease_expires_at > now else "LAPSED"
     return "LATER" if delivery.next_attempt_at is not None and delivery.next_attempt_at > now else "AVAILABLE"
 
 
@@ -95,6 +116,10 @@ def attempts_of(delivery: Delivery, *, following: int = 0) -> str:
     made = delivery.receive_count if is_fetched else delivery.attempts
     count = made - delivery.attempts_before + following
     return f"{count}" if most is None else f"{count} of {most}"
+
+
+def _times(count: str) -> str:
+    return {"0": "never", "1": "once"}.get(count) or f"{count} times".replace(" of ", " of at most ")
 
 
 def read(message: Message) -> MessagePage:

@@ -34,15 +34,23 @@ def start(remembered: Path, *, url: str) -> None:
 def _read_for_ever(remembered: Path, url: str) -> None:
     while True:
         try:
-            with Client(url, key=_key(remembered)) as client:
-                mailbox = Mailbox(client, READER)
-                while True:
-                    _read(mailbox)
-        except (ClientError, Error, Subscriber.DoesNotExist) as error:
-            log.info("the demo's mailbox is not read for a while", extra={"error": str(error)})
+            read_while_possible(remembered, url)
         finally:
             connection.close()
         time.sleep(PAUSE_SECONDS)
+
+
+def read_while_possible(remembered: Path, url: str) -> None:
+    """Return when the mailbox cannot be read, saying why: but not before it is there, which at the first start takes a moment."""
+    try:
+        with Client(url, key=_key(remembered)) as client:
+            mailbox = Mailbox(client, READER)
+            while True:
+                _read(mailbox)
+    except Subscriber.DoesNotExist:
+        return
+    except (ClientError, Error) as error:
+        log.info("the demo's mailbox is not read for a while", extra={"error": str(error)})
 
 
 def _key(remembered: Path) -> str:

@@ -55,6 +55,8 @@ class Migration(migrations.Migration):
                 ('ended_at', models.DateTimeField(null=True)),
             ],
             options={
+                'verbose_name': 'retention pass',
+                'verbose_name_plural': 'retention passes',
                 'ordering': ['-id'],
             },
         ),

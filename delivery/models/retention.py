@@ -28,6 +28,8 @@ class RetentionRun(models.Model):
     ended_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name = "retention pass"
+        verbose_name_plural = "retention passes"
         ordering = ["-id"]
         constraints = [
             models.CheckConstraint(
@@ -39,7 +41,7 @@ class RetentionRun(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"retention {self.pk}"
+        return f"pass {self.pk}"
 
     @property
     def share(self) -> float:

@@ -1,4 +1,5 @@
--- What is pending, of that what INACTIVE subscriptions hold (each up to a limit), and the oldest in a lane that is not held.
+-- What is pending, of that what INACTIVE subscriptions hold and what is in mailboxes (each up to a limit), and the oldest in a lane
+-- that is not held.
 -- Jumps from one (lane, skipped, subscription) to the next on delivery_pending, so that it costs by the number of those
 -- that have something pending: never by the backlog, by all subscriptions, or by what is settled.
 WITH RECURSIVE places AS (
@@ -29,6 +30,12 @@ SELECT
     (SELECT count(*) FROM (
         SELECT FROM delivery_delivery delivery WHERE delivery.status = 'PENDING' LIMIT %(limit)s + 1
     ) AS counted) AS backlog,
+    (SELECT count(*) FROM (
+        SELECT FROM delivery_delivery
+        WHERE status = 'PENDING' AND lane_id IS NULL
+        ORDER BY lane_id, skipped, subscription_id, id
+        LIMIT %(limit)s + 1
+    ) AS counted) AS in_mailboxes,
     (SELECT count(*) FROM (
         SELECT FROM (
             SELECT

@@ -27,8 +27,8 @@ def due(moment: datetime | None) -> SafeString | str:
 
 @register.filter
 def age(moment: datetime | None) -> str:
-    """How long ago, without saying so: `3 min 5 s`."""
-    return times.duration(timezone.now() - moment) if moment else "–"
+    """How long ago, without saying so, and in one unit, for where it stands large: `3 min`."""
+    return times.roughly(timezone.now() - moment) if moment else "–"
 
 
 @register.filter

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from subscriptions.admin.cells import two_lines_of
 from subscriptions.admin.key_list import KeyList
 from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.models import Processing, Subscriber
@@ -18,7 +19,7 @@ class SubscriberAdmin(RecordedAdmin):
     """The base: `delivery.admin.subscriber` adds what only delivering knows."""
 
     empty_text = "A subscriber is an application that receives; its subscriptions say what."
-    list_display = ["name", "subscription_count", "sent", "match_mode", "description"]
+    list_display = ["name", "subscription_count", "sent", "matched", "about"]
     list_filter = ["processing", "match_mode"]
     search_fields = ["name"]
     search_help_text = "Search by name"
@@ -41,6 +42,15 @@ class SubscriberAdmin(RecordedAdmin):
     def sent(self, row: Subscriber) -> str:
         is_concurrent = row.processing == Processing.CONCURRENT
         return f"CONCURRENT, {row.max_in_flight} at once" if is_concurrent else row.processing
+
+    @admin.display(description="match mode", ordering="match_mode")
+    def matched(self, row: Subscriber) -> str:
+        """The word alone: the form says what it means."""
+        return row.match_mode
+
+    @admin.display(description="description")
+    def about(self, row: Subscriber) -> SafeString | None:
+        return two_lines_of(row.description)
 
     @admin.display(description="subscriptions")
     def subscription_count(self, row: Any) -> SafeString:

@@ -28,17 +28,28 @@ def relative(moment: datetime, *, now: datetime) -> str:
     return "now" if now - moment < timedelta(seconds=1) else f"{duration(now - moment)} ago"
 
 
+def roughly(span: timedelta) -> str:
+    """Return the largest unit alone: `2 h`."""
+    position, count, _ = _in_largest_unit(span)
+    return f"{count} {_UNITS[position][1]}"
+
+
 def duration(span: timedelta) -> str:
     """Return the largest unit, and the next one while that still matters: `2 h 5 min`, `3 d`."""
-    seconds = max(int(span.total_seconds()), 0)
-    position = next((i for i, (size, _) in enumerate(_UNITS) if seconds >= size), len(_UNITS) - 1)
-    size, unit = _UNITS[position]
-    count, rest = divmod(seconds, size)
+    position, count, rest = _in_largest_unit(span)
+    unit = _UNITS[position][1]
     # Below ten of a unit the next smaller one still tells something.
     if count >= 10 or unit == "s":
         return f"{count} {unit}"
     smaller, smaller_unit = _UNITS[position + 1]
     return f"{count} {unit} {rest // smaller} {smaller_unit}" if rest // smaller else f"{count} {unit}"
+
+
+def _in_largest_unit(span: timedelta) -> tuple[int, int, int]:
+    """Return the place of the unit in _UNITS, how many of it, and the seconds that are left."""
+    seconds = max(int(span.total_seconds()), 0)
+    position = next((i for i, (size, _) in enumerate(_UNITS) if seconds >= size), len(_UNITS) - 1)
+    return position, *divmod(seconds, _UNITS[position][0])
 
 
 def _element(moment: datetime, text: str) -> SafeString:

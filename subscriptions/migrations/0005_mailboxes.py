@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='eventtype',
             name='ttl_seconds',
-            field=models.PositiveIntegerField(blank=True, help_text='What is not delivered by then is EXPIRED. Empty means never.', null=True, validators=[django.core.validators.MinValueValidator(1)]),
+            field=models.PositiveIntegerField(blank=True, help_text="What is not delivered by then is EXPIRED. Empty means never, but for a mailbox's days.", null=True, validators=[django.core.validators.MinValueValidator(1)], verbose_name='time to live, seconds'),
         ),
         migrations.AlterField(
             model_name='subscriber',

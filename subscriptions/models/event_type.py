@@ -26,10 +26,11 @@ class EventType(Named):
     )
     durability = models.CharField(max_length=10, choices=Durability, default=Durability.GUARANTEED)
     ttl_seconds = models.PositiveIntegerField(
+        "time to live, seconds",
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="What is not delivered by then is EXPIRED. Empty means never.",
+        help_text="What is not delivered by then is EXPIRED. Empty means never, but for a mailbox's days.",
     )
 
     class Meta(Named.Meta):

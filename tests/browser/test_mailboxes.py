@@ -47,10 +47,18 @@ def test_a_mailbox_can_be_looked_into_at_any_width(ann: Visitor) -> None:
         Status.IN_FLIGHT, subscription=subscription, lease_expires_at=soon, receive_count=2, attempts=1
     )
     factories.attempt(out, number=1, outcome=OutcomeClass.UNACKNOWLEDGED, status_code=None)
+    too_long = factories.delivery(
+        Status.IN_FLIGHT, subscription=subscription, lease_expires_at=timezone.now(), receive_count=1
+    )
+    again = factories.delivery(
+        subscription=subscription, receive_count=1, attempts=1, attempts_before=1, reason="resubmitted by ann"
+    )
     pages = {
         "mailbox-overview": "",
         "mailbox-subscription": f"subscriptions/subscription/{subscription.pk}/change/",
         "mailbox-delivery": f"delivery/delivery/{out.pk}/change/",
+        "mailbox-delivery-too-long": f"delivery/delivery/{too_long.pk}/change/",
+        "mailbox-delivery-again": f"delivery/delivery/{again.pk}/change/",
         "mailbox-message": f"delivery/message/{out.message_id}/change/",
         "mailbox-deliveries": "delivery/delivery/?status=IN_FLIGHT",
     }

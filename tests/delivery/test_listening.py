@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import orjson
 import pytest
 
-from delivery.client import Client, ClientError, RefusedError
+from delivery.client import Client, ClientError, RefusedError, UnreachableError
 from delivery.fetching import Fetched, Mailbox
 from delivery.listening import LONGEST_DELAY_SECONDS, Listener, delay_seconds
 from tests.delivery.test_fetching import KNOWN
@@ -168,6 +168,39 @@ def test_what_is_left_when_it_ends_is_acknowledged_and_given_back(listening: Lis
         listener.listen(most=None, ends_when_empty=False)
     listener.end()
     assert (listening.ended("ack"), listening.ended("release")) == (["a"], ["b", "c"])
+    assert (listener.acknowledged, listener.given_back) == (1, 2)
+
+
+def test_what_was_given_back_is_not_given_back_again(listening: Listening) -> None:
+    def interrupted(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    listening.refused = {"a"}
+    listening.endpoint("next").next(handed_out("a"))
+    listener = listening.listener()
+    listener.pause = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        listener.listen(most=None, ends_when_empty=False)
+    listener.end()
+    assert (listening.ended("release"), listener.given_back) == (["a"], 1)
+
+
+@pytest.mark.parametrize("away", [Close(), AWAY])
+def test_who_wants_to_end_does_not_wait_for_an_inturn_that_is_away(
+    listening: Listening, away: Behaviour
+) -> None:
+    listening.endpoint("next").next(handed_out("a"), away)
+    listener = listening.listener()
+    with pytest.raises((UnreachableError, RefusedError)):
+        listener.listen(most=None, ends_when_empty=True)
+    assert (listener.acknowledged, listening.pauses) == (1, [])
+
+
+def test_who_wants_to_end_waits_when_it_asked_too_often(listening: Listening) -> None:
+    listening.endpoint("next").next(Answer(429), handed_out("a"))
+    listener = listening.listener()
+    listener.listen(most=None, ends_when_empty=True)
+    assert (listener.acknowledged, listening.pauses) == (1, [1])
 
 
 def test_what_cannot_be_given_back_is_told_and_ends(listening: Listening) -> None:

@@ -187,7 +187,7 @@ class TestPasses:
         run = run_whole()
         entry = JournalEntry.objects.get()
         assert entry.kind == JournalKind.REMOVED
-        assert f"Retention {run.pk} removed 1 messages with 1 deliveries and 1 attempts" in entry.text
+        assert f"Pass {run.pk} of retention removed 1 messages with 1 deliveries and 1 attempts" in entry.text
 
     def test_a_person_begins_one_and_of_two_at_once_one_is_refused(self) -> None:
         row = old()

@@ -12,8 +12,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from delivery.client import Client, ClientError
 from delivery.fetching import Mailbox
-from delivery.listening import Listener, Taker
+from delivery.listening import Listener, Taker, is_away
 from delivery.takers import Forwarder, Printer
+from delivery.visible import visible
 from subscriptions.names import is_name
 
 # Shown quickly, so several are fetched together; a forwarded one may take its receiver a minute.
@@ -34,7 +35,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--key",
             default=settings.ENVIRONMENT.fetch_key,
-            help="a fetch key of the subscriber; else INTURN_FETCH_KEY",
+            help="a fetch key of the subscriber; rather set INTURN_FETCH_KEY, which `ps` does not show",
         )
         parser.add_argument(
             "--forward",
@@ -43,7 +44,9 @@ class Command(BaseCommand):
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object a line")
         parser.add_argument("--max", type=int, metavar="N", help="end after so many messages")
-        parser.add_argument("--once", action="store_true", help="end when the mailbox is empty")
+        parser.add_argument(
+            "--once", action="store_true", help="end when the mailbox is empty, or Inturn away"
+        )
         parser.add_argument(
             "--no-ack",
             action="store_true",
@@ -51,7 +54,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, subscriber: str, url: str, key: str, **options: Any) -> None:
-        _check(subscriber, key, options)
+        _check(subscriber, url, key, options)
         with _interrupted_by(signal.SIGTERM), Client(url, key=key) as client:
             listener = self._listener(Mailbox(client, subscriber), options)
             try:
@@ -60,7 +63,7 @@ class Command(BaseCommand):
                 # Who reads our output is gone, or wants us to go: no failure.
                 pass
             except ClientError as error:
-                raise CommandError(str(error)) from error
+                raise CommandError(visible(f"{error}{_advice(error, options)}")) from error
             finally:
                 listener.end()
         self._say(f"{listener.acknowledged} acknowledged, {listener.given_back} given back")
@@ -92,25 +95,44 @@ class Command(BaseCommand):
         self.stdout.flush()
 
     def _say(self, text: str) -> None:
-        self.stderr.write(text, self.style.NOTICE)
+        # Plain: Django would write it in red, as errors are.
+        self.stderr.write(visible(text), str)
 
 
-def _check(subscriber: str, key: str, options: dict[str, Any]) -> None:
+def _check(subscriber: str, url: str, key: str, options: dict[str, Any]) -> None:
     if not is_name(subscriber):
         raise CommandError(
             f"{subscriber!r} is no subscriber's name: letters, digits, and . _ - between them."
         )
+    if not _is_http(url):
+        raise CommandError("--url needs the URL of an Inturn, such as http://127.0.0.1:8000.")
     if not key:
         raise CommandError(
-            f"Give a fetch key of {subscriber} by --key or INTURN_FETCH_KEY; an administrator makes it on the "
+            f"Give a fetch key of {subscriber} by INTURN_FETCH_KEY or --key; an administrator makes it on the "
             "subscriber's page."
         )
     if options["max"] is not None and options["max"] < 1:
         raise CommandError("--max must be 1 or more.")
-    if options["forward"] and urlsplit(options["forward"]).scheme not in ("http", "https"):
+    if options["forward"] and not _is_http(options["forward"]):
         raise CommandError("--forward needs a URL, such as http://127.0.0.1:9000/hook.")
     if options["forward"] and (options["no_ack"] or options["json"]):
         raise CommandError("--no-ack and --json are for printing; with --forward leave them out.")
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        # Raises ValueError when it is no number.
+        _ = parts.port
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def _advice(error: ClientError, options: dict[str, Any]) -> str:
+    if not (options["once"] and is_away(error)):
+        return ""
+    return "\nWith --once it is not tried again; without, it waits until Inturn answers."
 
 
 @contextmanager

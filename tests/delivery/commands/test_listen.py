@@ -18,8 +18,7 @@ from delivery.models import Delivery
 from delivery.states import OutcomeClass, Status
 from subscriptions.models import Mode, Scope, Subscription
 from tests import factories
-from tests.operation.installation import eventually
-from tests.receivers import Answer, Receiver
+from tests.receivers import Answer, Hold, Receiver
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -80,6 +79,25 @@ def test_as_json_each_message_is_one_line_with_its_body_as_it_was(depot: Depot) 
     assert orjson.loads(second)["body_base64"] == "/w=="
 
 
+def test_no_message_controls_the_terminal(depot: Depot) -> None:
+    depot.put(b"x\x1b]0;owned\x07 \x1b[31mred", content_type="text/plain")
+    depot.put('{"k": "\x9b31m\u202e\x7f"}'.encode())
+    depot.listen(no_ack=True)
+    assert r"x\x1b]0;owned\x07 \x1b[31mred" in depot.out.getvalue()
+    assert r'{"k": "\x9b31m\u202e\x7f"}' in depot.out.getvalue()
+    depot.listen(json=True, once=True)
+    assert not set(depot.out.getvalue()) & set("\x1b\x07\x9b\x7f\u202e")
+    last = depot.out.getvalue().splitlines()[-1]
+    assert orjson.loads(last)["body"] == {"k": "\x9b31m\u202e\x7f"}
+
+
+def test_what_is_normal_is_not_told_in_the_colour_of_errors(depot: Depot) -> None:
+    depot.put()
+    depot.listen(once=True, force_color=True)
+    assert "1 acknowledged, 0 given back" in depot.err.getvalue()
+    assert "\x1b" not in depot.err.getvalue()
+
+
 def test_it_ends_after_as_many_as_were_asked_for(depot: Depot) -> None:
     for _ in range(3):
         depot.put()
@@ -94,6 +112,7 @@ def test_it_only_looks_when_it_is_not_to_acknowledge(depot: Depot) -> None:
     assert depot.out.getvalue().count("Parcel.Left") == 2
     assert depot.statuses() == ["PENDING"] * 3
     assert list(Delivery.objects.order_by("id").values_list("receive_count", flat=True)) == [1, 1, 0]
+    assert "0 acknowledged, 2 given back" in depot.err.getvalue()
 
 
 def test_it_forwards_what_a_push_would_have_sent(depot: Depot, receiver: Receiver) -> None:
@@ -147,12 +166,21 @@ def test_a_url_where_nothing_listens_is_told(depot: Depot, receiver: Receiver) -
         ({"key": "nonsense"}, "This key is not known"),
         ({"max": 0}, "--max must be 1 or more"),
         ({"forward": "localhost:9000"}, "--forward needs a URL"),
+        ({"url": "nope"}, "--url needs the URL of an Inturn"),
+        ({"url": "http://"}, "--url needs the URL of an Inturn"),
+        ({"url": "http://127.0.0.1:eighty"}, "--url needs the URL of an Inturn"),
         ({"forward": "http://127.0.0.1:9/", "no_ack": True}, "leave them out"),
     ],
 )
 def test_what_is_wrong_is_told_with_what_to_do(depot: Depot, options: dict[str, Any], said: str) -> None:
     with pytest.raises(CommandError, match=said):
         depot.listen(**options)
+
+
+def test_once_does_not_wait_for_an_inturn_that_is_away(depot: Depot, receiver: Receiver) -> None:
+    receiver.refuse_connections()
+    with pytest.raises(CommandError, match=r"(?s)does not answer.*With --once it is not tried again"):
+        depot.listen(once=True, url=f"http://127.0.0.1:{receiver.port}")
 
 
 def test_another_subscriber_s_key_opens_nothing(depot: Depot) -> None:
@@ -178,10 +206,44 @@ def test_when_it_is_stopped_it_gives_back_what_it_holds(depot: Depot, number: si
         try:
             assert process.stdout is not None
             assert '"n"' in process.stdout.readline()
-            eventually(lambda: depot.statuses() == ["IN_FLIGHT"] * 2, "both are fetched")
+            # The second one's beginning: the first is taken.
+            assert process.stdout.read(1) == "{"
             process.send_signal(number)
             _, said = process.communicate(timeout=30)
         finally:
             process.kill()
     assert process.returncode == 0, said
     assert depot.statuses() == ["DELIVERED", "PENDING"]
+    assert said.endswith("1 acknowledged, 1 given back\n")
+
+
+def test_when_it_is_stopped_while_it_forwards_it_says_that_it_gave_back(
+    depot: Depot, receiver: Receiver
+) -> None:
+    hook = receiver.endpoint("hook")
+    hook.always(Hold())
+    depot.put()
+    with subprocess.Popen(
+        [
+            sys.executable,
+            str(CHECKOUT / "manage.py"),
+            "listen",
+            "depot",
+            "--url",
+            depot.url,
+            "--forward",
+            hook.url,
+        ],
+        env=os.environ | {"INTURN_FETCH_KEY": depot.key},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            hook.wait_for_count(1)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    assert process.returncode == 0, said
+    assert depot.statuses() == ["PENDING"]
+    assert said.endswith("0 acknowledged, 1 given back\n")

@@ -5,6 +5,9 @@ from django.conf import settings
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
+from subscriptions.models import Mode, Subscription
+from tests import factories
+
 
 @pytest.fixture(scope="session", autouse=True)
 def _folder_of_static_files() -> None:
@@ -28,3 +31,11 @@ def reader(db: None) -> Client:
     client = Client()
     client.force_login(user)
     return client
+
+
+@pytest.fixture
+def pulled(db: None) -> Subscription:
+    """A subscription in the mailbox of depot."""
+    return factories.subscription(
+        "parcels", subscriber=factories.subscriber("depot"), mode=Mode.PULL, max_receives=5
+    )

@@ -253,6 +253,11 @@ class TestOtherThings:
         assert change.after == {"all_event_types": False, "event_types": ["Page.Create"]}
         assert Publisher.objects.get().may_publish(event_type)
 
+    def test_an_event_type_says_what_ends_its_time_to_live(self, ann: Client) -> None:
+        page = ann.get(f"{ROOT}/eventtype/add/").text
+        assert "Time to live, seconds" in page
+        assert "Empty means never, but for a mailbox's days." in page
+
     @pytest.mark.parametrize(
         ("field", "wrong"),
         [

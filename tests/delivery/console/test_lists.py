@@ -60,6 +60,29 @@ def test_costs_the_same_number_of_queries_however_many_rows(
     assert answer.status_code == 200
 
 
+def test_no_description_makes_a_row_higher_than_two_lines(ann: Client) -> None:
+    text = "What it is for, at some length. " * 20
+    factories.event_type(description=text)
+    factories.subscriber(description=text)
+    for address in ("eventtype", "subscriber"):
+        page = ann.get(f"/admin/subscriptions/{address}/").text
+        assert f'<span class="inturn-reason-cell" title="{text}">' in page
+
+
+def test_a_choice_is_shown_by_its_word_and_explained_where_it_is_made(ann: Client) -> None:
+    event_type, subscriber = factories.event_type(), factories.subscriber()
+    for row, address, word, meaning in (
+        (event_type, "eventtype", "TOPIC", "to every qualifying subscription"),
+        (event_type, "eventtype", "GUARANTEED", "on disk before the answer"),
+        (subscriber, "subscriber", "ALL", "every qualifying subscription gets the message"),
+    ):
+        page = ann.get(f"/admin/subscriptions/{address}/").text
+        cells = page.partition('id="result_list"')[2].partition("</table>")[0]
+        assert word in cells
+        assert meaning not in cells
+        assert meaning in ann.get(f"/admin/subscriptions/{address}/{row.pk}/change/").text
+
+
 @pytest.mark.parametrize("address", ["delivery/message", "delivery/delivery", "delivery/journalentry"])
 def test_what_only_grows_is_never_counted(ann: Client, address: str) -> None:
     make_rows()

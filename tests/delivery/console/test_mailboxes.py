@@ -9,36 +9,14 @@ from django.test import Client
 from django.utils import timezone
 
 from delivery.console import mailboxes
-from delivery.models import Delivery, MailboxRate
+from delivery.models import MailboxRate
 from delivery.sql import statement
-from delivery.states import OutcomeClass, Status
+from delivery.states import Status
 from subscriptions.models import Kind, Mode, Subscription, SubscriptionStatus
 from tests import factories
+from tests.delivery.console.fetching import SOON, fetched, released
 
 ROOT = "/admin/subscriptions"
-SOON = timedelta(minutes=10)
-
-
-@pytest.fixture
-def pulled(db: None) -> Subscription:
-    return factories.subscription(
-        "parcels", subscriber=factories.subscriber("depot"), mode=Mode.PULL, max_receives=5
-    )
-
-
-def fetched(subscription: Subscription, *, ends_in: timedelta = SOON, count: int = 1) -> Delivery:
-    return factories.delivery(
-        Status.IN_FLIGHT,
-        subscription=subscription,
-        lease_expires_at=timezone.now() + ends_in,
-        receive_count=count,
-    )
-
-
-def released(subscription: Subscription, *, until: timedelta = SOON) -> Delivery:
-    return factories.delivery(
-        subscription=subscription, next_attempt_at=timezone.now() + until, receive_count=1
-    )
 
 
 class TestConfiguring:
@@ -166,6 +144,11 @@ class TestPages:
         assert "/api/v1/mailboxes/depot/next" in page
         assert "manage.py listen depot" in page
 
+    def test_no_key_stands_in_a_command_where_others_see_it(self, ann: Client, pulled: Subscription) -> None:
+        page = ann.get(f"{ROOT}/subscriber/{pulled.subscriber_id}/change/").text
+        assert "export INTURN_FETCH_KEY=$SUBSCRIBER_KEY" in page
+        assert "--key" not in page
+
     def test_a_subscriber_without_one_has_no_such_panel(self, ann: Client) -> None:
         row = factories.subscription()
         assert "mailbox" not in ann.get(f"{ROOT}/subscriber/{row.subscriber_id}/change/").text
@@ -187,52 +170,6 @@ class TestPages:
         released(pulled)
         for address in ("subscription", "subscriber"):
             assert ">3" in ann.get(f"{ROOT}/{address}/").text.replace("\n", "").replace(" ", ""), address
-
-
-class TestADelivery:
-    @pytest.mark.parametrize(
-        ("ends_in", "said"),
-        [(SOON, "unless it is acknowledged"), (-SOON, "it was not acknowledged in time")],
-        ids=["out", "lapsed"],
-    )
-    def test_says_who_has_it(self, ann: Client, pulled: Subscription, ends_in: timedelta, said: str) -> None:
-        page = ann.get(
-            f"/admin/delivery/delivery/{fetched(pulled, ends_in=ends_in, count=3).pk}/change/"
-        ).text
-        assert said in page
-        assert "3 of at most 5 times" in page
-        assert "<dt>Lane</dt>" not in page
-        assert "<dt>Endpoint</dt>" not in page
-
-    def test_says_when_it_can_be_fetched_again(self, ann: Client, pulled: Subscription) -> None:
-        page = ann.get(f"/admin/delivery/delivery/{released(pulled).pk}/change/").text
-        assert "it can be fetched" in page
-
-    def test_lists_its_fetches_without_a_status_code(self, ann: Client, pulled: Subscription) -> None:
-        delivery = factories.delivery(
-            Status.REJECTED, subscription=pulled, attempts=1, receive_count=1, reason="rejected"
-        )
-        factories.attempt(delivery, outcome=OutcomeClass.DECLINED, status_code=None)
-        page = ann.get(f"/admin/delivery/delivery/{delivery.pk}/change/").text
-        assert "DECLINED" in page
-        assert "Held for" in page
-        assert ">Code<" not in page
-
-    def test_of_a_mailbox_can_be_resubmitted_and_cancelled(self, ann: Client, pulled: Subscription) -> None:
-        failed = factories.delivery(Status.FAILED, subscription=pulled, receive_count=5)
-        page = ann.post(f"/admin/delivery/delivery/{failed.pk}/resubmit/", follow=True).text
-        assert "can be fetched again, at its old place in the mailbox" in page
-        out = fetched(pulled)
-        ann.post(f"/admin/delivery/delivery/{out.pk}/cancel/")
-        out.refresh_from_db()
-        assert (out.status, out.lease_token) == (Status.CANCELLED, None)
-
-    def test_is_found_in_the_list_by_its_status(self, ann: Client, pulled: Subscription) -> None:
-        out = fetched(pulled)
-        factories.delivery(subscription=pulled)
-        page = ann.get("/admin/delivery/delivery/?status=IN_FLIGHT")
-        assert [row.pk for row in page.context["cl"].result_list] == [out.pk]
-        assert "held, back" in page.text
 
 
 class TestADeliveredMessage:

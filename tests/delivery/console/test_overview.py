@@ -13,7 +13,7 @@ from delivery.console.counting import Bounded
 from delivery.console.overview import Overview
 from delivery.models import Lane, Message
 from delivery.states import Status
-from subscriptions.models import Subscription
+from subscriptions.models import Mode, Subscription
 from tests import factories
 from tests.delivery.console.blocking import block, suspend
 
@@ -73,6 +73,19 @@ class TestTiles:
         waiting = factories.delivery()
         shown = read()
         assert (str(shown.backlog), str(shown.held)) == ("2", "1")
+        assert shown.oldest_at == waiting.message.published_at
+
+    def test_of_the_backlog_it_tells_what_is_in_mailboxes(self) -> None:
+        now = timezone.now()
+        box = factories.subscription(mode=Mode.PULL)
+        old = factories.message(event_type=box.event_type, published_at=now - timedelta(days=3))
+        factories.delivery(subscription=box, message=old)
+        factories.delivery(subscription=box, next_attempt_at=now + timedelta(minutes=5))
+        factories.delivery(subscription=factories.subscription(mode=Mode.PULL, status="INACTIVE"))
+        factories.delivery(Status.IN_FLIGHT, subscription=box, lease_expires_at=now - timedelta(minutes=5))
+        waiting = factories.delivery()
+        shown = read()
+        assert (str(shown.backlog), str(shown.in_mailboxes)) == ("4", "3")
         assert shown.oldest_at == waiting.message.published_at
 
     def test_in_doubt_counts_what_a_person_must_decide(self) -> None:
@@ -148,6 +161,12 @@ class TestPage:
         # Session and user, six of the overview's own, and whether there are subscriptions.
         with django_assert_num_queries(9):
             ann.get(PART)
+
+    def test_the_oldest_is_told_in_one_unit_and_where_it_is(self, ann: Client) -> None:
+        factories.delivery(message=factories.message(published_at=timezone.now() - timedelta(seconds=317)))
+        page = ann.get(INDEX).text
+        assert ">5 min</time>" in page
+        assert "in lanes, since it was published" in page
 
     def test_without_subscriptions_says_what_to_do_first(self, ann: Client) -> None:
         assert "Create the first subscription" in ann.get(INDEX).text

@@ -31,6 +31,10 @@ def test_it_says_how_long_what_is_kept(ann: Client, settings: Settings) -> None:
         assert f"<dt>{how_long}</dt><dd>{what}</dd>" in page
 
 
+def test_it_says_that_nothing_is_removed_that_is_under_way(ann: Client) -> None:
+    assert "What is open is never removed." in ann.get(PAGE).text
+
+
 def test_it_says_what_the_archive_lets_go(ann: Client, settings: Settings) -> None:
     assert "nothing is archived yet" in ann.get(PAGE).text
     Archived.objects.create(pk=1, until="2026-05-04T12:00Z")
@@ -46,7 +50,7 @@ def test_a_pass_is_begun_by_a_button_and_listed(ann: Client) -> None:
     assert "It has begun" in ann.post(BUTTON, {"next": PAGE}, follow=True).text
     page = ann.get(PAGE).text
     run = RetentionRun.objects.get()
-    assert f"Retention {run.pk} is under way" in page
+    assert f"Pass {run.pk} is under way" in page
     assert BUTTON not in page
     assert "Nothing was done" in ann.post(BUTTON, {"next": PAGE}, follow=True).text
     run_whole()

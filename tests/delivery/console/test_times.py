@@ -37,3 +37,8 @@ def test_what_is_to_come_is_never_ago() -> None:
     assert ">in 12 s<" in times.due(NOW + timedelta(seconds=12), now=NOW)
     assert ">now<" in times.due(NOW - timedelta(seconds=12), now=NOW)
     assert times.ago(None, now=NOW) == "–"
+
+
+def test_where_it_stands_large_a_span_has_one_unit() -> None:
+    spans = (timedelta(seconds=59), timedelta(minutes=5, seconds=17), timedelta(hours=2, minutes=5))
+    assert [times.roughly(span) for span in spans] == ["59 s", "5 min", "2 h"]

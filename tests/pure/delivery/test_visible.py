@@ -1,0 +1,46 @@
+"""Text made fit for a terminal."""
+
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delivery.visible import visible, visible_json
+
+# What ESC and the others could do is not the terminal's to decide; marks of direction are of category Cf.
+DIRECTIONS = {"AL", "L", "R", "LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
+CONTROLS = st.characters(max_codepoint=0x9F) | st.sampled_from("\u061c\u200e\u200f\u202a\u202e\u2066\u2069")
+
+
+def is_obeyed(character: str) -> bool:
+    category = unicodedata.category(character)
+    return category == "Cc" or (category == "Cf" and unicodedata.bidirectional(character) in DIRECTIONS)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("x\x1b]0;owned\x07 \x1b[31mred", "x\\x1b]0;owned\\x07 \\x1b[31mred"),
+        ("a\x9b31m\x7f\r\x00", "a\\x9b31m\\x7f\\x0d\\x00"),
+        ("user\u202ecod.exe\u2069", "user\\u202ecod.exe\\u2069"),
+        ("two\tcolumns\nü 漢 😀\n", "two\tcolumns\nü 漢 😀\n"),
+    ],
+)
+def test_what_a_terminal_obeys_is_an_escape_and_the_rest_stays(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+@given(st.text(CONTROLS | st.characters(exclude_categories=["Cs"])))
+def test_nothing_that_a_terminal_obeys_is_left(text: str) -> None:
+    assert not [one for one in visible(text) if is_obeyed(one) and one not in "\t\n"]
+
+
+@given(
+    st.recursive(st.text(CONTROLS), lambda some: st.lists(some) | st.dictionaries(st.text(CONTROLS), some))
+)
+def test_json_keeps_its_value(value: object) -> None:
+    shown = visible_json(json.dumps(value, ensure_ascii=False))
+    assert json.loads(shown) == value
+    assert not [one for one in shown if is_obeyed(one)]
