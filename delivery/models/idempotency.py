@@ -9,7 +9,9 @@ from subscriptions.models import Publisher
 class IdempotencyKey(models.Model):
     publisher = models.ForeignKey(Publisher, on_delete=models.CASCADE, related_name="+", db_index=False)
     key = models.CharField(max_length=255)
-    digest = models.BinaryField(help_text="SHA-256 of the event type's name, the destination and the body, with NULs between.")
+    digest = models.BinaryField(
+        help_text="SHA-256 of the event type's name, the destination and the body, with NULs between."
+    )
     message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+", null=True)
     deliveries = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(db_default=models.functions.Now())
