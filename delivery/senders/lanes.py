@@ -55,7 +55,7 @@ class Claims:
 
     async def meet(self) -> None:
         """Look who else is at work, and let go of lanes that belong to another now."""
-        rows = await self._desk.reader.fetch("members")
+        rows = await self._desk.settler.members()
         self.members = frozenset(row["pid"] for row in rows) | {self._desk.settler.backend_id}
         for lane in self._desk.lanes.values():
             if not self._is_mine(lane.id):

@@ -114,6 +114,16 @@ class Settler:
                 continue
             return rows
 
+    async def members(self) -> list[dict[str, Any]]:
+        """Return the senders at work; see `members.sql`.
+
+        Asked on this very connection, without which we are none of them: an idle sender finds out in time that it is lost.
+        """
+        async with self._turn:
+            while (rows := await self._fetch("members", {})) is None:
+                continue
+            return rows
+
     async def unlock(self, lane_id: int) -> None:
         """Give a lane back."""
         if self._runs.pop(lane_id, None) is None:
