@@ -65,7 +65,10 @@ def test_it_goes_on_when_the_web_server_was_killed(product: Product, flow: Flow,
     with listening(flow, name, "--forward", hook.url) as process:
         first = flow.publish()
         hook.wait_for_last(first)
+        killed = product.whole("web")
         kill(product.top("web"))
+        # Its worker goes on for a moment, and would answer.
+        eventually(lambda: killed.isdisjoint(product.whole("web")), "nothing is left of it")
         eventually(product.is_ready, "another web server")
         second = flow.publish()
         assert [got.id for got in hook.wait_for_last(second)] == [first, second]
