@@ -27,6 +27,17 @@ class Observed:
             ).fetchall()
         return {int(found[1]) for (name,) in rows if (found := _SENDER.match(name))}
 
+    def wait_until_quiet(self) -> None:
+        """Wait until no lane of another test sends: its outcomes would be committed together with what is observed."""
+        sending = "SELECT count(*) FROM delivery_lane WHERE state = 'SENDING'"
+
+        def is_quiet() -> bool:
+            with self._product.connect() as connection:
+                row = connection.execute(sending).fetchone()
+            return row == (0,)
+
+        eventually(is_quiet, "no lane sends")
+
     def lane_id(self, of: Subscribed) -> int:
         with self._product.connect() as connection:
             row = connection.execute(

@@ -77,6 +77,7 @@ def test_killed_after_it_is_recorded_it_is_in_doubt_though_it_was_not_sent(
 ) -> None:
     lane_id = observed.next_queue_lane_id(flow)
     group = group_of(flow, receiver)
+    observed.wait_until_quiet()
     with observed.locked("delivery_lane", lane_id) as lock:
         message = flow.publish()
         # Its backend goes on and commits what it was told, with nobody left to send.
