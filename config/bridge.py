@@ -29,12 +29,11 @@ from config.request_bodies import Bodies, Streamed
 from config.threads import Threads
 from config.wsgi_environ import Environ, Scope, environ_of
 from delivery.mailbox_news import MailboxNews
-from delivery.mailbox_waiters import Waiter, Waiters
+from delivery.mailbox_waiters import WAIT_HEADER, Waiter, Waiters
 from subscriptions.api.problems import CONTENT_TYPE, Problem, unexpected
 
 log = logging.getLogger(__name__)
 
-WAIT_HEADER = "inturn-wait"
 LONGEST_WAIT_SECONDS = 20.0
 
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]

@@ -59,12 +59,6 @@ def settle_overdue(*, limit: int) -> int:
     return len(settled)
 
 
-def forget_rates() -> None:
-    """Remove what a mailbox's figures do not need any more."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement("forget_rates"))
-
-
 def _settle(overdue: Iterable[Mapping[str, Any]]) -> dict[int, int | None]:
     """Return the settled ones, each with the lane that it stopped, if any."""
     rows = [{"id": row["id"], "status": _status(row).value, "reason": _reason(row)} for row in overdue]

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
+from django.db import connection
 from django.db.models import Sum
 
 from delivery.database import planned_rows
 from delivery.models import MailboxRate
+from delivery.sql import statement
 
 RATE_WINDOW = timedelta(minutes=1)
 BUCKET = timedelta(seconds=10)
@@ -45,6 +47,12 @@ def of_subscription(subscription_id: int, *, now: datetime, limit: int) -> Figur
 def of_subscribers(subscriber_ids: Collection[int], *, now: datetime, limit: int) -> dict[int, Figures]:
     """By subscriber; who has no PULL subscription has no mailbox."""
     return _figures({"subscriptions": [], "subscribers": list(subscriber_ids), "limit": limit}, now=now)
+
+
+def forget_rates() -> None:
+    """Remove what a mailbox's figures do not need any more."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement("forget_rates"))
 
 
 def _figures(asked: dict[str, Any], *, now: datetime) -> dict[int, Figures]:

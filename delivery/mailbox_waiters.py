@@ -22,6 +22,8 @@ from collections import deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
+# By which a view tells the web server, and nobody else, whose mailbox was empty for a client that wants to wait.
+WAIT_HEADER = "inturn-wait"
 # What is older than any fetch under way is forgotten once there is so much of it.
 REMEMBERED = 10_000
 FETCH_SECONDS = 60.0

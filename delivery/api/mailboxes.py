@@ -1,7 +1,7 @@
 """Mailboxes: fetched and acknowledged by their subscriber, with a key of scope fetch.
 
 A view never waits: when there is nothing to hand out and the client wants to wait, it says so in an answer's header, and
-`config.rsgi` waits, holding neither thread nor database connection, and asks again.
+`config.bridge` waits, holding neither thread nor database connection, and asks again.
 """
 
 import base64
@@ -22,14 +22,13 @@ from delivery import mailbox, mailbox_figures
 from delivery.api import mailbox_shapes as shapes
 from delivery.drafts import is_json
 from delivery.mailbox import Fetched, Result
+from delivery.mailbox_waiters import WAIT_HEADER
 from delivery.models.message import public_id
 from subscriptions.api.authentication import key_of
 from subscriptions.api.problems import Problem, invalid_field
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import FETCH, ApiView
 
-# Between us and the web server, never a client's: the mailbox that was empty, for a client that wants to wait.
-WAIT_HEADER = "Inturn-Wait"
 # Figures are exact up to here; counting costs a millisecond for some thousands.
 COUNT_LIMIT = 100_000
 # A body that is nested deeper is handed out as bytes; orjson reads to a depth of 1,024.

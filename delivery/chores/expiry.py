@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from delivery import expiry
+from delivery import expiry, mailbox_figures
 
 # What one transaction settles for each cause: its rows are locked meanwhile.
 BATCH = 5_000
@@ -10,5 +10,5 @@ BATCH = 5_000
 
 def run_once(_now: datetime) -> int:
     """Settle a batch of what is past its time, by the database's clock, and return how many were settled."""
-    expiry.forget_rates()
+    mailbox_figures.forget_rates()
     return expiry.settle_overdue(limit=BATCH)

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from delivery import expiry
+from delivery import expiry, mailbox_figures
 from delivery.models import (
     Attempt,
     Delivery,
@@ -257,7 +257,7 @@ def test_counts_of_mailboxes_are_forgotten_after_an_hour() -> None:
     subscriber = factories.subscriber()
     for age in (50, 70):
         MailboxRate.objects.create(subscriber=subscriber, at=timezone.now() - age * MINUTE, slot=0)
-    expiry.forget_rates()
+    mailbox_figures.forget_rates()
     assert MailboxRate.objects.count() == 1
 
 
