@@ -53,13 +53,17 @@ class Claims:
         self._claiming: set[int] = set()
         self._is_closed = False
 
-    async def meet(self) -> None:
-        """Look who else is at work, and let go of lanes that belong to another now."""
+    async def meet(self) -> bool:
+        """Look who else is at work, and let go of lanes that belong to another now; True if that changed."""
         rows = await self._desk.settler.members()
-        self.members = frozenset(row["pid"] for row in rows) | {self._desk.settler.backend_id}
+        before, self.members = (
+            self.members,
+            frozenset(row["pid"] for row in rows) | {self._desk.settler.backend_id},
+        )
         for lane in self._desk.lanes.values():
             if not self._is_mine(lane.id):
                 lane.give_back()
+        return self.members != before
 
     async def claim(self, lane_ids: Iterable[int]) -> None:
         """Take those lanes that belong to us and that nobody serves, and start serving them."""

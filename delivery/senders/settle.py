@@ -208,7 +208,8 @@ class Settler:
             async with self._open_connection().cursor(row_factory=dict_row) as cursor:
                 await cursor.execute(cast("Any", statement(name)), parameters)
                 return await cursor.fetchall()
-        except (psycopg.OperationalError, psycopg.InterfaceError):
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            log.warning("connection lost", extra={"error": str(error)})
             # The locks went with the connection; take them back before anything else.
             await self._recover([])
             return None

@@ -29,7 +29,11 @@ class Observed:
 
     def wait_until_quiet(self) -> None:
         """Wait until no lane of another test sends: its outcomes would be committed together with what is observed."""
-        sending = "SELECT count(*) FROM delivery_lane WHERE state = 'SENDING'"
+        sending = (
+            "SELECT count(*) FROM delivery_lane lane"
+            " JOIN delivery_delivery delivery ON delivery.id = ANY (lane.run_ids)"
+            " WHERE delivery.status = 'PENDING'"
+        )
 
         def is_quiet() -> bool:
             with self._product.connect() as connection:
