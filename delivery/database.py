@@ -24,21 +24,6 @@ LETS_GO_OF_VANISHED = """
     SET tcp_keepalives_count = 3;
     SET tcp_user_timeout = '10s';
 """
-# Plans must not depend on statistics that a young or busy table does not have yet: left to
-# itself, PostgreSQL settles one delivery by reading all of a table that it takes to be short.
-_SESSION = f"""
-    SET enable_seqscan = off;
-    SET enable_hashjoin = off;
-    SET enable_mergejoin = off;
-    SET plan_cache_mode = force_generic_plan;
-    {LETS_GO_OF_VANISHED}
-"""
-# The same for the rest of one transaction.
-_WALKS_INDEXES = """
-    SELECT
-        set_config('enable_seqscan', 'off', true), set_config('enable_hashjoin', 'off', true),
-        set_config('enable_mergejoin', 'off', true), set_config('plan_cache_mode', 'force_generic_plan', true)
-"""
 
 
 def connection_parameters() -> dict[str, Any]:
@@ -49,11 +34,11 @@ def connection_parameters() -> dict[str, Any]:
 
 
 async def connect(application_name: str) -> psycopg.AsyncConnection:
-    """Connect as a sender does: each statement is a transaction, prepared once, and walks indexes."""
+    """Connect as a sender does: each statement is a transaction, and prepared once."""
     connection = await psycopg.AsyncConnection.connect(
         **connection_parameters(), autocommit=True, application_name=application_name
     )
-    await connection.execute(_SESSION)
+    await connection.execute(LETS_GO_OF_VANISHED)
     connection.prepare_threshold = 0
     return connection
 
@@ -73,17 +58,14 @@ def first_row(name: str, parameters: Mapping[str, object]) -> tuple[Any, ...] | 
 def planned_rows(name: str, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
     """Execute a statement of `delivery/sql` on Django's connection by a plan that is made once, and return all its rows.
 
-    For long statements that are executed often: to plan them took longer than to execute them. The plan walks
-    indexes, as the senders' do; what is set for that ends with the transaction, here that of this one statement.
+    For long statements that are executed often: to plan them took longer than to execute them.
     """
+    # As text and by name, psycopg reads statement and rows anew each time: half as much again.
+    text, names = numbered(name)
+    values = [parameters[parameter] for parameter in names]
     with connection.wrap_database_errors:
         connection.ensure_connection()
         # Django prepares nothing. Nor does this, but for what asks for it.
         connection.connection.prepare_threshold = sys.maxsize
-        # As text and by name, psycopg reads statement and rows anew each time: half as much again.
-        text, names = numbered(name)
-        with connection.connection.pipeline():
-            psycopg.RawCursor(connection.connection).execute(_WALKS_INDEXES, prepare=True)
-            cursor = psycopg.RawCursor(connection.connection, row_factory=tuple_row)
-            values = [parameters[parameter] for parameter in names]
-            return cursor.execute(text, values, prepare=True, binary=True).fetchall()
+        cursor = psycopg.RawCursor(connection.connection, row_factory=tuple_row)
+        return cursor.execute(text, values, prepare=True, binary=True).fetchall()

@@ -13,6 +13,8 @@ DEFAULT_VISIBILITY_SECONDS = 30
 
 
 class NextQuery(Strict):
+    is_remembered = True
+
     max = serializers.IntegerField(
         default=1, min_value=1, max_value=mailbox.MOST_AT_ONCE, help_text="How many messages at most."
     )

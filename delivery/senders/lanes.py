@@ -8,6 +8,7 @@ lock alone decides who serves, so that a disagreement costs a moment, never orde
 
 import asyncio
 import logging
+import time
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -48,27 +49,32 @@ class Claims:
         self._desk = desk
         self._tasks = tasks
         self.members: frozenset[int] = frozenset()
+        self._surveyed: frozenset[int] = frozenset()
         # Lanes that this stint does not take any more; see `delivery.senders.stint`.
         self.parked: set[int] = set()
         self._claiming: set[int] = set()
         self._is_closed = False
 
-    async def meet(self) -> bool:
-        """Look who else is at work, and let go of lanes that belong to another now; True if that changed."""
+    async def meet(self) -> None:
+        """Look who else is at work, and let go of lanes that belong to another now."""
         rows = await self._desk.settler.members()
-        before, self.members = (
-            self.members,
-            frozenset(row["pid"] for row in rows) | {self._desk.settler.backend_id},
-        )
+        self.members = frozenset(row["pid"] for row in rows) | {self._desk.settler.backend_id}
         for lane in self._desk.lanes.values():
             if not self._is_mine(lane.id):
                 lane.give_back()
-        return self.members != before
+
+    def must_survey(self) -> bool:
+        """Whether to look for lanes that somebody left, which is to be done whenever the senders have changed."""
+        if self.members == self._surveyed or not self._may_take():
+            return False
+        self._surveyed = self.members
+        return True
 
     async def claim(self, lane_ids: Iterable[int]) -> None:
         """Take those lanes that belong to us and that nobody serves, and start serving them."""
         room = MAX_LANES - len(self._desk.lanes)
-        wanted = [id for id in lane_ids if self._is_wanted(id)][: max(room, 0)]
+        # Each once: locked twice, it would be served twice.
+        wanted = [id for id in dict.fromkeys(lane_ids) if self._is_wanted(id)][: max(room, 0)]
         if not wanted:
             return
         # Whoever else claims meanwhile must not: the session that holds a lock gets it once more.
@@ -170,7 +176,10 @@ class Claims:
 
     def _is_wanted(self, lane_id: int) -> bool:
         is_known = lane_id in self._desk.lanes or lane_id in self._claiming or lane_id in self.parked
-        return not self._is_closed and not is_known and self._is_mine(lane_id)
+        return self._may_take() and not is_known and self._is_mine(lane_id)
+
+    def _may_take(self) -> bool:
+        return not self._is_closed and time.monotonic() >= self._desk.settler.may_lock_at
 
     def _is_mine(self, lane_id: int) -> bool:
         return owner_of(lane_id, self.members) == self._desk.settler.backend_id

@@ -14,6 +14,7 @@ change nothing the second time, but for the counts of URLs' health, where one mo
 
 import asyncio
 import logging
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
@@ -30,6 +31,9 @@ from delivery.sql import statement
 log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS = 0.2
+# Who lost the database when we did has this long to come back and take its lanes: what was under way
+# there is known to it, and would be in doubt to us.
+GRACE_SECONDS = 2.0
 
 # A run as its lane's row has it: ids, and the attempts each had.
 Recorded = tuple[tuple[int, ...], tuple[int, ...]]
@@ -66,6 +70,7 @@ class Settler:
         self.server_started_at: datetime | None = None
         self.has_lost_slot = False
         self.backend_id = 0
+        self.may_lock_at = float("-inf")
 
     async def commit(self, lane_id: int, *entries: Entry) -> None:
         """Return when the entries are on disk; raises LaneLostError if the lane is no longer ours."""
@@ -261,6 +266,7 @@ class Settler:
             await self._open_connection().execute(
                 cast("Any", statement("unlock_lanes")), {"lane": strange, "lock_class": LANE_LOCKS}
             )
+        self.may_lock_at = time.monotonic() + GRACE_SECONDS
         log.info("connected again", extra={"lanes": len(kept), "lost": len(self._runs) - len(kept)})
         self._runs = kept
 

@@ -117,13 +117,13 @@ class Stint:
 
     async def _poll(self, desk: Desk, claims: Claims) -> None:
         """Look at everything that a notification may have failed to tell."""
-        have_senders_changed = await claims.meet()
+        await claims.meet()
         await self._notice_changes(desk, claims)
         stopped = [lane.id for lane in desk.lanes.values() if lane.is_pausing]
         for row in await desk.reader.fetch("due_lanes", {"lane": stopped}) if stopped else []:
             _wake(desk, row["id"])
         rows = await desk.reader.fetch("lanes_with_work")
-        if have_senders_changed:
+        if claims.must_survey():
             rows += await desk.reader.fetch("lanes_under_way")
         await self._bring_news(desk, claims, [row["lane_id"] for row in rows])
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -104,6 +104,8 @@ def read_query(parameters: QueryDict, serializer_class: type[Strict]) -> Mapping
     for name, values in parameters.lists():
         if len(values) > 1:
             raise invalid_field(name, "This parameter is given more than once.")
+    if serializer_class.is_remembered:
+        return _remembered(serializer_class, tuple(parameters.items()))
     return _validated(serializer_class, parameters.dict())
 
 
@@ -111,6 +113,11 @@ def read_query(parameters: QueryDict, serializer_class: type[Strict]) -> Mapping
 def _defaults(serializer_class: type[Strict]) -> Mapping[str, Any]:
     """Most calls have no query, and making a serializer takes longer than many of them. A refusal is not remembered."""
     return _validated(serializer_class, {})
+
+
+@lru_cache(maxsize=256)
+def _remembered(serializer_class: type[Strict], given: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
+    return _validated(serializer_class, dict(given))
 
 
 def _validated(serializer_class: type[Strict], given: Mapping[str, Any]) -> Mapping[str, Any]:

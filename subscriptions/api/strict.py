@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -80,7 +80,12 @@ class NameOf(serializers.SlugRelatedField[Any]):
 
 
 class Strict(serializers.Serializer[Any]):
-    """Refuses fields that it does not have, and those that only Inturn sets."""
+    """Refuses fields that it does not have, and those that only Inturn sets.
+
+    A query that callers repeat all the time, and that says the same whatever the database holds, may be remembered.
+    """
+
+    is_remembered: ClassVar[bool] = False
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping):

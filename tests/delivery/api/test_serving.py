@@ -36,7 +36,7 @@ def test_it_is_not_ready_without_its_migrations() -> None:
 
 
 def test_metrics_are_served_for_prometheus() -> None:
-    assert b"django_http_requests_total" in Client().get("/metrics").content
+    assert b"inturn_http_request_seconds_count" in Client().get("/metrics").content
 
 
 def test_the_root_leads_to_the_console() -> None:
@@ -55,7 +55,7 @@ def test_the_api_describes_itself() -> None:
 @pytest.mark.parametrize("error", [OperationalError("gone"), InterfaceError("closed")])
 def test_a_database_that_goes_away_is_503_wherever_it_was_asked(error: Exception) -> None:
     client = Client(raise_request_exception=False)
-    with patch("django.contrib.sessions.middleware.SessionMiddleware.process_request", side_effect=error):
+    with patch("django.middleware.common.CommonMiddleware.process_request", side_effect=error):
         answer = Answer(client.get("/api/v1/event-types"))
     refused(answer, 503, "database-away")
     assert int(answer.headers["Retry-After"]) > 0
