@@ -217,6 +217,7 @@ class TestChains:
         assert callback_of(inner, id)["hop"] == 2
 
 
+@pytest.mark.slow
 def test_all_of_it_survives_that_everything_is_killed_and_started_again(
     tmp_path: Path, receiver: Receiver
 ) -> None:

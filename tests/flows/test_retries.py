@@ -99,6 +99,7 @@ def test_what_fails_at_every_endpoint_of_a_queue_waits_on_schedule(
     assert len(of.endpoint.received) == 3
 
 
+@pytest.mark.slow
 def test_one_endpoint_with_many_retries_does_not_keep_another_from_its_own(
     flow: Flow, receiver: Receiver
 ) -> None:

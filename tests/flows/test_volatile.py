@@ -22,7 +22,13 @@ def test_it_is_delivered_like_any_other(flow: Flow, receiver: Receiver, processi
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 20
 
 
-@pytest.mark.parametrize("policy", ["teamforge", "strict", "workfront-2017", "webmethods"])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "teamforge",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("strict", "workfront-2017", "webmethods")),
+    ],
+)
 @pytest.mark.parametrize("processing", ["SERIAL", "CONCURRENT"])
 def test_one_that_fails_is_failed_and_the_next_is_sent(
     flow: Flow, receiver: Receiver, policy: str, processing: str

@@ -135,6 +135,7 @@ def test_the_trickle_outlives_its_database(running_demo: Demo) -> None:
     assert running_demo.top("demo") == trickle
 
 
+@pytest.mark.slow
 def test_it_ends_whole_having_said_what_it_allowed_and_starts_again_as_it_was(running_demo: Demo) -> None:
     before = running_demo.subscriptions()
     assert running_demo.up is not None
@@ -149,6 +150,7 @@ def test_it_ends_whole_having_said_what_it_allowed_and_starts_again_as_it_was(ru
     assert running_demo.subscriptions() == before
 
 
+@pytest.mark.slow
 def test_its_endpoints_move_when_their_port_was_taken_meanwhile(running_demo: Demo) -> None:
     before = running_demo.subscriptions()
     running_demo.stop()

@@ -46,6 +46,7 @@ def test_up_ends_what_an_unguarded_one_left(running: Installation) -> None:
 
 
 @pytest.mark.skipif(find_account().prefix != USER_NAMESPACE, reason="only root can stop being root")
+@pytest.mark.slow
 def test_up_runs_without_root(tmp_path_factory: pytest.TempPathFactory) -> None:
     installation = Installation(tmp_path_factory.mktemp("nobody"), prefix=USER_NAMESPACE)
     try:

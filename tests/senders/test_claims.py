@@ -44,6 +44,27 @@ def test_a_lane_that_is_claimed_twice_at_once_is_served_once(lane: Lane) -> None
     with_claims(scenario)
 
 
+def test_a_lane_that_is_named_twice_is_served_once(lane: Lane) -> None:
+    async def scenario(claims: Claims, desk: Desk) -> None:
+        await claims.claim([lane.pk, lane.pk])
+        assert list(desk.lanes) == [lane.pk]
+        assert await elsewhere(locks, lane.pk) == 1
+
+    with_claims(scenario)
+
+
+def test_who_lost_the_database_lets_others_come_back_first(lane: Lane) -> None:
+    async def scenario(claims: Claims, desk: Desk) -> None:
+        desk.settler.may_lock_at = float("inf")
+        await claims.claim([lane.pk])
+        assert not desk.lanes
+        desk.settler.may_lock_at = 0.0
+        await claims.claim([lane.pk])
+        assert list(desk.lanes) == [lane.pk]
+
+    with_claims(scenario)
+
+
 def test_a_lane_that_is_locked_while_claims_close_is_given_back(lane: Lane) -> None:
     async def scenario(claims: Claims, desk: Desk) -> None:
         claiming = asyncio.create_task(claims.claim([lane.pk]))

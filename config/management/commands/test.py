@@ -1,4 +1,4 @@
-"""`test`: the whole suite: linters, types, contracts, migrations, then pytest."""
+"""`test`: linters, types, contracts, migrations, then pytest; `--full` with those tests that take long and say little more."""
 
 import os
 import subprocess
@@ -36,8 +36,10 @@ class Command(BaseCommand):
         # Not Django's parser: it would refuse pytest's options.
         parser = ArgumentParser(prog="manage.py test", description=self.help, allow_abbrev=False)
         parser.add_argument("--only", choices=STEPS, action="append", help="this step; may be repeated")
+        parser.add_argument("--full", action="store_true", help="run the tests that are marked as slow, too")
         options, pytest_arguments = parser.parse_known_args(argv[2:])
-        sys.exit(run(options.only or list(STEPS), pytest_arguments))
+        chosen = [] if options.full else ["-m", "not slow"]
+        sys.exit(run(options.only or list(STEPS), [*chosen, *pytest_arguments]))
 
 
 def run(steps: Sequence[str], pytest_arguments: Sequence[str]) -> int:

@@ -103,6 +103,7 @@ def test_nothing_is_left_behind(ended: subprocess.CompletedProcess[str], home: P
     assert str(home) not in subprocess.run(["ps", "-ef"], capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_queue_senders_are_measured_too(home: Path) -> None:
     ended = bench("--json", home=home, name="queue")
     assert ended.returncode == 0, ended.stderr
@@ -112,6 +113,7 @@ def test_queue_senders_are_measured_too(home: Path) -> None:
     assert (report["receiver"]["expected"], report["receiver"]["got"]) == (100, 100)
 
 
+@pytest.mark.slow
 def test_mailboxes_are_measured_too(home: Path) -> None:
     ended = bench("--json", home=home, name="mailbox")
     assert ended.returncode == 0, ended.stderr
@@ -126,6 +128,7 @@ def test_mailboxes_are_measured_too(home: Path) -> None:
     assert list(home.glob("*")) == []
 
 
+@pytest.mark.slow
 def test_people_are_told_in_lines(home: Path) -> None:
     ended = bench("--only", "alone", "--rounds", "2", home=home)
     assert ended.returncode == 0, ended.stderr

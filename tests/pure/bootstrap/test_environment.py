@@ -100,6 +100,7 @@ def test_a_changed_lock_is_noticed_from_inside_too(checkout: Path) -> None:
     assert "installing" in said
 
 
+@pytest.mark.slow
 def test_what_an_interrupted_install_left_is_thrown_away(checkout: Path) -> None:
     (checkout / ".venv" / STAMP).rename(checkout / ".venv" / UNFINISHED)
     half_written = checkout / ".venv" / "lib" / "half-written"
@@ -115,6 +116,7 @@ def test_a_failed_install_is_not_believed(checkout: Path) -> None:
     assert not (checkout / ".venv" / STAMP).exists()
 
 
+@pytest.mark.slow
 def test_the_tests_lock_stays_for_the_commands_after_it(checkout: Path) -> None:
     entered(launch(checkout, "test"))
     assert stamp(checkout) == TEST_LOCK
@@ -138,6 +140,7 @@ def test_an_active_environment_that_has_django_is_left_as_it_is(tmp_path: Path) 
 
 
 @can_be_refused
+@pytest.mark.slow
 def test_a_checkout_that_may_not_be_written_has_its_environment_in_the_home(tmp_path: Path) -> None:
     checkout = copy_bootstrap(tmp_path / "checkout")
     checkout.chmod(0o555)
