@@ -6,3 +6,8 @@ from django.apps import AppConfig
 class InturnConfig(AppConfig):
     name = "config"
     verbose_name = "Inturn"
+
+    def ready(self) -> None:
+        from delivery import metrics
+
+        metrics.register()

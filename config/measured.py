@@ -1,12 +1,13 @@
-"""How long requests take, for `/metrics`: by view, method and status."""
+"""`/metrics`, and how long requests take, which is told there by view, method and status."""
 
 import time
 from collections.abc import Callable
 from functools import lru_cache
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from prometheus_client import Histogram
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 _SECONDS = Histogram(
     "inturn_http_request_seconds",
@@ -32,6 +33,11 @@ def measure(
         return response
 
     return measured
+
+
+def metrics(_request: HttpRequest) -> HttpResponse:
+    """Answer Prometheus; of what a process counts, by the one that was asked."""
+    return HttpResponse(generate_latest(), content_type=CONTENT_TYPE_LATEST)
 
 
 @lru_cache(maxsize=4096)

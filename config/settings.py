@@ -38,7 +38,6 @@ INSTALLED_APPS = [
     "rest_framework",
     "drf_spectacular",
     "drf_spectacular_sidecar",
-    "django_prometheus",
 ]
 
 MIDDLEWARE = [
@@ -123,6 +122,8 @@ STATIC_URL = "/static/"
 STATIC_ROOT = ENVIRONMENT.home / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 
+# A working day: whoever leaves a console open is asked again the next morning.
+SESSION_COOKIE_AGE = 12 * 3600
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 CSRF_COOKIE_HTTPONLY = True
@@ -186,6 +187,7 @@ SPECTACULAR_SETTINGS = {
         "ActionEnum": "subscriptions.models.policy.Action",
         "DeliveryStatusEnum": "delivery.states.Status",
         "SubscriptionStatusEnum": "subscriptions.models.subscription.SubscriptionStatus",
+        "BulkStateEnum": "delivery.models.resubmission.ResubmissionState",
         "ScopeEnum": "subscriptions.models.api_key.Scope",
         "AccessScopeEnum": "subscriptions.api.keys.ACCESS_SCOPES",
     },
@@ -222,7 +224,11 @@ UNFOLD = {
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": lambda _request: static("console/favicon.svg")},
     ],
-    "STYLES": [lambda _request: static("console/console.css")],
+    "STYLES": [
+        lambda _request: static("console/console.css"),
+        lambda _request: static("console/subscriptions.css"),
+        lambda _request: static("console/traffic.css"),
+    ],
     "SCRIPTS": [lambda _request: static("console/console.js")],
     "SIDEBAR": {"navigation": "delivery.console.navigation.sidebar"},
     "COLORS": {

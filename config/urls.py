@@ -3,10 +3,9 @@
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
-from django_prometheus.exports import ExportToDjangoView
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from config import errors, health
+from config import errors, health, measured
 from delivery.api.callbacks import CallbackView
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -24,7 +23,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     re_path(r"^callbacks/(?P<token>[^/]+)\Z", CallbackView.as_view(), name="callback"),
     path("healthz", health.live),
     path("readyz", health.ready),
-    path("metrics", ExportToDjangoView),
+    path("metrics", measured.metrics),
 ]
 
 handler400 = errors.bad_request

@@ -52,10 +52,14 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What happened to a call; without an answer the outcome says why there is none that can be handed on."""
+    """What happened to a call; without an answer the outcome says why there is none that can be handed on.
+
+    `headers` are those of whatever was answered, fit to be shown.
+    """
 
     outcome: Outcome
     answer: Answer | None = None
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 class NoAnswerError(Exception):
@@ -165,7 +169,11 @@ def _read(response: Response, call: Call, *, started_at: datetime) -> Called:
         excerpt=bytes(body[:EXCERPT_BYTES]),
     )
     answer = Answer(status_code=response.status_code, content_type=_content_type(response), body=bytes(body))
-    return Called(told, None if fault else answer)
+    return Called(told, None if fault else answer, _headers(response))
+
+
+def _headers(response: Response) -> tuple[tuple[str, str], ...]:
+    return tuple((_plain(name), _plain(value)) for name, value in response.headers.items())
 
 
 def _read_into(body: bytearray, response: Response) -> Fault | None:

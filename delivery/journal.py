@@ -11,9 +11,9 @@ def record(
     delivery_id: int | None = None,
     subscription_id: int | None = None,
     lane_id: int | None = None,
-) -> None:
+) -> JournalEntry:
     """Add an entry; call it in the transaction of what it tells of."""
-    JournalEntry.objects.create(
+    return JournalEntry.objects.create(
         kind=kind,
         text=text,
         actor=actor,

@@ -28,6 +28,7 @@ RESUBMITTABLE = (
     Status.EXPIRED,
     Status.CANCELLED,
 )
+CANCELLABLE = (Status.PENDING, Status.IN_FLIGHT, Status.IN_DOUBT)
 
 
 def cancel(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelled") -> int:
@@ -44,6 +45,22 @@ def cancel(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelle
             text = f"{cancelled} deliveries were {reason}."
             only = next(iter(delivery_ids)) if len(delivery_ids) == 1 else None
             journal.record(JournalKind.CANCELLED, text, actor=actor, delivery_id=only)
+    return cancelled
+
+
+def cancel_some(delivery_ids: Collection[int], *, reason: str) -> int:
+    """Settle what is CANCELLABLE of a bulk job's batch as CANCELLED and return how many; the journal is its caller's.
+
+    Call it after `failures.tell_of`, which locks them in one order and tells what is in doubt.
+    """
+    with transaction.atomic():
+        cancelled = _cancel(delivery_ids, reason=reason)
+        doubtful = Delivery.objects.filter(pk__in=delivery_ids, status=Status.IN_DOUBT)
+        cancelled += doubtful.update(
+            status=Status.CANCELLED, settled_at=timezone.now(), reason=f"in doubt, {reason}"
+        )
+        if cancelled:
+            _tell_senders(delivery_ids)
     return cancelled
 
 

@@ -22,7 +22,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -31,15 +30,14 @@ from django.conf import settings
 from django.db import Error, IntegrityError, InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from delivery.calls import Called, call
+from delivery.asking import call_now, endpoint_now
+from delivery.calls import Called
 from delivery.database import first_row
 from delivery.drafts import Draft, checked
 from delivery.outcome import Outcome
 from delivery.publish import deleted
-from delivery.senders.endpoints import endpoint_of
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.request import make_request
-from delivery.sql import statement
 from delivery.states import FAILURES, OutcomeClass, Status
 from subscriptions.filters import document
 from subscriptions.matching import by_position, candidates, qualifying
@@ -108,7 +106,7 @@ def exchange(publisher: Publisher, draft: Draft) -> Exchange:
         if asked is None:
             return Exchange(message_id=message_id)
         parcel = _parcel(draft, asked, message_id=message_id, delivery_id=delivery_id)
-        called = _call(parcel, asked.endpoint, now=timezone.now())
+        called = call_now(make_request(parcel, asked.endpoint, now=timezone.now()))
         _record(delivery_id, called.outcome)
     return Exchange(message_id=message_id, subscription=asked.subscription, called=called)
 
@@ -181,17 +179,9 @@ def _qualified(draft: Draft) -> list[Subscription]:
 def _first_there(qualified: Sequence[Subscription]) -> Asked | None:
     """Return the first, but for what was deleted since."""
     for subscription in qualified:
-        if (endpoint := _endpoint(subscription)) is not None:
+        if (endpoint := endpoint_now(subscription.pk)) is not None:
             return Asked(subscription, endpoint)
     return None
-
-
-def _endpoint(subscription: Subscription) -> Endpoint | None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement("endpoints"), {"subscription": [subscription.pk]})
-        row = cursor.fetchone()
-        names = [column[0] for column in cursor.description]
-    return None if row is None else endpoint_of(dict(zip(names, row, strict=True)))
 
 
 def _parcel(draft: Draft, asked: Asked, *, message_id: int, delivery_id: int) -> Parcel:
@@ -207,14 +197,6 @@ def _parcel(draft: Draft, asked: Asked, *, message_id: int, delivery_id: int) ->
         content_type=draft.content_type,
         body=draft.body,
     )
-
-
-def _call(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> Called:
-    if endpoint.fault:
-        fault = Outcome(outcome=OutcomeClass.UNSENDABLE, started_at=now, duration_ms=0, error=endpoint.fault)
-        return Called(fault)
-    request = make_request(parcel, endpoint, now=now)
-    return call(request, allowed_networks=settings.ENVIRONMENT.allowed_networks)
 
 
 def _record(delivery_id: int, outcome: Outcome) -> None:

@@ -46,6 +46,10 @@ def record(
     )
 
 
+def record_new_password(user: models.Model, *, actor: str) -> None:
+    record(actor=actor, action="changed", instance=user, before={}, after={"password": f"{MASKED}, set anew"})
+
+
 def _value(field: "models.Field[Any, Any]", instance: models.Model) -> Any:
     if isinstance(field, models.ForeignKey):
         related = getattr(instance, field.name)

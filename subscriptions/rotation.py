@@ -27,3 +27,22 @@ def rotate(subscription: Subscription, *, now: datetime, overlap: timedelta) -> 
     # The senders look at what was updated.
     subscription.save(update_fields=["updated_at"])
     return SigningSecret.objects.create(subscription=subscription)
+
+
+class OnlySecretError(Exception):
+    """It is the newest secret, which signs from now on: rotate first."""
+
+
+def end(secret: SigningSecret, *, now: datetime) -> bool:
+    """End an old secret now, before its overlap is over; call it with the subscription's row locked.
+
+    False if it had ended already; raises OnlySecretError for the newest one, without which nothing would be signed.
+    """
+    of_same = SigningSecret.objects.filter(subscription=secret.subscription_id)
+    if not of_same.filter(pk__gt=secret.pk).exists():
+        raise OnlySecretError
+    if not of_same.valid(now=now).filter(pk=secret.pk).update(expires_at=now):
+        return False
+    secret.subscription.save(update_fields=["updated_at"])
+    secret.refresh_from_db()
+    return True

@@ -2,9 +2,11 @@
 
 from delivery.admin import (
     delivery,
+    event_type,
     journal,
     lane,
     message,
+    payload_view,
     resubmission,
     retention,
     subscriber,
@@ -14,9 +16,11 @@ from delivery.admin import (
 
 __all__ = [
     "delivery",
+    "event_type",
     "journal",
     "lane",
     "message",
+    "payload_view",
     "resubmission",
     "retention",
     "subscriber",

@@ -2,19 +2,23 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 
+from delivery.models import Delivery
 from delivery.models.message import parse_public_id
 from delivery.states import Status
 from subscriptions.admin.list_filters import (
+    LARGEST_ID,
     ChoiceFilter,
     ExactText,
-    MomentFilter,
     NameFilter,
+    Since,
     SubscriberFilter,
+    Until,
 )
-from subscriptions.models import Publisher
+from subscriptions.models import Publisher, Subscription
 
 
 class StatusFilter(ChoiceFilter):
@@ -24,7 +28,13 @@ class StatusFilter(ChoiceFilter):
 
 
 class DeliverySubscriberFilter(SubscriberFilter):
-    lookup = "subscription__subscriber__name"
+    """By the ids of the subscriber's subscriptions, which an index of deliveries knows."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.typed():
+            return queryset
+        found = Subscription.objects.filter(subscriber__name=self.typed()).order_by()
+        return queryset.filter(subscription__in=list(found.values_list("pk", flat=True)))
 
 
 class SubscriptionFilter(ExactText):
@@ -32,12 +42,14 @@ class SubscriptionFilter(ExactText):
 
     title = "Subscription (id or name)"
     parameter_name = "subscription"
-    lookup = "subscription__name"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if self.typed().isdecimal():
             return queryset.filter(subscription_id=int(self.typed()[:18]))
-        return super().queryset(request, queryset)
+        if not self.typed():
+            return queryset
+        found = Subscription.objects.filter(name=self.typed()).order_by()
+        return queryset.filter(subscription__in=list(found.values_list("pk", flat=True)))
 
 
 class MessageFilter(ExactText):
@@ -56,7 +68,7 @@ class MessageFilter(ExactText):
 class PublisherFilter(NameFilter):
     title = "Publisher"
     parameter_name = "publisher"
-    lookup = "publisher__name"
+    lookup = "publisher"
     named = Publisher
 
 
@@ -76,21 +88,59 @@ class DestinationFilter(ChoiceFilter):
         return queryset
 
 
-class PublishedSince(MomentFilter):
+class IdFrom(ExactText):
+    """From a message's id on; what is no id finds nothing."""
+
+    title = "From message"
+    parameter_name = "id_from"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.typed():
+            return queryset
+        found = parse_public_id(self.typed())
+        return queryset.none() if found is None else queryset.filter(pk__gte=found)
+
+
+class IdTo(ExactText):
+    """Up to a message's id, that one too; what is no id finds nothing."""
+
+    title = "To message"
+    parameter_name = "id_to"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.typed():
+            return queryset
+        found = parse_public_id(self.typed())
+        return queryset.none() if found is None else queryset.filter(pk__lte=found)
+
+
+class PublishedSince(Since):
     title = "Published since (UTC)"
-    parameter_name = "since"
-    lookup = "published_at__gte"
+    column = "published_at"
 
 
-class PublishedUntil(MomentFilter):
+class PublishedUntil(Until):
     title = "Published until (UTC)"
-    parameter_name = "until"
-    lookup = "published_at__lt"
+    column = "published_at"
 
 
 class DeliveryPublishedSince(PublishedSince):
-    lookup = "message__published_at__gte"
+    """By when its message was published: a delivery is made with its message, so its id is bounded, too."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if (moment := self.moment()) is None:
+            return queryset
+        before = Delivery.objects.filter(message__published_at__lt=moment - self.SLACK)
+        id = Subquery(before.order_by("-message__published_at").values("pk")[:1])
+        return queryset.filter(message__published_at__gte=moment, pk__gt=Coalesce(id, 0))
 
 
 class DeliveryPublishedUntil(PublishedUntil):
-    lookup = "message__published_at__lt"
+    """The same."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if (moment := self.moment()) is None:
+            return queryset
+        after = Delivery.objects.filter(message__published_at__gte=moment + self.SLACK)
+        id = Subquery(after.order_by("message__published_at").values("pk")[:1])
+        return queryset.filter(message__published_at__lt=moment, pk__lt=Coalesce(id, LARGEST_ID))

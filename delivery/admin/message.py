@@ -1,4 +1,4 @@
-"""Messages in the console: found by id, event type, publisher or time, and shown with all that became of them."""
+"""Messages in the console: found by all that is known of them, and shown with all that became of them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,34 +6,61 @@ from typing import Any
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Func, IntegerField, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.defaultfilters import filesizeformat
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET
 
-from delivery.admin.filters import DestinationFilter, PublishedSince, PublishedUntil, PublisherFilter
+from delivery.admin.filters import (
+    DestinationFilter,
+    IdFrom,
+    IdTo,
+    PublishedSince,
+    PublishedUntil,
+    PublisherFilter,
+)
+from delivery.admin.message_search import (
+    BodyFilter,
+    DeliveryStatusFilter,
+    HeaderFilter,
+    MessageChangeList,
+    with_range,
+)
+from delivery.admin.split import SplitAdmin
 from delivery.console import message_page
 from delivery.console.labels import label, two_lines
+from delivery.console.payload import log_view, may_see_payload
 from delivery.models import Delivery, Message
-from delivery.models.message import parse_public_id
-from subscriptions.admin.keyset import KeysetAdmin
+from delivery.models.message import parse_public_id, public_id
 from subscriptions.admin.list_filters import EventTypeFilter
 from subscriptions.admin.times import ago
 
 
 @admin.register(Message)
-class MessageAdmin(KeysetAdmin):
+class MessageAdmin(SplitAdmin):
     empty_text = "Messages appear here as publishers POST them to /api/v1/events/<event type>/messages."
     list_display = ["message_id", "event_type", "publisher", "published", "size", "fate"]
-    list_filter = [EventTypeFilter, PublisherFilter, DestinationFilter, PublishedSince, PublishedUntil]
+    list_filter = [
+        EventTypeFilter,
+        PublisherFilter,
+        DeliveryStatusFilter,
+        DestinationFilter,
+        PublishedSince,
+        PublishedUntil,
+        IdFrom,
+        IdTo,
+        HeaderFilter,
+        BodyFilter,
+    ]
     list_select_related = ["event_type", "publisher"]
     search_fields = ["id"]
     search_help_text = "Search by id, e.g. msg_1234"
+    list_before_template = "console/message_search.html"
+    pane_template = "console/message_part.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
         length = Func("body", function="octet_length", output_field=IntegerField())
@@ -49,9 +76,20 @@ class MessageAdmin(KeysetAdmin):
             return queryset, False
         return queryset.filter(pk=parse_public_id(search_term.strip()) or 0), False
 
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[MessageChangeList]:
+        return MessageChangeList
+
     def get_urls(self) -> list[URLPattern]:
         raw = self.admin_site.admin_view(require_GET(self.raw))
         return [path("<int:object_id>/raw/", raw, name="delivery_message_raw"), *super().get_urls()]
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Show the list; a search of texts says in its address since when, so that a link to it stays what it is."""
+        if (query := with_range(request.GET)) is not None:
+            return HttpResponseRedirect(f"?{query}")
+        return super().changelist_view(
+            request, {**(extra_context or {}), "may_see_payload": may_see_payload(request.user)}
+        )
 
     def complete(self, rows: Sequence[Any]) -> None:
         counted: dict[int, list[tuple[str, int]]] = {}
@@ -63,22 +101,29 @@ class MessageAdmin(KeysetAdmin):
         for row in rows:
             row.statuses = sorted(counted.get(row.pk, []))
 
+    def pane_context(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
+        message = self._viewed(request, object_id)
+        may_see = may_see_payload(request.user)
+        if may_see:
+            log_view(request.user, message.pk)
+        return {
+            "opened": message,
+            "page": message_page.read(message, may_see=may_see),
+            "may_see_payload": may_see,
+        }
+
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        message = self._viewed(request, object_id)
-        context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
-            "original": message,
-            "title": message.public_id,
-            "page": message_page.read(message),
-        }
-        return TemplateResponse(request, "console/message.html", context)
+        title = public_id(parse_public_id(object_id) or 0)
+        return self.page(request, object_id, title=title, template="console/message.html")
 
     def raw(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """Answer the exact bytes; as plain text and a file, so that no browser runs what a publisher sent."""
         message = self._viewed(request, str(object_id))
+        if not may_see_payload(request.user):
+            raise PermissionDenied
+        log_view(request.user, message.pk)
         return HttpResponse(
             bytes(message.body),
             content_type="text/plain; charset=utf-8",
@@ -93,8 +138,8 @@ class MessageAdmin(KeysetAdmin):
         return message
 
     @admin.display(description="message")
-    def message_id(self, row: Message) -> str:
-        return row.public_id
+    def message_id(self, row: Message) -> SafeString:
+        return self.opening(row, row.public_id)
 
     @admin.display(description="published")
     def published(self, row: Message) -> SafeString | str:

@@ -1,4 +1,4 @@
-"""Resubmissions in the console: made from a filter after counting, and watched until they are done."""
+"""Bulk jobs in the console: made from a filter after counting, and watched until they are done."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -18,8 +18,8 @@ from delivery import resubmission
 from delivery.admin.resubmission_form import ResubmissionForm, in_words
 from delivery.console.counting import Bounded
 from delivery.console.labels import label
-from delivery.models import Delivery, Resubmission, ResubmissionState
-from delivery.resubmission import COUNT_LIMIT
+from delivery.models import BulkVerb, Delivery, Resubmission, ResubmissionState
+from delivery.selection import COUNT_LIMIT, preview
 from subscriptions.admin.base import actor_of, id_of
 from subscriptions.admin.keyset import KeysetAdmin
 from subscriptions.admin.list_filters import ChoiceFilter
@@ -28,10 +28,11 @@ from subscriptions.admin.times import ago
 _TONES = {ResubmissionState.RUNNING: "open", ResubmissionState.DONE: "good"}
 
 
-def resubmit_all_url(filters: QueryDict) -> str:
+def bulk_url(filters: QueryDict, verb: BulkVerb) -> str:
     """The page that counts what the filters of the list of deliveries fit."""
-    known = {name: filters[name] for name in ResubmissionForm.base_fields if filters.get(name)}
-    return f"{reverse('admin:delivery_resubmission_add')}?{urlencode(known)}"
+    asked = [("verb", verb.value)] if verb == BulkVerb.CANCEL else []
+    asked += [(name, str(filters[name])) for name in ResubmissionForm.base_fields if filters.get(name)]
+    return f"{reverse('admin:delivery_resubmission_add')}?{urlencode(asked)}"
 
 
 class StateFilter(ChoiceFilter):
@@ -40,11 +41,17 @@ class StateFilter(ChoiceFilter):
     offered = ResubmissionState.values
 
 
+class VerbFilter(ChoiceFilter):
+    title = "What is done"
+    parameter_name = lookup = "verb"
+    offered = BulkVerb.values
+
+
 @admin.register(Resubmission)
 class ResubmissionAdmin(KeysetAdmin):
-    empty_text = "Here stands what was sent again by a filter: count what failed, and have it resubmitted."
+    empty_text = "Here stands what was sent again or cancelled by a filter: count what failed, and have it resubmitted."
     list_display = ["number", "shown_state", "progress", "what", "who", "began", "ended"]
-    list_filter = [StateFilter]
+    list_filter = [VerbFilter, StateFilter]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("delivery.add_resubmission")
@@ -63,22 +70,25 @@ class ResubmissionAdmin(KeysetAdmin):
         if not self.has_add_permission(request):
             raise PermissionDenied
         given = request.POST if request.method == "POST" else request.GET
-        form = ResubmissionForm(given or None)
+        verb = BulkVerb.CANCEL if request.GET.get("verb") == BulkVerb.CANCEL else BulkVerb.RESUBMIT
+        form = ResubmissionForm({name: given[name] for name in given if name != "verb"} or None, verb=verb)
         if request.method == "POST" and form.is_valid():
-            return self._start(request, form)
+            return self._start(request, form, verb)
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "title": "Resubmit many",
+            "title": f"{verb.label.capitalize()} many",
             "form": form,
-            **(_previewed(form.chosen()) if form.is_countable else {}),
+            "verb": verb,
+            **(_previewed(form.chosen(), verb) if form.is_countable else {}),
         }
         return TemplateResponse(request, "console/resubmission_add.html", context)
 
-    def _start(self, request: HttpRequest, form: ResubmissionForm) -> HttpResponse:
+    def _start(self, request: HttpRequest, form: ResubmissionForm, verb: BulkVerb) -> HttpResponse:
         rate = form.cleaned_data["rate"]
-        job = resubmission.start(form.chosen(), rate=rate, actor=actor_of(request))
-        self.message_user(request, "They are being sent again; you may leave this page meanwhile.")
+        job = resubmission.start(form.chosen(), rate=rate, actor=actor_of(request), verb=verb)
+        done = resubmission.done_to(job)
+        self.message_user(request, f"They are being {done}; you may leave this page meanwhile.")
         return HttpResponseRedirect(reverse("admin:delivery_resubmission_change", args=[job.pk]))
 
     def change_view(
@@ -92,7 +102,7 @@ class ResubmissionAdmin(KeysetAdmin):
             **self._shown(request, job),
             "opts": self.opts,
             "original": job,
-            "title": f"Resubmission {job.pk}",
+            "title": str(job).capitalize(),
         }
         return TemplateResponse(request, "console/resubmission.html", context)
 
@@ -109,24 +119,27 @@ class ResubmissionAdmin(KeysetAdmin):
         job: Resubmission = self.permitted(request, object_id)
         if not resubmission.cancel(job, actor=actor_of(request), now=timezone.now()):
             return self.back(request, f"Nothing was done: it is {job.state}.", level=messages.WARNING)
-        return self.back(request, f"Cancelled after {job.done:,}; what was sent again stays so.")
+        return self.back(
+            request, f"Stopped after {job.done:,}; what was {resubmission.done_to(job)} stays so."
+        )
 
     def _shown(self, request: HttpRequest, job: Resubmission) -> dict[str, Any]:
         return {
             "job": job,
             "state": self.shown_state(job),
-            "what": in_words(job.filter),
+            "what": in_words(job.filter, job.verb),
+            "done_to": resubmission.done_to(job),
             "counted": Bounded(job.count, COUNT_LIMIT),
             # Where counting ended early, nobody knows how much is left.
             "most": job.count if job.count <= COUNT_LIMIT else None,
             "is_running": job.state == ResubmissionState.RUNNING,
             "may_change": self.may_change_rows(request),
-            "left_alone": job.done - job.resubmitted,
+            "left_alone": job.done - job.changed,
         }
 
-    @admin.display(description="resubmission")
+    @admin.display(description="job")
     def number(self, row: Resubmission) -> str:
-        return str(row.pk)
+        return str(row)
 
     @admin.display(description="state")
     def shown_state(self, row: Resubmission) -> SafeString:
@@ -140,7 +153,7 @@ class ResubmissionAdmin(KeysetAdmin):
 
     @admin.display(description="what")
     def what(self, row: Resubmission) -> str:
-        return in_words(row.filter)
+        return in_words(row.filter, row.verb)
 
     @admin.display(description="who")
     def who(self, row: Resubmission) -> str:
@@ -155,13 +168,15 @@ class ResubmissionAdmin(KeysetAdmin):
         return ago(row.ended_at, now=timezone.now())
 
 
-def _previewed(chosen: dict[str, Any]) -> dict[str, Any]:
-    found = resubmission.preview(chosen)
+def _previewed(chosen: dict[str, Any], verb: BulkVerb) -> dict[str, Any]:
+    found = preview(chosen, verb)
     rows = Delivery.objects.filter(pk__in=found.sample).select_related(
         "message__event_type", "subscription__subscriber"
     )
     return {
-        "chosen": in_words(chosen),
+        "chosen": in_words(chosen, verb),
         "count": Bounded(found.count, COUNT_LIMIT),
+        "statuses": found.statuses.items(),
+        "oldest_at": found.oldest_at,
         "sample": rows.defer("message__body", "message__headers").order_by("id"),
     }

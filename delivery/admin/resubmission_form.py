@@ -1,4 +1,4 @@
-"""The form that says which deliveries to send again, and how fast."""
+"""The form that says which deliveries to send again, or to cancel, and how fast."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -8,16 +8,18 @@ from django import forms
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from delivery.lifecycle import RESUBMITTABLE
+from delivery.models import BulkVerb
 from delivery.models.message import parse_public_id, public_id
 from delivery.resubmission import FASTEST_RATE, SLOWEST_RATE
+from delivery.selection import OFFERED
 from subscriptions.admin.times import exact
 from subscriptions.names import MAX_NAME_LENGTH
 
-_STATUSES = [
-    ("", "what failed: rejected, 3xx, failed, expired"),
-    *((status.value, status.value) for status in RESUBMITTABLE),
-]
+_UNNAMED = {
+    BulkVerb.RESUBMIT: "what failed: rejected, 3xx, failed, expired",
+    BulkVerb.CANCEL: "what is open: pending, in flight",
+}
+_ALL = {BulkVerb.RESUBMIT: "all that failed", BulkVerb.CANCEL: "all that is open"}
 _WORDS = {
     "subscriber": "of subscriber {}",
     "subscription": "of subscription {}",
@@ -42,9 +44,7 @@ def _moment(label: str) -> forms.DateTimeField:
 class ResubmissionForm(forms.Form):
     """Its names are those of the list's filters, so that a link carries them over."""
 
-    status = forms.ChoiceField(
-        label="Status", choices=_STATUSES, required=False, widget=UnfoldAdminSelectWidget
-    )
+    status = forms.ChoiceField(label="Status", required=False, widget=UnfoldAdminSelectWidget)
     subscriber = _name("Subscriber")
     subscription = _name("Subscription (id or name)")
     event_type = _name("Event type")
@@ -59,6 +59,13 @@ class ResubmissionForm(forms.Form):
         max_value=FASTEST_RATE,
         widget=UnfoldAdminTextInputWidget({"inputmode": "decimal"}),
     )
+
+    def __init__(self, data: Any, *, verb: BulkVerb) -> None:
+        super().__init__(data)
+        offered = [(status.value, status.value) for status in OFFERED[verb]]
+        status = self.fields["status"]
+        assert isinstance(status, forms.ChoiceField)
+        status.choices = [("", _UNNAMED[verb]), *offered]
 
     def clean_message(self) -> int | None:
         typed: str = self.cleaned_data["message"].strip()
@@ -83,7 +90,7 @@ class ResubmissionForm(forms.Form):
         return self.is_bound and not set(self.errors) - {"rate"} and bool(self.chosen())
 
     def chosen(self) -> dict[str, Any]:
-        """What is selected, as `delivery.resubmission.selected` reads it."""
+        """What is selected, as `delivery.selection` reads it."""
         status = self.cleaned_data.get("status")
         given = {name: _plain(self.cleaned_data.get(name)) for name in _WORDS}
         return ({"status": [status]} if status else {}) | {name: one for name, one in given.items() if one}
@@ -96,9 +103,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def in_words(chosen: Mapping[str, Any]) -> str:
+def in_words(chosen: Mapping[str, Any], verb: str) -> str:
     """Say what a filter selects: `REJECTED or FAILED, of subscriber crm`."""
-    statuses = " or ".join(chosen.get("status", [])) or "all that may be sent again"
+    statuses = " or ".join(chosen.get("status", [])) or _ALL[BulkVerb(verb)]
     named = [words.format(_shown(name, chosen[name])) for name, words in _WORDS.items() if name in chosen]
     return ", ".join([statuses, *named])
 

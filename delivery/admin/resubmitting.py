@@ -17,6 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from delivery import resolve, resubmit
 from delivery.admin.edit_form import EditForm
 from delivery.callback_urls import CallbackRefusedError
+from delivery.console.payload import log_view, may_see_payload
 from delivery.drafts import PublishRefusedError
 from delivery.lifecycle import RESUBMITTABLE
 from delivery.models import Delivery
@@ -77,7 +78,8 @@ class Resubmitting(ConsoleAdmin):
 
     def may_edit(self, request: HttpRequest) -> bool:
         """Whoever edits a message reads it."""
-        return self.may_change_rows(request) and request.user.has_perm("delivery.view_message")
+        may_read = request.user.has_perm("delivery.view_message") and may_see_payload(request.user)
+        return self.may_change_rows(request) and may_read
 
     def resubmit_one(self, request: HttpRequest, object_id: int) -> HttpResponse:
         row: Delivery = self.permitted(request, object_id)
@@ -146,6 +148,7 @@ class Resubmitting(ConsoleAdmin):
             raise PermissionDenied
         rows = Delivery.objects.select_related("message__event_type", "subscription__subscriber")
         row = get_object_or_404(rows, pk=object_id)
+        log_view(request.user, row.message_id)
         form = EditForm(request.POST or None, message=row.message)
         if request.method == "POST" and form.is_valid():
             try:

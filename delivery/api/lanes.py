@@ -1,10 +1,9 @@
 """Lanes: where they stand, and what support does about one that is stopped."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from django.db.models import Count, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -13,18 +12,19 @@ from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from delivery import unblock
-from delivery.models import Delivery, Lane, LaneKind
+from delivery.console import waiting
+from delivery.console.counting import WAITING_LIMIT, Bounded
+from delivery.models import Lane, LaneKind
 from delivery.states import LaneState
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.pages import ById, KeysetPages, Order
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import MANAGE, READ, ApiView
-from subscriptions.models import SubscriptionStatus
 
 
 class LaneSerializer(serializers.ModelSerializer[Lane]):
-    """A lane. `waiting` counts what is PENDING, but for what INACTIVE subscriptions hold.
+    """A lane. `waiting` counts what is PENDING, but for what INACTIVE subscriptions hold, up to 10,000.
 
     BLOCKED: it tries again at `next_try_at`; of a CONCURRENT subscriber an endpoint is down, its others flow. SUSPENDED: nothing is sent; at `next_try_at` the subscription's probe URL is
     asked again, and it resumes at the first 2xx; null: only a person resumes it.
@@ -35,11 +35,25 @@ class LaneSerializer(serializers.ModelSerializer[Lane]):
     delivery = serializers.IntegerField(
         source="delivery_id", allow_null=True, help_text="The one that stops it."
     )
-    waiting = serializers.IntegerField()
+    waiting = serializers.SerializerMethodField()
+    is_at_least = serializers.BooleanField(
+        required=False, help_text="true: more wait than `waiting` says, which ends at 10,000."
+    )
 
     class Meta:
         model = Lane
-        fields = ["name", "state", "since", "reason", "delivery", "waiting", "next_try_at"]
+        fields = ["name", "state", "since", "reason", "delivery", "waiting", "is_at_least", "next_try_at"]
+
+    def get_waiting(self, lane: Lane) -> int:
+        return min(self._counted(lane), WAITING_LIMIT)
+
+    def to_representation(self, instance: Lane) -> dict[str, Any]:
+        shown: dict[str, Any] = super().to_representation(instance)
+        return shown | ({"is_at_least": True} if self._counted(instance) > WAITING_LIMIT else {})
+
+    def _counted(self, lane: Lane) -> int:
+        counted: dict[int, Bounded] = self.context["waiting"]
+        return counted[lane.pk].found
 
 
 class LaneQuery(ById):
@@ -61,14 +75,16 @@ class LaneViews(ApiView, GenericViewSet[Lane]):
         return MANAGE if self.action in ("retry", "skip", "resume") else READ
 
     def get_queryset(self) -> QuerySet[Lane]:
-        return Lane.objects.with_name().annotate(waiting=_waiting()).defer("run_ids", "run_attempts")
+        return Lane.objects.with_name().defer("run_ids", "run_attempts")
 
     def list(self, request: Request) -> Response:
         """List the lanes."""
         rows = self.get_queryset()
         if "state" in self.query:
             rows = rows.filter(state=self.query["state"])
-        return self.get_paginated_response(LaneSerializer(self.paginate_queryset(rows), many=True).data)
+        lanes = self.paginate_queryset(rows) or []
+        shown = LaneSerializer(lanes, many=True, context=_waiting(lanes))
+        return self.get_paginated_response(shown.data)
 
     def retrieve(self, request: Request, name: str) -> Response:
         """Read one."""
@@ -105,7 +121,8 @@ class LaneViews(ApiView, GenericViewSet[Lane]):
         return self._shown()
 
     def _shown(self) -> Response:
-        return Response(LaneSerializer(self.get_object()).data)
+        lane = self.get_object()
+        return Response(LaneSerializer(lane, context=_waiting([lane])).data)
 
 
 def _problem(lane: Lane, error: Exception) -> Problem:
@@ -132,12 +149,5 @@ def _place(name: str) -> dict[str, Any]:
     return {"kind": kind.upper(), "number": int(number)}
 
 
-def _waiting() -> Any:
-    pending = (
-        Delivery.objects.pending()
-        .filter(lane=OuterRef("pk"), subscription__status=SubscriptionStatus.ACTIVE)
-        .order_by()
-        .values("lane")
-        .annotate(count=Count("id"))
-    )
-    return Coalesce(Subquery(pending.values("count")), 0)
+def _waiting(lanes: Sequence[Lane]) -> dict[str, Any]:
+    return {"waiting": waiting.of_lanes([lane.pk for lane in lanes])}

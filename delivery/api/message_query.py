@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db import OperationalError, connection, transaction
-from django.db.models import BooleanField, Exists, OuterRef, QuerySet
-from django.db.models.expressions import RawSQL
+from django.db.models import Exists, OuterRef, QuerySet
 from psycopg.errors import QueryCanceled
 from rest_framework import serializers
 
 from delivery.models import Delivery, Message
 from delivery.models.message import parse_public_id
+from delivery.searching import with_texts
 from delivery.states import Status
 from subscriptions.api.pages import ById
 from subscriptions.api.problems import Problem
@@ -20,12 +20,6 @@ from subscriptions.names import MAX_NAME_LENGTH
 MAX_TEXT_LENGTH = 500
 # Searching in headers and bodies reads every message of the range, one after the other.
 TEXT_SEARCH_SECONDS = 10
-
-_HEADER_HOLDS = (
-    "EXISTS (SELECT FROM jsonb_each_text(delivery_message.headers) AS header"
-    " WHERE strpos(lower(header.key || ': ' || header.value), lower(%s)) > 0)"
-)
-_BODY_HOLDS = "position(convert_to(%s, 'UTF8') IN delivery_message.body) > 0"
 
 
 class MessageIdField(serializers.CharField):
@@ -72,7 +66,7 @@ _LOOKUPS = {
     "since": "published_at__gte",
     "until": "published_at__lt",
 }
-_TEXT_SEARCHES = {"header": _HEADER_HOLDS, "body": _BODY_HOLDS}
+_TEXTS = ("header", "body")
 
 
 def searched(
@@ -85,11 +79,10 @@ def searched(
         rows = rows.exclude(destination="")
     if "status" in query:
         rows = rows.filter(Exists(Delivery.objects.filter(message=OuterRef("pk"), status=query["status"])))
-    if not _TEXT_SEARCHES.keys() & query:
+    texts = {name: query[name] for name in _TEXTS if name in query}
+    if not texts:
         return list(paginate(rows))
-    for name in _TEXT_SEARCHES.keys() & query:
-        holds = RawSQL(_TEXT_SEARCHES[name], [query[name]], output_field=BooleanField())  # noqa: S611 - our SQL
-        rows = rows.filter(holds)
+    rows = with_texts(rows, **texts)
     return _within_time(lambda: list(paginate(rows)))
 
 

@@ -1,4 +1,4 @@
-"""Resubmissions: many deliveries sent again by a filter, counted before, with progress."""
+"""Bulk jobs: many deliveries sent again, or cancelled, by a filter, counted before, with progress."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,10 +13,10 @@ from rest_framework.viewsets import GenericViewSet
 
 from delivery import resubmission
 from delivery.api.message_query import MessageIdField
-from delivery.lifecycle import RESUBMITTABLE
-from delivery.models import Resubmission, ResubmissionState
+from delivery.models import BulkVerb, Resubmission, ResubmissionState
 from delivery.models.message import public_id
-from delivery.resubmission import COUNT_LIMIT, FASTEST_RATE, SLOWEST_RATE
+from delivery.resubmission import FASTEST_RATE, SLOWEST_RATE
+from delivery.selection import COUNT_LIMIT, OFFERED, preview
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.pages import ById, KeysetPages, Order
 from subscriptions.api.problems import Problem
@@ -24,37 +24,45 @@ from subscriptions.api.strict import Strict, Switch, Text
 from subscriptions.api.views import MANAGE, READ, ApiView
 from subscriptions.names import MAX_NAME_LENGTH
 
-_STATUSES = [status.value for status in RESUBMITTABLE]
+
+def _one_or_more(verb: BulkVerb) -> dict[str, Any]:
+    one = {"type": "string", "enum": [status.value for status in OFFERED[verb]]}
+    return {"oneOf": [one, {"type": "array", "items": one, "minItems": 1}]}
 
 
-@extend_schema_field(
-    {
-        "oneOf": [
-            {"type": "string", "enum": _STATUSES},
-            {"type": "array", "items": {"type": "string", "enum": _STATUSES}, "minItems": 1},
-        ]
-    }
-)
 class Statuses(serializers.Field[Any, Any, Any, Any]):
-    """One status or a list of them."""
+    """One status or a list of them, of those that the verb may be done to."""
+
+    verb: BulkVerb
+    others: str
 
     def to_internal_value(self, data: Any) -> list[str]:
+        offered = [status.value for status in OFFERED[self.verb]]
         given = data if isinstance(data, list) else [data]
-        wrong = [one for one in given if one not in _STATUSES]
-        if wrong or not given:
-            raise serializers.ValidationError(
-                f"Give one or more of {', '.join(_STATUSES)}; what was received is not sent again."
-            )
+        if not given or any(one not in offered for one in given):
+            raise serializers.ValidationError(f"Give one or more of {', '.join(offered)}; {self.others}.")
         return list(dict.fromkeys(given))
 
     def to_representation(self, value: Any) -> Any:
         return value
 
 
-class FilterSerializer(Strict):
-    """What is selected of all that may be sent again; at least one of these."""
+@extend_schema_field(_one_or_more(BulkVerb.RESUBMIT))
+class SettledStatuses(Statuses):
+    verb = BulkVerb.RESUBMIT
+    others = "what was received is not sent again"
 
-    status = Statuses(required=False)
+
+@extend_schema_field(_one_or_more(BulkVerb.CANCEL))
+class UnsettledStatuses(Statuses):
+    verb = BulkVerb.CANCEL
+    others = "what is settled is not cancelled"
+
+
+class FilterSerializer(Strict):
+    """What is selected of all that may be sent again; at least one of these. Without a status it is what failed."""
+
+    status: Statuses = SettledStatuses(required=False)
     subscriber = Text(required=False, max_length=MAX_NAME_LENGTH)
     subscription = Text(required=False, max_length=MAX_NAME_LENGTH, help_text="An id (as text), or a name.")
     event_type = Text(required=False, max_length=MAX_NAME_LENGTH)
@@ -77,6 +85,12 @@ class FilterSerializer(Strict):
     def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
         shown = {"message": public_id(instance["message"])} if "message" in instance else {}
         return dict(instance) | shown
+
+
+class UnsettledFilterSerializer(FilterSerializer):
+    """What is selected of all that may be cancelled; at least one of these. Without a status it is what is open."""
+
+    status = UnsettledStatuses(required=False)
 
 
 class Rate(serializers.FloatField):
@@ -102,15 +116,29 @@ class WishSerializer(Strict):
     )
 
 
+class CancellationWishSerializer(WishSerializer):
+    """Which deliveries to cancel, and how fast."""
+
+    filter = UnsettledFilterSerializer()
+
+
 class PreviewSerializer(serializers.Serializer[Any]):
     """What `dry_run` answers; nothing is stored."""
 
     id = serializers.IntegerField(allow_null=True, help_text="null: there is no resubmission.")
     count = serializers.IntegerField()
+    statuses = serializers.DictField(
+        child=serializers.IntegerField(), help_text="How many of each status, the most frequent first."
+    )
+    oldest_at = serializers.DateTimeField(allow_null=True, help_text="When the oldest was published.")
     more = serializers.BooleanField(help_text=f"There are more: counting ends at {COUNT_LIMIT:,}.")
     state = serializers.CharField(allow_null=True, help_text="null")
     done = serializers.IntegerField()
     sample = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the oldest.")
+
+
+_FIRST = ["id", "filter", "rate", "count", "more", "state", "done"]
+_LAST = ["actor", "created_at", "ended_at"]
 
 
 class ResubmissionSerializer(serializers.ModelSerializer[Resubmission]):
@@ -120,22 +148,11 @@ class ResubmissionSerializer(serializers.ModelSerializer[Resubmission]):
     state = serializers.ChoiceField(choices=ResubmissionState.choices)
     count = serializers.SerializerMethodField(help_text="How many it selected when it was made.")
     more = serializers.SerializerMethodField(help_text="It selected more than `count`: counting ended there.")
+    resubmitted = serializers.IntegerField(source="changed")
 
     class Meta:
         model = Resubmission
-        fields = [
-            "id",
-            "filter",
-            "rate",
-            "count",
-            "more",
-            "state",
-            "done",
-            "resubmitted",
-            "actor",
-            "created_at",
-            "ended_at",
-        ]
+        fields = [*_FIRST, "resubmitted", *_LAST]
 
     def get_count(self, job: Resubmission) -> int:
         return min(job.count, COUNT_LIMIT)
@@ -144,12 +161,26 @@ class ResubmissionSerializer(serializers.ModelSerializer[Resubmission]):
         return job.count > COUNT_LIMIT
 
 
+class CancellationSerializer(ResubmissionSerializer):
+    """A cancellation. `done` were gone through so far; of these `cancelled` could be cancelled."""
+
+    filter = UnsettledFilterSerializer()
+    resubmitted = None  # type: ignore[assignment]
+    cancelled = serializers.IntegerField(source="changed")
+
+    class Meta:
+        model = Resubmission
+        fields = [*_FIRST, "cancelled", *_LAST]
+
+
 class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
+    verb = BulkVerb.RESUBMIT
+    wish_class: type[WishSerializer] = WishSerializer
     order = Order(column="id", newest_first=True)
     pagination_class = KeysetPages
     query_classes = {"list": ById}
-    queryset = Resubmission.objects.all()
-    serializer_class = ResubmissionSerializer
+    queryset = Resubmission.objects.filter(verb=BulkVerb.RESUBMIT)
+    serializer_class: type[ResubmissionSerializer] = ResubmissionSerializer
 
     @property
     def required_scopes(self) -> frozenset[str]:  # type: ignore[override]
@@ -158,7 +189,7 @@ class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
     def list(self, request: Request) -> Response:
         """List resubmissions, the newest first."""
         page = self.paginate_queryset(self.get_queryset())
-        return self.get_paginated_response(ResubmissionSerializer(page, many=True).data)
+        return self.get_paginated_response(self.serializer_class(page, many=True).data)
 
     def retrieve(self, request: Request, pk: str) -> Response:
         """Read one, with its progress."""
@@ -171,13 +202,7 @@ class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
         Selected is what the filter fits now; it is worked off in the background, each delivery once. Those
         that cannot be sent again when their turn comes are gone through all the same.
         """
-        wish = WishSerializer(data=request.data)
-        wish.is_valid(raise_exception=True)
-        chosen = wish.validated_data["filter"]
-        if wish.validated_data["dry_run"]:
-            return Response(_previewed(chosen))
-        job = resubmission.start(chosen, rate=wish.validated_data.get("rate"), actor=actor_of(request))
-        return Response(ResubmissionSerializer(job).data, status=201)
+        return self._made(request)
 
     @extend_schema(request=None, responses=ResubmissionSerializer)
     def cancel(self, request: Request, pk: str) -> Response:
@@ -188,16 +213,56 @@ class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
             raise Problem(409, "ended", f"It is {job.state}; only a RUNNING one can be cancelled.")
         return self._shown()
 
+    def _made(self, request: Request) -> Response:
+        wish = self.wish_class(data=request.data)
+        wish.is_valid(raise_exception=True)
+        chosen = wish.validated_data["filter"]
+        if wish.validated_data["dry_run"]:
+            return Response(_previewed(chosen, self.verb))
+        rate = wish.validated_data.get("rate")
+        job = resubmission.start(chosen, rate=rate, actor=actor_of(request), verb=self.verb)
+        return Response(self.serializer_class(job).data, status=201)
+
     def _shown(self) -> Response:
         job = get_object_or_404(self.get_queryset(), pk=self.kwargs["pk"])
-        return Response(ResubmissionSerializer(job).data)
+        return Response(self.serializer_class(job).data)
 
 
-def _previewed(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    found = resubmission.preview(chosen)
+class CancellationViews(ResubmissionViews):
+    verb = BulkVerb.CANCEL
+    wish_class = CancellationWishSerializer
+    queryset = Resubmission.objects.filter(verb=BulkVerb.CANCEL)
+    serializer_class = CancellationSerializer
+
+    def list(self, request: Request) -> Response:
+        """List cancellations, the newest first."""
+        return super().list(request)
+
+    @extend_schema(
+        request=CancellationWishSerializer, responses={200: PreviewSerializer, 201: CancellationSerializer}
+    )
+    def create(self, request: Request) -> Response:
+        """Have many deliveries that are not settled cancelled, the oldest first; with `dry_run` only count them.
+
+        Selected is what the filter fits and exists now; it is worked off in the background. What is settled when
+        its turn comes is gone through all the same, and stays as it is. What is being sent at that moment is not
+        sent again. IN_DOUBT is cancelled only if that status is given.
+        """
+        return self._made(request)
+
+    @extend_schema(request=None, responses=CancellationSerializer)
+    def cancel(self, request: Request, pk: str) -> Response:
+        """End it; what was cancelled stays so. 409 when it has ended."""
+        return super().cancel(request, pk)
+
+
+def _previewed(chosen: Mapping[str, Any], verb: BulkVerb) -> dict[str, Any]:
+    found = preview(chosen, verb)
     return {
         "id": None,
         "count": min(found.count, COUNT_LIMIT),
+        "statuses": found.statuses,
+        "oldest_at": found.oldest_at,
         "more": found.count > COUNT_LIMIT,
         "state": None,
         "done": 0,

@@ -8,7 +8,7 @@ from delivery.api.lanes import LaneViews
 from delivery.api.mailboxes import MailboxViews
 from delivery.api.messages import MessageViews
 from delivery.api.publish import PublishView
-from delivery.api.resubmissions import ResubmissionViews
+from delivery.api.resubmissions import CancellationViews, ResubmissionViews
 from delivery.api.retention import RetentionViews
 from delivery.api.subscriptions import StatefulSubscriptionViews
 from delivery.api.url_health import UrlHealthViews
@@ -36,6 +36,9 @@ urlpatterns = [
     re_path(rf"^deliveries/(?P<pk>{ID})/cancel\Z", DeliveryViews.as_view({"post": "cancel"})),
     re_path(rf"^deliveries/(?P<pk>{ID})/resubmit\Z", DeliveryViews.as_view({"post": "resubmit"})),
     re_path(rf"^deliveries/(?P<pk>{ID})/mark-delivered\Z", DeliveryViews.as_view({"post": "mark_delivered"})),
+    re_path(r"^cancellations\Z", CancellationViews.as_view({"get": "list", "post": "create"})),
+    re_path(rf"^cancellations/(?P<pk>{ID})\Z", CancellationViews.as_view({"get": "retrieve"})),
+    re_path(rf"^cancellations/(?P<pk>{ID})/cancel\Z", CancellationViews.as_view({"post": "cancel"})),
     re_path(r"^resubmissions\Z", ResubmissionViews.as_view({"get": "list", "post": "create"})),
     re_path(rf"^resubmissions/(?P<pk>{ID})\Z", ResubmissionViews.as_view({"get": "retrieve"})),
     re_path(rf"^resubmissions/(?P<pk>{ID})/cancel\Z", ResubmissionViews.as_view({"post": "cancel"})),

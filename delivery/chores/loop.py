@@ -14,7 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.utils import timezone
 
-from delivery.chores import expiry, failures, resubmissions, retention
+from delivery.chores import expiry, failures, resubmissions, retention, traffic
 from delivery.chores.duty import Duty
 from delivery.database import LETS_GO_OF_VANISHED
 from delivery.stopping import stopping
@@ -24,6 +24,7 @@ DUTIES = (
     Duty("failures", failures.run_once),
     Duty("resubmissions", resubmissions.run_once),
     Duty("retention", retention.run_once),
+    Duty("traffic", traffic.run_once),
 )
 POLL_SECONDS = 1.0
 LOOK_SECONDS = 0.1

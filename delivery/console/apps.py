@@ -2,6 +2,7 @@
 
 from importlib import import_module
 
+from django.apps import apps
 from django.contrib.admin.apps import SimpleAdminConfig
 
 
@@ -16,5 +17,7 @@ class ConsoleConfig(SimpleAdminConfig):
 
     def ready(self) -> None:
         super().ready()
+        # What users and roles stand under; Django's own words are about how it is done.
+        apps.get_app_config("auth").verbose_name = "People"
         import_module("subscriptions.admin")
         import_module("delivery.admin")

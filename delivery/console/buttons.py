@@ -24,7 +24,7 @@ def _button(subscription_id: int, verb: str, arguments: list[str], text: str) ->
     return format_html(
         '<button type="submit" class="inturn-button" form="console-post" formaction="{}"{}>{}</button>',
         reverse(f"admin:subscriptions_subscription_{verb}", args=[subscription_id, *arguments]),
-        format_html(' data-confirm="{}"', f"{text}? What is CANCELLED is not sent.")
+        format_html(' data-confirm="{}"', f"{text}? What is CANCELLED is not sent, unless it is resubmitted.")
         if "cancel" in arguments
         else "",
         text,

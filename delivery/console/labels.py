@@ -1,4 +1,4 @@
-"""What cells of lists are made of: coloured labels of statuses, states and outcomes, and second lines."""
+"""What cells of lists are made of: coloured labels of statuses, states and outcomes, second lines, and durations."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -45,3 +45,10 @@ def two_lines(first: str, second: str) -> SafeString:
     return format_html(
         '<span class="inturn-lines">{}<span class="inturn-second">{}</span></span>', first, second
     )
+
+
+def milliseconds(number: int | None) -> str:
+    """Return a duration in the unit that reads best: `120 ms`, `1.5 s`; `–` for none."""
+    if number is None:
+        return "–"
+    return f"{number} ms" if number < 1000 else f"{number / 1000:,.1f} s"

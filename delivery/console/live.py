@@ -6,14 +6,25 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from delivery.console import overview
+from delivery.console import charts, overview
+from delivery.console.rights import may_see_overview
 
 
 @never_cache
 @require_GET
 def overview_part(request: HttpRequest) -> HttpResponse:
     """Answer the overview without its page; who is logged out meanwhile gets the page reloaded."""
-    if not (request.user.is_active and request.user.is_staff):
+    if not (request.user.is_active and may_see_overview(request.user)):
         return HttpResponse(headers={"HX-Refresh": "true"})
     shown = overview.read(now=timezone.now(), user=request.user)
     return render(request, "console/overview_part.html", {"overview": shown})
+
+
+@never_cache
+@require_GET
+def overview_traffic(request: HttpRequest) -> HttpResponse:
+    """Answer the figures of the overview's chart."""
+    if not (request.user.is_active and may_see_overview(request.user)):
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    chart = charts.read(charts.chosen(request.GET.get("span")), now=timezone.now())
+    return render(request, "console/overview_traffic_part.html", {"chart": chart})

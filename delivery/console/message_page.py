@@ -8,11 +8,16 @@ from typing import Any
 
 from django.utils import timezone
 
+from delivery.console import curl, next_try
+from delivery.console.as_sent import SentRequest, sent_request
 from delivery.console.callbacks import ShownCallback, answered_by, callbacks_of
+from delivery.console.next_try import NextTry
 from delivery.console.payload import Payload, payload
+from delivery.console.timeline import Moment, timeline
 from delivery.explain import explain
 from delivery.models import Attempt, Callback, Delivery, Message
-from delivery.states import OPEN
+from delivery.models.delivery import Redelivery
+from delivery.states import OPEN, OutcomeClass
 from subscriptions.matching import Explanation
 from subscriptions.models import Mode
 
@@ -26,8 +31,11 @@ RESUBMITTED = "resubmitted by "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownAttempt:
+    """`request` is what was sent, as far as it is known; None for what was fetched."""
+
     attempt: Attempt
     answer: Payload | None
+    request: SentRequest | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +44,12 @@ class ShownDelivery:
 
     delivery: Delivery
     attempts: list[ShownAttempt] = field(default_factory=list)
+    next_try: NextTry | None = None
+
+    @property
+    def timeline(self) -> list[Moment]:
+        attempts = [shown.attempt for shown in self.attempts]
+        return timeline(self.delivery, attempts, is_fetched=self.is_fetched)
 
     @property
     def is_fetched(self) -> bool:
@@ -76,9 +90,20 @@ class ShownDelivery:
 
     @property
     def sent_again(self) -> str:
-        """Why it is sent again, unless its reason says so."""
+        """Why it is, or was, sent again, unless its reason says so; also that it was not, after a sender died."""
         is_told = self.delivery.reason.startswith(RESUBMITTED)
-        return "" if is_told or not self.delivery.redelivery else self.delivery.get_redelivery_display()
+        if is_told or not self.delivery.redelivery:
+            return ""
+        why = self.delivery.get_redelivery_display()
+        if self.delivery.redelivery == Redelivery.IN_DOUBT and self._ends_in_doubt:
+            return f"Not sent again: {why}"
+        return f"{'Back in the mailbox' if self.is_fetched else 'Sent again'}: {why}"
+
+    @property
+    def _ends_in_doubt(self) -> bool:
+        """Whether nothing was sent after the attempt that was lost."""
+        is_last_lost = bool(self.attempts) and self.attempts[0].attempt.outcome == OutcomeClass.LOST
+        return self.delivery.status not in OPEN and is_last_lost
 
     @property
     def next_attempt_of(self) -> str:
@@ -97,6 +122,7 @@ class MessagePage:
     callbacks: list[ShownCallback]
     answered: Callback | None
     copies: list[Message]
+    publishing: str
 
 
 def place_of(delivery: Delivery, *, now: datetime) -> str:
@@ -122,13 +148,15 @@ def _times(count: str) -> str:
     return {"0": "never", "1": "once"}.get(count) or f"{count} times".replace(" of ", " of at most ")
 
 
-def read(message: Message) -> MessagePage:
+def read(message: Message, *, may_see: bool) -> MessagePage:
+    """Read all of it; `may_see` is whether payloads are shown: a command that holds one is made for nobody else."""
     deliveries = list(
         Delivery.objects.filter(message=message)
-        .select_related("subscription__subscriber", "subscription__policy", "lane")
-        .defer("subscription__headers", "subscription__auth")
+        .select_related("subscription__subscriber", "subscription__policy", "lane__subscriber", "callback")
         .order_by("id")[: SHOWN_DELIVERIES + 1]
     )
+    for delivery in deliveries:
+        delivery.message = message
     explanations = _explanations(message)
     return MessagePage(
         message=message,
@@ -141,6 +169,7 @@ def read(message: Message) -> MessagePage:
         callbacks=callbacks_of(message),
         answered=answered_by(message),
         copies=list(Message.objects.filter(edited_from=message).only("id").order_by("-id")[:SHOWN_COPIES]),
+        publishing=curl.publishing(message) if may_see else "",
     )
 
 
@@ -148,11 +177,24 @@ def with_attempts(deliveries: Sequence[Delivery], *, limit: int) -> list[ShownDe
     """Join to each its newest attempts, up to a limit, by one query for all."""
     attempts: dict[int, list[ShownAttempt]] = defaultdict(list)
     newest = Attempt.objects.filter(delivery__in=deliveries).newest(limit).order_by("-number")
+    of = {delivery.pk: delivery for delivery in deliveries}
     for attempt in newest:
-        excerpt = bytes(attempt.excerpt)
-        answer = payload(excerpt) if excerpt else None
-        attempts[attempt.delivery_id].append(ShownAttempt(attempt=attempt, answer=answer))
-    return [ShownDelivery(delivery=delivery, attempts=attempts[delivery.pk]) for delivery in deliveries]
+        attempts[attempt.delivery_id].append(_shown(attempt, of[attempt.delivery_id]))
+    next_tries = next_try.of_each(deliveries)
+    return [
+        ShownDelivery(delivery=row, attempts=attempts[row.pk], next_try=next_tries.get(row.pk))
+        for row in deliveries
+    ]
+
+
+def _shown(attempt: Attempt, delivery: Delivery) -> ShownAttempt:
+    excerpt = bytes(attempt.excerpt)
+    is_fetched = delivery.subscription.mode == Mode.PULL
+    return ShownAttempt(
+        attempt=attempt,
+        answer=payload(excerpt) if excerpt else None,
+        request=None if is_fetched else sent_request(delivery, attempt=attempt),
+    )
 
 
 def _explanations(message: Message) -> list[Explanation]:

@@ -44,9 +44,17 @@ GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
             Page("Keys", "key", "subscriptions.apikey"),
             Page("Policies", "rule", "subscriptions.policy"),
             Page("Configuration changes", "history", "subscriptions.configurationchange"),
+            Page("Payload views", "visibility", "delivery.payloadview"),
         ),
     ),
-    ("", (Page("Users", "person", "auth.user"), Page("Roles", "badge", "auth.group"))),
+    (
+        "",
+        (
+            Page("Users", "person", "auth.user"),
+            Page("Roles", "badge", "auth.group"),
+            Page("Sign-ins", "login", "subscriptions.signin"),
+        ),
+    ),
 )
 
 

@@ -11,6 +11,7 @@ from delivery.console.counting import BACKLOG_LIMIT, Bounded
 from delivery.console.mailboxes import Mailbox
 from delivery.console.queue_groups import DownGroup
 from delivery.console.retry_lane import RetryLane
+from delivery.console.rights import may_toggle
 from subscriptions.models import Subscription
 
 RATE_WINDOW = timedelta(minutes=1)
@@ -72,6 +73,6 @@ def read(*, now: datetime, user: User | AnonymousUser) -> Overview:
         mailboxes=fullest[: mailboxes.SHOWN],
         more_mailboxes=len(fullest) > mailboxes.SHOWN,
         has_subscriptions=Subscription.objects.exists(),
-        may_toggle=user.has_perm("subscriptions.change_subscription"),
+        may_toggle=may_toggle(user),
         may_unblock=user.has_perm("delivery.change_lane"),
     )

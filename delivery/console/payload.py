@@ -1,6 +1,11 @@
-"""Bytes that someone else wrote, made fit to be looked at: as text, or in hexadecimal."""
+"""Payloads, which someone else wrote: made fit to be looked at, by those who may, and the log of who did."""
 
 from dataclasses import dataclass
+
+from django.contrib.auth.models import AnonymousUser, User
+
+from delivery.console import statements
+from delivery.models.payload_view import SEE_PAYLOADS
 
 SHOWN_BYTES = 256 * 1024
 SHOWN_BINARY_BYTES = 4 * 1024
@@ -15,6 +20,16 @@ class Payload:
     size: int
     is_binary: bool
     is_cut: bool
+
+
+def may_see_payload(user: User | AnonymousUser) -> bool:
+    """Whether somebody may see bodies, header values and excerpts of answers."""
+    return user.has_perm(SEE_PAYLOADS)
+
+
+def log_view(user: User | AnonymousUser, message_id: int) -> None:
+    """Log that somebody is shown a message's payload; call it before it is shown, whatever the page."""
+    statements.row("view_payload", {"actor": user.get_username(), "message": message_id})
 
 
 def payload(body: bytes) -> Payload:

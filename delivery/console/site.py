@@ -1,15 +1,23 @@
 """The admin site: Unfold's, with the overview as its first page."""
 
+from http import HTTPStatus
 from typing import Any
 
-from django.http import HttpRequest
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
 from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
-from delivery.console import live, overview
+from delivery.console import charts, live, overview
+from delivery.console.rights import may_see_overview
+from subscriptions import sign_in
 from subscriptions.admin.shown_once import shown_once
+from subscriptions.admin.sign_in_form import SignInForm
+from subscriptions.changes import record_new_password
+from subscriptions.client_address import client_address
+from subscriptions.sign_in import Visitor
 
 
 class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
@@ -19,6 +27,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
+        self.login_form = SignInForm
         # Configuration is deleted one by one, with what depends on it in sight.
         self.disable_action("delete_selected")
 
@@ -26,10 +35,45 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
         return [
             # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
             path("overview/", live.overview_part, name="overview_part"),
+            path("overview/traffic/", live.overview_traffic, name="overview_traffic"),
             path("shown-once/", self.admin_view(shown_once), name="shown_once"),
         ]
 
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Answer 429 to who has to wait: scripts understand that, too."""
+        answer: HttpResponse = super().login(request, extra_context)
+        shown = answer.context_data if isinstance(answer, TemplateResponse) else None
+        form = (shown or {}).get("form")
+        seconds = getattr(form, "held_back_seconds", None)
+        if seconds is not None:
+            answer.status_code = HTTPStatus.TOO_MANY_REQUESTS
+            answer.headers["Retry-After"] = str(seconds)
+        return answer
+
+    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        name = request.user.get_username()
+        answer: HttpResponse = super().logout(request, extra_context)
+        if name and not request.user.is_authenticated:
+            sign_in.sign_out(Visitor(username=name, address=client_address(request)), now=timezone.now())
+        return answer
+
+    def password_change(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Let somebody change their own password, which stands in the configuration log like any other change."""
+        with transaction.atomic():
+            answer: HttpResponse = super().password_change(request, extra_context)
+            if answer.status_code == HTTPStatus.FOUND and request.user.is_authenticated:
+                record_new_password(request.user, actor=request.user.get_username())
+        return answer
+
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        shown = overview.read(now=timezone.now(), user=request.user)
-        page: TemplateResponse = super().index(request, {"overview": shown, **(extra_context or {})})
+        context = dict(extra_context or {})
+        if may_see_overview(request.user):
+            now = timezone.now()
+            context["overview"] = overview.read(now=now, user=request.user)
+            context["chart"] = charts.read(charts.chosen(request.GET.get("span")), now=now)
+        page: TemplateResponse = super().index(request, context)
+        if "overview" not in context:
+            page.template_name = "console/no_role.html"
         return page

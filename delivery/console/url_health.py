@@ -53,6 +53,14 @@ def stopping(subscription_id: int) -> UrlHealth | None:
     return UrlHealth.objects.filter(url__in=urls).exclude(state=UrlState.ENABLED).first()
 
 
+def stopped(subscription_ids: Collection[int]) -> dict[int, UrlHealth]:
+    """The same of many subscriptions, of each whose URL is left alone."""
+    watched = _with_url().filter(pk__in=subscription_ids, policy__breaks_circuit=True)
+    urls = dict(watched.values_list("pk", "url"))
+    found = UrlHealth.objects.exclude(state=UrlState.ENABLED).in_bulk(set(urls.values()))
+    return {id: found[url] for id, url in urls.items() if url in found}
+
+
 def failure_share(health: UrlHealth) -> str:
     """Such as `71 % of 101`; nothing was tried: `–`."""
     if not health.attempts:

@@ -10,14 +10,17 @@ from delivery.models.journal import JournalEntry, JournalKind
 from delivery.models.lane import Lane, LaneKind
 from delivery.models.mailbox import MailboxRate
 from delivery.models.message import Message
-from delivery.models.resubmission import Resubmission, ResubmissionState
+from delivery.models.payload_view import PayloadView
+from delivery.models.resubmission import BulkVerb, Resubmission, ResubmissionState
 from delivery.models.retention import Archived, RetentionRun, RetentionState
+from delivery.models.traffic import SubscriptionTraffic, TrafficMark, TrafficMinute
 from delivery.models.url_health import UrlHealth, UrlState
 from delivery.states import LaneState, OutcomeClass, Status
 
 __all__ = [
     "Archived",
     "Attempt",
+    "BulkVerb",
     "Callback",
     "DedupKey",
     "Delivery",
@@ -31,11 +34,15 @@ __all__ = [
     "MailboxRate",
     "Message",
     "OutcomeClass",
+    "PayloadView",
     "Resubmission",
     "ResubmissionState",
     "RetentionRun",
     "RetentionState",
     "Status",
+    "SubscriptionTraffic",
+    "TrafficMark",
+    "TrafficMinute",
     "UrlHealth",
     "UrlState",
 ]

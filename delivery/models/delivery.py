@@ -48,7 +48,9 @@ class Delivery(models.Model):
     """
 
     message = models.ForeignKey(Message, on_delete=models.PROTECT, related_name="deliveries")
-    subscription = models.ForeignKey(Subscription, on_delete=models.PROTECT, related_name="deliveries")
+    subscription = models.ForeignKey(
+        Subscription, on_delete=models.PROTECT, related_name="deliveries", db_index=False
+    )
     lane = models.ForeignKey(
         Lane, on_delete=models.PROTECT, null=True, related_name="deliveries", db_index=False
     )
@@ -130,6 +132,15 @@ class Delivery(models.Model):
             models.Index(
                 fields=["status", "-id"],
                 name="delivery_not_delivered",
+                condition=Q(status__in=NOT_DELIVERED),
+            ),
+            # What a subscription or a subscriber has, for the lists: read from the index alone, and sorted. Not in the order
+            # of the ids, which would tempt the planner to serve a mailbox from it, past all that is settled.
+            models.Index(fields=["subscription"], include=["id", "status"], name="delivery_of_subscription"),
+            # Messages by what became of their deliveries, in the order of the messages.
+            models.Index(
+                fields=["status", "-message"],
+                name="delivery_failed_of_message",
                 condition=Q(status__in=NOT_DELIVERED),
             ),
             models.Index(

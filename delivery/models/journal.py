@@ -25,6 +25,7 @@ class JournalKind(models.TextChoices):
     AMBIGUOUS = "AMBIGUOUS", "several subscriptions qualified for a SYNC message"
     CALLBACK = "CALLBACK", "an endpoint answered by callback"
     EXPIRED = "EXPIRED", "deliveries whose time is over"
+    TESTED = "TESTED", "a person sent a test message"
     REMOVED = "REMOVED", "retention removed messages"
 
 
@@ -48,6 +49,20 @@ class JournalEntry(models.Model):
             models.Index(
                 fields=["message_id"], name="journal_of_message", condition=models.Q(message_id__isnull=False)
             ),
+            models.Index(
+                fields=["delivery_id"],
+                name="journal_of_delivery",
+                condition=models.Q(delivery_id__isnull=False),
+            ),
+            models.Index(
+                fields=["subscription_id", "-id"],
+                name="journal_of_subscription",
+                condition=models.Q(subscription_id__isnull=False),
+            ),
+            models.Index(
+                fields=["lane_id", "-id"], name="journal_of_lane", condition=models.Q(lane_id__isnull=False)
+            ),
+            models.Index(fields=["at"], name="journal_by_time"),
         ]
 
     def __str__(self) -> str:

@@ -29,8 +29,10 @@ class Message(models.Model):
     would reorder keys and so break signatures.
     """
 
-    event_type = models.ForeignKey(EventType, on_delete=models.PROTECT, related_name="+")
-    publisher = models.ForeignKey(Publisher, on_delete=models.PROTECT, null=True, related_name="+")
+    event_type = models.ForeignKey(EventType, on_delete=models.PROTECT, related_name="+", db_index=False)
+    publisher = models.ForeignKey(
+        Publisher, on_delete=models.PROTECT, null=True, related_name="+", db_index=False
+    )
     headers = models.JSONField(default=dict)
     content_type = models.CharField(max_length=255, blank=True, default="")
     body = models.BinaryField()
@@ -55,6 +57,7 @@ class Message(models.Model):
         ordering = ["-id"]
         indexes = [
             models.Index(fields=["event_type", "-id"], name="message_by_event_type"),
+            models.Index(fields=["publisher", "-id"], name="message_by_publisher"),
             models.Index(fields=["published_at"], name="message_by_time"),
             models.Index(
                 fields=["edited_from"],

@@ -1,8 +1,13 @@
-"""A resubmission by filter: a person has many settled deliveries sent again."""
+"""A bulk job: a person has many deliveries sent again, or cancelled, by a filter."""
 
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
+
+
+class BulkVerb(models.TextChoices):
+    RESUBMIT = "RESUBMIT", "resubmit"
+    CANCEL = "CANCEL", "cancel"
 
 
 class ResubmissionState(models.TextChoices):
@@ -14,16 +19,20 @@ class ResubmissionState(models.TextChoices):
 class Resubmission(models.Model):
     """Goes through the deliveries that its filter selects by id, up to `last_id`, `rate` a second.
 
-    `done` were gone through so far, up to `position`; of them `resubmitted` were sent again, the others could not be.
+    `done` were gone through so far, up to `position`; of them `changed` were sent again, or cancelled: the others
+    could not be. `count` is how many it selected when it was made.
     """
 
+    verb = models.CharField(
+        max_length=8, choices=BulkVerb, default=BulkVerb.RESUBMIT, db_default=BulkVerb.RESUBMIT
+    )
     filter = models.JSONField(default=dict)
     rate = models.FloatField(null=True, help_text="Deliveries a second; empty: as fast as it goes.")
     actor = models.CharField(max_length=200)
     state = models.CharField(max_length=9, choices=ResubmissionState, default=ResubmissionState.RUNNING)
     count = models.BigIntegerField()
     done = models.BigIntegerField(default=0)
-    resubmitted = models.BigIntegerField(default=0)
+    changed = models.BigIntegerField(default=0)
     position = models.BigIntegerField(default=0)
     last_id = models.BigIntegerField(default=0)
     created_at = models.DateTimeField(db_default=Now())
@@ -33,13 +42,19 @@ class Resubmission(models.Model):
     ended_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name = "resubmission"
+        verbose_name_plural = "resubmissions and cancellations"
         ordering = ["-id"]
         constraints = [
             models.CheckConstraint(
                 name="resubmission_ended", condition=Q(state="RUNNING") ^ Q(ended_at__isnull=False)
             ),
-            models.CheckConstraint(name="resubmission_counts", condition=Q(resubmitted__lte=F("done"))),
+            models.CheckConstraint(name="resubmission_counts", condition=Q(changed__lte=F("done"))),
         ]
 
     def __str__(self) -> str:
-        return f"resubmission {self.pk}"
+        return f"{self.noun} {self.pk}"
+
+    @property
+    def noun(self) -> str:
+        return "cancellation" if self.verb == BulkVerb.CANCEL else "resubmission"

@@ -1,13 +1,14 @@
 """What the console's templates need to write times, rates and statuses."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django import template
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from delivery.console import buttons, labels
+from delivery.console import buttons, labels, sparkline
 from delivery.console.counting import Bounded
+from delivery.console.health import Health
 from subscriptions.admin import times
 from subscriptions.models import Subscription, SubscriptionStatus
 
@@ -56,9 +57,7 @@ def rate(per_second: float) -> str:
 
 @register.filter
 def milliseconds(number: int | None) -> str:
-    if number is None:
-        return "–"
-    return f"{number} ms" if number < 1000 else f"{timedelta(milliseconds=number).total_seconds():,.1f} s"
+    return labels.milliseconds(number)
 
 
 @register.filter
@@ -70,6 +69,11 @@ def status(name: str) -> SafeString:
 def outcome(name: str) -> SafeString:
     """The label of an attempt's outcome; one that is not a success was a failure of its own kind."""
     return labels.label(name, tone=labels.TONES.get(name, "bad"))
+
+
+@register.simple_tag
+def day_of(health: Health) -> SafeString:
+    return sparkline.sparkline_in_detail(health, height=64)
 
 
 @register.simple_tag

@@ -21,6 +21,10 @@ from subscriptions.changes import record, snapshot
 from subscriptions.models import ApiKey, Scope
 from subscriptions.models.api_key import new_key
 
+_HELP = {
+    "name": "What it is for, such as production: to tell it from the others.",
+    "expires_at": "In UTC. Empty: it is good until it is revoked.",
+}
 _OWNER = {Scope.PUBLISH: "publisher", Scope.FETCH: "subscriber"}
 
 
@@ -45,7 +49,9 @@ class ApiKeyForm(forms.ModelForm[ApiKey]):
 @admin.register(ApiKey)
 class ApiKeyAdmin(RecordedAdmin):
     form = ApiKeyForm
-    empty_text = "A key lets an application publish, fetch or manage."
+    empty_text = (
+        "A key lets an application publish, fetch, read or manage. It is shown once, when it is made."
+    )
     list_display = [
         "key",
         "name",
@@ -65,6 +71,26 @@ class ApiKeyAdmin(RecordedAdmin):
     fields = ["scope", "publisher", "subscriber", "name", "expires_at"]
     autocomplete_fields = ["publisher", "subscriber"]
     conditional_fields = {"publisher": "scope == 'publish'", "subscriber": "scope == 'fetch'"}
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if db_field.name in _HELP:
+            field.help_text = _HELP[db_field.name]
+        return field
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: Any = None,
+    ) -> HttpResponse:
+        """Offer to save and nothing else: what follows is the key, which is shown once."""
+        shown = {"show_save_and_add_another": False, "show_save_and_continue": False}
+        page: HttpResponse = super().changeform_view(
+            request, object_id, form_url, {**(extra_context or {}), **shown}
+        )
+        return page
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ApiKey]:
         rows: QuerySet[ApiKey] = super().get_queryset(request).select_related("publisher", "subscriber")
@@ -110,7 +136,7 @@ class ApiKeyAdmin(RecordedAdmin):
             record(
                 actor=actor_of(request), action="revoked", instance=key, before=before, after=snapshot(key)
             )
-        return self.back(request, f"The {key} is revoked.")
+        return self.back(request, f"The {key} is revoked: whoever uses it is answered 401.")
 
     @admin.display(description="key", ordering="id")
     def key(self, row: ApiKey) -> str:

@@ -32,7 +32,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     empty_value_display = "–"
     # Counting each choice of each filter would read the whole table for each.
     show_facets = ShowFacets.NEVER
-    # Columns of buttons, which only those who may change a row see.
+    # Columns of buttons, which only those who may press them see.
     button_columns: tuple[str, ...] = ()
     # What an empty list says: what would be here, and what comes first.
     empty_text = ""
@@ -40,11 +40,20 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     def may_change_rows(self, request: HttpRequest) -> bool:
         return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
 
+    def may_press(self, request: HttpRequest) -> bool:
+        """Whether somebody sees the columns of buttons; each button asks again when it is pressed."""
+        return self.may_change_rows(request)
+
     def get_list_display(self, request: HttpRequest) -> Any:
         columns = list(super().get_list_display(request))
-        return (
-            columns if self.may_change_rows(request) else [c for c in columns if c not in self.button_columns]
-        )
+        return columns if self.may_press(request) else [c for c in columns if c not in self.button_columns]
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """Only what the page has a filter for: by any other column one could ask for what one may not see."""
+        filters = () if request is None else self.get_list_filter(request)
+        # Of our own by their exact name; of Django's, which are named after a field, with what it appends to it.
+        own = {each.parameter_name for each in filters if not isinstance(each, str)}
+        return lookup in own or lookup.partition("__")[0] in filters
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Begin with what the link gives, but for relations to what is no id: nothing could be looked up by it."""

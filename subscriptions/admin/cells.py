@@ -9,3 +9,9 @@ def two_lines_of(text: str) -> SafeString | None:
     if not text:
         return None
     return format_html('<span class="inturn-reason-cell" title="{}">{}</span>', text, text)
+
+
+def lines(first: str, second: str) -> SafeString:
+    """Return a cell whose second line, in small and if there is one, tells what it depends on, all of it on hover."""
+    code = format_html('<code class="inturn-second" title="{}">{}</code>', second, second) if second else ""
+    return format_html('<span class="inturn-lines">{}{}</span>', first, code)

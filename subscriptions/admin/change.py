@@ -9,12 +9,25 @@ from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from subscriptions.admin.keyset import KeysetAdmin
-from subscriptions.admin.list_filters import ExactText
+from subscriptions.admin.export import ExportedAdmin
+from subscriptions.admin.list_filters import ExactText, Since, Until
+from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.admin.times import ago
 from subscriptions.models import ConfigurationChange
 
 SHOWN_CHARACTERS = 200
+ACTIONS = (
+    "created",
+    "changed",
+    "deleted",
+    "rotated",
+    "revoked",
+    "restored",
+    "let in",
+    "resubmitted",
+    "started",
+    "cancelled",
+)
 
 
 class ActorFilter(ExactText):
@@ -26,6 +39,11 @@ class ObjectTypeFilter(ExactText):
     title = "Kind of thing"
     parameter_name = lookup = "object_type"
 
+    def suggestions(self) -> list[str]:
+        """What may be configured here."""
+        recorded = (model for model, page in admin.site._registry.items() if isinstance(page, RecordedAdmin))
+        return sorted(str(model._meta.verbose_name) for model in recorded)
+
 
 class ObjectNameFilter(ExactText):
     title = "Name"
@@ -36,17 +54,36 @@ class ActionFilter(ExactText):
     title = "Action"
     parameter_name = lookup = "action"
 
+    def suggestions(self) -> list[str]:
+        return list(ACTIONS)
+
 
 @admin.register(ConfigurationChange)
-class ConfigurationChangeAdmin(KeysetAdmin):
+class ConfigurationChangeAdmin(ExportedAdmin):
     empty_text = "Every change of configuration is recorded here: who, what, before and after."
-    list_display = ["when", "actor", "what", "difference"]
+    list_display = ["when", "who", "what", "difference"]
     list_display_links = None
-    list_filter = [ObjectTypeFilter, ObjectNameFilter, ActorFilter, ActionFilter]
+    list_filter = [ObjectTypeFilter, ObjectNameFilter, ActorFilter, ActionFilter, Since, Until]
+
+    def exported(self, row: ConfigurationChange) -> dict[str, Any]:
+        return {
+            "id": row.pk,
+            "at": row.at,
+            "actor": row.actor,
+            "action": row.action,
+            "object_type": row.object_type,
+            "object_name": row.object_name,
+            "before": row.before,
+            "after": row.after,
+        }
 
     @admin.display(description="when")
     def when(self, row: ConfigurationChange) -> SafeString | str:
         return ago(row.at, now=timezone.now())
+
+    @admin.display(description="who")
+    def who(self, row: ConfigurationChange) -> str:
+        return row.actor
 
     @admin.display(description="what")
     def what(self, row: ConfigurationChange) -> SafeString:

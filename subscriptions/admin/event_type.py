@@ -1,33 +1,27 @@
-"""Event types in the console."""
+"""Event types in the console; `delivery.admin.event_type` adds what only delivering knows, and registers them."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from subscriptions.admin.cells import two_lines_of
+from subscriptions.admin.cells import lines, two_lines_of
 from subscriptions.admin.forms import EventTypeForm
 from subscriptions.admin.recorded import RecordedAdmin
-from subscriptions.models import EventType
+from subscriptions.models import EventType, SubscriptionStatus
 from subscriptions.names import is_reserved
 
+_LOOKED_AT = ["name", "content_type", "durability", "ttl_seconds"]
 
-@admin.register(EventType)
+
 class EventTypeAdmin(RecordedAdmin):
     form = EventTypeForm
     empty_text = "An event type names what may be published; it comes first."
-    list_display = [
-        "name",
-        "kind_word",
-        "durability_word",
-        "content_type",
-        "ttl",
-        "subscription_count",
-        "about",
-    ]
     list_filter = ["kind", "durability"]
     search_fields = ["name"]
     search_help_text = "Search by name"
@@ -38,8 +32,17 @@ class EventTypeAdmin(RecordedAdmin):
     ]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[EventType]:
-        counted: QuerySet[EventType] = super().get_queryset(request).annotate(n=Count("subscriptions"))
+        active = Count("subscriptions", filter=Q(subscriptions__status=SubscriptionStatus.ACTIVE))
+        counted: QuerySet[EventType] = (
+            super().get_queryset(request).annotate(n=Count("subscriptions"), n_active=active)
+        )
         return counted
+
+    def get_fieldsets(self, request: HttpRequest, obj: EventType | None = None) -> list[Any]:
+        """Who may only look has the catalogue above, which says the rest."""
+        fieldsets: list[Any] = super().get_fieldsets(request, obj)
+        may_change = obj is None or self.has_change_permission(request, obj)
+        return fieldsets if may_change else [(None, {"fields": _LOOKED_AT})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: EventType | None = None) -> Sequence[str]:
         """What was published is on its way as the kind that it had."""
@@ -58,18 +61,23 @@ class EventTypeAdmin(RecordedAdmin):
         return row.kind
 
     @admin.display(description="durability", ordering="durability")
-    def durability_word(self, row: EventType) -> str:
-        return row.durability
-
-    @admin.display(description="time to live", ordering="ttl_seconds")
-    def ttl(self, row: EventType) -> str | None:
-        return None if row.ttl_seconds is None else f"{row.ttl_seconds:,} s"
+    def durability_word(self, row: EventType) -> SafeString | str:
+        if row.ttl_seconds is None:
+            return row.durability
+        return lines(row.durability, f"expires after {row.ttl_seconds:,} s")
 
     @admin.display(description="description")
     def about(self, row: EventType) -> SafeString | None:
         return two_lines_of(row.description)
 
     @admin.display(description="subscriptions", ordering="n")
-    def subscription_count(self, row: Any) -> int:
-        count: int = row.n
-        return count
+    def subscription_count(self, row: Any) -> SafeString:
+        url = reverse("admin:subscriptions_subscription_changelist")
+        inactive = f", {row.n - row.n_active} INACTIVE" if row.n > row.n_active else ""
+        return format_html(
+            '<a class="inturn-link" href="{}?event_type={}">{} ACTIVE{}</a>',
+            url,
+            row.name,
+            row.n_active,
+            inactive,
+        )

@@ -5,6 +5,8 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.forms.fields import InvalidJSONInput
+from unfold.widgets import UnfoldAdminTextareaWidget
 
 from subscriptions.filters import jsonb
 from subscriptions.json_schemas import JSONSchemaError, check_json_schema
@@ -13,7 +15,28 @@ from subscriptions.models import EventType
 from subscriptions.names import validate_unreserved
 
 
+class JsonText(forms.JSONField):
+    """JSON as people read and write it: a member a line."""
+
+    widget = UnfoldAdminTextareaWidget({"rows": 10, "class": "inturn-code", "spellcheck": "false"})
+
+    def prepare_value(self, value: Any) -> Any:
+        if value is None or isinstance(value, InvalidJSONInput):
+            return value
+        return json.dumps(value, ensure_ascii=False, indent=2)
+
+
 class EventTypeForm(forms.ModelForm[EventType]):
+    sample = JsonText(
+        required=False,
+        help_text="A message as publishers send it. Filters are tried on it, and test messages begin with it.",
+    )
+    json_schema = JsonText(
+        label="JSON Schema",
+        required=False,
+        help_text="What every message must satisfy; others are refused (422).",
+    )
+
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
         validate_unreserved(name)

@@ -1,19 +1,21 @@
 """List filters that compare whole values, so that an index finds them and the URL reads well."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
 from typing import Any
 
 from django import forms
 from django.contrib.admin import ModelAdmin, SimpleListFilter
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import QuerySet
+from django.db.models import QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from subscriptions.models import EventType, Subscriber
 
 SUGGESTED_NAMES = 200
+LARGEST_ID = 2**63 - 1
 
 
 class _InputFilter(SimpleListFilter):
@@ -56,9 +58,18 @@ class ExactText(_InputFilter):
 
 
 class NameFilter(ExactText):
-    """By the name of a configured thing; the first names are suggested."""
+    """By the name of a configured thing, which `lookup` refers to; the first names are suggested.
+
+    The rows are asked for by id: of an id the database knows how many rows have it, of a name it would guess.
+    """
 
     named: type[Any]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.typed():
+            return queryset
+        found = self.named.objects.filter(name=self.typed()).values_list("pk", flat=True).first()
+        return queryset.none() if found is None else queryset.filter(**{self.lookup: found})
 
     def suggestions(self) -> list[str]:
         return list(self.named.objects.order_by("name").values_list("name", flat=True)[:SUGGESTED_NAMES])
@@ -67,14 +78,14 @@ class NameFilter(ExactText):
 class SubscriberFilter(NameFilter):
     title = "Subscriber"
     parameter_name = "subscriber"
-    lookup = "subscriber__name"
+    lookup = "subscriber"
     named = Subscriber
 
 
 class EventTypeFilter(NameFilter):
     title = "Event type"
     parameter_name = "event_type"
-    lookup = "event_type__name"
+    lookup = "event_type"
     named = EventType
 
 
@@ -83,12 +94,59 @@ class MomentFilter(_InputFilter):
 
     input_attributes = {"type": "datetime-local", "step": "1"}
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def moment(self) -> datetime | None:
         try:
             moment = datetime.fromisoformat(self.typed())
         except ValueError:
+            return None
+        # At the ends of the calendar there is nothing to compare with.
+        if not MINYEAR < moment.year < MAXYEAR:
+            return None
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        moment = self.moment()
+        return queryset if moment is None else queryset.filter(**{self.lookup: moment})
+
+
+class _TimeFilter(MomentFilter):
+    """By when a row was added, of what only grows.
+
+    Ids are nearly in the order of time: an id that is surely far enough bounds the rows that are looked at, wherever
+    the moment is. Nothing takes longer than `SLACK` between its time and its id.
+    """
+
+    column = "at"
+    SLACK = timedelta(minutes=5)
+
+
+class Since(_TimeFilter):
+    title = "Since (UTC)"
+    parameter_name = "since"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if (moment := self.moment()) is None:
             return queryset
-        return queryset.filter(**{self.lookup: moment if moment.tzinfo else moment.replace(tzinfo=UTC)})
+        before = {f"{self.column}__lt": moment - self.SLACK}
+        ids = queryset.model._default_manager.filter(**before).order_by(f"-{self.column}").values_list("pk")
+        return queryset.filter(**{f"{self.column}__gte": moment}, pk__gt=_bound(ids, default=0))
+
+
+class Until(_TimeFilter):
+    title = "Until (UTC)"
+    parameter_name = "until"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if (moment := self.moment()) is None:
+            return queryset
+        after = {f"{self.column}__gte": moment + self.SLACK}
+        ids = queryset.model._default_manager.filter(**after).order_by(self.column).values_list("pk")
+        return queryset.filter(**{f"{self.column}__lt": moment}, pk__lt=_bound(ids, default=LARGEST_ID))
+
+
+def _bound(ids: QuerySet[Any], *, default: int) -> Any:
+    """Return the first of the ids, as part of the statement that it bounds."""
+    return Coalesce(Subquery(ids[:1]), default)
 
 
 class ChoiceFilter(_InputFilter):

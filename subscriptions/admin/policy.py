@@ -27,14 +27,17 @@ class PolicyAdmin(RecordedAdmin):
     search_fields = ["name"]
     search_help_text = "Search by name"
     ordering = ["-is_built_in", "name"]
-    readonly_fields = ["in_words"]
+    readonly_fields = ["in_words", "used_by"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Policy]:
         counted: QuerySet[Policy] = super().get_queryset(request).annotate(n=Count("subscriptions"))
         return counted
 
     def get_fieldsets(self, request: HttpRequest, obj: Policy | None = None) -> Any:
-        return [(None, {"fields": ["name", "description", *(["in_words"] if obj else [])]}), *FIELDSETS]
+        return [
+            (None, {"fields": ["name", "description", *(["in_words", "used_by"] if obj else [])]}),
+            *FIELDSETS,
+        ]
 
     def has_change_permission(self, request: HttpRequest, obj: Policy | None = None) -> bool:
         return bool(super().has_change_permission(request, obj)) and not (obj and obj.is_built_in)
@@ -61,9 +64,17 @@ class PolicyAdmin(RecordedAdmin):
         return format_html('<ul class="inturn-sentences">{}</ul>', lines)
 
     @admin.display(description="subscriptions", ordering="n")
-    def subscription_count(self, row: Any) -> int:
-        count: int = row.n
-        return count
+    def subscription_count(self, row: Any) -> SafeString:
+        url = reverse("admin:subscriptions_subscription_changelist")
+        return format_html('<a class="inturn-link" href="{}?policy={}">{}</a>', url, row.name, row.n)
+
+    @admin.display(description="Used by")
+    def used_by(self, row: Any) -> SafeString | str:
+        """Who is touched by a change of it."""
+        if not row.n:
+            return "No subscription yet: choose it in the form of one."
+        noun = "subscription" if row.n == 1 else "subscriptions"
+        return format_html("{} {}", self.subscription_count(row), noun)
 
     @admin.display(description="")
     def copy(self, row: Policy) -> SafeString:

@@ -30,6 +30,8 @@ _ANSWERS = {
     "on_client_error": "any other 4xx",
     "on_redirect": "3xx",
 }
+# Together they are all of their kind.
+_WHOLE = (("503", "any other 5xx", "any 5xx"), ("429", "any other 4xx", "any 4xx"))
 _SUMMED_UP = {"on_unreachable": "unreachable", "on_server_error": "5xx", "on_client_error": "4xx"}
 
 
@@ -38,10 +40,11 @@ def sentences(policy: Policy) -> list[str]:
     actions = actions_in_effect(model_to_dict(policy))
     in_effect = set(actions.values())
     return [
+        "When the endpoint answers 2xx: the delivery is DELIVERED.",
         "When the endpoint cannot be reached, TLS fails or it times out: "
         f"{_WORDS[Action(policy.on_unreachable)]}.",
         *(
-            f"When it answers {_either(codes)}: {_WORDS[Action(action)]}."
+            f"When it answers {_either(_wholes(codes))}: {_WORDS[Action(action)]}."
             for action, codes in _grouped(actions, _ANSWERS).items()
         ),
         *([] if in_effect.isdisjoint(RETRYING) else _retries(policy)),
@@ -64,7 +67,8 @@ def summary(policy: Policy) -> str:
         said.append("a rejection suspends")
     if policy.breaks_circuit:
         said.append("a URL that keeps failing is disabled")
-    return ", ".join([*said, f"in doubt {policy.in_doubt.lower()}s"])
+    is_resent = policy.in_doubt == InDoubt.RESEND
+    return ", ".join([*said, f"in doubt {'is sent again' if is_resent else 'waits for a person'}"])
 
 
 def _grouped(actions: dict[str, str], names: dict[str, str]) -> dict[str, list[str]]:
@@ -73,6 +77,14 @@ def _grouped(actions: dict[str, str], names: dict[str, str]) -> dict[str, list[s
     for field, name in names.items():
         grouped.setdefault(actions[field], []).append(name)
     return grouped
+
+
+def _wholes(codes: list[str]) -> list[str]:
+    """Return the codes with both parts of a kind told as one: 503 and any other 5xx are any 5xx."""
+    for part, rest, whole in _WHOLE:
+        if part in codes and rest in codes:
+            codes = [whole if code == part else code for code in codes if code != rest]
+    return codes
 
 
 def _either(codes: list[str]) -> str:
@@ -120,6 +132,8 @@ def _pauses(policy: Policy) -> list[str]:
         f"A blocked lane tries again after {policy.pause_seconds} s, "
         f"then after twice as long each time, up to {policy.pause_max_seconds} s."
     ]
+    if Action.SKIP in actions_in_effect(model_to_dict(policy)).values():
+        said.append("So does a lane after a run in which nothing was delivered.")
     if policy.blocks_when_overloaded:
         said.append(f"A Retry-After of up to {policy.retry_after_max_seconds} s is honoured.")
     return said

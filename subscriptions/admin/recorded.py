@@ -84,7 +84,7 @@ class RecordedAdmin(ConsoleAdmin):
             raise Http404
         if not self.has_view_permission(request, row):
             raise PermissionDenied
-        query = {"object_type": str(self.opts.verbose_name), "object_name": str(row)}
+        query = {"object_type": str(self.model._meta.verbose_name), "object_name": str(row)}
         return HttpResponseRedirect(
             f"{reverse('admin:subscriptions_configurationchange_changelist')}?{urlencode(query)}"
         )

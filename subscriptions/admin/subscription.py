@@ -1,31 +1,23 @@
 """Subscriptions in the console; `delivery.admin.subscription` adds what only delivering knows, and registers it."""
 
 from copy import copy
-from datetime import datetime
 from typing import Any
 
-from django.contrib import admin, messages
-from django.db import transaction
+from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import URLPattern, path, reverse
-from django.utils import timezone
-from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_POST
 
-from subscriptions.admin.base import actor_of
+from subscriptions.admin.cells import lines
 from subscriptions.admin.list_filters import ChoiceFilter, EventTypeFilter, NameFilter, SubscriberFilter
 from subscriptions.admin.recorded import RecordedAdmin
+from subscriptions.admin.rewrite import EndpointRewriting
+from subscriptions.admin.secrets import VERIFYING, SecretsOfSubscription, page_of
 from subscriptions.admin.shown_once import show_once
 from subscriptions.admin.subscription_form import SubscriptionForm
-from subscriptions.changes import record, snapshot
-from subscriptions.mode_checks import UNSIGNED
 from subscriptions.models import Mode, Policy, SigningSecret, Subscription, SubscriptionStatus
 from subscriptions.models.policy import DEFAULT_POLICY
-from subscriptions.rotation import DEFAULT_OVERLAP, MAX_VALID, TooManySecretsError, rotate
 
-_VERIFYING = "The receiver verifies webhook-signature with it, as Standard Webhooks describes."
 _OF_PUSH = (
     "endpoint",
     "policy",
@@ -41,7 +33,7 @@ _TYPED = ("header_lines", "auth_type", "username", "password", "token")
 class PolicyFilter(NameFilter):
     title = "Policy"
     parameter_name = "policy"
-    lookup = "policy__name"
+    lookup = "policy"
     named = Policy
 
 
@@ -57,7 +49,7 @@ class ModeFilter(ChoiceFilter):
     offered = Mode.values
 
 
-class SubscriptionAdmin(RecordedAdmin):
+class SubscriptionAdmin(SecretsOfSubscription, EndpointRewriting, RecordedAdmin):
     form = SubscriptionForm
     list_display = ["full_name", "wants", "goes_to"]
     list_filter = [StatusFilter, ModeFilter, SubscriberFilter, EventTypeFilter, PolicyFilter]
@@ -140,13 +132,6 @@ class SubscriptionAdmin(RecordedAdmin):
         default = Policy.objects.filter(name=DEFAULT_POLICY).values_list("pk", flat=True).first()
         return {"policy": default} | dict(super().get_changeform_initial_data(request))
 
-    def get_urls(self) -> list[URLPattern]:
-        rotate = self.admin_site.admin_view(require_POST(self.rotate))
-        return [
-            path("<int:object_id>/rotate/", rotate, name="subscriptions_subscription_rotate"),
-            *super().get_urls(),
-        ]
-
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         if not change and obj.mode == Mode.PUSH:
@@ -158,39 +143,10 @@ class SubscriptionAdmin(RecordedAdmin):
         if obj.mode == Mode.PULL:
             # Its page says how to fetch, and leads to the keys.
             self.message_user(request, f"{obj} was made: what is published from now on waits in the mailbox.")
-            return HttpResponseRedirect(self._page_of(obj.pk))
-        return self._show(request, obj.secrets.get(), what=f"Signing secret of {obj}", advice=_VERIFYING)
-
-    def rotate(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Make a new secret; the old ones sign beside it for a day."""
-        subscription: Subscription = self.permitted(request, object_id)
-        if subscription.mode == Mode.PULL:
-            return self.back(request, UNSIGNED, level=messages.WARNING)
-        now = timezone.now()
-        try:
-            made = self._rotated(subscription, now=now, actor=actor_of(request))
-        except TooManySecretsError:
-            text = (
-                f"{MAX_VALID} secrets of {subscription} are valid already; rotate again when one has ended."
-            )
-            return self.back(request, text, level=messages.ERROR)
-        until = f"{now + DEFAULT_OVERLAP:%Y-%m-%d %H:%M} UTC"
-        advice = f"{_VERIFYING} Until {until} requests carry a signature of the old one too."
-        return self._show(request, made, what=f"New signing secret of {subscription}", advice=advice)
-
-    def _rotated(self, subscription: Subscription, *, now: datetime, actor: str) -> SigningSecret:
-        with transaction.atomic():
-            locked = Subscription.objects.select_for_update(no_key=True).get(pk=subscription.pk)
-            made = rotate(locked, now=now, overlap=DEFAULT_OVERLAP)
-            record(actor=actor, action="rotated", instance=made, before=None, after=snapshot(made))
-        return made
-
-    def _show(self, request: HttpRequest, secret: SigningSecret, *, what: str, advice: str) -> HttpResponse:
-        page = self._page_of(secret.subscription_id)
-        return show_once(request, secret.secret, what=what, advice=advice, next_url=page)
-
-    def _page_of(self, subscription_id: int) -> str:
-        return reverse("admin:subscriptions_subscription_change", args=[subscription_id])
+            return HttpResponseRedirect(page_of(obj.pk))
+        secret = obj.secrets.get().secret
+        what = f"Signing secret of {obj}"
+        return show_once(request, secret, what=what, advice=VERIFYING, next_url=page_of(obj.pk))
 
     @admin.display(description="subscription", ordering="subscriber__name")
     def full_name(self, row: Subscription) -> str:
@@ -200,15 +156,10 @@ class SubscriptionAdmin(RecordedAdmin):
     def wants(self, row: Subscription) -> SafeString:
         conditions = [f"FILTER_STRING = {row.header_filter_string}"] if row.header_filter_string else []
         conditions += [row.filter] if row.filter else []
-        return _two_lines(row.event_type.name, " and ".join(conditions))
+        return lines(row.event_type.name, " and ".join(conditions))
 
     @admin.display(description="goes to", ordering="endpoint")
     def goes_to(self, row: Subscription) -> SafeString:
         if row.mode == Mode.PULL:
-            return _two_lines("into the mailbox", "")
-        return _two_lines(f"by policy {row.policy}", row.endpoint)
-
-
-def _two_lines(first: str, second: str) -> SafeString:
-    code = format_html('<code class="inturn-second" title="{}">{}</code>', second, second) if second else ""
-    return format_html('<span class="inturn-lines">{}{}</span>', first, code)
+            return lines("into the mailbox", "")
+        return lines(f"by policy {row.policy}", row.endpoint)

@@ -1,4 +1,4 @@
-"""Event types, publishers, subscribers, subscriptions, policies, secrets and keys."""
+"""Event types, publishers, subscribers, subscriptions, policies, secrets, keys and sign-ins."""
 
 from subscriptions.models.api_key import ApiKey, Scope
 from subscriptions.models.change import ConfigurationChange
@@ -6,6 +6,7 @@ from subscriptions.models.event_type import Durability, EventType, Kind
 from subscriptions.models.policy import Action, InDoubt, Policy, Schedule, UsedUp
 from subscriptions.models.publisher import Publisher
 from subscriptions.models.secret import SigningSecret
+from subscriptions.models.sign_in import SignIn, SignInKind
 from subscriptions.models.subscriber import MatchMode, Processing, Subscriber
 from subscriptions.models.subscription import DedupMode, Mode, Subscription, SubscriptionStatus
 
@@ -25,6 +26,8 @@ __all__ = [
     "Publisher",
     "Schedule",
     "Scope",
+    "SignIn",
+    "SignInKind",
     "SigningSecret",
     "Subscriber",
     "Subscription",

@@ -14,7 +14,11 @@ class ConfigurationChange(models.Model):
 
     class Meta:
         ordering = ["-id"]
-        indexes = [models.Index(fields=["object_type", "object_name"], name="change_of_object")]
+        indexes = [
+            models.Index(fields=["object_type", "object_name"], name="change_of_object"),
+            models.Index(fields=["actor", "-id"], name="change_by_actor"),
+            models.Index(fields=["at"], name="change_by_time"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.actor} {self.action} {self.object_type} {self.object_name}"

@@ -96,6 +96,7 @@ class Subscription(models.Model):
 
     class Meta:
         ordering = ["subscriber", "position", "id"]
+        permissions = [("toggle_subscription", "Can make subscriptions ACTIVE and INACTIVE")]
         constraints = [
             models.UniqueConstraint(fields=["subscriber", "name"], name="subscription_name_of_a_subscriber"),
             models.CheckConstraint(

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
@@ -14,6 +13,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.visitor import PASSWORD, Visitor
+from tests.browser.watching import watched
 
 CHROMIUM = Path("/usr/bin/chromium")
 
@@ -31,11 +31,12 @@ def chromium(django_db_setup: None) -> Iterator[Browser]:
         pytest.skip(f"no {CHROMIUM}: apt-get install chromium fonts-liberation")
     # Playwright runs an event loop on this thread, so Django would refuse to ask the database.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-    made_by_migrations = vars(connections["default"])["_test_serialized_contents"]
+    known = vars(connections["default"])
+    made_by_migrations = {name: known[name] for name in known.keys() & {"_test_serialized_contents"}}
     try:
         with sync_playwright() as playwright:
             # And it has another connection there, which must be able to put the same back.
-            vars(connections["default"])["_test_serialized_contents"] = made_by_migrations
+            vars(connections["default"]).update(made_by_migrations)
             yield playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
     finally:
         del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
@@ -43,23 +44,9 @@ def chromium(django_db_setup: None) -> Iterator[Browser]:
 
 @pytest.fixture
 def watched_page(chromium: Browser, live_server: LiveServer, transactional_db: None) -> Iterator[Page]:
-    """Fails the test when the page logged an error, was answered one, or called anywhere else."""
-    context = chromium.new_context(base_url=live_server.url, viewport={"width": 1280, "height": 860})
-    page = context.new_page()
-    complaints: list[str] = []
-    hosts: set[str | None] = set()
-    page.on(
-        "console", lambda line: complaints.append(line.text) if line.type in ("error", "warning") else None
-    )
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("response", lambda answer: complaints.append(answer.url) if answer.status >= 400 else None)
-    context.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
-    yield page
-    # Left before the server ends, or the last poll of the overview would find it gone.
-    page.goto("about:blank")
-    context.close()
-    assert complaints == []
-    assert hosts <= {urlsplit(live_server.url).hostname, "", None}
+    """Before the console of this very process."""
+    with watched(chromium, live_server.url) as page:
+        yield page
 
 
 @pytest.fixture

@@ -92,11 +92,11 @@ def test_all_that_a_filter_fits_are_counted_sent_and_watched(ann: Visitor) -> No
     ann.photograph("resubmissions")
 
 
-def test_one_that_runs_is_cancelled(ann: Visitor) -> None:
+def test_one_that_runs_is_stopped(ann: Visitor) -> None:
     rejected(1)
     ann.page.goto("/admin/delivery/resubmission/add/?status=REJECTED")
     ann.page.get_by_role("button", name="Resubmit 1").click()
     ann.page.once("dialog", Dialog.accept)
-    ann.page.get_by_role("button", name="Cancel").click()
-    expect(ann.page.get_by_text("Cancelled after 0")).to_be_visible()
+    ann.page.get_by_role("button", name="Stop").click()
+    expect(ann.page.get_by_text("Stopped after 0")).to_be_visible()
     assert Resubmission.objects.get().state == "CANCELLED"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from delivery import resubmission
+from delivery import resubmission, selection
 from delivery.lifecycle import RESUBMITTABLE
 from delivery.models import (
     Delivery,
@@ -17,7 +17,8 @@ from delivery.models import (
     ResubmissionState,
     Status,
 )
-from delivery.resubmission import advance, cancel, preview, start
+from delivery.resubmission import advance, cancel, start
+from delivery.selection import preview
 from subscriptions.models import ConfigurationChange
 from tests import factories
 from tests.delivery.test_resubmit import group
@@ -87,7 +88,7 @@ class TestWhatIsSelected:
         assert preview({}).sample == [row.pk for row in rows if row.status in failed]
 
     def test_counting_ends_at_its_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(resubmission, "COUNT_LIMIT", 2)
+        monkeypatch.setattr(selection, "COUNT_LIMIT", 2)
         rejected(5)
         assert preview({}).count == 3
         assert resubmission.counted(job_for()) == "more than 2"
@@ -104,7 +105,7 @@ class TestWorkingItOff:
         rows = rejected(3)
         job = finish(job_for())
         assert statuses(rows) == ["PENDING"] * 3
-        assert (job.state, job.count, job.done, job.resubmitted) == ("DONE", 3, 3, 3)
+        assert (job.state, job.count, job.done, job.changed) == ("DONE", 3, 3, 3)
         assert job.ended_at is not None
         begin, end = JournalEntry.objects.order_by("id")
         assert (begin.actor, end.actor) == (ACTOR, ACTOR)
@@ -126,7 +127,7 @@ class TestWorkingItOff:
         job.refresh_from_db()
         assert statuses(rows) == ["PENDING", "PENDING", "REJECTED"]
         assert (job.state, job.done, job.position) == ("RUNNING", 2, rows[1].pk)
-        assert finish(job).resubmitted == 3
+        assert finish(job).changed == 3
 
     def test_what_fails_again_meanwhile_is_not_sent_a_third_time(
         self, monkeypatch: pytest.MonkeyPatch
@@ -137,7 +138,7 @@ class TestWorkingItOff:
         for row in rows:
             advance(timezone.now())
             Delivery.objects.filter(pk=row.pk).update(status=Status.REJECTED, settled_at=timezone.now())
-        assert finish(job).resubmitted == 2
+        assert finish(job).changed == 2
         assert statuses(rows) == ["REJECTED"] * 2
 
     def test_what_is_settled_later_is_left_alone(self) -> None:
@@ -154,7 +155,7 @@ class TestWorkingItOff:
         refused, _ = group(Status.REJECTED, Status.DELIVERED)
         Delivery.objects.filter(pk=refused.pk).update(settled_at=NOON)
         job = finish(job_for())
-        assert (job.done, job.resubmitted) == (1, 0)
+        assert (job.done, job.changed) == (1, 0)
         assert statuses([refused]) == ["REJECTED"]
 
     def test_a_filter_that_nothing_fits_is_done_at_once(self) -> None:

@@ -83,7 +83,7 @@ def test_a_breaker_tells_its_thresholds() -> None:
 
 def test_one_line_tells_policies_apart() -> None:
     assert summary(Policy()) == (
-        "unreachable blocks, 5xx skips and tries again, 4xx rejects, in doubt resends"
+        "unreachable blocks, 5xx skips and tries again, 4xx rejects, in doubt is sent again"
     )
     assert summary(Policy(**WORKFRONT, max_attempts=12, breaks_circuit=True)).startswith(
         "unreachable goes to the retry lane (11 retries within 48 h, then FAILED), 5xx skips"

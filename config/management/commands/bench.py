@@ -1,13 +1,12 @@
 """`bench`: measure Inturn on this machine, on a server and a home of its own that are thrown away."""
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,10 @@ SCENARIOS = {
     "deliver": ("lanes", "alone", "many", "retries"),
     "queue": ("group",),
     "mailbox": ("drain", "depth"),
+    "console": (),
 }
+# As many deliveries as the numbers of `bench console` are promised for, and what `--quick` makes.
+DELIVERIES, QUICK_DELIVERIES = 5_000_000, 5_000
 
 
 class Command(BaseCommand):
@@ -41,6 +43,12 @@ class Command(BaseCommand):
         parser.add_argument("--rounds", type=int, help="turns that product and bare loops take")
         parser.add_argument(
             "--messages", type=int, help="deliveries over 100 lanes, or from a mailbox, in a round"
+        )
+        parser.add_argument("--deliveries", type=int, help="console: how many deliveries there are, at least")
+        parser.add_argument(
+            "--database",
+            metavar="URL",
+            help="console: use this database and leave it as it is; an empty one is filled first",
         )
         parser.add_argument(
             "--only",
@@ -66,37 +74,60 @@ class Command(BaseCommand):
             **{name: number for name, number in given.items() if number is not None},
         )
         wish = {"bench": bench, "sizes": asdict(sizes), "scenarios": scenarios, "json": options["json"]}
-        with surroundings() as environment:
+        with surroundings(options["database"]) as environment:
+            if bench == "console":
+                _fill(
+                    options["deliveries"] or (QUICK_DELIVERIES if options["quick"] else DELIVERIES),
+                    environment,
+                )
             sys.exit(_run([sys.executable, "-m", "delivery.bench", json.dumps(wish)], environment))
 
 
 @contextmanager
-def surroundings() -> Iterator[dict[str, str]]:
-    """A home and a server that writes to disk as the real one does; nothing of them stays."""
+def surroundings(database: str | None = None) -> Iterator[dict[str, str]]:
+    """A home and a server that writes to disk as the real one does; nothing of them stays.
+
+    A database that is given is used instead, with the home that has its keys.
+    """
     # SIGTERM ends it in order, like Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    home = Path(tempfile.mkdtemp(prefix="inturn-bench-"))
-    # Where PostgreSQL has to run as nobody, it must be able to pass.
-    home.chmod(0o711)
-    # Whitenoise warns when there is no folder of collected files.
-    (home / "static").mkdir()
-    server = Server(home)
-    try:
-        environment = processes.environment(postgres=False) | {
-            "DATABASE_URL": server.start(),
-            "INTURN_HOME": str(home),
-            "INTURN_ALLOWED_NETWORKS": "127.0.0.0/8",
-            "INTURN_LOG_LEVEL": "ERROR",
-            # `requests`, left bare, would otherwise ask a proxy for the loopback.
-            "NO_PROXY": "127.0.0.1",
-            "DJANGO_SETTINGS_MODULE": "config.settings",
-        }
+    with ExitStack() as stack:
+        home = Path(
+            stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="inturn-bench-", ignore_cleanup_errors=True)
+            )
+        )
+        # Where PostgreSQL has to run as nobody, it must be able to pass.
+        home.chmod(0o711)
+        # Whitenoise warns when there is no folder of collected files.
+        (home / "static").mkdir()
+        if database is None:
+            server = Server(home)
+            stack.callback(server.stop)
+            where = {"DATABASE_URL": server.start(), "INTURN_HOME": str(home)}
+        else:
+            where = {"DATABASE_URL": database}
+        environment = (
+            processes.environment(postgres=False)
+            | {
+                "INTURN_ALLOWED_NETWORKS": "127.0.0.0/8",
+                "INTURN_LOG_LEVEL": "ERROR",
+                # `requests`, left bare, would otherwise ask a proxy for the loopback.
+                "NO_PROXY": "127.0.0.1",
+                "DJANGO_SETTINGS_MODULE": "config.settings",
+            }
+            | where
+        )
         if _run([sys.executable, MANAGE, "migrate", "--verbosity", "0"], environment):
             sys.exit("bench: the database could not be prepared: see above")
         yield environment
-    finally:
-        server.stop()
-        shutil.rmtree(home, ignore_errors=True)
+
+
+def _fill(deliveries: int, environment: dict[str, str]) -> None:
+    """Let the tests' generator fill the database, unless it is full enough."""
+    command = [sys.executable, "-m", "tests.many", "--deliveries", str(deliveries)]
+    if _run(command, environment):
+        sys.exit("bench: there are too few deliveries to measure: see above")
 
 
 def _run(command: list[str], environment: dict[str, str]) -> int:

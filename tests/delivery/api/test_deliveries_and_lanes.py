@@ -148,12 +148,21 @@ def test_lanes_are_listed_by_state_at_a_fixed_cost(
     for _ in range(3):
         factories.delivery()
     assert [row["name"] for row in manager.get("lanes?state=BLOCKED").body["results"]] == [str(lane)]
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         names = [row["name"] for row in manager.get("lanes").body["results"]]
     assert [name for name in names if name.startswith("queue:")] == [f"queue:{n}" for n in range(5)]
     assert {"retry:0", "callback:0"} <= set(names)
     assert len(names) == 7 + 4
     refused(manager.get("lanes?state=SLOW"), 400)
+
+
+def test_what_waits_is_counted_up_to_a_limit(manager: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    for place in ("delivery.console.waiting.WAITING_LIMIT", "delivery.api.lanes.WAITING_LIMIT"):
+        monkeypatch.setattr(place, 1)
+    lane, _ = blocked_lane()
+    body = manager.get(f"lanes/{lane}").body
+    assert (body["waiting"], body["is_at_least"]) == (1, True)
+    assert "is_at_least" not in manager.get("lanes/retry:0").body
 
 
 def test_a_blocked_lane_is_tried_now(manager: Caller) -> None:

@@ -11,6 +11,7 @@ from delivery.resubmission import advance
 from subscriptions.models import Scope
 from tests import factories
 from tests.delivery.test_resubmission import rejected
+from tests.delivery.test_resubmit import now_of
 from tests.subscriptions.api.client import Caller, caller, fields_of, refused
 
 POSTS = ("resubmit", "mark-delivered", "cancel")
@@ -124,6 +125,8 @@ class TestMany:
         assert answer.body == {
             "id": None,
             "count": 3,
+            "statuses": {"REJECTED": 3},
+            "oldest_at": "2026-05-04T12:00:00Z",
             "more": False,
             "state": None,
             "done": 0,
@@ -187,3 +190,44 @@ class TestMany:
         refused(caller(Scope.PUBLISH).get("resubmissions"), 403, "wrong-scope")
         refused(manager.get("resubmissions/1"), 404)
         refused(manager.post("resubmissions/1/cancel"), 404)
+
+
+class TestCancellingMany:
+    def test_a_dry_run_counts_and_stores_nothing(self, manager: Caller, db: None) -> None:
+        row = factories.delivery()
+        factories.delivery(Status.IN_DOUBT)
+        wish = {"filter": {"since": "2026-01-01T00:00:00Z"}, "dry_run": True}
+        answer = manager.post("cancellations", wish)
+        assert answer.status == 200, answer
+        assert (answer.body["count"], answer.body["sample"]) == (1, [row.pk])
+        assert answer.body["statuses"] == {"PENDING": 1}
+        assert not Resubmission.objects.exists()
+
+    def test_it_is_stored_worked_off_and_read_apart_from_resubmissions(
+        self, manager: Caller, db: None
+    ) -> None:
+        row = factories.delivery(Status.IN_DOUBT)
+        made = manager.post("cancellations", {"filter": {"status": "IN_DOUBT"}})
+        assert made.status == 201, made
+        address = f"cancellations/{made.body['id']}"
+        assert manager.get(address).body == made.body
+        while advance(timezone.now().replace(year=2099)):
+            continue
+        read = caller(Scope.READ).get("cancellations").body["results"][0]
+        assert (read["state"], read["done"], read["cancelled"]) == ("DONE", 1, 1)
+        assert "resubmitted" not in read
+        assert now_of(row).status == Status.CANCELLED
+        assert manager.get("resubmissions").body["results"] == []
+        refused(manager.get(f"resubmissions/{made.body['id']}"), 404)
+        refused(manager.post(f"{address}/cancel"), 409, "ended")
+
+    @pytest.mark.parametrize("status", ["REJECTED", "DELIVERED", [], "x"])
+    def test_what_is_settled_is_not_cancelled(self, manager: Caller, db: None, status: Any) -> None:
+        problem = refused(manager.post("cancellations", {"filter": {"status": status}}), 400)
+        assert fields_of(problem) == {"filter.status"}
+
+    def test_takes_a_manager(self, manager: Caller, db: None) -> None:
+        reader = caller(Scope.READ)
+        refused(reader.post("cancellations", {"filter": {"status": "PENDING"}}), 403, "wrong-scope")
+        refused(manager.post("cancellations", {"filter": {}}), 400)
+        assert not Resubmission.objects.exists()

@@ -165,7 +165,7 @@ class TestSubscription:
         for _ in range(4):
             ann.post(f"{ROOT}/subscription/{stored.pk}/rotate/")
         page = ann.post(f"{ROOT}/subscription/{stored.pk}/rotate/", follow=True).text
-        assert "rotate again when one has ended" in page
+        assert "end an old one first" in page
         assert stored.secrets.count() == 5
 
     def test_with_deliveries_it_is_not_deleted(self, ann: Client, stored: Subscription) -> None:
@@ -237,7 +237,7 @@ class TestPolicies:
     def test_is_told_in_plain_words(self) -> None:
         policy = Policy(on_server_error=Action.BLOCK, on_unavailable=Action.BLOCK, in_doubt=InDoubt.HOLD)
         words = sentences(policy)
-        assert words[1].startswith("When it answers 503 or any other 5xx: nothing later is sent")
+        assert words[2].startswith("When it answers any 5xx: nothing later is sent")
         assert "held as IN_DOUBT" in words[-1]
 
 

@@ -17,9 +17,9 @@ from tests.delivery.console.blocking import block
 
 # Session and user are two of each.
 QUERIES = {
-    "subscriptions/subscriber": 7,
-    "subscriptions/subscription": 9,
-    "subscriptions/eventtype": 5,
+    "subscriptions/subscriber": 8,
+    "subscriptions/subscription": 10,
+    "subscriptions/eventtype": 6,
     "subscriptions/publisher": 7,
     "subscriptions/apikey": 5,
     "subscriptions/policy": 5,
@@ -30,8 +30,8 @@ QUERIES = {
     "delivery/lane": 6,
     "delivery/urlhealth": 6,
     "delivery/journalentry": 3,
-    "auth/user": 6,
-    "auth/group": 5,
+    "auth/user": 7,
+    "auth/group": 7,
 }
 
 

@@ -157,12 +157,53 @@ class TestMany:
     def test_it_is_cancelled_once(self, ann: Client, db: None) -> None:
         posted(ann, f"{RESUBMISSION}/add/", subscriber="crm")
         job = Resubmission.objects.get()
-        assert "Cancelled after 0" in posted(ann, f"{RESUBMISSION}/{job.pk}/cancel/")
+        assert "Stopped after 0" in posted(ann, f"{RESUBMISSION}/{job.pk}/cancel/")
         assert "Nothing was done" in posted(ann, f"{RESUBMISSION}/{job.pk}/cancel/")
+
+    def test_many_are_cancelled_after_counting(self, ann: Client, db: None) -> None:
+        row, doubtful = factories.delivery(), factories.delivery(Status.IN_DOUBT)
+        page = ann.get(f"{DELIVERY}/?subscriber={row.subscription.subscriber.name}").text
+        query = f"verb=CANCEL&amp;subscriber={row.subscription.subscriber.name}"
+        assert f'href="{RESUBMISSION}/add/?{query}"' in page
+        address = f"{RESUBMISSION}/add/?verb=CANCEL&status=PENDING"
+        counted = ann.get(address).text
+        assert "1 delivery would be cancelled" in counted
+        assert "the oldest was published" in counted
+        page = posted(ann, address, status="PENDING")
+        job = Resubmission.objects.get()
+        assert (job.verb, job.filter, job.count) == ("CANCEL", {"status": ["PENDING"]}, 1)
+        assert f"Cancellation {job.pk}" in page
+        advance(timezone.now())
+        assert "1 cancelled." in ann.get(f"{RESUBMISSION}/{job.pk}/part/").text
+        assert [now_of(one).status for one in (row, doubtful)] == [Status.CANCELLED, Status.IN_DOUBT]
+
+    @pytest.mark.parametrize(
+        ("status", "offered"),
+        [
+            ("", (True, True)),
+            ("REJECTED", (True, False)),
+            ("PENDING", (False, True)),
+            ("IN_DOUBT", (True, True)),
+        ],
+    )
+    def test_of_a_status_that_is_offered_which_may_be(
+        self, ann: Client, db: None, status: str, offered: tuple[bool, bool]
+    ) -> None:
+        page = ann.get(f"{DELIVERY}/?status={status}").text
+        assert ("Resubmit all that" in page, "Cancel all" in page) == offered
+
+    def test_the_count_says_how_many_of_each_status(self, ann: Client, db: None) -> None:
+        rejected(2)
+        factories.delivery(Status.FAILED)
+        page = ann.get(f"{RESUBMISSION}/add/?since=2026-01-01T00:00").text
+        counted = page.partition("3 deliveries would be sent again")[2]
+        assert counted.index("REJECTED") < counted.index("FAILED")
 
     @pytest.mark.parametrize(
         ("query", "said"),
         [
+            ("verb=CANCEL&status=REJECTED", "Select a valid choice"),
+            ("verb=CANCEL&subscriber=nobody", "Nothing that may be cancelled fits"),
             ("status=", "Choose at least one"),
             ("message=x", "Give the id of a message"),
             ("since=x", "Enter a valid date/time"),
@@ -202,6 +243,7 @@ class TestRights:
         assert reader.get(f"{RESUBMISSION}/").status_code == 200
         assert reader.get(f"{RESUBMISSION}/add/?status=REJECTED").status_code == 403
         assert reader.post(f"{RESUBMISSION}/add/", {"status": "REJECTED"}).status_code == 403
+        assert reader.post(f"{RESUBMISSION}/add/?verb=CANCEL", {"status": "PENDING"}).status_code == 403
         assert f"{RESUBMISSION}/add/" not in reader.get(f"{DELIVERY}/").text
 
     def test_who_may_not_read_messages_edits_none(self, client: Client, row: Delivery) -> None:

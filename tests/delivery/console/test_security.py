@@ -7,9 +7,12 @@ import re
 import pytest
 from django.conf import settings
 from django.contrib import admin
+from django.contrib.auth.models import User
 from django.test import Client
 
 from tests import factories
+from tests.delivery.console.everything import make_everything
+from tests.delivery.console.matrix import ADMINISTRATOR, MATRIX, address_of
 
 STYLE = re.compile(r"<style[^>]*>(.*?)</style>", re.DOTALL)
 
@@ -35,6 +38,42 @@ def test_no_page_has_inline_scripts_handlers_or_style_attributes(page: str) -> N
     assert not re.findall(r"<script(?![^>]*\bsrc=)[^>]*>", page)
     assert not re.findall(r"<[^>]+\s(?:on[a-z]+|style)=\"", page)
     assert not re.findall(r"(?:src|href|action)=\"(?:https?:)?//", page)
+
+
+def test_no_cache_keeps_a_page_of_the_console(ann: Client) -> None:
+    """Neither of the browser, for who comes after, nor of a proxy, for everybody."""
+    arguments = make_everything()
+    for name, row in MATRIX.items():
+        if ADMINISTRATOR in row.get:
+            answer = ann.get(address_of(name, arguments))
+            assert answer.status_code == 302 or "no-store" in answer.headers["Cache-Control"], name
+
+
+@pytest.mark.django_db
+def test_the_session_is_for_a_day_and_for_no_script_nor_other_site(client: Client) -> None:
+    User.objects.create_user("una", password="right", is_staff=True)
+    client.post("/admin/login/", {"username": "una", "password": "right"})
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    assert cookie["max-age"] == 12 * 3600
+    assert cookie["httponly"]
+    assert cookie["samesite"] == "Lax"
+
+
+@pytest.mark.django_db
+def test_no_frame_no_sniffing_no_referrer_elsewhere(client: Client) -> None:
+    headers = client.get("/admin/login/").headers
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "same-origin"
+    assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
+    for directive in ("frame-ancestors 'none'", "form-action 'self'", "base-uri 'none'"):
+        assert directive in headers["Content-Security-Policy"]
+
+
+@pytest.mark.django_db
+def test_a_post_without_the_token_of_the_page_is_refused() -> None:
+    strict = Client(enforce_csrf_checks=True)
+    assert strict.post("/admin/login/", {"username": "ann", "password": "x"}).status_code == 403
 
 
 @pytest.mark.django_db

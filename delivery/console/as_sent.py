@@ -1,0 +1,99 @@
+"""The requests of a delivery as they are made: from the subscription as it is now, without what is secret.
+
+Of a request only the body is kept. Time and signature are made for each attempt, so they are described; values of the
+subscription's own headers and its credentials are secrets, so they stand there as variables.
+"""
+
+import re
+from dataclasses import dataclass
+
+from delivery.models import Attempt, Delivery, Message
+from delivery.models.message import public_id
+from subscriptions.endpoints import EndpointError, parse_endpoint
+from subscriptions.models import Subscription
+
+TIME, SIGNATURE, KEY = "$TIME", "$SIGNATURE", "$KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """`variable` is our name for a value that is not shown, which `value` is put before; others' texts are never one."""
+
+    name: str
+    value: str
+    variable: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.value}{self.variable}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentRequest:
+    """`headers` in the order they are shown."""
+
+    method: str
+    url: str
+    headers: tuple[Header, ...]
+
+    @property
+    def head(self) -> str:
+        return "\n".join([f"{self.method} {self.url}", *map(str, self.headers)])
+
+
+def sent_request(delivery: Delivery, *, attempt: Attempt | None = None) -> SentRequest:
+    """The request of an attempt that was made, or of the next one."""
+    method, url = target(delivery)
+    number = delivery.attempts + 1 if attempt is None else attempt.number
+    headers = [
+        Header("webhook-id", public_id(delivery.message_id)),
+        _time(attempt),
+        Header("webhook-signature", "v1,", SIGNATURE),
+        Header("inturn-event", delivery.message.event_type.name),
+        Header("inturn-attempt", str(number)),
+        Header("inturn-delivery", str(delivery.pk)),
+    ]
+    if content_type := content_type_of(delivery.message):
+        headers.append(Header("Content-Type", content_type))
+    if delivery.redelivery and number > delivery.attempts:
+        headers.append(Header("inturn-redelivery", delivery.redelivery))
+    ours = {header.name.lower() for header in headers}
+    own = [header for header in secret_headers(delivery.subscription) if header.name.lower() not in ours]
+    return SentRequest(method=method, url=url, headers=(*headers, *own))
+
+
+def _time(attempt: Attempt | None) -> Header:
+    if attempt is None:
+        return Header("webhook-timestamp", "", TIME)
+    return Header("webhook-timestamp", str(int(attempt.started_at.timestamp())))
+
+
+def target(delivery: Delivery) -> tuple[str, str]:
+    """Return the method and the URL; of a callback that is answered, the URL that its publisher gave."""
+    if delivery.callback is not None:
+        return "POST", delivery.callback.url
+    try:
+        endpoint = parse_endpoint(delivery.subscription.endpoint)
+    except EndpointError:
+        return "POST", delivery.subscription.endpoint
+    return endpoint.method, endpoint.url
+
+
+def content_type_of(message: Message) -> str:
+    return message.content_type or message.event_type.content_type
+
+
+def secret_headers(subscription: Subscription) -> list[Header]:
+    """The subscription's own headers and its credentials, each value as a variable."""
+    headers = [Header(name, "", variable(name)) for name in subscription.headers]
+    match subscription.auth.get("type"):
+        case "basic":
+            headers.append(Header("Authorization", "Basic ", KEY))
+        case "bearer":
+            headers.append(Header("Authorization", "Bearer ", KEY))
+    return headers
+
+
+def variable(name: str) -> str:
+    """Return such as `$X_API_KEY`, which a shell takes for nothing else."""
+    words = re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_")
+    return f"$HEADER_{words}" if not words or words[0].isdigit() else f"${words}"

@@ -1,0 +1,102 @@
+"""The charts of the overview: what was accepted, delivered and failed, from rows that were counted beforehand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+import orjson
+
+from delivery.console import statements
+from delivery.models import TrafficMark
+
+# So long a count may stay behind while the chores work: see `delivery.traffic`.
+_STALE = timedelta(minutes=2)
+
+
+class Span(StrEnum):
+    """How far back a chart goes: a point a minute, or a quarter of an hour."""
+
+    HOUR = "hour"
+    DAY = "day"
+
+    @property
+    def length(self) -> timedelta:
+        return timedelta(hours=1) if self is Span.HOUR else timedelta(days=1)
+
+    @property
+    def step(self) -> timedelta:
+        return timedelta(minutes=1) if self is Span.HOUR else timedelta(minutes=15)
+
+    @property
+    def per(self) -> str:
+        return "each minute" if self is Span.HOUR else "each 15 minutes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """The counts of a step of time that begins at `at`."""
+
+    at: datetime
+    accepted: int = 0
+    delivered: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chart:
+    """Points in the order of time, whole steps only; `is_stale`: nobody has counted since `counted_until`, or ever."""
+
+    span: Span
+    points: Sequence[Point]
+    counted_until: datetime | None
+    is_stale: bool
+
+    @property
+    def accepted(self) -> int:
+        return sum(point.accepted for point in self.points)
+
+    @property
+    def delivered(self) -> int:
+        return sum(point.delivered for point in self.points)
+
+    @property
+    def failed(self) -> int:
+        return sum(point.failed for point in self.points)
+
+    @property
+    def latest_first(self) -> Sequence[Point]:
+        return self.points[::-1]
+
+    @property
+    def values(self) -> str:
+        """What the browser draws, as JSON: moments in milliseconds, as JavaScript has them."""
+        named = {
+            name: [getattr(point, name) for point in self.points]
+            for name in ("accepted", "delivered", "failed")
+        }
+        return orjson.dumps(
+            {"at": [int(point.at.timestamp() * 1000) for point in self.points], **named}
+        ).decode()
+
+
+def chosen(asked: str | None) -> Span:
+    """Return the span that stands in an address; the hour where there is none, or a wrong one."""
+    return Span(asked) if asked in list(Span) else Span.HOUR
+
+
+def read(span: Span, *, now: datetime) -> Chart:
+    """Read the chart up to the last step that is counted to its end."""
+    mark = TrafficMark.objects.values_list("until", flat=True).first()
+    until = _floor(min(mark or now, now), span.step)
+    since = until - span.length
+    asked = {"step": span.step, "since": since, "until": until}
+    found = {row.pop("begins_at"): row for row in statements.rows("traffic_chart", asked)}
+    moments = [since + number * span.step for number in range(span.length // span.step)]
+    points = [Point(at=at, **found.get(at, {})) for at in moments]
+    is_stale = mark is None or mark < now - _STALE
+    return Chart(span=span, points=points, counted_until=mark, is_stale=is_stale)
+
+
+def _floor(moment: datetime, step: timedelta) -> datetime:
+    return moment - timedelta(seconds=moment.timestamp() % step.total_seconds())

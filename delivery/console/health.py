@@ -1,0 +1,110 @@
+"""The health of subscriptions and subscribers over a day: how much was delivered, how much failed, how long it took.
+
+From rows that were counted beforehand, for all rows of a page by one statement.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from delivery.console import statements
+from delivery.durations import percentile
+
+DAY = timedelta(days=1)
+QUARTER = timedelta(minutes=15)
+# What a cell of a list has room for.
+HOUR = timedelta(hours=1)
+
+
+@dataclass(slots=True)
+class Bar:
+    """What was settled in the step of time that begins at `at`."""
+
+    at: datetime
+    delivered: int = 0
+    failed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Health:
+    """Bars in the order of time, up to the quarter of an hour that has begun; durations by step, see `delivery.durations`."""
+
+    bars: Sequence[Bar]
+    durations: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def delivered(self) -> int:
+        return sum(bar.delivered for bar in self.bars)
+
+    @property
+    def failed(self) -> int:
+        return sum(bar.failed for bar in self.bars)
+
+    @property
+    def settled(self) -> int:
+        return self.delivered + self.failed
+
+    @property
+    def success_share(self) -> float | None:
+        """None: nothing was settled."""
+        return self.delivered / self.settled if self.settled else None
+
+    @property
+    def success(self) -> str:
+        """Such as `99.9 %`, never more than it is: 100 % has no failure."""
+        if self.success_share is None:
+            return "–"
+        tenths = self.delivered * 1000 // self.settled
+        return f"{tenths // 10} %" if tenths % 10 == 0 else f"{tenths / 10} %"
+
+    @property
+    def p50_ms(self) -> int | None:
+        return percentile(self.durations, 0.5)
+
+    @property
+    def p95_ms(self) -> int | None:
+        return percentile(self.durations, 0.95)
+
+    @property
+    def highest(self) -> int:
+        return max(bar.delivered + bar.failed for bar in self.bars)
+
+
+def of_subscriptions(ids: Collection[int], *, now: datetime, step: timedelta = HOUR) -> dict[int, Health]:
+    asked = {"subscriptions": list(ids), "subscribers": []}
+    return _health(ids, asked, now=now, step=step)
+
+
+def of_subscribers(ids: Collection[int], *, now: datetime, step: timedelta = HOUR) -> dict[int, Health]:
+    """Each of all its subscriptions together."""
+    asked = {"subscriptions": [], "subscribers": list(ids)}
+    return _health(ids, asked, now=now, step=step)
+
+
+def _health(
+    ids: Collection[int], asked: dict[str, Any], *, now: datetime, step: timedelta
+) -> dict[int, Health]:
+    until = now - timedelta(seconds=now.timestamp() % QUARTER.total_seconds()) + QUARTER
+    since = until - DAY
+    found = {id: Health(bars=list(_bars(since, step))) for id in ids}
+    for row in statements.rows("traffic_of_subscriptions", asked | {"since": since, "step": step}):
+        _add(row, found[row["owner_id"]], since=since, step=step)
+    return found
+
+
+def _bars(since: datetime, step: timedelta) -> Iterator[Bar]:
+    return (Bar(at=since + number * step) for number in range(DAY // step))
+
+
+def _add(row: dict[str, Any], to: Health, *, since: datetime, step: timedelta) -> None:
+    if row["at"] is None:
+        # -1 is of what was never tried, or took a time that is not known.
+        if row["step"] >= 0:
+            to.durations[row["step"]] += row["delivered"] + row["failed"]
+        return
+    place = (row["at"] - since) // step
+    if place < len(to.bars):
+        to.bars[place].delivered += row["delivered"]
+        to.bars[place].failed += row["failed"]

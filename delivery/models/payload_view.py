@@ -1,0 +1,34 @@
+"""The log of payload views: who looked at what a message carries, and when. Rows are only added and added up."""
+
+from django.db import models
+
+SEE_PAYLOADS = "delivery.view_payload"
+
+
+class PayloadView(models.Model):
+    """One person's views of one message within an hour, added up: a page that refreshes itself does not flood the log.
+
+    By name and id, without foreign keys: it outlives both the person and the message.
+    """
+
+    actor = models.CharField(max_length=200)
+    message_id = models.BigIntegerField()
+    hour = models.DateTimeField()
+    first_at = models.DateTimeField()
+    last_at = models.DateTimeField()
+    views = models.PositiveIntegerField()
+
+    class Meta:
+        verbose_name = "payload view"
+        ordering = ["-id"]
+        permissions = [("view_payload", "Can see payloads: bodies, header values and excerpts of answers")]
+        constraints = [
+            models.UniqueConstraint(fields=["actor", "message_id", "hour"], name="payload_view_of_an_hour"),
+        ]
+        indexes = [
+            models.Index(fields=["message_id"], name="payload_view_of_message"),
+            models.Index(fields=["first_at"], name="payload_view_by_time"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.actor} saw msg_{self.message_id}"

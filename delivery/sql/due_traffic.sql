@@ -1,0 +1,22 @@
+-- The next piece of time whose traffic is to be counted: from the mark, at most some while ago, until when all is committed that
+-- happened before. Where nothing happened for long it ends soon after the next that did: found on message_by_time and delivery_settled.
+SELECT piece.since, least(certain.until, coalesce(least(first.published_at, first.settled_at) + %(longest)s::interval, certain.until))
+FROM (
+    SELECT greatest(
+        (SELECT until FROM delivery_trafficmark WHERE id = 1), statement_timestamp() - %(furthest)s::interval
+    ) AS since
+) AS piece
+CROSS JOIN (
+    -- What a transaction writes is of a time after its beginning. One that takes very long is not waited for.
+    SELECT least(
+        statement_timestamp() - %(lag)s::interval,
+        greatest(statement_timestamp() - %(longest_lag)s::interval, coalesce(min(xact_start), statement_timestamp()))
+    ) AS until
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid()
+) AS certain
+CROSS JOIN LATERAL (
+    SELECT
+        (SELECT min(published_at) FROM delivery_message WHERE published_at >= piece.since) AS published_at,
+        (SELECT min(settled_at) FROM delivery_delivery WHERE settled_at >= piece.since) AS settled_at
+) AS first

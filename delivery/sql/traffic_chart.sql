@@ -1,0 +1,7 @@
+-- What was accepted, delivered and failed in each step of a stretch of time. Reads one row a minute of it, by their primary key.
+SELECT
+    date_bin(%(step)s::interval, at, 'epoch') AS begins_at,
+    sum(accepted) AS accepted, sum(delivered) AS delivered, sum(failed) AS failed
+FROM delivery_trafficminute
+WHERE at >= %(since)s AND at < %(until)s
+GROUP BY begins_at

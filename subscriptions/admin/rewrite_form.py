@@ -1,0 +1,60 @@
+"""The form that says which URLs to rewrite, and into what."""
+
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from subscriptions.models import Mode, Subscription, SubscriptionStatus
+from subscriptions.names import MAX_NAME_LENGTH
+from subscriptions.rewriting import Replacement, RewriteError
+
+_COLUMNS = {
+    "subscriber": "subscriber__name",
+    "event_type": "event_type__name",
+    "policy": "policy__name",
+    "status": "status",
+}
+
+
+def _url(label: str, example: str) -> forms.CharField:
+    attributes = {"class": "inturn-code", "spellcheck": "false", "placeholder": example}
+    return forms.CharField(label=label, max_length=2000, widget=UnfoldAdminTextInputWidget(attributes))
+
+
+def _name(label: str) -> forms.CharField:
+    return forms.CharField(
+        label=label, required=False, max_length=MAX_NAME_LENGTH, widget=UnfoldAdminTextInputWidget
+    )
+
+
+class RewriteForm(forms.Form):
+    """The names of what narrows it down are those of the list's filters, so that a link carries them over."""
+
+    old = _url("URLs that begin with", "https://old.example/")
+    new = _url("are to begin with", "https://new.example/")
+    subscriber = _name("Subscriber")
+    event_type = _name("Event type")
+    policy = _name("Policy")
+    status = forms.ChoiceField(
+        choices=[("", "all"), *((status, status) for status in SubscriptionStatus.values)],
+        required=False,
+        widget=UnfoldAdminSelectWidget,
+    )
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not self.errors:
+            try:
+                cleaned["replacement"] = Replacement(old=cleaned["old"], new=cleaned["new"])
+            except RewriteError as error:
+                raise ValidationError(str(error)) from error
+        return cleaned
+
+    def selected(self) -> QuerySet[Subscription]:
+        wanted = {column: self.cleaned_data[name] for name, column in _COLUMNS.items()}
+        return Subscription.objects.filter(
+            mode=Mode.PUSH, **{column: value for column, value in wanted.items() if value}
+        )

@@ -1,0 +1,57 @@
+"""A role in plain words: what its rights let somebody do, computed from them and never typed."""
+
+from collections.abc import Iterable
+
+from django.contrib.auth.models import Group, Permission
+
+# Rights about anything else, sessions for example, mean nothing in this console.
+OUR_APPS = ("subscriptions", "delivery", "auth")
+_DOES = {
+    "delivery.change_delivery": "resubmits and cancels deliveries, and decides what is in doubt",
+    "delivery.add_resubmission": "resubmits many at once",
+    "delivery.change_lane": "unblocks lanes: retry, skip, resume",
+    "delivery.change_urlhealth": "releases URLs that are left alone",
+    "subscriptions.toggle_subscription": "makes subscriptions ACTIVE and INACTIVE",
+    "delivery.add_retentionrun": "starts retention",
+}
+_CONFIGURES = {
+    "subscriptions.change_subscription": "subscriptions",
+    "subscriptions.change_subscriber": "subscribers",
+    "subscriptions.change_eventtype": "event types",
+    "subscriptions.change_publisher": "publishers",
+    "subscriptions.add_apikey": "keys",
+    "subscriptions.change_policy": "policies",
+    "auth.change_user": "users",
+    "auth.change_group": "roles",
+}
+SEES_PAYLOADS = "delivery.view_payload"
+
+
+def names_of(permissions: Iterable[Permission]) -> set[str]:
+    """Return such as `delivery.change_lane`; fetch the content types with them."""
+    return {f"{each.content_type.app_label}.{each.codename}" for each in permissions}
+
+
+def sentences(rights: set[str]) -> list[str]:
+    """Say what may be seen, done and configured, a line each."""
+    configured = [word for right, word in _CONFIGURES.items() if right in rights]
+    done = [words for right, words in _DOES.items() if right in rights]
+    views = any(right.partition(".")[2].startswith("view_") for right in rights - {SEES_PAYLOADS})
+    said = [_seeing(rights) if views else "Sees nothing."]
+    said += [f"{words[0].upper()}{words[1:]}." for words in done]
+    said += [f"Configures {', '.join(configured)}."] if configured else []
+    return said if done or configured else [*said, "Changes nothing."]
+
+
+def summary(group: Group) -> str:
+    """Say it in one line, for where a role is chosen."""
+    rights = names_of(group.permissions.all())
+    if rights >= {*_DOES, *_CONFIGURES, SEES_PAYLOADS}:
+        return "everything"
+    return " ".join(sentences(rights))
+
+
+def _seeing(rights: set[str]) -> str:
+    if SEES_PAYLOADS in rights:
+        return "Sees the pages and payloads: bodies, header values, answers."
+    return "Sees the pages, but no payloads: no bodies, header values or answers."

@@ -1,0 +1,220 @@
+"""Rewriting endpoints in bulk: the beginning of URLs is replaced, as when a receiver moves to another server.
+
+Two steps, so that nothing is changed that nobody has seen: `plan` tells what would become of each, and `rewrite` does it, but only
+if it is still the same. Each new URL is checked as one that is typed. What is refused stays as it is; the others are
+changed in one transaction, each with its entry in the configuration log.
+
+The names of servers are looked up before any row is locked, for that may take seconds.
+"""
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import orjson
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from subscriptions.addresses import AddressRefusedError, Network, check_address
+from subscriptions.changes import record
+from subscriptions.endpoints import EndpointError, ParsedEndpoint, addresses_of, parse_endpoint, parse_url
+from subscriptions.models import Subscription
+
+# Of which a person can still see what becomes of them.
+MOST = 1000
+# Each is looked up, which takes seconds when nobody knows its name.
+MOST_SERVERS = 32
+_FIELDS = ("endpoint", "probe_url")
+_PARTS = re.compile(r"((?:[A-Za-z]+:)?)(https?:.*)", re.IGNORECASE | re.DOTALL)
+
+Server = tuple[str, int]
+
+
+class RewriteError(ValueError):
+    """This cannot be planned; the message says what to write instead."""
+
+
+class ChangedError(Exception):
+    """What would be rewritten is not what was seen any more; nothing was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A URL of a subscription, with the method in front if it has one; `refusal` says why it must not become that."""
+
+    field: str
+    before: str
+    after: str
+    refusal: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewritten:
+    """What becomes of one subscription: all of it, or nothing when any of it is refused."""
+
+    subscription: Subscription
+    changes: list[Change]
+
+    @property
+    def is_refused(self) -> bool:
+        return any(change.refusal for change in self.changes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What would be done; `seen` is the same only if that is."""
+
+    rows: list[Rewritten]
+    seen: str
+
+    @property
+    def accepted(self) -> list[Rewritten]:
+        return [row for row in self.rows if not row.is_refused]
+
+    @property
+    def refused(self) -> list[Rewritten]:
+        return [row for row in self.rows if row.is_refused]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """What URLs begin with, and what they are to begin with; raises RewriteError when that leads to nothing good."""
+
+    old: str
+    new: str
+
+    def __post_init__(self) -> None:
+        for text in (self.old, self.new):
+            try:
+                parse_url(text)
+            except EndpointError as error:
+                raise RewriteError(f"{text or 'Nothing'}: {error}") from None
+        if self.old == self.new:
+            raise RewriteError("Both are the same.")
+        if self.old.endswith("/") != self.new.endswith("/"):
+            raise RewriteError("End both with a slash, or neither: what follows is put behind it as it is.")
+
+    def of(self, text: str) -> str | None:
+        """Return what an endpoint becomes, or None when its URL does not begin so.
+
+        It ends where a part of the path does: https://a.example does not begin https://a.example.org.
+        """
+        parts = _PARTS.fullmatch(text)
+        if parts is None or not parts[2].startswith(self.old):
+            return None
+        rest = parts[2][len(self.old) :]
+        is_whole = self.old.endswith("/") or rest[:1] in ("", "/", "?")
+        return f"{parts[1]}{self.new}{rest}" if is_whole else None
+
+
+def plan(
+    selected: QuerySet[Subscription], replacement: Replacement, *, allowed_networks: Collection[Network]
+) -> Plan:
+    """Tell what would become of the selected; raises RewriteError when that is too much at once."""
+    rows = _concerned(selected, replacement)
+    return _planned(rows, replacement, _refused(rows, replacement, allowed_networks))
+
+
+def rewrite(
+    selected: QuerySet[Subscription],
+    replacement: Replacement,
+    *,
+    seen: str,
+    allowed_networks: Collection[Network],
+    actor: str,
+) -> int:
+    """Do what `plan` told, and return how many subscriptions were changed; raises ChangedError and RewriteError."""
+    refused = _refused(_concerned(selected, replacement), replacement, allowed_networks)
+    with transaction.atomic():
+        locked = selected.select_for_update(of=("self",), no_key=True)
+        planned = _planned(_concerned(locked, replacement), replacement, refused)
+        if planned.seen != seen:
+            raise ChangedError
+        for row in planned.accepted:
+            _change(row, actor=actor)
+    return len(planned.accepted)
+
+
+def _concerned(selected: QuerySet[Subscription], replacement: Replacement) -> list[Subscription]:
+    begins = Q(endpoint__contains=replacement.old) | Q(probe_url__startswith=replacement.old)
+    # Locked in the order of their ids, as everywhere.
+    rows = selected.filter(begins).select_related("subscriber").defer("headers", "auth").order_by("pk")
+    found = [row for row in rows if _changes(row, replacement)]
+    if len(found) > MOST:
+        raise RewriteError(f"{len(found):,} subscriptions have such URLs, and {MOST:,} are possible at once.")
+    return found
+
+
+def _changes(row: Subscription, replacement: Replacement) -> dict[str, tuple[str, str]]:
+    befores = {name: getattr(row, name) for name in _FIELDS}
+    afters = {name: replacement.of(before) for name, before in befores.items()}
+    return {name: (befores[name], after) for name, after in afters.items() if after is not None}
+
+
+def _planned(rows: Iterable[Subscription], replacement: Replacement, refused: Mapping[Server, str]) -> Plan:
+    planned = [
+        Rewritten(
+            subscription=row,
+            changes=[
+                Change(field=name, before=before, after=after, refusal=_refusal(after, refused))
+                for name, (before, after) in _changes(row, replacement).items()
+            ],
+        )
+        for row in rows
+    ]
+    told = [
+        [row.subscription.pk, [[one.field, one.before, one.after, one.refusal] for one in row.changes]]
+        for row in planned
+    ]
+    return Plan(rows=planned, seen=hashlib.sha256(orjson.dumps(told)).hexdigest())
+
+
+def _refusal(after: str, refused: Mapping[Server, str]) -> str:
+    parsed = _parsed(after)
+    return parsed if isinstance(parsed, str) else refused.get((parsed.host, parsed.port), "")
+
+
+def _parsed(after: str) -> ParsedEndpoint | str:
+    """Return why it is no endpoint, if it is none."""
+    try:
+        return parse_endpoint(after)
+    except EndpointError as error:
+        return str(error)
+
+
+def _refused(
+    rows: Iterable[Subscription], replacement: Replacement, allowed_networks: Collection[Network]
+) -> dict[Server, str]:
+    """Look up the servers of all new URLs, several at a time; return why which are refused."""
+    afters = {after for row in rows for _, after in _changes(row, replacement).values()}
+    parsed = [endpoint for after in afters if not isinstance(endpoint := _parsed(after), str)]
+    servers = sorted({(endpoint.host, endpoint.port) for endpoint in parsed})
+    if len(servers) > MOST_SERVERS:
+        raise RewriteError(f"The new URLs are of {len(servers)} servers; choose fewer than {MOST_SERVERS}.")
+    with ThreadPoolExecutor(max_workers=8) as threads:
+        reasons = threads.map(lambda server: _why_refused(server, allowed_networks), servers)
+        return {server: reason for server, reason in zip(servers, reasons, strict=True) if reason}
+
+
+def _why_refused(server: Server, allowed_networks: Collection[Network]) -> str:
+    try:
+        for address in addresses_of(*server):
+            check_address(address, allowed_networks=allowed_networks)
+    except AddressRefusedError as error:
+        return str(error)
+    return ""
+
+
+def _change(row: Rewritten, *, actor: str) -> None:
+    for change in row.changes:
+        setattr(row.subscription, change.field, change.after)
+    row.subscription.save(update_fields=[*(change.field for change in row.changes), "updated_at"])
+    record(
+        actor=actor,
+        action="changed",
+        instance=row.subscription,
+        before={change.field: change.before for change in row.changes},
+        after={change.field: change.after for change in row.changes},
+    )

@@ -1,0 +1,28 @@
+"""A page that is watched: what it logs, what it is answered, and where it calls."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, Page
+
+
+@contextmanager
+def watched(browser: Browser, base_url: str) -> Iterator[Page]:
+    """Fails on leaving when the page logged an error, was answered one, or called anywhere else."""
+    context = browser.new_context(base_url=base_url, viewport={"width": 1280, "height": 860})
+    page = context.new_page()
+    complaints: list[str] = []
+    hosts: set[str | None] = set()
+    page.on(
+        "console", lambda line: complaints.append(line.text) if line.type in ("error", "warning") else None
+    )
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("response", lambda answer: complaints.append(answer.url) if answer.status >= 400 else None)
+    context.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
+    yield page
+    # Left before the server ends, or the last poll of the overview would find it gone.
+    page.goto("about:blank")
+    context.close()
+    assert complaints == []
+    assert hosts <= {urlsplit(base_url).hostname, "", None}

@@ -1,0 +1,141 @@
+"""The roles that a migration makes, and the people they are given to."""
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import Group, Permission, User
+from django.db import connection
+from django.test import Client
+
+from subscriptions.admin import role_words
+from subscriptions.models import ConfigurationChange
+
+OURS = ("delivery", "subscriptions", "auth")
+
+
+def rights_of(role: str) -> set[str]:
+    return role_words.names_of(Group.objects.get(name=role).permissions.select_related("content_type"))
+
+
+def all_rights() -> set[str]:
+    return role_words.names_of(
+        Permission.objects.filter(content_type__app_label__in=OURS).select_related("content_type")
+    )
+
+
+def views() -> set[str]:
+    return {right for right in all_rights() if right.partition(".")[2].startswith("view_")}
+
+
+@pytest.mark.django_db
+class TestMigration:
+    def test_administrators_may_do_everything(self) -> None:
+        assert rights_of("Administrators") == all_rights()
+
+    def test_auditors_see_everything_and_change_nothing(self) -> None:
+        assert rights_of("Auditors") == views()
+
+    def test_support_sees_everything_and_rescues(self) -> None:
+        assert rights_of("Support") - views() == {
+            "delivery.change_delivery",
+            "delivery.add_resubmission",
+            "delivery.change_resubmission",
+            "delivery.change_lane",
+            "delivery.change_urlhealth",
+            "subscriptions.toggle_subscription",
+        }
+        assert views() <= rights_of("Support")
+
+    def test_a_role_that_was_there_keeps_what_it_has(self) -> None:
+        Group.objects.all().delete()
+        mine = Group.objects.create(name="Support")
+        mine.permissions.add(Permission.objects.get(codename="add_policy"))
+        migration: Any = import_module("delivery.migrations.0010_roles")
+        with connection.schema_editor() as editor:
+            migration.make_roles(_Historic(), editor)
+        assert {"subscriptions.add_policy", "delivery.change_lane"} <= rights_of("Support")
+        assert Group.objects.count() == 3
+
+    def test_makes_no_permission_twice_nor_under_another_name(self) -> None:
+        named = Permission.objects.filter(content_type__app_label="delivery", codename="view_payloadview")
+        assert [permission.name for permission in named] == ["Can view payload view"]
+
+
+class _Historic:
+    """Today's models, as a migration asks for them."""
+
+    get_model = staticmethod(apps.get_model)
+    get_app_config = staticmethod(apps.get_app_config)
+
+
+class TestPeople:
+    def test_are_made_with_a_role_and_can_sign_in(self, ann: Client) -> None:
+        role = Group.objects.get(name="Support")
+        password = "correct horse battery"
+        given = {"username": "sue", "password1": password, "password2": password, "groups": [role.pk]}
+        given |= {"usable_password": "true"}
+        assert ann.post("/admin/auth/user/add/", given).status_code == 302
+        sue = User.objects.get(username="sue")
+        assert sue.is_staff
+        assert list(sue.groups.all()) == [role]
+        change = ConfigurationChange.objects.get()
+        assert change.after is not None
+        assert change.after["groups"] == ["Support"]
+
+    def test_the_form_says_what_each_role_lets_somebody_do(self, ann: Client) -> None:
+        page = ann.get("/admin/auth/user/add/").text
+        assert "Administrators: everything" in page
+        assert "Changes nothing." in page
+        assert "Makes subscriptions ACTIVE and INACTIVE." in page
+
+    def test_nobody_gives_away_more_than_they_have(self, db: None) -> None:
+        adam = User.objects.create_user("adam", is_staff=True)
+        adam.groups.add(Group.objects.get(name="Administrators"))
+        root = User.objects.create_superuser("root", password="x")
+        client = Client()
+        client.force_login(adam)
+        client.post(f"/admin/auth/user/{adam.pk}/change/", _given(adam) | {"is_superuser": "on"})
+        assert not User.objects.get(pk=adam.pk).is_superuser
+        new = {"password1": "another long password", "password2": "another long password"}
+        assert client.post(f"/admin/auth/user/{root.pk}/password/", new).status_code == 403
+        assert client.post(f"/admin/auth/user/{root.pk}/delete/", {"post": "yes"}).status_code == 403
+
+    def test_nobody_locks_out_themselves(self, ann: Client) -> None:
+        me = User.objects.get(username="ann")
+        given = _given(me) | {"is_superuser": "on"}
+        del given["is_active"]
+        assert "You would lock out yourself" in ann.post(f"/admin/auth/user/{me.pk}/change/", given).text
+        assert ann.post(f"/admin/auth/user/{me.pk}/delete/", {"post": "yes"}).status_code == 403
+        assert User.objects.get(pk=me.pk).is_active
+
+    def test_the_list_says_who_may_do_what(self, ann: Client) -> None:
+        User.objects.create_user("una", is_staff=True)
+        User.objects.create_user("adi", is_staff=True).groups.add(Group.objects.get(name="Auditors"))
+        page = ann.get("/admin/auth/user/").text
+        for said in ("nothing: give them a role", "Auditors", "everything"):
+            assert said in page
+
+
+class TestWords:
+    def test_follow_the_rights(self, ann: Client) -> None:
+        auditors = Group.objects.get(name="Auditors")
+        address = f"/admin/auth/group/{auditors.pk}/change/"
+        assert "Sees the pages and payloads" in ann.get(address).text
+        auditors.permissions.remove(Permission.objects.get(codename="view_payload"))
+        assert "Sees the pages, but no payloads" in ann.get(address).text
+
+    @pytest.mark.parametrize(
+        ("rights", "said"),
+        [
+            (set(), ["Sees nothing.", "Changes nothing."]),
+            ({"delivery.change_lane"}, ["Sees nothing.", "Unblocks lanes: retry, skip, resume."]),
+        ],
+    )
+    def test_of_few_rights_are_few(self, rights: set[str], said: list[str]) -> None:
+        assert role_words.sentences(rights) == said
+
+
+def _given(user: User) -> dict[str, Any]:
+    return {"username": user.username, "is_active": "on", "groups": [group.pk for group in user.groups.all()]}

@@ -1,0 +1,37 @@
+"""Tables without indexes and foreign keys while millions of rows are written: checked and indexed at once at the end."""
+
+from django.db import connection
+
+TABLES = ("delivery_message", "delivery_delivery", "delivery_attempt", "delivery_journalentry")
+
+_INDEXES = """
+    SELECT format('DROP INDEX %%I', relation.relname), pg_get_indexdef(index.indexrelid)
+    FROM pg_index index JOIN pg_class relation ON relation.oid = index.indexrelid
+    WHERE index.indrelid = ANY (%s::regclass[]) AND NOT index.indisprimary
+"""
+_FOREIGN_KEYS = """
+    SELECT
+        format('ALTER TABLE %%s DROP CONSTRAINT %%I', conrelid::regclass, conname),
+        format('ALTER TABLE %%s ADD CONSTRAINT %%I %%s', conrelid::regclass, conname, pg_get_constraintdef(oid))
+    FROM pg_constraint
+    WHERE conrelid = ANY (%s::regclass[]) AND contype = 'f'
+"""
+
+
+def strip() -> list[str]:
+    """Drop them, and return the statements that make them again.
+
+    To be called in the transaction that makes them again: who is broken off finds the tables as they were.
+    """
+    dropped = [row for catalog in (_INDEXES, _FOREIGN_KEYS) for row in _rows(catalog)]
+    with connection.cursor() as cursor:
+        for drop, _ in dropped:
+            cursor.execute(drop)
+    return [again for _, again in dropped]
+
+
+def _rows(catalog: str) -> list[tuple[str, str]]:
+    with connection.cursor() as cursor:
+        cursor.execute(catalog, [list(TABLES)])
+        rows: list[tuple[str, str]] = cursor.fetchall()
+    return rows

@@ -1,0 +1,77 @@
+"""A batch of a cancellation meets a sender, a client or a person at the same deliveries: nobody overrules who was first."""
+
+from functools import partial
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from delivery.models import Attempt, BulkVerb, Delivery, Resubmission, Status
+from delivery.resubmission import advance, start
+from delivery.resubmit import resubmit
+from delivery.senders.settle import Settler
+from tests import factories
+from tests.delivery.test_resubmit import group, now_of
+from tests.races.meeting import meet
+from tests.races.test_resubmitting import deliver
+from tests.senders.handed_in import settlement
+from tests.senders.running import with_settler
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def job() -> Resubmission:
+    every = {"status": ["PENDING", "IN_DOUBT"]}
+    return start(every, rate=None, actor="ann", verb=BulkVerb.CANCEL)
+
+
+def work_off() -> None:
+    with transaction.atomic():
+        advance(timezone.now().replace(year=2099))
+
+
+def settle(row: Delivery) -> None:
+    """Settle it as the sender of its lane does."""
+
+    async def scenario(settler: Settler) -> None:
+        lane_id = row.lane_id or 0
+        await settler.lock([lane_id])
+        await settler.commit(lane_id, settlement(row))
+
+    with_settler(scenario)
+
+
+def test_what_a_sender_is_just_settling_stays_settled() -> None:
+    row = factories.delivery()
+    running = job()
+
+    def delivered() -> None:
+        # As the sender's statement leaves the row until its commit.
+        Delivery.objects.filter(pk=row.pk).update(status=Status.DELIVERED, settled_at=timezone.now())
+
+    assert meet(delivered, work_off) is None
+    running.refresh_from_db()
+    assert now_of(row).status == Status.DELIVERED
+    assert (running.done, running.changed) == (1, 0)
+
+
+def test_what_is_sent_while_it_is_cancelled_stays_cancelled_with_its_attempt() -> None:
+    row = factories.delivery()
+    job()
+    assert meet(work_off, partial(settle, row)) is None
+    assert now_of(row).status == Status.CANCELLED
+    assert Attempt.objects.get(delivery=row).outcome == "SUCCESS"
+
+
+def test_a_sibling_of_what_is_just_cancelled_can_be_delivered() -> None:
+    doubtful, pending = group(Status.IN_DOUBT, Status.PENDING)
+    start({"status": ["IN_DOUBT"]}, rate=None, actor="ann", verb=BulkVerb.CANCEL)
+    assert meet(work_off, partial(deliver, pending)) is None
+    assert [now_of(row).status for row in (doubtful, pending)] == [Status.CANCELLED, Status.DELIVERED]
+
+
+def test_what_a_person_just_sends_again_is_cancelled_when_its_turn_comes() -> None:
+    row = factories.delivery(Status.IN_DOUBT)
+    job()
+    assert meet(partial(resubmit, row.pk, actor="bob"), work_off) is None
+    assert now_of(row).status == Status.CANCELLED
