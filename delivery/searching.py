@@ -18,7 +18,7 @@ from django.db.models.expressions import RawSQL
 
 from delivery.models import Delivery, Message
 
-SECONDS = 0.7
+SECONDS = 0.85
 SLACK = 10_000
 FIRST_PART = 500
 QUICK_SECONDS, SLOW_SECONDS = 0.05, 0.2
