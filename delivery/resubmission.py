@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from delivery import failures, journal, lifecycle, selection
 from delivery.models import BulkVerb, Delivery, JournalKind, Resubmission, ResubmissionState
@@ -73,7 +73,7 @@ def advance(now: datetime) -> int:
     if job is None:
         return 0
     size = BATCH if job.rate is None else max(1, min(BATCH, round(job.rate)))
-    ids = _next(job, size)
+    ids = list(_left(job)[:size])
     _do(job, ids, now=now)
     if len(ids) < size:
         _end(job, now=now)
@@ -91,21 +91,22 @@ def done_to(job: Resubmission) -> str:
     return _DONE[BulkVerb(job.verb)]
 
 
-def _next(job: Resubmission, size: int) -> list[int]:
+def _left(job: Resubmission) -> QuerySet[Delivery, int]:
     left = selection.selected(job.filter, job.verb).filter(id__gt=job.position, id__lte=job.last_id)
     if job.verb == BulkVerb.RESUBMIT:
         left = left.filter(settled_at__lte=job.created_at)
-    return list(left.values_list("id", flat=True)[:size])
+    return left.values_list("id", flat=True)
 
 
 def _do(job: Resubmission, ids: list[int], *, now: datetime) -> None:
-    # Locks them all, too.
+    # Locks them all, too: what is not selected any more, for who was first, is nothing that was asked for.
     failures.tell_of(ids)
+    still = list(_left(job).filter(id__in=ids))
     by = f"by {job.actor} ({job})"
     if job.verb == BulkVerb.CANCEL:
-        job.changed += lifecycle.cancel_some(ids, reason=f"cancelled {by}")
+        job.changed += lifecycle.cancel_some(still, reason=f"cancelled {by}")
     else:
-        job.changed += len(lifecycle.reopen(ids, reason=f"resubmitted {by}"))
+        job.changed += len(lifecycle.reopen(still, reason=f"resubmitted {by}"))
     job.done += len(ids)
     job.position = ids[-1] if ids else job.last_id
     # What a late batch owes is made up for, but not what a long stop does.

@@ -19,7 +19,8 @@ def client_address(request: HttpRequest) -> str | None:
     if settings.SECURE_PROXY_SSL_HEADER is not None:
         given = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip() or given
     try:
-        return str(ipaddress.ip_address(given))
+        # The zone of a link-local address means nothing elsewhere, and PostgreSQL stores none.
+        return str(ipaddress.ip_address(given.partition("%")[0]))
     except ValueError:
         return None
 

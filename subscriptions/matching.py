@@ -10,6 +10,7 @@ from subscriptions.lookups import candidate_rows
 from subscriptions.models import DedupMode, EventType, Kind, MatchMode, Mode, Subscription, SubscriptionStatus
 
 FILTER_STRING = "filter-string"
+_HAS_ANOTHER = "its FILTER_STRING header is"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +113,15 @@ def why_not(header_filter_string: str, filter_text: str, document: Document) -> 
         if sent is None:
             return "the message has no FILTER_STRING header"
         if sent != header_filter_string:
-            return f"its FILTER_STRING header is {sent!r}, not {header_filter_string!r}"
+            return f"{_HAS_ANOTHER} {sent!r}, not {header_filter_string!r}"
     if filter_text and not _compiled(filter_text)(document):
         return "its filter is not true of the message"
     return None
+
+
+def without_value(reason: str) -> str:
+    """Return why a message does not qualify, for who may not see the value of its header."""
+    return "it has another FILTER_STRING header" if reason.startswith(_HAS_ANOTHER) else reason
 
 
 @lru_cache(maxsize=10_000)

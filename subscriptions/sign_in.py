@@ -31,6 +31,8 @@ WINDOW = timedelta(minutes=15)
 MOST_OF_ACCOUNT_FROM_ORIGIN = 5
 MOST_FROM_ORIGIN = 30
 MOST_OF_ACCOUNT = 100
+# Else strangers everywhere could keep somebody out: where an account signed in lately it is its owner who tries.
+KNOWN = timedelta(days=30)
 # The upper half of the 64-bit keys of advisory locks; `delivery.models.lane` has the others.
 _SIGN_IN_LOCKS = 0x494E0004
 
@@ -96,11 +98,10 @@ def forgive(failure: SignIn) -> int:
 def held_back_until(visitor: Visitor, *, now: datetime) -> datetime | None:
     """Return from when on they may try again, or None when they may now."""
     account, origin = Q(account=visitor.account), Q(origin=visitor.origin)
-    limits = (
-        (account & origin, MOST_OF_ACCOUNT_FROM_ORIGIN),
-        (origin, MOST_FROM_ORIGIN),
-        (account, MOST_OF_ACCOUNT),
-    )
+    limits = [(account & origin, MOST_OF_ACCOUNT_FROM_ORIGIN), (origin, MOST_FROM_ORIGIN)]
+    signed_in = SignIn.objects.filter(account & origin, kind=SignInKind.SIGNED_IN, at__gt=now - KNOWN)
+    if not signed_in.exists():
+        limits.append((account, MOST_OF_ACCOUNT))
     untils = [until for same, most in limits if (until := _full_until(same, most, now=now))]
     return max(untils, default=None)
 

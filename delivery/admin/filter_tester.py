@@ -58,8 +58,9 @@ class FilterTester:
         typed = _typed(request, stored)
         if "check" in request.POST:
             return render(request, "console/filter_checked.html", {"mistake": mistake(typed), "typed": typed})
-        # How many messages a filter of one's own fits tells what they hold.
-        may_preview = may_see_payload(request.user) or "filter" not in request.POST
+        # How many messages a filter of one's own fits tells what they hold, and so does a header filter string.
+        is_stored = stored is not None and "filter" not in request.POST
+        may_preview = may_see_payload(request.user) or is_stored
         tried = trial(typed, event_type=_event_type(request, stored), may_preview=may_preview)
         shown = {"trial": tried, "typed": typed, "may_preview": may_preview}
         return render(request, "console/filter_tested.html", shown)

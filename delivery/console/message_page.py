@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +18,7 @@ from delivery.explain import explain
 from delivery.models import Attempt, Callback, Delivery, Message
 from delivery.models.delivery import Redelivery
 from delivery.states import OPEN, OutcomeClass
-from subscriptions.matching import Explanation
+from subscriptions.matching import Explanation, without_value
 from subscriptions.models import Mode
 
 SHOWN_DELIVERIES = 100
@@ -157,7 +157,7 @@ def read(message: Message, *, may_see: bool) -> MessagePage:
     )
     for delivery in deliveries:
         delivery.message = message
-    explanations = _explanations(message)
+    explanations = _explanations(message, may_see=may_see)
     return MessagePage(
         message=message,
         body=payload(bytes(message.body)),
@@ -197,6 +197,9 @@ def _shown(attempt: Attempt, delivery: Delivery) -> ShownAttempt:
     )
 
 
-def _explanations(message: Message) -> list[Explanation]:
+def _explanations(message: Message, *, may_see: bool) -> list[Explanation]:
     """Those that qualify first, for there may be thousands that do not."""
-    return sorted(explain(message), key=lambda explanation: not explanation.qualifies)
+    explanations = sorted(explain(message), key=lambda explanation: not explanation.qualifies)
+    if may_see:
+        return explanations
+    return [replace(each, reason=without_value(each.reason)) for each in explanations]

@@ -29,29 +29,30 @@ WITH due AS MATERIALIZED (
     JOIN delivery_delivery member ON member.message_id = due.message_id AND member.queue_group = due.queue_group
     ORDER BY member.id
     FOR NO KEY UPDATE OF member SKIP LOCKED
-), whole AS (
-    SELECT locked.message_id, locked.queue_group
-    FROM locked
-    LEFT JOIN delivery_lane lane ON lane.id = locked.lane_id
-    GROUP BY locked.message_id, locked.queue_group
-    HAVING count(*) = (
-            SELECT count(*) FROM delivery_delivery member
-            WHERE member.message_id = locked.message_id AND member.queue_group = locked.queue_group
-        )
-        AND bool_or(
+), weighed AS (
+    SELECT
+        locked.*, count(*) OVER its_group AS members,
+        bool_or(
             locked.status = 'PENDING'
             AND locked.attempts = lane.run_attempts[array_position(lane.run_ids, locked.id)]
-        ) IS NOT TRUE
+        ) OVER its_group AS is_under_way
+    FROM locked
+    LEFT JOIN delivery_lane lane ON lane.id = locked.lane_id
+    WINDOW its_group AS (PARTITION BY locked.message_id, locked.queue_group)
 )
 SELECT
     CASE WHEN locked.expires_at <= now() THEN 'EXPIRED' ELSE 'DROPPED' END AS cause, locked.id, locked.lane_id,
     0 AS receives, locked.server_started_at IS NOT NULL AS is_volatile,
     extract(epoch FROM locked.expires_at - message.published_at)::float8 AS seconds, pg_postmaster_start_time() AS started_at,
     locked.subscription_id, subscriber.name || '/' || subscription.name AS subscription
-FROM whole
-JOIN locked ON locked.message_id = whole.message_id AND locked.queue_group = whole.queue_group
+FROM weighed AS locked
 JOIN delivery_message message ON message.id = locked.message_id
 JOIN subscriptions_subscription subscription ON subscription.id = locked.subscription_id
 JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
 WHERE locked.status = 'PENDING'
+    AND locked.is_under_way IS NOT TRUE
+    AND locked.members = (
+        SELECT count(*) FROM delivery_delivery member
+        WHERE member.message_id = locked.message_id AND member.queue_group = locked.queue_group
+    )
     AND (locked.expires_at <= now() OR locked.server_started_at <> pg_postmaster_start_time())

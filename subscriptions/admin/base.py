@@ -13,6 +13,8 @@ from unfold.admin import ModelAdmin
 
 # Digits, which any bigint may have.
 LONGEST_ID = 18
+# What Django's own list filters append to the name of their field.
+_APPENDED = ("", "exact", "isnull", "id__exact")
 
 
 def id_of(text: str) -> int | None:
@@ -51,9 +53,11 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Only what the page has a filter for: by any other column one could ask for what one may not see."""
         filters = () if request is None else self.get_list_filter(request)
-        # Of our own by their exact name; of Django's, which are named after a field, with what it appends to it.
+        # Of our own by their exact name; of Django's, which are named after a field, with what it appends to it and no
+        # more: `groups` would lead to its users, and to their passwords.
         own = {each.parameter_name for each in filters if not isinstance(each, str)}
-        return lookup in own or lookup.partition("__")[0] in filters
+        name, _, appended = lookup.partition("__")
+        return lookup in own or (name in filters and appended in _APPENDED)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Begin with what the link gives, but for relations to what is no id: nothing could be looked up by it."""

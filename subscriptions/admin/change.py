@@ -22,6 +22,7 @@ ACTIONS = (
     "deleted",
     "rotated",
     "revoked",
+    "ended",
     "restored",
     "let in",
     "resubmitted",

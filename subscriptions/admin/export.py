@@ -18,7 +18,7 @@ from subscriptions.admin.keyset import AFTER, BEFORE, KeysetAdmin
 ROWS_AT_ONCE = 1_000
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
 # With these a spreadsheet takes a cell for a formula, and runs what somebody else wrote.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 class ExportedAdmin(KeysetAdmin):

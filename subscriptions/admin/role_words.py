@@ -8,7 +8,7 @@ from django.contrib.auth.models import Group, Permission
 OUR_APPS = ("subscriptions", "delivery", "auth")
 _DOES = {
     "delivery.change_delivery": "resubmits and cancels deliveries, and decides what is in doubt",
-    "delivery.add_resubmission": "resubmits many at once",
+    "delivery.add_resubmission": "resubmits and cancels many at once",
     "delivery.change_lane": "unblocks lanes: retry, skip, resume",
     "delivery.change_urlhealth": "releases URLs that are left alone",
     "subscriptions.toggle_subscription": "makes subscriptions ACTIVE and INACTIVE",

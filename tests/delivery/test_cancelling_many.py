@@ -18,7 +18,7 @@ from delivery.models import (
     Status,
 )
 from delivery.resubmission import advance, cancel, start
-from delivery.selection import preview
+from delivery.selection import preview, selected
 from delivery.states import OPEN
 from subscriptions.models import ConfigurationChange, Mode
 from tests import factories
@@ -52,6 +52,11 @@ class TestWhatIsSelected:
         found = preview({"status": ["PENDING", "IN_DOUBT"]}, BulkVerb.CANCEL)
         assert list(found.statuses.items()) == [("PENDING", 2), ("IN_DOUBT", 1)]
         assert (found.count, found.oldest_at) == (3, first.message.published_at)
+
+    def test_it_is_found_by_what_is_open_among_millions_that_are_settled(self) -> None:
+        plan = selected({}, BulkVerb.CANCEL).order_by().explain()
+        assert "delivery_pending" in plan
+        assert "delivery_leased" in plan
 
     def test_nothing_that_a_publisher_waits_for(self) -> None:
         factories.delivery(lane=None)

@@ -1,7 +1,8 @@
 """Clients of a mailbox in a process of their own, which may be killed: they write down all that they were told.
 
 `python -m tests.faults.mailbox_client WISH`, the Wish as JSON. Each client fetches a batch, acknowledges it, and so on;
-what was not answered, or by 503, is asked again. The process ends when its standard input does.
+what was not answered, or by 503, is asked again. When its standard input ends, each client writes down what it still has asked for,
+and the process ends.
 """
 
 import http.client
@@ -97,9 +98,15 @@ class Client:
 def run(wish: Wish) -> None:
     log = os.open(wish.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     over = threading.Event()
-    for _ in range(wish.clients):
-        threading.Thread(target=Client(wish, log, over).drain, daemon=True).start()
+    drains = [Client(wish, log, over).drain for _ in range(wish.clients)]
+    clients = [threading.Thread(target=drain, daemon=True) for drain in drains]
+    for client in clients:
+        client.start()
     sys.stdin.read()
+    # What was acknowledged last may be settled before its client is told so.
+    over.set()
+    for client in clients:
+        client.join()
 
 
 if __name__ == "__main__":

@@ -70,6 +70,23 @@ def test_a_sibling_of_what_is_just_cancelled_can_be_delivered() -> None:
     assert [now_of(row).status for row in (doubtful, pending)] == [Status.CANCELLED, Status.DELIVERED]
 
 
+def test_what_is_in_doubt_all_at_once_stays_so_unless_that_status_was_named() -> None:
+    row = factories.delivery()
+    running = start(
+        {"subscriber": row.subscription.subscriber.name}, rate=None, actor="ann", verb=BulkVerb.CANCEL
+    )
+
+    def doubted() -> None:
+        # As whoever takes a dead sender's lane leaves the row under `hold`.
+        now = timezone.now()
+        Delivery.objects.filter(pk=row.pk).update(status=Status.IN_DOUBT, settled_at=now)
+
+    assert meet(doubted, work_off) is None
+    running.refresh_from_db()
+    assert now_of(row).status == Status.IN_DOUBT
+    assert (running.done, running.changed) == (1, 0)
+
+
 def test_what_a_person_just_sends_again_is_cancelled_when_its_turn_comes() -> None:
     row = factories.delivery(Status.IN_DOUBT)
     job()

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 from django.conf import settings
+from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
@@ -69,6 +70,26 @@ def test_the_delivery_of_an_answer_shows_where_it_goes(ann: Client, callback: Ca
     shown = ann.get(f"/admin/delivery/delivery/{delivery.pk}/change/").text
     assert callback.url in shown
     assert callbacks.NO_ENDPOINT not in shown
+
+
+def test_where_it_goes_is_a_header_and_only_for_who_may_see_payloads(
+    reader: Client, callback: Callback
+) -> None:
+    delivery = Delivery.objects.get(message_id=answered(callback))
+    factories.attempt(delivery)
+    pages = (
+        f"message/{callback.message_id}",
+        f"message/{delivery.message_id}",
+        f"delivery/{delivery.pk}",
+    )
+
+    def shown() -> list[bool]:
+        return ["publisher.example" in reader.get(f"/admin/delivery/{one}/change/").text for one in pages]
+
+    assert shown() == [True, True, True]
+    ray = User.objects.get(username="ray")
+    ray.user_permissions.remove(Permission.objects.get(codename="view_payload"))
+    assert shown() == [False, False, False]
 
 
 def test_no_page_shows_a_token(ann: Client, callback: Callback) -> None:

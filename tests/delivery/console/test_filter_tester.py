@@ -182,6 +182,8 @@ class TestWhoMay:
         assert "would have matched" not in answer
         assert "you may not see payloads" in answer
         assert "would have matched 1" in said(reader, tested_subscription=stored.pk)
+        guessed = {"event_type": stored.event_type_id, "header_filter_string": "a guess"}
+        assert "would have matched" not in said(reader, **guessed)
 
     def test_others_may_not(self, reader: Client, stored: Any) -> None:
         ray = User.objects.get(username="ray")

@@ -10,7 +10,7 @@ from delivery.states import Status
 from tests import factories
 
 BODY = b'{"secret": "of-the-body"}'
-HEADERS = {"x-trace": "of-the-header"}
+HEADERS = {"x-trace": "of-the-header", "filter-string": "of-the-header"}
 
 
 @pytest.fixture
@@ -80,6 +80,7 @@ def test_whoever_opens_a_message_or_downloads_it_is_logged(visitor: Client) -> N
         "delivery/delivery/?message__body__contains=of-the-body",
         "subscriptions/apikey/?hash__startswith=a",
         "auth/user/?password__startswith=p",
+        "auth/user/?groups__user__password__startswith=p",
     ],
 )
 def test_what_is_not_shown_is_not_asked_for_by_the_address(ann: Client, address: str) -> None:
@@ -91,6 +92,7 @@ def test_who_is_denied_payloads_sees_the_rest_and_is_not_logged(visitor: Client)
     deny("Auditors")
     message = factories.message(BODY, headers=HEADERS)
     delivery = factories.delivery(Status.REJECTED, message=message, attempts=1)
+    factories.subscription("picky", event_type=message.event_type, header_filter_string="other")
     factories.attempt(delivery, excerpt=b"of-the-answer")
     pages = [
         visitor.get(f"/admin/delivery/{page}/change/").text
@@ -101,6 +103,7 @@ def test_who_is_denied_payloads_sees_the_rest_and_is_not_logged(visitor: Client)
         for hidden in ("of-the-body", "of-the-header", "of-the-answer"):
             assert hidden not in page
     assert "x-trace" in pages[0]
+    assert "it has another FILTER_STRING header" in pages[0]
     assert "You may not see payloads" in pages[0]
     assert visitor.get(f"/admin/delivery/message/{message.pk}/raw/").status_code == 403
     assert not PayloadView.objects.exists()

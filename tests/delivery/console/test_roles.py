@@ -116,6 +116,10 @@ class TestPeople:
         page = ann.get("/admin/auth/user/").text
         for said in ("nothing: give them a role", "Auditors", "everything"):
             assert said in page
+        auditors = Group.objects.get(name="Auditors")
+        page = ann.get("/admin/auth/user/", {"groups__id__exact": auditors.pk}).text
+        assert "adi" in page
+        assert "una" not in page
 
 
 class TestWords:

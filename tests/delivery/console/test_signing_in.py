@@ -138,6 +138,15 @@ class TestHoldingBack:
         with pytest.raises(HeldBackError):
             sign_in.begin(Visitor(username="una", address="127.0.0.1"), now=now)
 
+    def test_an_account_that_is_tried_from_everywhere_does_not_wait_where_it_is_at_home(
+        self, una: User
+    ) -> None:
+        try_to(Client(REMOTE_ADDR=OTHER), password=PASSWORD)
+        for number in range(100):
+            fail(Client(REMOTE_ADDR=f"203.0.113.{number}"), 1)
+        assert try_to(Client(REMOTE_ADDR="203.0.113.200"), password=PASSWORD).status_code == 429
+        assert try_to(Client(REMOTE_ADDR=OTHER), password=PASSWORD).status_code == 302
+
     def test_all_addresses_of_an_ipv6_network_are_one_place(self, una: User) -> None:
         now = timezone.now()
         for number in range(5):
