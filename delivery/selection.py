@@ -58,7 +58,7 @@ class Preview:
 def selected(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> QuerySet[Delivery]:
     """Return, in the order of their ids, what a filter selects of that which the verb may be done to."""
     statuses = chosen.get("status") or _UNNAMED[BulkVerb(verb)]
-    rows = Delivery.objects.filter(_HAS_A_PLACE, _one_of(statuses))
+    rows = Delivery.objects.filter(_HAS_A_PLACE, one_of(statuses))
     rows = rows.filter(**{lookup: chosen[name] for name, lookup in _LOOKUPS.items() if name in chosen})
     moments = {lookup: parse_datetime(chosen[name]) for name, lookup in _MOMENTS.items() if name in chosen}
     return rows.filter(_of_subscription(chosen.get("subscription")), **moments).order_by("id")
@@ -86,7 +86,7 @@ def counted_by_status(rows: QuerySet[Delivery]) -> dict[str, int]:
         return dict(cursor.fetchall())
 
 
-def _one_of(statuses: Iterable[str]) -> Q:
+def one_of(statuses: Iterable[str]) -> Q:
     """Each by itself: of a list of them the database does not see that delivery_pending and delivery_leased have them all."""
     return reduce(or_, (Q(status=status) for status in statuses))
 
