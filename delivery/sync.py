@@ -18,11 +18,8 @@ The thread of the web server that waits is lost to others, so only some of them 
 """
 
 import logging
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import orjson
@@ -30,7 +27,7 @@ from django.conf import settings
 from django.db import Error, IntegrityError, InterfaceError, OperationalError, connection
 from django.utils import timezone
 
-from delivery.asking import call_now, endpoint_now
+from delivery.asking import call_now, endpoint_now, turn
 from delivery.calls import Called
 from delivery.database import first_row
 from delivery.drafts import Draft, checked
@@ -91,17 +88,14 @@ class Asked:
     endpoint: Endpoint
 
 
-class BusyError(Exception):
-    """So many SYNC calls are under way that another would leave too few threads for everybody else."""
-
-
 def exchange(publisher: Publisher, draft: Draft) -> Exchange:
     """Store the draft, of a SYNC event type, call the first subscription that qualifies, and return its answer.
 
     Raises PublishRefusedError for a draft that is not acceptable, and BusyError; then nothing is stored.
     """
     draft = checked(draft)
-    with _turn():
+    # An endpoint that hangs must not stop the web server.
+    with turn("sync", most=settings.ENVIRONMENT.web_threads * 3 // 4):
         message_id, delivery_id, asked = _store(publisher, draft)
         if asked is None:
             return Exchange(message_id=message_id)
@@ -109,23 +103,6 @@ def exchange(publisher: Publisher, draft: Draft) -> Exchange:
         called = call_now(make_request(parcel, asked.endpoint, now=timezone.now()))
         _record(delivery_id, called.outcome)
     return Exchange(message_id=message_id, subscription=asked.subscription, called=called)
-
-
-@contextmanager
-def _turn() -> Iterator[None]:
-    turns = _turns(settings.ENVIRONMENT.web_threads)
-    if not turns.acquire(blocking=False):
-        raise BusyError
-    try:
-        yield
-    finally:
-        turns.release()
-
-
-@cache
-def _turns(threads: int) -> threading.Semaphore:
-    """As many calls at a time as three quarters of a web process's threads: an endpoint that hangs must not stop it."""
-    return threading.Semaphore(max(threads * 3 // 4, 1))
 
 
 def _store(publisher: Publisher, draft: Draft) -> tuple[int, int, Asked | None]:

@@ -11,19 +11,15 @@ leaves in between says that it may have been sent.
 The thread of the web server that waits is lost to others: few may wait at a time, and not for long.
 """
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from django.conf import settings
 from django.db import connection
 
 from delivery import journal
-from delivery.asking import call_now, endpoint_now
+from delivery.asking import call_now, endpoint_now, turn
 from delivery.calls import Called
 from delivery.models import JournalKind
 from delivery.models.message import public_id
@@ -46,15 +42,12 @@ class Tested:
     called: Called
 
 
-class BusyError(Exception):
-    """Other tests are under way; the endpoint was not called."""
-
-
 def send_test(
     subscription: Subscription, *, content_type: str, body: bytes, actor: str, now: datetime
 ) -> Tested:
     """Send it and wait for the answer; raises BusyError, and Subscription.DoesNotExist when it was deleted meanwhile."""
-    with _turn():
+    # SYNC may have three quarters of the threads, and the console must go on.
+    with turn("test", most=settings.ENVIRONMENT.web_threads // 8):
         endpoint = endpoint_now(subscription.pk)
         if endpoint is None:
             raise Subscription.DoesNotExist
@@ -71,23 +64,6 @@ def send_test(
         entry.text = f"{text}: {called.outcome.reason}, after {called.outcome.duration_ms} ms."
         entry.save(update_fields=["text"])
     return Tested(webhook_id=public_id(parcel.message_id), request=request, called=called)
-
-
-@contextmanager
-def _turn() -> Iterator[None]:
-    turns = _turns(settings.ENVIRONMENT.web_threads)
-    if not turns.acquire(blocking=False):
-        raise BusyError
-    try:
-        yield
-    finally:
-        turns.release()
-
-
-@cache
-def _turns(threads: int) -> threading.Semaphore:
-    """An eighth of a web process's threads: SYNC may have three quarters, and the console must go on."""
-    return threading.Semaphore(max(threads // 8, 1))
 
 
 def _parcel(subscription: Subscription, *, content_type: str, body: bytes) -> Parcel:

@@ -12,8 +12,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from delivery.admin.test_message_form import TestMessageForm
+from delivery.asking import BusyError
 from delivery.console.payload import Payload, may_see_payload, payload
-from delivery.test_message import LONGEST_WAIT_SECONDS, BusyError, Tested, send_test
+from delivery.test_message import LONGEST_WAIT_SECONDS, Tested, send_test
 from subscriptions.admin.base import actor_of
 from subscriptions.models import Mode, Subscription
 

@@ -65,6 +65,10 @@ class Chart:
         return sum(point.failed for point in self.points)
 
     @property
+    def until(self) -> datetime:
+        return self.points[-1].at + self.span.step
+
+    @property
     def latest_first(self) -> Sequence[Point]:
         return self.points[::-1]
 

@@ -1,5 +1,6 @@
 """The chart of the overview and the health of subscriptions, as a person sees them."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -67,7 +68,9 @@ def test_the_chart_follows_what_is_counted_and_the_page_stays_as_it_is(
 def test_the_last_day_is_in_the_address(day: Subscription, ann: Visitor) -> None:
     ann.page.goto("/admin/")
     ann.page.get_by_role("link", name="Last day").press("Enter")
-    expect(ann.page.get_by_text("in the last day, a point each 15 minutes")).to_be_visible()
+    expect(
+        ann.page.get_by_text(re.compile(r"in the day until \d\d:\d\d UTC, a point each 15 minutes"))
+    ).to_be_visible()
     assert ann.page.url.endswith("/admin/?span=day")
     ann.photograph("traffic-overview-day")
 

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.test import Client
 from standardwebhooks.webhooks import Webhook
 
-from delivery import test_message
+from delivery import asking, test_message
 from delivery.models import Attempt, Delivery, JournalEntry, Lane, Message, UrlHealth
 from delivery.models.message import parse_public_id
 from subscriptions.models import Mode, Subscription, SubscriptionStatus
@@ -129,7 +129,7 @@ def test_an_endpoint_that_hangs_is_waited_for_so_long(
 
 
 def test_so_many_at_a_time(ann: Client, subscription: Subscription, endpoint: Endpoint) -> None:
-    turns = test_message._turns(settings.ENVIRONMENT.web_threads)
+    turns = asking.turns("test", settings.ENVIRONMENT.web_threads // 8)
     taken = 0
     while turns.acquire(blocking=False):
         taken += 1
