@@ -10,10 +10,10 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
-from django.utils import timezone
 
 from delivery import journal, wake
 from delivery.models import Delivery, JournalKind, Status
+from delivery.models.moment import Clock
 from delivery.sql import statement
 
 # Deliveries settled by one statement: a long one would hold up the senders' commits.
@@ -57,7 +57,7 @@ def cancel_some(delivery_ids: Collection[int], *, reason: str) -> int:
         cancelled = _cancel(delivery_ids, reason=reason)
         doubtful = Delivery.objects.filter(pk__in=delivery_ids, status=Status.IN_DOUBT)
         cancelled += doubtful.update(
-            status=Status.CANCELLED, settled_at=timezone.now(), reason=f"in doubt, {reason}"
+            status=Status.CANCELLED, settled_at=Clock(), reason=f"in doubt, {reason}"
         )
         if cancelled:
             _tell_senders(delivery_ids)
@@ -124,7 +124,7 @@ def cancel_doubt(delivery_id: int, *, actor: str) -> bool:
 
 def _decide(delivery_id: int, status: Status, *, actor: str, words: str) -> bool:
     decided = Delivery.objects.filter(pk=delivery_id, status=Status.IN_DOUBT).update(
-        status=status, settled_at=timezone.now(), reason=f"in doubt, {words} by {actor}"
+        status=status, settled_at=Clock(), reason=f"in doubt, {words} by {actor}"
     )
     if decided:
         _tell_senders([delivery_id])

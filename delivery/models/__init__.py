@@ -1,16 +1,20 @@
 """Messages, deliveries, attempts, lanes and the journal."""
 
+from delivery.models.archive import ArchiveChunk, ArchiveFile, ChunkKind, ChunkState, EarlierSettlement
 from delivery.models.attempt import Attempt
 from delivery.models.callback import Callback
 from delivery.models.dedup import DedupKey
 from delivery.models.delivery import Delivery
 from delivery.models.failure_notice import FailureNotice
+from delivery.models.history_hour import HistoryHour
 from delivery.models.idempotency import IdempotencyKey
 from delivery.models.journal import JournalEntry, JournalKind
 from delivery.models.lane import Lane, LaneKind
 from delivery.models.mailbox import MailboxRate
 from delivery.models.message import Message
 from delivery.models.payload_view import PayloadView
+from delivery.models.pipeline import RUN_ENDED, Finding, PipelineRun, PipelineSchedule, RunState, Step
+from delivery.models.replay import Replay, ReplayItem, ReplayState
 from delivery.models.resubmission import BulkVerb, Resubmission, ResubmissionState
 from delivery.models.retention import Archived, RetentionRun, RetentionState
 from delivery.models.traffic import SubscriptionTraffic, TrafficMark, TrafficMinute
@@ -18,13 +22,21 @@ from delivery.models.url_health import UrlHealth, UrlState
 from delivery.states import LaneState, OutcomeClass, Status
 
 __all__ = [
+    "RUN_ENDED",
+    "ArchiveChunk",
+    "ArchiveFile",
     "Archived",
     "Attempt",
     "BulkVerb",
     "Callback",
+    "ChunkKind",
+    "ChunkState",
     "DedupKey",
     "Delivery",
+    "EarlierSettlement",
     "FailureNotice",
+    "Finding",
+    "HistoryHour",
     "IdempotencyKey",
     "JournalEntry",
     "JournalKind",
@@ -35,11 +47,18 @@ __all__ = [
     "Message",
     "OutcomeClass",
     "PayloadView",
+    "PipelineRun",
+    "PipelineSchedule",
+    "Replay",
+    "ReplayItem",
+    "ReplayState",
     "Resubmission",
     "ResubmissionState",
     "RetentionRun",
     "RetentionState",
+    "RunState",
     "Status",
+    "Step",
     "SubscriptionTraffic",
     "TrafficMark",
     "TrafficMinute",

@@ -7,6 +7,7 @@ from delivery.models.callback import Callback
 from delivery.models.lane import Lane
 from delivery.models.message import Message
 from delivery.models.possible import IsPossible
+from delivery.models.replay import Replay
 from delivery.states import OPEN, Status
 from subscriptions.models import Subscription
 
@@ -59,6 +60,14 @@ class Delivery(models.Model):
     )
     callback = models.ForeignKey(
         Callback, on_delete=models.PROTECT, null=True, related_name="deliveries", db_index=False
+    )
+    replay = models.ForeignKey(
+        Replay,
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="deliveries",
+        db_index=False,
+        help_text="What made it, instead of its message's publication.",
     )
     status = models.CharField(max_length=15, choices=Status, default=Status.PENDING)
     attempts = models.IntegerField(default=0)
@@ -149,6 +158,9 @@ class Delivery(models.Model):
             # What the database looks for when a callback is removed.
             models.Index(
                 fields=["callback"], name="delivery_of_callback", condition=Q(callback__isnull=False)
+            ),
+            models.Index(
+                fields=["replay", "-id"], name="delivery_of_replay", condition=Q(replay__isnull=False)
             ),
         ]
 

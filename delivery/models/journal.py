@@ -1,7 +1,8 @@
 """The journal: the operational log that people read."""
 
 from django.db import models
-from django.db.models.functions import Now
+
+from delivery.models.moment import Clock
 
 
 class JournalKind(models.TextChoices):
@@ -25,6 +26,7 @@ class JournalKind(models.TextChoices):
     AMBIGUOUS = "AMBIGUOUS", "several subscriptions qualified for a SYNC message"
     CALLBACK = "CALLBACK", "an endpoint answered by callback"
     EXPIRED = "EXPIRED", "deliveries whose time is over"
+    REPLAYED = "REPLAYED", "a person replayed messages"
     TESTED = "TESTED", "a person sent a test message"
     REMOVED = "REMOVED", "retention removed messages"
 
@@ -32,7 +34,7 @@ class JournalKind(models.TextChoices):
 class JournalEntry(models.Model):
     """What it is about is told by ids without foreign keys: entries outlive their subject."""
 
-    at = models.DateTimeField(db_default=Now())
+    at = models.DateTimeField(db_default=Clock())
     kind = models.CharField(max_length=11, choices=JournalKind)
     text = models.TextField()
     actor = models.CharField(max_length=200, blank=True, default="", help_text="Empty: Inturn itself.")

@@ -4,6 +4,7 @@ import re
 
 from django.db import models
 
+from delivery.models.moment import Clock
 from subscriptions.models import EventType, Publisher
 from subscriptions.names import MAX_NAME_LENGTH
 
@@ -51,7 +52,12 @@ class Message(models.Model):
         db_index=False,
         help_text="What a person edited and sent again.",
     )
-    published_at = models.DateTimeField(db_default=models.functions.Now())
+    published_at = models.DateTimeField(db_default=Clock())
+    owed = models.IntegerField(null=True, help_text="With how many deliveries it was accepted.")
+    transaction_id = models.BigIntegerField(null=True, help_text="PostgreSQL's xid8 of its publication.")
+    seen_before = models.BigIntegerField(
+        null=True, help_text="Every transaction before this one had ended when it was published."
+    )
 
     class Meta:
         ordering = ["-id"]

@@ -14,9 +14,15 @@ WITH drafts AS (
 ), numbered AS MATERIALIZED (
     SELECT nextval(pg_get_serial_sequence('delivery_message', 'id')) AS id, drafts.* FROM drafts
 ), messages AS (
-    INSERT INTO delivery_message (id, event_type_id, publisher_id, headers, content_type, body, destination)
+    INSERT INTO delivery_message (
+        id, event_type_id, publisher_id, headers, content_type, body, destination, owed, transaction_id, seen_before
+    )
     OVERRIDING SYSTEM VALUE
-    SELECT id, event_type_id, %(publisher)s::bigint, headers, content_type, body, destination FROM numbered
+    SELECT
+        id, event_type_id, %(publisher)s::bigint, headers, content_type, body, destination,
+        (SELECT count(*) FROM unnest(%(match_ordinal)s::int[]) AS owed WHERE owed = ordinal),
+        (SELECT pg_current_xact_id()::text::bigint), (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
+    FROM numbered
 ), owed AS (
     SELECT
         numbered.id AS message_id, match.subscription_id, match.queue_group,

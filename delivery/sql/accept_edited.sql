@@ -13,8 +13,12 @@ WITH original AS MATERIALIZED (
         AND delivery.status NOT IN ('PENDING', 'IN_FLIGHT')
     FOR NO KEY UPDATE OF delivery
 ), copied AS (
-    INSERT INTO delivery_message (event_type_id, edited_from_id, headers, content_type, body)
-    SELECT event_type_id, message_id, %(headers)s::text::jsonb, %(content_type)s::text, %(body)s::bytea
+    INSERT INTO delivery_message (
+        event_type_id, edited_from_id, headers, content_type, body, owed, transaction_id, seen_before
+    )
+    SELECT
+        event_type_id, message_id, %(headers)s::text::jsonb, %(content_type)s::text, %(body)s::bytea, 1,
+        pg_current_xact_id()::text::bigint, pg_snapshot_xmin(pg_current_snapshot())::text::bigint
     FROM original
     RETURNING id
 )

@@ -3,10 +3,13 @@
 -- records the answer: IN_DOUBT. It is in no lane: no sender ever sees it. That it is in doubt is told when no answer was
 -- recorded within so many seconds.
 WITH message AS (
-    INSERT INTO delivery_message (event_type_id, publisher_id, headers, content_type, body, destination)
+    INSERT INTO delivery_message (
+        event_type_id, publisher_id, headers, content_type, body, destination, owed, transaction_id, seen_before
+    )
     VALUES (
         %(event_type)s::bigint, %(publisher)s::bigint, %(headers)s::text::jsonb, %(content_type)s::text, %(body)s::bytea,
-        %(destination)s::text
+        %(destination)s::text, CASE WHEN %(subscription)s::bigint IS NULL THEN 0 ELSE 1 END,
+        pg_current_xact_id()::text::bigint, pg_snapshot_xmin(pg_current_snapshot())::text::bigint
     )
     RETURNING id
 ), delivery AS (

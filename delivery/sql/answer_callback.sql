@@ -10,11 +10,14 @@ WITH drawn AS MATERIALIZED (
     WHERE callback.id = %(callback)s AND callback.answered_at IS NULL AND callback.expires_at > statement_timestamp()
     RETURNING callback.id, callback.message_id, callback.answer_id
 ), messages AS (
-    INSERT INTO delivery_message (id, event_type_id, headers, content_type, body)
+    INSERT INTO delivery_message (
+        id, event_type_id, headers, content_type, body, owed, transaction_id, seen_before
+    )
     OVERRIDING SYSTEM VALUE
     SELECT
         answered.answer_id, subscription.event_type_id, %(headers)s::text::jsonb, %(content_type)s::text,
-        %(body)s::bytea
+        %(body)s::bytea, 1, pg_current_xact_id()::text::bigint,
+        pg_snapshot_xmin(pg_current_snapshot())::text::bigint
     FROM answered
     JOIN subscriptions_subscription subscription ON subscription.id = %(subscription)s
 ), deliveries AS (

@@ -77,6 +77,8 @@ WITH RECURSIVE members AS MATERIALIZED (
     DELETE FROM delivery_delivery WHERE message_id = ANY (ARRAY(SELECT id FROM going)) RETURNING id
 ), attempts AS (
     DELETE FROM delivery_attempt WHERE delivery_id = ANY (ARRAY(SELECT id FROM deliveries)) RETURNING delivery_id
+), earlier AS (
+    DELETE FROM delivery_earliersettlement WHERE delivery_id = ANY (ARRAY(SELECT id FROM deliveries))
 ), callbacks AS (
     DELETE FROM delivery_callback WHERE message_id = ANY (ARRAY(SELECT id FROM going))
 ), messages AS (

@@ -1,6 +1,7 @@
 -- Records attempts and what became of their deliveries.
 -- The guard is the number of attempts: committing the same group twice changes nothing. A delivery that a
--- person settled meanwhile keeps that status, and has the attempt in its history all the same.
+-- person settled meanwhile keeps that status, and has the attempt in its history all the same: it is settled anew, so that
+-- the archive hears of the attempt.
 -- Where the verdicts stand, `delivery.senders.entries` puts one row of parameters, or many rows as JSON.
 WITH changed AS (
     UPDATE delivery_delivery delivery
@@ -13,8 +14,7 @@ WITH changed AS (
         END,
         skipped = delivery.status = 'PENDING' AND verdict.status = 'PENDING' AND verdict.skipped,
         settled_at = CASE
-            WHEN delivery.status <> 'PENDING' THEN delivery.settled_at
-            WHEN verdict.status <> 'PENDING' THEN clock_timestamp()
+            WHEN delivery.status <> 'PENDING' OR verdict.status <> 'PENDING' THEN clock_timestamp()
         END
     FROM {verdicts}
     WHERE delivery.id = verdict.delivery_id AND delivery.attempts = verdict.number - 1

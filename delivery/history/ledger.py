@@ -1,0 +1,51 @@
+"""The ledger of the archive, in PostgreSQL: which pieces of time are exported, and which files count.
+
+Read in a snapshot, it is consistent with the tables of that snapshot: what is settled before `until` is in the files, all of
+it, and everything else is in the tables.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import psycopg
+
+from delivery.sql import statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A Parquet file of a table; `path` is relative to the archive, ids are of its rows."""
+
+    id: int
+    table: str
+    day: date
+    path: str
+    rows: int
+    bytes: int
+    first_id: int
+    last_id: int
+
+
+def archived_until(database: psycopg.Connection[Any]) -> datetime | None:
+    """Return the watermark: everything before it is in the archive; None while nothing is."""
+    row = database.execute("SELECT until FROM delivery_archived WHERE id = 1").fetchone()
+    return None if row is None else row[0]
+
+
+def files(
+    database: psycopg.Connection[Any], table: str, *, since: date | None = None, until: date | None = None
+) -> list[File]:
+    """Return the files of a table that count, of the days from `since` to `until`, both included."""
+    rows = database.execute(
+        statement("archive_files"), {"table": table, "since": since, "until": until}
+    ).fetchall()
+    return [
+        File(id=id, table=table, day=day, path=path, rows=count, bytes=size, first_id=first, last_id=last)
+        for id, day, path, count, size, first, last in rows
+    ]
+
+
+def paths(found: Iterable[File]) -> Sequence[str]:
+    return [file.path for file in found]

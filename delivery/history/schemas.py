@@ -1,0 +1,179 @@
+"""The archive's tables, as data: names, types and meaning of their columns, for Spark, Arrow and people.
+
+Days are UTC. Times are microseconds in UTC. A column that is added later is null in the files of older days.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+# The folder of a day is `day=2026-11-22`: Hive's way, which every reader of Parquet knows.
+DAY = "day"
+
+_ARROW = {
+    "bigint": pa.int64(),
+    "int": pa.int32(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+}
+
+
+class SchemaError(TypeError):
+    """A frame has not the columns that were promised; the message names the first difference."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`type` is Spark's name of it; `meaning` stands in the README and beside reports."""
+
+    name: str
+    type: str
+    meaning: str = ""
+    is_nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows are unique by `key`, sorted by it within a file; `at` is the time by which they are exported and laid into days."""
+
+    name: str
+    key: tuple[str, ...]
+    at: str
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
+    def ddl(self) -> str:
+        return ", ".join(
+            f"{column.name} {column.type}{'' if column.is_nullable else ' not null'}"
+            for column in self.columns
+        )
+
+    @property
+    def spark(self) -> "StructType":
+        """Everything nullable, as it comes back from files."""
+        from pyspark.sql.types import StructType
+
+        found = StructType.fromDDL(", ".join(f"{column.name} {column.type}" for column in self.columns))
+        assert isinstance(found, StructType)
+        return found
+
+    @property
+    def arrow(self) -> pa.Schema:
+        return pa.schema([pa.field(column.name, _ARROW[column.type]) for column in self.columns])
+
+    def checked(self, frame: "DataFrame") -> "DataFrame":
+        """Return the frame with exactly these columns in this order; raises SchemaError when one is missing or of another type."""
+        types = dict(frame.dtypes)
+        for column in self.columns:
+            if types.get(column.name) != column.type:
+                found = types.get(column.name, "not there")
+                raise SchemaError(f"{self.name}.{column.name} should be {column.type}, and is {found}.")
+        return frame.select(*self.names)
+
+
+MESSAGES = Table(
+    "messages",
+    key=("id",),
+    at="published_at",
+    columns=(
+        Column("id", "bigint", "the number in msg_…"),
+        Column("published_at", "timestamp"),
+        Column("event_type", "string"),
+        Column("publisher", "string", "null: Inturn itself", is_nullable=True),
+        Column("headers", "string", "JSON: text by lower-case name"),
+        Column("content_type", "string"),
+        Column("body", "binary", "the exact bytes"),
+        Column("destination", "string", "whom a delivered message is for; empty: all who want it"),
+        Column("edited_from", "bigint", "the message that a person edited", is_nullable=True),
+        Column("owed", "int", "with how many deliveries it was accepted", is_nullable=True),
+        Column("transaction_id", "bigint", "PostgreSQL's xid8 of its publication", is_nullable=True),
+        Column(
+            "seen_before", "bigint", "every transaction before this one had ended by then", is_nullable=True
+        ),
+    ),
+)
+
+DELIVERIES = Table(
+    "deliveries",
+    # One that a person sent again is here once for each time it was settled; the newest counts.
+    key=("id", "settled_at"),
+    at="settled_at",
+    columns=(
+        Column("id", "bigint"),
+        Column("settled_at", "timestamp"),
+        Column("status", "string", "as it was settled then"),
+        Column("message_id", "bigint"),
+        Column("published_at", "timestamp", "of its message"),
+        Column("event_type", "string"),
+        Column("kind", "string", "TOPIC, QUEUE or SYNC"),
+        Column("subscriber", "string"),
+        Column("subscriber_id", "bigint"),
+        Column("subscription", "string", "its name"),
+        Column("subscription_id", "bigint"),
+        Column("mode", "string", "PUSH or PULL"),
+        Column("processing", "string", "SERIAL or CONCURRENT, of the subscriber"),
+        Column("endpoint", "string", "as it was at the export; empty: a mailbox"),
+        Column("queue_group", "int", "of a QUEUE message", is_nullable=True),
+        Column("callback_id", "bigint", "it went to a callback's URL", is_nullable=True),
+        Column("replay_id", "bigint", "what made it, if not its message's publication", is_nullable=True),
+        Column("attempts", "int"),
+        Column("attempts_before", "int", "of them before a person sent it again"),
+        Column("redelivery", "string"),
+        Column("reason", "string"),
+        Column("receive_count", "int", "how often it was fetched from a mailbox"),
+        Column("body_bytes", "bigint"),
+        Column("transaction_id", "bigint", "of its message", is_nullable=True),
+        Column("seen_before", "bigint", "of its message", is_nullable=True),
+    ),
+)
+
+ATTEMPTS = Table(
+    "attempts",
+    key=("delivery_id", "number"),
+    # Of its delivery: what belongs together is in one day.
+    at="settled_at",
+    columns=(
+        Column("delivery_id", "bigint"),
+        Column("number", "int", "from 1"),
+        Column("settled_at", "timestamp", "of its delivery, by the settlement that it belongs to"),
+        Column("message_id", "bigint"),
+        Column("subscription_id", "bigint"),
+        Column("started_at", "timestamp"),
+        Column("duration_ms", "int", "", is_nullable=True),
+        Column("outcome", "string"),
+        Column("status_code", "int", "of the answer", is_nullable=True),
+        Column("error", "string"),
+        Column("excerpt", "binary", "the first 4 KiB of the answer of a failed one"),
+    ),
+)
+
+JOURNAL = Table(
+    "journal",
+    key=("id",),
+    at="at",
+    columns=(
+        Column("id", "bigint"),
+        Column("at", "timestamp"),
+        Column("kind", "string"),
+        Column("text", "string"),
+        Column("actor", "string", "empty: Inturn itself"),
+        Column("message_id", "bigint", "", is_nullable=True),
+        Column("delivery_id", "bigint", "", is_nullable=True),
+        Column("subscription_id", "bigint", "", is_nullable=True),
+        Column("lane_id", "bigint", "", is_nullable=True),
+        Column("subscriber_id", "bigint", "whose lane it is", is_nullable=True),
+    ),
+)
+
+TABLES = (MESSAGES, DELIVERIES, ATTEMPTS, JOURNAL)
+BY_NAME = {table.name: table for table in TABLES}

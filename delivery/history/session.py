@@ -1,0 +1,129 @@
+"""The Spark session of one run: on the bundled JVM, or on a cluster with the same code."""
+
+import os
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from delivery.history.jvm import Jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+# What the workers of a cluster import.
+_SHIPPED = ("delivery", "subscriptions")
+LOCAL = "local[*]"
+# What the results depend on, wherever it runs.
+_ANYWHERE = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.sql.sources.partitionOverwriteMode": "dynamic",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spark:
+    """Where it runs. `remote` (sc://host:port, Spark Connect) is preferred to `master`; `cache` None keeps none."""
+
+    master: str = LOCAL
+    remote: str = ""
+    memory: str = "1g"
+    cache: Path | None = None
+    log: Path = Path(os.devnull)
+
+    @property
+    def is_local(self) -> bool:
+        return not self.remote and self.master.startswith("local")
+
+
+@contextmanager
+def spark_session(spark: Spark) -> Iterator["SparkSession"]:
+    """Yield a session, and end it with its JVM. One at a time in a process. Raises JavaError."""
+    if spark.remote:
+        with _connected(spark) as session:
+            yield session
+        return
+    process = Jvm(memory=spark.memory, cache=spark.cache, log=spark.log).start(_options(spark))
+    try:
+        with _driven(spark) as session:
+            yield session
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait()
+        del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+
+
+@contextmanager
+def _driven(spark: Spark) -> Iterator["SparkSession"]:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.getOrCreate()
+    try:
+        if not spark.is_local:
+            _ship(session)
+        yield session
+    finally:
+        session.stop()
+        # PySpark would hand the ended one's gateway to the next session of this process.
+        gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+        if gateway is not None:
+            gateway.shutdown()
+
+
+@contextmanager
+def _connected(spark: Spark) -> Iterator["SparkSession"]:
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.remote(spark.remote).getOrCreate()
+    try:
+        for name, value in _ANYWHERE.items():
+            session.conf.set(name, value)
+        _ship(session)
+        yield session
+    finally:
+        session.stop()
+
+
+def _options(spark: Spark) -> dict[str, str]:
+    """What the JVM is started with; a cluster's own settings come from its `spark-defaults.conf`."""
+    options = _ANYWHERE | {
+        "spark.master": spark.master,
+        "spark.app.name": "inturn history",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.pyspark.python": sys.executable,
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+    }
+    if spark.is_local:
+        cores = os.cpu_count() or 1
+        options |= {
+            "spark.sql.shuffle.partitions": str(cores),
+            "spark.default.parallelism": str(cores),
+            # Python workers find our modules as this process does.
+            "spark.executorEnv.PYTHONPATH": str(CHECKOUT),
+        }
+    return options
+
+
+def _ship(session: "SparkSession") -> None:
+    """Let the workers import our modules: they may be on other machines, with the packages of our lock but not our code."""
+    with tempfile.TemporaryDirectory(prefix="inturn-modules-") as folder:
+        modules = Path(folder, "inturn.zip")
+        with zipfile.ZipFile(modules, "w") as archive:
+            for package in _SHIPPED:
+                for file in sorted((CHECKOUT / package).rglob("*")):
+                    if file.suffix in {".py", ".sql", ".lark"}:
+                        archive.write(file, file.relative_to(CHECKOUT))
+        session.addArtifacts(str(modules), pyfile=True)

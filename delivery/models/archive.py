@@ -1,0 +1,99 @@
+"""The ledger of the archive: which pieces of time are in it, and which files count. Written by `delivery.history` alone."""
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+
+class ChunkKind(models.TextChoices):
+    EXPORT = "EXPORT"
+    COMPACTION = "COMPACTION"
+
+
+class ChunkState(models.TextChoices):
+    """WRITING: nothing is visible yet. MOVING: verified, its files are being put in place. DONE: they count."""
+
+    WRITING = "WRITING"
+    MOVING = "MOVING"
+    DONE = "DONE"
+
+
+class ArchiveChunk(models.Model):
+    """What one transaction of the export moved: all that happened from `since` to before `until`, as its `snapshot` shows it.
+
+    A COMPACTION writes files again that are there already; its piece of time is empty.
+    """
+
+    kind = models.CharField(max_length=10, choices=ChunkKind, default=ChunkKind.EXPORT)
+    state = models.CharField(max_length=7, choices=ChunkState, default=ChunkState.WRITING)
+    run_id = models.BigIntegerField(help_text="The pipeline run that made it.")
+    since = models.DateTimeField()
+    until = models.DateTimeField()
+    snapshot = models.TextField(
+        blank=True, default="", help_text="PostgreSQL's pg_snapshot, once it is verified."
+    )
+    counts = models.JSONField(default=dict, help_text="Rows by table.")
+    is_rolled_up = models.BooleanField(default=False, db_default=False)
+    started_at = models.DateTimeField(db_default=Now())
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                name="chunk_ended", condition=~Q(state="DONE") ^ Q(ended_at__isnull=False)
+            ),
+            models.CheckConstraint(name="chunk_is_a_piece_of_time", condition=Q(since__lte=F("until"))),
+            models.UniqueConstraint(
+                fields=["kind"], condition=~Q(state="DONE"), name="chunk_one_under_way_of_a_kind"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"chunk {self.pk}"
+
+
+class ArchiveFile(models.Model):
+    """One Parquet file: `path` is relative to the archive. It counts once its chunk is DONE, until one that replaced it is."""
+
+    chunk = models.ForeignKey(ArchiveChunk, on_delete=models.PROTECT, related_name="files")
+    replaced_by = models.ForeignKey(
+        ArchiveChunk, on_delete=models.PROTECT, null=True, related_name="replaces", db_index=False
+    )
+    table = models.CharField(max_length=20)
+    day = models.DateField()
+    path = models.CharField(max_length=500, unique=True)
+    rows = models.BigIntegerField()
+    bytes = models.BigIntegerField()
+    first_id = models.BigIntegerField(
+        help_text="Of messages, deliveries and entries their own; of attempts the deliveries'."
+    )
+    last_id = models.BigIntegerField()
+
+    class Meta:
+        ordering = ["id"]
+        indexes = [models.Index(fields=["table", "day"], name="archive_file_by_day")]
+
+    def __str__(self) -> str:
+        return self.path
+
+
+class EarlierSettlement(models.Model):
+    """A settled delivery was changed: how it was settled before, with how many attempts, and who ended that.
+
+    Written by a trigger of the table. An export that saw it settled so has archived those attempts: the next one that finds
+    the delivery settled again leaves them out. `ended_by` is the transaction (xid8) that changed it, so that any snapshot tells
+    whether it still saw it.
+    """
+
+    delivery_id = models.BigIntegerField()
+    settled_at = models.DateTimeField()
+    attempts = models.IntegerField()
+    ended_by = models.TextField(help_text="PostgreSQL's xid8.")
+    ended_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["delivery_id"], name="earlier_settlement_of")]
+
+    def __str__(self) -> str:
+        return f"delivery {self.delivery_id}, settled at {self.settled_at}"

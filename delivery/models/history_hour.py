@@ -1,0 +1,54 @@
+"""One hour of the history of a subscription, as the rollup computed it from the archive."""
+
+from django.db import models
+
+
+class HistoryHour(models.Model):
+    """What was settled in the hour that begins at `hour`. Written by the step ROLLUP alone.
+
+    Names are as they were then. `retried` of the deliveries were tried more than once. `latency_…` is from publication to delivery of
+    what was DELIVERED, `response_…` how long an attempt took, both in milliseconds: percentiles, and the most; null when there
+    was none. `bytes` are of the bodies that were delivered. `blocked_seconds` of the hour something of this subscription
+    blocked or suspended a lane.
+    """
+
+    hour = models.DateTimeField()
+    subscriber = models.CharField(max_length=200)
+    subscription_id = models.BigIntegerField()
+    subscription = models.CharField(max_length=200)
+    event_type = models.CharField(max_length=200)
+    endpoint = models.CharField(max_length=2000, blank=True, default="")
+    delivered = models.BigIntegerField(default=0)
+    rejected = models.BigIntegerField(default=0)
+    unsupported = models.BigIntegerField(default=0)
+    redundant = models.BigIntegerField(default=0)
+    failed = models.BigIntegerField(default=0)
+    in_doubt = models.BigIntegerField(default=0)
+    expired = models.BigIntegerField(default=0)
+    cancelled = models.BigIntegerField(default=0)
+    duplicate = models.BigIntegerField(default=0)
+    attempts = models.BigIntegerField(default=0)
+    failed_attempts = models.BigIntegerField(default=0)
+    retried = models.BigIntegerField(default=0)
+    bytes = models.BigIntegerField(default=0)
+    blocked_seconds = models.FloatField(default=0)
+    latency_p50 = models.FloatField(null=True)
+    latency_p95 = models.FloatField(null=True)
+    latency_p99 = models.FloatField(null=True)
+    latency_max = models.FloatField(null=True)
+    response_p50 = models.FloatField(null=True)
+    response_p95 = models.FloatField(null=True)
+    response_p99 = models.FloatField(null=True)
+    response_max = models.FloatField(null=True)
+
+    class Meta:
+        ordering = ["hour", "subscription_id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["hour", "subscription_id", "subscriber", "event_type"], name="history_hour_once"
+            ),
+        ]
+        indexes = [models.Index(fields=["subscription_id", "hour"], name="history_hour_of")]
+
+    def __str__(self) -> str:
+        return f"{self.subscription} at {self.hour}"

@@ -1,0 +1,110 @@
+"""Runs of the data pipeline, and when they are due."""
+
+from django.db import models
+from django.db.models import Q
+
+from delivery.models.moment import Clock
+
+
+class Step(models.TextChoices):
+    """What a run does. EXPORT also compacts; REPLAY selects what a replay sends."""
+
+    EXPORT = "EXPORT", "export"
+    ROLLUP = "ROLLUP", "rollup"
+    VERIFY = "VERIFY", "verify"
+    REPLAY = "REPLAY", "replay"
+    REPORT = "REPORT", "report"
+
+
+class RunState(models.TextChoices):
+    WAITING = "WAITING"
+    RUNNING = "RUNNING"
+    DONE = "DONE"
+    FAILED = "FAILED"
+    CANCELLED = "CANCELLED"
+
+
+RUN_ENDED = (RunState.DONE, RunState.FAILED, RunState.CANCELLED)
+
+
+class PipelineRun(models.Model):
+    """One run of a step: `done` of `count` rows, and in words what it is at (`doing`).
+
+    Whoever runs it holds the advisory lock `run_lock(id)` on a connection of its own: one that is RUNNING without it was killed.
+    `result` is what the step found (see each step), `error` why it failed, for the person who asked for it.
+    """
+
+    step = models.CharField(max_length=6, choices=Step)
+    state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
+    options = models.JSONField(default=dict)
+    asked_by = models.CharField(max_length=200, blank=True, default="", help_text="Empty: the schedule.")
+    asked_at = models.DateTimeField(db_default=Clock())
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    is_stopping = models.BooleanField(default=False, db_default=False, help_text="A person wants it to stop.")
+    doing = models.CharField(max_length=200, blank=True, default="")
+    done = models.BigIntegerField(default=0)
+    count = models.BigIntegerField(null=True)
+    result = models.JSONField(default=dict)
+    error = models.TextField(blank=True, default="")
+    log = models.TextField(blank=True, default="")
+
+    class Meta:
+        ordering = ["-id"]
+        permissions = [("make_report", "Can make reports of the history")]
+        constraints = [
+            models.CheckConstraint(
+                name="pipeline_run_ended",
+                condition=Q(state__in=["WAITING", "RUNNING"]) ^ Q(ended_at__isnull=False),
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["id"], name="pipeline_run_open", condition=Q(state__in=["WAITING", "RUNNING"])
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_step_display()} {self.pk}"
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took; None while it has not ended."""
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return (self.ended_at - self.started_at).total_seconds()
+
+
+class PipelineSchedule(models.Model):
+    """When a step runs by itself: every so many minutes."""
+
+    step = models.CharField(max_length=6, choices=Step, primary_key=True)
+    every_minutes = models.PositiveIntegerField()
+    is_on = models.BooleanField("on", default=True)
+    next_at = models.DateTimeField(db_default=Clock())
+
+    class Meta:
+        ordering = ["step"]
+        constraints = [
+            models.CheckConstraint(name="schedule_has_a_pace", condition=Q(every_minutes__gte=1)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_step_display()} every {self.every_minutes} minutes"
+
+
+class Finding(models.Model):
+    """What a VERIFY run found broken, and by which rows. They are named by ids: they may be in the archive alone."""
+
+    run = models.ForeignKey(PipelineRun, on_delete=models.CASCADE, related_name="findings")
+    kind = models.CharField(max_length=20)
+    text = models.TextField()
+    message_id = models.BigIntegerField(null=True)
+    delivery_id = models.BigIntegerField(null=True)
+    other_delivery_id = models.BigIntegerField(null=True)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return self.text

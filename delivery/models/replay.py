@@ -1,0 +1,84 @@
+"""A replay: messages of the history are delivered to a subscription again, or for the first time."""
+
+from django.db import models
+from django.db.models import F, Q
+
+from delivery.models.moment import Clock
+from subscriptions.models import Subscription
+
+
+class ReplayState(models.TextChoices):
+    """SELECTING: the pipeline looks for its messages. READY: counted, a person may start it. RUNNING: deliveries are made."""
+
+    SELECTING = "SELECTING"
+    READY = "READY"
+    RUNNING = "RUNNING"
+    DONE = "DONE"
+    CANCELLED = "CANCELLED"
+    FAILED = "FAILED"
+
+
+class Replay(models.Model):
+    """Of the messages published from `since` to before `until`, of these event types (by name), what the filter is true of.
+
+    `preview` counts what was selected: a list of {event, day, count}. `position` is the last message whose delivery was made.
+    """
+
+    subscription = models.ForeignKey(
+        Subscription, on_delete=models.PROTECT, related_name="replays", db_index=False
+    )
+    event_types = models.JSONField(default=list)
+    filter = models.TextField(blank=True, default="")
+    header_filter_string = models.CharField(max_length=1000, blank=True, default="")
+    since = models.DateTimeField()
+    until = models.DateTimeField()
+    rate = models.FloatField(null=True, help_text="Deliveries a second; empty: as fast as it goes.")
+    state = models.CharField(max_length=9, choices=ReplayState, default=ReplayState.SELECTING)
+    preview = models.JSONField(default=list)
+    count = models.BigIntegerField(default=0)
+    done = models.BigIntegerField(default=0)
+    made = models.BigIntegerField(
+        default=0, help_text="Deliveries made; of the others the message was nowhere any more."
+    )
+    position = models.BigIntegerField(default=0)
+    error = models.TextField(blank=True, default="")
+    asked_by = models.CharField(max_length=200)
+    asked_at = models.DateTimeField(db_default=Clock())
+    due_at = models.DateTimeField(
+        db_default=Clock(), help_text="When the next batch is due, so that the rate is kept."
+    )
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-id"]
+        constraints = [
+            models.CheckConstraint(
+                name="replay_ended",
+                condition=Q(state__in=["SELECTING", "READY", "RUNNING"]) ^ Q(ended_at__isnull=False),
+            ),
+            models.CheckConstraint(name="replay_is_a_piece_of_time", condition=Q(since__lt=F("until"))),
+            models.CheckConstraint(
+                name="replay_counts", condition=Q(made__lte=F("done"), done__lte=F("count"))
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"replay {self.pk}"
+
+
+class ReplayItem(models.Model):
+    """One message of a replay, once; its delivery when that is made. The message may be in the archive alone."""
+
+    pk = models.CompositePrimaryKey("replay", "message_id")
+    replay = models.ForeignKey(Replay, on_delete=models.CASCADE, related_name="items", db_index=False)
+    message_id = models.BigIntegerField()
+    delivery_id = models.BigIntegerField(null=True)
+
+    class Meta:
+        indexes = [
+            # What retention must not remove.
+            models.Index(fields=["message_id"], name="replay_item_to_do", condition=Q(delivery_id=None)),
+        ]
+
+    def __str__(self) -> str:
+        return f"message {self.message_id} of replay {self.replay_id}"

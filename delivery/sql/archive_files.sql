@@ -1,0 +1,10 @@
+-- The files of a table of the archive that count, of some days: those of finished chunks that no finished one replaced.
+-- Leans on archive_file_by_day.
+SELECT file.id, file.day, file.path, file.rows, file.bytes, file.first_id, file.last_id
+FROM delivery_archivefile file
+JOIN delivery_archivechunk chunk ON chunk.id = file.chunk_id
+LEFT JOIN delivery_archivechunk replacing ON replacing.id = file.replaced_by_id
+WHERE file."table" = %(table)s
+    AND file.day >= coalesce(%(since)s::date, '-infinity') AND file.day <= coalesce(%(until)s::date, 'infinity')
+    AND chunk.state = 'DONE' AND replacing.state IS DISTINCT FROM 'DONE'
+ORDER BY file.day, file.id
