@@ -6,6 +6,7 @@
 Files are moved and removed by Arrow's file systems, which reach what Spark reaches (`s3a://` is `s3://` there) without a JVM.
 """
 
+import os
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 STAGING = ".staging"
+
+
+class ArchiveError(RuntimeError):
+    """The archive is not as the ledger says; the message names the file."""
 
 
 class Archive:
@@ -59,3 +64,48 @@ class Archive:
         if not addresses:
             return spark.createDataFrame([], table.spark)
         return spark.read.schema(table.spark).parquet(*addresses)
+
+    def move(self, staged: str, path: str) -> None:
+        """Put a file in place. Done already is as good: whoever was killed in between does it again."""
+        source, target = self.path(staged), self.path(path)
+        if self.files.get_file_info(source).type == fs.FileType.NotFound:
+            if self.files.get_file_info(target).type == fs.FileType.NotFound:
+                raise ArchiveError(
+                    f"{path} is neither in place nor where it was written: {self.url} was changed."
+                )
+            return
+        self.files.create_dir(target.rpartition("/")[0])
+        self.files.move(source, target)
+        if self.is_folder:
+            _keep(Path(target))
+
+    def remove(self, path: str) -> None:
+        """Remove a file, if it is there."""
+        if self.files.get_file_info(self.path(path)).type != fs.FileType.NotFound:
+            self.files.delete_file(self.path(path))
+
+    def clear(self, folder: str) -> None:
+        """Remove a folder with all that is in it, if it is there."""
+        if self.files.get_file_info(self.path(folder)).type != fs.FileType.NotFound:
+            self.files.delete_dir(self.path(folder))
+
+    def parquet(self, folder: str) -> list[fs.FileInfo]:
+        """Return the files of Parquet in a folder and those below it, by path."""
+        found = self.files.get_file_info(
+            fs.FileSelector(self.path(folder), recursive=True, allow_not_found=True)
+        )
+        return sorted((file for file in found if file.extension == "parquet"), key=lambda file: file.path)
+
+    def relative(self, path: str) -> str:
+        """Return what `path` was made of."""
+        return path.removeprefix(f"{self._place[1]}/")
+
+
+def _keep(path: Path) -> None:
+    """Let the file and its name outlive a power failure: the watermark will say that it is there."""
+    for kept in (path, path.parent):
+        descriptor = os.open(kept, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

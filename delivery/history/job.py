@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import psycopg
 
@@ -13,7 +13,7 @@ from delivery.history.session import Spark, spark_session
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Connection = psycopg.Connection[tuple[object, ...]]
+Connection = psycopg.Connection[Any]
 
 
 class Stopped(Exception):  # noqa: N818 - nothing is wrong: a person wants the run to stop

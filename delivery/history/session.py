@@ -25,8 +25,13 @@ _ANYWHERE = {
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.compression.codec": "zstd",
-    "spark.sql.sources.partitionOverwriteMode": "dynamic",
+    # A run of several days is written without being sorted by day.
+    "spark.sql.maxConcurrentOutputFileWriters": "32",
 }
+
+
+class SparkError(RuntimeError):
+    """Spark could not do what it was asked for; the message is its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +56,8 @@ def spark_session(spark: Spark) -> Iterator["SparkSession"]:
         with _connected(spark) as session:
             yield session
         return
+    # Of a cluster's workers, too, unless it says where theirs is.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     process = Jvm(memory=spark.memory, cache=spark.cache, log=spark.log).start(_options(spark))
     try:
         with _driven(spark) as session:
@@ -71,7 +78,8 @@ def _driven(spark: Spark) -> Iterator["SparkSession"]:
     try:
         if not spark.is_local:
             _ship(session)
-        yield session
+        with _said_in_time():
+            yield session
     finally:
         session.stop()
         # PySpark would hand the ended one's gateway to the next session of this process.
@@ -89,9 +97,21 @@ def _connected(spark: Spark) -> Iterator["SparkSession"]:
         for name, value in _ANYWHERE.items():
             session.conf.set(name, value)
         _ship(session)
-        yield session
+        with _said_in_time():
+            yield session
     finally:
         session.stop()
+
+
+@contextmanager
+def _said_in_time() -> Iterator[None]:
+    """Raise SparkError in place of PySpark's exceptions, which ask the JVM for their words: later there is none."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        raise SparkError(str(error)) from error
 
 
 def _options(spark: Spark) -> dict[str, str]:
@@ -103,7 +123,6 @@ def _options(spark: Spark) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.pyspark.python": sys.executable,
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }
     if spark.is_local:
@@ -111,6 +130,9 @@ def _options(spark: Spark) -> dict[str, str]:
         options |= {
             "spark.sql.shuffle.partitions": str(cores),
             "spark.default.parallelism": str(cores),
+            # Many files are open at a time, each with a group of rows in memory.
+            "spark.hadoop.parquet.block.size": str(16 * 1024 * 1024),
+            "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
             # Python workers find our modules as this process does.
             "spark.executorEnv.PYTHONPATH": str(CHECKOUT),
         }

@@ -100,6 +100,7 @@ class Migration(migrations.Migration):
                 ('table', models.CharField(max_length=20)),
                 ('day', models.DateField()),
                 ('path', models.CharField(max_length=500, unique=True)),
+                ('staged', models.CharField(help_text='Where it was written, before it was moved into place.', max_length=500)),
                 ('rows', models.BigIntegerField()),
                 ('bytes', models.BigIntegerField()),
                 ('first_id', models.BigIntegerField(help_text="Of messages, deliveries and entries their own; of attempts the deliveries'.")),
@@ -187,7 +188,7 @@ class Migration(migrations.Migration):
                 'ordering': ['-id'],
                 'permissions': [('make_report', 'Can make reports of the history')],
                 'indexes': [models.Index(condition=models.Q(('state__in', ['WAITING', 'RUNNING'])), fields=['id'], name='pipeline_run_open')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['WAITING', 'RUNNING']), ('ended_at__isnull', False), _connector='XOR'), name='pipeline_run_ended')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['WAITING', 'RUNNING']), ('ended_at__isnull', False), _connector='XOR'), name='pipeline_run_ended'), models.UniqueConstraint(condition=models.Q(('state__in', ['WAITING', 'RUNNING']), ('step__in', ['EXPORT', 'ROLLUP', 'VERIFY'])), fields=('step',), name='pipeline_run_sole')],
             },
         ),
         migrations.CreateModel(
@@ -239,7 +240,7 @@ class Migration(migrations.Migration):
                 ('asked_at', models.DateTimeField(db_default=delivery.models.moment.Clock())),
                 ('due_at', models.DateTimeField(db_default=delivery.models.moment.Clock(), help_text='When the next batch is due, so that the rate is kept.')),
                 ('ended_at', models.DateTimeField(null=True)),
-                ('subscription', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='replays', to='subscriptions.subscription')),
+                ('subscription', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='replays', to='subscriptions.subscription')),
             ],
             options={
                 'ordering': ['-id'],
@@ -253,6 +254,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='delivery',
             index=models.Index(condition=models.Q(('replay__isnull', False)), fields=['replay', '-id'], name='delivery_of_replay'),
+        ),
+        migrations.AddConstraint(
+            model_name='delivery',
+            constraint=models.UniqueConstraint(condition=models.Q(('replay__isnull', False)), fields=('replay', 'message'), name='delivery_once_of_a_replay'),
         ),
         migrations.CreateModel(
             name='ReplayItem',
@@ -282,6 +287,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='replayitem',
             index=models.Index(condition=models.Q(('delivery_id', None)), fields=['message_id'], name='replay_item_to_do'),
+        ),
+        migrations.AddIndex(
+            model_name='archivechunk',
+            index=models.Index(condition=models.Q(('kind', 'EXPORT'), ('state', 'DONE')), fields=['-since'], name='chunk_of_a_time'),
         ),
         migrations.RunSQL(REMEMBER, FORGET),
         migrations.RunPython(make_schedules, migrations.RunPython.noop),

@@ -48,6 +48,10 @@ class ArchiveChunk(models.Model):
                 fields=["kind"], condition=~Q(state="DONE"), name="chunk_one_under_way_of_a_kind"
             ),
         ]
+        indexes = [
+            # Which export archived what was settled at a time.
+            models.Index(fields=["-since"], name="chunk_of_a_time", condition=Q(kind="EXPORT", state="DONE")),
+        ]
 
     def __str__(self) -> str:
         return f"chunk {self.pk}"
@@ -63,6 +67,9 @@ class ArchiveFile(models.Model):
     table = models.CharField(max_length=20)
     day = models.DateField()
     path = models.CharField(max_length=500, unique=True)
+    staged = models.CharField(
+        max_length=500, help_text="Where it was written, before it was moved into place."
+    )
     rows = models.BigIntegerField()
     bytes = models.BigIntegerField()
     first_id = models.BigIntegerField(

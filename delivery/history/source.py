@@ -1,0 +1,177 @@
+"""PostgreSQL as a source of Spark: the tables of the archive as they are now, read in parallel by ranges of ids.
+
+A Python Data Source. Each part is read by one worker on a connection of its own, all in one exported snapshot, as Arrow batches: by ADBC,
+whose driver has them from the server's binary COPY; where there is no such driver, by psycopg's COPY, at half the speed.
+Conditions of comparison are pushed down into the statement.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+from psycopg import sql
+from pyspark.sql import datasource as spark
+
+from delivery.history.schemas import BY_NAME, Table
+from delivery.sql import statement
+
+FORMAT = "inturn"
+# Ids are in 63 bits.
+ALL_IDS = (0, 2**63 - 1)
+_BATCH_ROWS = 5_000
+
+_OPERATORS: Mapping[type[spark.Filter], str] = {
+    spark.EqualTo: "=",
+    spark.GreaterThan: ">",
+    spark.GreaterThanOrEqual: ">=",
+    spark.LessThan: "<",
+    spark.LessThanOrEqual: "<=",
+}
+_LITERALS = (bool, int, str, Decimal, datetime, date)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Rows of a table of the archive: of a piece of time, and of ids from `first` to before `last`."""
+
+    table: str
+    since: datetime
+    until: datetime
+    first: int = ALL_IDS[0]
+    last: int = ALL_IDS[1]
+
+    @property
+    def select(self) -> str:
+        """The statement, with its values written into it: COPY takes no parameters."""
+        values = {"since": self.since, "until": self.until, "first": self.first, "last": self.last}
+        return statement(f"archive_{self.table}") % {name: literal(value) for name, value in values.items()}
+
+
+class InturnSource(spark.DataSource):
+    """Options: `conninfo`, `snapshot`, `table`, `since`, `until` (ISO 8601), `bounds` (ids between which a part each is read)."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return ", ".join(f"{column.name} {column.type}" for column in self._table.columns)
+
+    def reader(self, schema: Any) -> "InturnReader":
+        bounds = [int(bound) for bound in self.options["bounds"].split(",")]
+        moments = (datetime.fromisoformat(self.options[name]) for name in ("since", "until"))
+        since, until = moments
+        return InturnReader(
+            self._table,
+            [
+                Piece(table=self._table.name, since=since, until=until, first=first, last=last)
+                for first, last in pairwise(bounds)
+            ],
+            conninfo=self.options["conninfo"],
+            snapshot=self.options["snapshot"],
+        )
+
+    @property
+    def _table(self) -> Table:
+        return BY_NAME[self.options["table"]]
+
+
+class InturnReader(spark.DataSourceReader):
+    def __init__(self, table: Table, pieces: Sequence[Piece], *, conninfo: str, snapshot: str) -> None:
+        self._table = table
+        self._pieces = pieces
+        self._conninfo = conninfo
+        self._snapshot = snapshot
+        self._conditions: list[str] = []
+
+    def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:  # noqa: N802 - Spark's name
+        for condition in filters:
+            text = condition_of(condition)
+            if text is None:
+                yield condition
+            else:
+                self._conditions.append(text)
+
+    def partitions(self) -> Sequence[spark.InputPartition]:
+        """Each is the statement that one worker executes."""
+        where = " AND ".join(self._conditions) or "true"
+        return [spark.InputPartition(f"{_all_of(piece.select)} WHERE {where}") for piece in self._pieces]
+
+    def read(self, partition: spark.InputPartition) -> Iterator[pa.RecordBatch]:
+        read = _by_adbc if find_spec("adbc_driver_postgresql") else by_copy
+        return read(partition.value, self._table.arrow, conninfo=self._conninfo, snapshot=self._snapshot)
+
+
+def condition_of(condition: spark.Filter) -> str | None:
+    """Return a comparison of a column with a literal as SQL; None for everything else, which Spark then does itself."""
+    operator = _OPERATORS.get(type(condition))
+    if operator is not None:
+        column, value = condition.attribute, condition.value  # type: ignore[attr-defined]
+        if len(column) == 1 and isinstance(value, _LITERALS):
+            return f"{sql.Identifier(column[0]).as_string(None)} {operator} {literal(value)}"
+    if isinstance(condition, spark.IsNotNull) and len(condition.attribute) == 1:
+        return f"{sql.Identifier(condition.attribute[0]).as_string(None)} IS NOT NULL"
+    return None
+
+
+def _all_of(select: str) -> str:
+    return f"SELECT * FROM ({select}) AS found"  # noqa: S608 - our statements, with literals that psycopg quotes
+
+
+def literal(value: object) -> str:
+    return sql.Literal(value).as_string(None)
+
+
+def _by_adbc(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Iterator[pa.RecordBatch]:
+    from adbc_driver_postgresql import dbapi
+
+    with dbapi.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:
+        for prelude in _in_snapshot(snapshot):
+            cursor.execute(prelude)
+        cursor.execute(select)
+        for batch in cursor.fetch_record_batch():
+            yield pa.RecordBatch.from_arrays(
+                [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)],
+                schema=schema,
+            )
+
+
+def by_copy(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Iterator[pa.RecordBatch]:
+    """The same without ADBC's driver."""
+    with psycopg.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:
+        for prelude in _in_snapshot(snapshot):
+            cursor.execute(prelude.encode())
+        described = cursor.execute(f"{_all_of(select)} LIMIT 0".encode()).description
+        assert described is not None
+        types = [column.type_code for column in described]
+        with cursor.copy(f"COPY ({select}) TO STDOUT (FORMAT binary)".encode()) as copy:
+            copy.set_types(types)
+            rows: list[tuple[Any, ...]] = []
+            for row in copy.rows():
+                rows.append(row)
+                if len(rows) == _BATCH_ROWS:
+                    yield _batch(rows, schema)
+                    rows = []
+            if rows:
+                yield _batch(rows, schema)
+
+
+def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = [
+        pa.array(values, field.type) for values, field in zip(zip(*rows, strict=True), schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _in_snapshot(snapshot: str) -> tuple[str, str, str]:
+    return (
+        "SET TIME ZONE 'UTC'",
+        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        f"SET TRANSACTION SNAPSHOT {literal(snapshot)}",
+    )

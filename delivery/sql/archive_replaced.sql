@@ -1,0 +1,6 @@
+-- Files that a finished compaction has replaced, and that may be there yet.
+SELECT file.id, file.path
+FROM delivery_archivefile file
+JOIN delivery_archivechunk replacing ON replacing.id = file.replaced_by_id
+WHERE replacing.state = 'DONE'
+ORDER BY file.id

@@ -1,0 +1,31 @@
+-- The next piece of time to be exported: from the watermark, or the first row there is, to `end`, or as far as there are no more
+-- rows than that. Nothing while `until` is not after `since`. Leans on message_by_time, delivery_settled and journal_by_time.
+WITH piece AS (
+    SELECT coalesce(
+        (SELECT until FROM delivery_archived WHERE id = 1),
+        least(
+            (SELECT min(published_at) FROM delivery_message),
+            (SELECT min(settled_at) FROM delivery_delivery WHERE settled_at IS NOT NULL),
+            (SELECT min(at) FROM delivery_journalentry)
+        ),
+        %(end)s::timestamptz
+    ) AS since
+)
+SELECT
+    since,
+    least(
+        %(end)s::timestamptz,
+        (
+            SELECT min(published_at) FROM delivery_message WHERE published_at > (
+                SELECT published_at FROM delivery_message WHERE published_at >= piece.since
+                ORDER BY published_at OFFSET %(rows)s LIMIT 1
+            )
+        ),
+        (
+            SELECT min(settled_at) FROM delivery_delivery WHERE settled_at > (
+                SELECT settled_at FROM delivery_delivery WHERE settled_at >= piece.since
+                ORDER BY settled_at OFFSET %(rows)s LIMIT 1
+            )
+        )
+    ) AS until
+FROM piece
