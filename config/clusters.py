@@ -9,7 +9,9 @@ the other:
 
 Every cluster has a queue of its own, named after its machine and home, so that it
 runs exactly as many stints as it has workers. The loop of chores is such a task too: one worker a machine does
-what is to be done now and then (see `delivery.chores.loop`).
+what is to be done now and then (see `delivery.chores.loop`); and so is that of the history, whose one worker has the
+pipeline's runs run (see `delivery.pipeline.loop`). There a stint does not end before the run that is under way, so its
+timeout is for one that hangs.
 """
 
 import ctypes
@@ -29,9 +31,16 @@ from subscriptions.limits import MAX_TIMEOUT_SECONDS
 # Waiting for the slowest endpoint, and settling after it.
 DRAIN_SECONDS = MAX_TIMEOUT_SECONDS + 15
 
-SENDERS, CHORES = "senders", "chores"
+# Of the longest run of the pipeline; what is ended then is begun again, and an export goes on.
+LONGEST_RUN_SECONDS = 24 * 3600
+
+SENDERS, CHORES, HISTORY = "senders", "chores", "history"
 # Where the keeper of each cluster's loop is.
-_KEEPERS = {SENDERS: "delivery.senders.keep", CHORES: "delivery.chores.keep"}
+_KEEPERS = {
+    SENDERS: "delivery.senders.keep",
+    CHORES: "delivery.chores.keep",
+    HISTORY: "delivery.pipeline.keep",
+}
 CLUSTERS: tuple[str, ...] = tuple(_KEEPERS)
 
 
@@ -41,7 +50,7 @@ def queue_name(cluster: str, home: Path) -> str:
 
 
 def q_cluster(*, home: Path, workers: int, stint_seconds: int) -> dict[str, Any]:
-    """The settings of django-q2, as the senders' cluster has them; `run` says what is different in the other."""
+    """The settings of django-q2, as the senders' cluster has them; `run` says what is different in the others."""
     timeout = stint_seconds + DRAIN_SECONDS + 30
     return {
         "name": "inturn",
@@ -91,8 +100,11 @@ def run(name: str, *, home: Path) -> None:
 
     # django-q2 has read its settings long before a command knows which cluster it is to run.
     Conf.CLUSTER_NAME = queue_name(name, home)
-    if name == CHORES:
+    if name != SENDERS:
         Conf.WORKERS = 1
+    if name == HISTORY:
+        Conf.TIMEOUT += LONGEST_RUN_SECONDS
+        Conf.RETRY += LONGEST_RUN_SECONDS
     die_with_parent()
     import_module(_KEEPERS[name]).KEEPER.begin()
     # A connection must not be shared with what is forked now.

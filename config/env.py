@@ -30,6 +30,12 @@ _BASE_URL = re.compile(rf"https?://({_HOST})(:[0-9]{{1,5}})?(/[^\s?#]*)?")
 _ALLOWED_HOST = re.compile(rf"{_HOST}|\*")
 _RATE = re.compile(r"[1-9][0-9]{0,8} */ *[smh]")
 
+_URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/]+\S*", re.IGNORECASE)
+_SPARK_MASTER = re.compile(r"local(\[(\*|[1-9][0-9]{0,3})\])?|spark://\S+|yarn|k8s://\S+")
+_SPARK_REMOTE = re.compile(r"sc://\S+")
+# Spark refuses to begin with less.
+_MEMORY = re.compile(r"(51[2-9]|5[2-9][0-9]|[6-9][0-9]{2}|[1-9][0-9]{3,6})m|[1-9][0-9]{0,3}g")
+
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -58,6 +64,10 @@ class Environment:
     mailbox_days: int
     retention_days: Mapping[str, int | None]
     retention_unarchived: bool
+    history_url: str
+    spark_master: str
+    spark_remote: str
+    spark_driver_memory: str
     web_workers: int
     web_threads: int
     log_level: str
@@ -95,6 +105,14 @@ def read(environment: Mapping[str, str] = os.environ) -> Environment:
         mailbox_days=given.whole("INTURN_MAILBOX_DAYS", default=4, least=1, most=31),
         retention_days=retention_days(given.items("INTURN_RETENTION_DAYS")),
         retention_unarchived=given.flag("INTURN_RETENTION_UNARCHIVED", default=False),
+        history_url=_history_url(given, home),
+        spark_master=_spark_master(given),
+        spark_remote=given.like(
+            "SPARK_REMOTE", pattern=_SPARK_REMOTE, allowed="like sc://spark.example.com:15002"
+        ),
+        spark_driver_memory=given.like(
+            "SPARK_DRIVER_MEMORY", pattern=_MEMORY, allowed="like 512m or 2g, at least 512m", default="1g"
+        ),
         web_workers=given.whole("WEB_WORKERS", default=1, least=1, most=100),
         web_threads=given.whole("WEB_THREADS", default=8, least=1, most=1000),
         log_level=given.choice("INTURN_LOG_LEVEL", default="INFO", among=LOG_LEVELS),
@@ -139,6 +157,29 @@ def _database_url(given: Given) -> str:
             "in a password, write other characters than letters and digits as %XX"
         )
     return url
+
+
+def _history_url(given: Given, home: Path) -> str:
+    """Return where the archive is: an absolute folder, or a URL of what Spark writes."""
+    text = given.text("HISTORY_URL", default=str(home / "archive"))
+    if "://" not in text:
+        return str(Path(text).expanduser().resolve())
+    if not _URL.fullmatch(text):
+        raise wrong("HISTORY_URL", text, allowed="a folder, or a URL like s3a://bucket/inturn")
+    return text.rstrip("/")
+
+
+def _spark_master(given: Given) -> str:
+    master = given.like(
+        "SPARK_MASTER",
+        pattern=_SPARK_MASTER,
+        allowed="like local[*], local[4], spark://spark.example.com:7077 or yarn",
+    )
+    if master and given.text("SPARK_REMOTE"):
+        raise ImproperlyConfigured(
+            "SPARK_MASTER and SPARK_REMOTE are both given, and Spark can run in one place only: unset one of them"
+        )
+    return master or "local[*]"
 
 
 def _names_a_database(url: str) -> bool:

@@ -212,6 +212,8 @@ LOGGING = {
         "django.security": {"level": "CRITICAL"},
         # It alone says which origin a proxy hands on that INTURN_BASE_URL does not name.
         "django.security.csrf": {"level": "WARNING"},
+        # Spark's bridge tells of each connection that it closes.
+        "py4j": {"level": "WARNING"},
     },
 }
 

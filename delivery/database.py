@@ -1,12 +1,14 @@
 """Reaching the database in other ways than Django's: by connections of our own, and with parameters that the server binds."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 from psycopg import pq
+from psycopg.errors import QueryCanceled
 from psycopg.rows import tuple_row
 
 from delivery.sql import numbered, statement
@@ -24,6 +26,10 @@ LETS_GO_OF_VANISHED = """
     SET tcp_keepalives_count = 3;
     SET tcp_user_timeout = '10s';
 """
+
+
+class TimeUpError(Exception):
+    """A statement took longer than it may, and was ended by the database."""
 
 
 def connection_parameters() -> dict[str, Any]:
@@ -69,3 +75,19 @@ def planned_rows(name: str, parameters: Mapping[str, object]) -> list[tuple[Any,
         connection.connection.prepare_threshold = sys.maxsize
         cursor = psycopg.RawCursor(connection.connection, row_factory=tuple_row)
         return cursor.execute(text, values, prepare=True, binary=True).fetchall()
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Give each statement on Django's connection so long, in a transaction of their own; raises TimeUpError."""
+    milliseconds = max(1, round(1000 * seconds))
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL statement_timeout = {milliseconds}")
+            yield
+            # A savepoint would leave it to the transaction that it is in.
+            cursor.execute("SET LOCAL statement_timeout = DEFAULT")
+    except OperationalError as error:
+        if isinstance(error.__cause__, QueryCanceled):
+            raise TimeUpError from None
+        raise

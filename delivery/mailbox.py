@@ -63,6 +63,7 @@ class Fetched:
     body: bytes = field(repr=False)
     receive_count: int
     receipt: str
+    replay_id: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ def extend(subscriber_id: int, texts: Sequence[str], *, visibility: int) -> list
 
 
 def _fetched(*columns: Any) -> Fetched:
-    id, message_id, event, published_at, headers, content_type, body, receive_count, token = columns
+    id, message_id, event, published_at, headers, content_type, body, receive_count, token, replay_id = columns
     return Fetched(
         delivery_id=id,
         message_id=message_id,
@@ -132,6 +133,7 @@ def _fetched(*columns: Any) -> Fetched:
         body=body,
         receive_count=receive_count,
         receipt=str(Receipt(id, receive_count, token)),
+        replay_id=replay_id,
     )
 
 

@@ -1,27 +1,34 @@
 """Searching messages by what no index knows: texts in headers and bodies, and what became of their deliveries.
 
 Publishing pays for no index of texts, so every message of the range is looked at, from the newest. The range is walked in
-parts of ids, which grow while they are quick; a walk ends when a page is full, or when its time is up after any part:
-what was found until then is shown, and the next walk goes on from there. So it always gets on, however large
-the bodies are, and never takes much longer than it may.
+parts of ids, which grow while they are quick; a walk ends when a page is full, or when its time is up: what was found until
+then is shown, and the next walk goes on from there.
+
+What a part costs is not known before: the last one came from memory, the next may come from a disk, a hundred times as slow.
+So the database ends a part that takes longer than half of what is left. It counts as not looked at, and a tenth of it
+is tried: what the first try has read is in memory by then. Not before a single message is
+too much is there no limit, and only until a walk has got on at all. So each walk gets on, and takes little longer than it may.
 
 Ids are nearly in the order of publication: `SLACK` more of them are looked at on either side of a range of time.
 """
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import BooleanField, Exists, OuterRef, QuerySet
 from django.db.models.expressions import RawSQL
 
+from delivery.database import TimeUpError, at_most
 from delivery.models import Delivery, Message
 
 SECONDS = 0.85
 SLACK = 10_000
 FIRST_PART = 500
 QUICK_SECONDS, SLOW_SECONDS = 0.05, 0.2
+# A part has so long even when there is less left.
+LEAST_SECONDS = 0.05
 
 _HEADER_HOLDS = (
     "EXISTS (SELECT FROM jsonb_each_text(delivery_message.headers) AS header"
@@ -95,26 +102,36 @@ def walk(
 ) -> Walked:
     """Look for messages from the last id to the first, until there are so many, or the time is up."""
     found: list[Message] = []
-    ends_at = time.monotonic() + seconds
-    for lower, upper in _parts(first, last):
-        found += search.among(rows, lower, upper).order_by("-pk")[: count - len(found)]
+    upper, size, ends_at = last, FIRST_PART, time.monotonic() + seconds
+    while upper >= first:
+        lower, began = max(first, upper - size + 1), time.monotonic()
+        limit = None if upper == last and size == 1 else max((ends_at - began) / 2, LEAST_SECONDS)
+        part = _looked_at(search.among(rows, lower, upper).order_by("-pk")[: count - len(found)], limit)
+        if part is not None:
+            found, upper = found + part, lower - 1
         if len(found) == count:
             return Walked(rows=found, reached=found[-1].pk, is_full=True)
-        if lower > first and time.monotonic() >= ends_at:
-            return Walked(rows=found, reached=lower, is_full=False)
+        if first <= upper < last and time.monotonic() >= ends_at:
+            return Walked(rows=found, reached=upper + 1, is_full=False)
+        size = max(size // 10, 1) if part is None else _next_size(size, time.monotonic() - began)
     return Walked(rows=found, reached=None, is_full=False)
 
 
-def _parts(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of ids from the last to the first; each is larger than the one before if that was quick."""
-    size, upper = FIRST_PART, last
-    while upper >= first:
-        lower = max(first, upper - size + 1)
-        began = time.monotonic()
-        yield lower, upper
-        took = time.monotonic() - began
-        size = size * 2 if took < QUICK_SECONDS else max(size // 2, 1) if took > SLOW_SECONDS else size
-        upper = lower - 1
+def _looked_at(rows: QuerySet[Message], seconds: float | None) -> list[Message] | None:
+    """Return what is in a part; None when that took longer than it may."""
+    if seconds is None:
+        return list(rows)
+    try:
+        with at_most(seconds):
+            return list(rows)
+    except TimeUpError:
+        return None
+
+
+def _next_size(size: int, took: float) -> int:
+    if took < QUICK_SECONDS:
+        return size * 2
+    return max(size // 2, 1) if took > SLOW_SECONDS else size
 
 
 def _first(rows: QuerySet[Message]) -> int | None:

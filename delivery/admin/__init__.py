@@ -1,12 +1,18 @@
 """The console's pages for what was published and what became of it."""
 
 from delivery.admin import (
+    archive,
     delivery,
     event_type,
+    finding,
+    history,
     journal,
     lane,
     message,
     payload_view,
+    pipeline_run,
+    pipeline_schedule,
+    replay,
     resubmission,
     retention,
     subscriber,
@@ -15,12 +21,18 @@ from delivery.admin import (
 )
 
 __all__ = [
+    "archive",
     "delivery",
     "event_type",
+    "finding",
+    "history",
     "journal",
     "lane",
     "message",
     "payload_view",
+    "pipeline_run",
+    "pipeline_schedule",
+    "replay",
     "resubmission",
     "retention",
     "subscriber",

@@ -19,6 +19,7 @@ from delivery.admin.filters import (
     DeliveryPublishedUntil,
     DeliverySubscriberFilter,
     MessageFilter,
+    ReplayFilter,
     StatusFilter,
     SubscriptionFilter,
 )
@@ -55,6 +56,7 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
         MessageFilter,
         DeliveryPublishedSince,
         DeliveryPublishedUntil,
+        ReplayFilter,
     ]
     list_select_related = list(_AROUND)
     search_fields = ["id"]

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from django.db.models import QuerySet, Subquery
+from django.db.models import BigIntegerField, Case, Exists, Q, QuerySet, Subquery, When
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 
-from delivery.models import Delivery
+from delivery.models import Delivery, Replay
 from delivery.models.message import parse_public_id
 from delivery.states import Status
+from subscriptions.admin.base import id_of
 from subscriptions.admin.list_filters import (
     LARGEST_ID,
     ChoiceFilter,
@@ -63,6 +64,16 @@ class MessageFilter(ExactText):
         if not self.typed():
             return queryset
         return queryset.filter(**{self.lookup: parse_public_id(self.typed()) or 0})
+
+
+class ReplayFilter(ExactText):
+    """By the number of the replay that made it; what is none finds nothing."""
+
+    title = "Replay"
+    parameter_name = "replay"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(replay_id=id_of(self.typed()) or 0) if self.typed() else queryset
 
 
 class PublisherFilter(NameFilter):
@@ -125,22 +136,29 @@ class PublishedUntil(Until):
 
 
 class DeliveryPublishedSince(PublishedSince):
-    """By when its message was published: a delivery is made with its message, so its id is bounded, too."""
+    """By when its message was published: a delivery is made with its message, so its id is bounded, too.
+
+    One that a replay made is made later: it bounds nothing, and is above the bound.
+    """
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if (moment := self.moment()) is None:
             return queryset
-        before = Delivery.objects.filter(message__published_at__lt=moment - self.SLACK)
+        before = Delivery.objects.filter(message__published_at__lt=moment - self.SLACK, replay=None)
         id = Subquery(before.order_by("-message__published_at").values("pk")[:1])
         return queryset.filter(message__published_at__gte=moment, pk__gt=Coalesce(id, 0))
 
 
 class DeliveryPublishedUntil(PublishedUntil):
-    """The same."""
+    """The same; where a replay may have made some of messages before the moment, they are above the bound, and all is looked at."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if (moment := self.moment()) is None:
             return queryset
-        after = Delivery.objects.filter(message__published_at__gte=moment + self.SLACK)
+        after = Delivery.objects.filter(message__published_at__gte=moment + self.SLACK, replay=None)
         id = Subquery(after.order_by("message__published_at").values("pk")[:1])
-        return queryset.filter(message__published_at__lt=moment, pk__lt=Coalesce(id, LARGEST_ID))
+        bound = Coalesce(id, LARGEST_ID)
+        replays = Replay.objects.filter(since__lt=moment, made__gt=0)
+        reach = Case(When(Exists(replays), then=LARGEST_ID), default=bound, output_field=BigIntegerField())
+        is_known = Q(pk__lt=bound) | Q(replay__isnull=False)
+        return queryset.filter(is_known, pk__lt=reach, message__published_at__lt=moment)

@@ -6,10 +6,10 @@ from typing import Any
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Func, IntegerField, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.template.defaultfilters import filesizeformat
-from django.urls import URLPattern, path
+from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
@@ -31,7 +31,7 @@ from delivery.admin.message_search import (
     with_range,
 )
 from delivery.admin.split import SplitAdmin
-from delivery.console import message_page
+from delivery.console import archive, message_page
 from delivery.console.labels import label, two_lines
 from delivery.console.payload import log_view, may_see_payload
 from delivery.models import Delivery, Message
@@ -115,8 +115,14 @@ class MessageAdmin(SplitAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        title = public_id(parse_public_id(object_id) or 0)
-        return self.page(request, object_id, title=title, template="console/message.html")
+        message_id = parse_public_id(object_id) or 0
+        try:
+            return self.page(request, object_id, title=public_id(message_id), template="console/message.html")
+        except Http404:
+            # Retention has removed it, and findings, journal and links of people still name it.
+            if not (self.has_view_permission(request) and archive.may_have(message_id)):
+                raise
+        return HttpResponseRedirect(reverse("admin:delivery_archivefile_message", args=[message_id]))
 
     def raw(self, request: HttpRequest, object_id: int) -> HttpResponse:
         """Answer the exact bytes; as plain text and a file, so that no browser runs what a publisher sent."""

@@ -85,6 +85,9 @@ class FetchedSerializer(serializers.Serializer[Any]):
     body_base64 = serializers.CharField(required=False, help_text="Any other body.")
     receipt = serializers.CharField(help_text="Of this fetch: to acknowledge, release, extend or reject.")
     receive_count = serializers.IntegerField(help_text="How often it was handed out, with this time.")
+    replay = serializers.IntegerField(
+        allow_null=True, help_text="The replay that delivers it once more; null: it is as it was published."
+    )
     ack = serializers.URLField(help_text="POST here to acknowledge it.")
 
 

@@ -159,6 +159,7 @@ def _shown(fetched: Fetched, subscriber: str) -> dict[str, Any]:
         **_body(fetched),
         "receipt": fetched.receipt,
         "receive_count": fetched.receive_count,
+        "replay": fetched.replay_id,
         "ack": f"{settings.ENVIRONMENT.base_url}/api/v1/mailboxes/{subscriber}/ack?receipt={fetched.receipt}",
     }
 

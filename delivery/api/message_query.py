@@ -3,11 +3,10 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from django.db import OperationalError, connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet
-from psycopg.errors import QueryCanceled
 from rest_framework import serializers
 
+from delivery.database import TimeUpError, at_most
 from delivery.models import Delivery, Message
 from delivery.models.message import parse_public_id
 from delivery.searching import with_texts
@@ -88,14 +87,11 @@ def searched(
 
 def _within_time(search: Callable[[], list[Message]]) -> list[Message]:
     try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            cursor.execute(f"SET LOCAL statement_timeout = '{TEXT_SEARCH_SECONDS}s'")
+        with at_most(TEXT_SEARCH_SECONDS):
             return search()
-    except OperationalError as error:
-        if isinstance(error.__cause__, QueryCanceled):
-            raise Problem(
-                400,
-                "search-too-wide",
-                "The search took too long; narrow it by since and until, or by event_type.",
-            ) from None
-        raise
+    except TimeUpError:
+        raise Problem(
+            400,
+            "search-too-wide",
+            "The search took too long; narrow it by since and until, or by event_type.",
+        ) from None

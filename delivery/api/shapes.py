@@ -68,6 +68,9 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
         allow_null=True, help_text="When it is due, if a policy put it off."
     )
     published_at = serializers.DateTimeField(source="message.published_at")
+    replay = serializers.IntegerField(
+        source="replay_id", allow_null=True, help_text="The replay that made it, not the publication."
+    )
 
     class Meta:
         model = Delivery
@@ -93,6 +96,7 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
             "expires_at",
             "published_at",
             "settled_at",
+            "replay",
         ]
 
     def get_message(self, delivery: Delivery) -> str:

@@ -8,6 +8,7 @@ from delivery.api.lanes import LaneViews
 from delivery.api.mailboxes import MailboxViews
 from delivery.api.messages import MessageViews
 from delivery.api.publish import PublishView
+from delivery.api.replays import ReplayViews
 from delivery.api.resubmissions import CancellationViews, ResubmissionViews
 from delivery.api.retention import RetentionViews
 from delivery.api.subscriptions import StatefulSubscriptionViews
@@ -42,6 +43,10 @@ urlpatterns = [
     re_path(r"^resubmissions\Z", ResubmissionViews.as_view({"get": "list", "post": "create"})),
     re_path(rf"^resubmissions/(?P<pk>{ID})\Z", ResubmissionViews.as_view({"get": "retrieve"})),
     re_path(rf"^resubmissions/(?P<pk>{ID})/cancel\Z", ResubmissionViews.as_view({"post": "cancel"})),
+    re_path(r"^replays\Z", ReplayViews.as_view({"get": "list", "post": "create"})),
+    re_path(rf"^replays/(?P<pk>{ID})\Z", ReplayViews.as_view({"get": "retrieve"})),
+    re_path(rf"^replays/(?P<pk>{ID})/start\Z", ReplayViews.as_view({"post": "start"})),
+    re_path(rf"^replays/(?P<pk>{ID})/cancel\Z", ReplayViews.as_view({"post": "cancel"})),
     re_path(r"^retention-runs\Z", RetentionViews.as_view({"get": "list", "post": "create"})),
     re_path(rf"^retention-runs/(?P<pk>{ID})\Z", RetentionViews.as_view({"get": "retrieve"})),
     re_path(r"^lanes\Z", LaneViews.as_view({"get": "list"})),

@@ -16,12 +16,14 @@ from delivery.bench.sizes import Sizes
 
 def run(bench: str, sizes: Sizes, *, scenarios: Sequence[str], as_json: bool) -> int:
     """Measure, print, and return the exit code: 1 when something was lost, came twice or out of order."""
-    from delivery.bench import children, console, deliver, mailbox, queue, retries
+    from delivery.bench import children, console, deliver, history, mailbox, queue, retries
     from delivery.bench.measuring import Measuring
     from delivery.bench.results import print_report
 
     if bench == "console":
         return console.run(rounds=sizes.rounds, as_json=as_json)
+    if bench == "history":
+        return history.run(sizes, scenarios=scenarios, as_json=as_json)
     with children.receiver() as receiver:
         measuring = Measuring(sizes, receiver)
         found = deliver.SCENARIOS | retries.SCENARIOS | queue.SCENARIOS | mailbox.SCENARIOS

@@ -52,10 +52,10 @@ class Measuring:
         cast.hold()
         expected = messages * cast.lanes
         with children.senders(senders) as processes:
-            _wait_until(senders, stage.senders, seconds=START_SECONDS)
+            wait_until(senders, stage.senders, seconds=START_SECONDS)
             cast.let_in(hanging=beside_hanging)
-            _wait_until(expected, self.receiver.count, seconds=STALL_SECONDS)
-            _wait_until(expected, stage.delivered, seconds=COMMIT_SECONDS)
+            wait_until(expected, self.receiver.count, seconds=STALL_SECONDS)
+            wait_until(expected, stage.delivered, seconds=COMMIT_SECONDS)
             self.peak_megabytes = children.peak_megabytes(processes[0])
         tally = self.receiver.tally()
         self._receive(tally, expected=expected)
@@ -79,7 +79,7 @@ class Measuring:
         )
 
 
-def _wait_until(wanted: int, count: Callable[[], int], *, seconds: float) -> None:
+def wait_until(wanted: int, count: Callable[[], int], *, seconds: float) -> None:
     """Wait until so many are counted, or the count has not grown for so long."""
     counted, since = -1, time.monotonic()
     while counted < wanted and time.monotonic() - since < seconds:

@@ -35,6 +35,11 @@ class Sizes:
     shallow_depth: int = 10_000
     depth_rounds: int = 9
     depth_messages: int = 4_000
+    history_rounds: int = 3
+    # Of a backlog that lasts longer than an export beside it.
+    beside_rounds: int = 2
+    beside_messages: int = 1_500
+    beside_seconds: float = 8
 
 
 QUICK = Sizes(
@@ -57,4 +62,8 @@ QUICK = Sizes(
     shallow_depth=200,
     depth_rounds=2,
     depth_messages=100,
+    history_rounds=1,
+    beside_rounds=1,
+    beside_messages=2_000,
+    beside_seconds=0.5,
 )

@@ -14,7 +14,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.utils import timezone
 
-from delivery.chores import expiry, failures, resubmissions, retention, traffic
+from delivery.chores import expiry, failures, replays, resubmissions, retention, traffic
 from delivery.chores.duty import Duty
 from delivery.database import LETS_GO_OF_VANISHED
 from delivery.stopping import stopping
@@ -22,6 +22,7 @@ from delivery.stopping import stopping
 DUTIES = (
     Duty("expiry", expiry.run_once),
     Duty("failures", failures.run_once),
+    Duty("replays", replays.run_once),
     Duty("resubmissions", resubmissions.run_once),
     Duty("retention", retention.run_once),
     Duty("traffic", traffic.run_once),

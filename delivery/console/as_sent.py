@@ -56,6 +56,8 @@ def sent_request(delivery: Delivery, *, attempt: Attempt | None = None) -> SentR
         headers.append(Header("Content-Type", content_type))
     if delivery.redelivery and number > delivery.attempts:
         headers.append(Header("inturn-redelivery", delivery.redelivery))
+    if delivery.replay_id is not None:
+        headers.append(Header("inturn-replay", str(delivery.replay_id)))
     ours = {header.name.lower() for header in headers}
     own = [header for header in secret_headers(delivery.subscription) if header.name.lower() not in ours]
     return SentRequest(method=method, url=url, headers=(*headers, *own))

@@ -54,10 +54,7 @@ class Health:
     @property
     def success(self) -> str:
         """Such as `99.9 %`, never more than it is: 100 % has no failure."""
-        if self.success_share is None:
-            return "–"
-        tenths = self.delivered * 1000 // self.settled
-        return f"{tenths // 10} %" if tenths % 10 == 0 else f"{tenths / 10} %"
+        return share_in_words(self.delivered, self.settled)
 
     @property
     def p50_ms(self) -> int | None:
@@ -70,6 +67,14 @@ class Health:
     @property
     def highest(self) -> int:
         return max(bar.delivered + bar.failed for bar in self.bars)
+
+
+def share_in_words(part: int, whole: int) -> str:
+    """Return such as `99.9 %`, rounded down; of nothing `–`."""
+    if not whole:
+        return "–"
+    tenths = part * 1000 // whole
+    return f"{tenths // 10} %" if tenths % 10 == 0 else f"{tenths / 10} %"
 
 
 def of_subscriptions(ids: Collection[int], *, now: datetime, step: timedelta = HOUR) -> dict[int, Health]:

@@ -35,6 +35,17 @@ GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
         ),
     ),
     (
+        "History",
+        (
+            Page("History", "insights", "delivery.historyhour"),
+            Page("Pipeline runs", "account_tree", "delivery.pipelinerun"),
+            Page("Schedules", "schedule", "delivery.pipelineschedule"),
+            Page("Findings", "fact_check", "delivery.finding"),
+            Page("Replays", "replay_circle_filled", "delivery.replay"),
+            Page("Archive", "inventory_2", "delivery.archivefile"),
+        ),
+    ),
+    (
         "",
         (
             Page("Journal", "receipt_long", "delivery.journalentry"),

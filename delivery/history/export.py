@@ -6,6 +6,7 @@ and nothing twice. One at a time in the whole installation: its caller holds the
 """
 
 from collections import Counter
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.functions import to_date
@@ -17,7 +18,7 @@ from delivery.history.fingerprint import in_postgresql, in_spark, of_row
 from delivery.history.job import Job
 from delivery.history.schemas import DAY, TABLES, Table
 from delivery.history.source import FORMAT, InturnSource, Piece
-from delivery.history.window import ROWS, Snapshot, Window, horizon, next_window, snapshot
+from delivery.history.window import LAG, ROWS, Snapshot, Window, horizon, next_window, snapshot
 from delivery.sql import statement
 
 if TYPE_CHECKING:
@@ -32,13 +33,13 @@ class MismatchError(RuntimeError):
     """What was written is not what PostgreSQL has; nothing of it counts. The message names the table."""
 
 
-def export(job: Job, *, rows: int = ROWS) -> dict[str, Any]:
+def export(job: Job, *, rows: int = ROWS, lag: timedelta = LAG) -> dict[str, Any]:
     """Archive everything that is certain by now; return `rows` by table, `chunks`, `compacted` files, and `until` when.
 
     `waits_for` is the process of a transaction of PostgreSQL that keeps newer rows from being certain, if one does.
     """
     chunks.recover(job.database, job.archive)
-    now = horizon(job.database)
+    now = horizon(job.database, lag=lag)
     exported = Counter[str]({table.name: 0 for table in TABLES})
     count = 0
     while not (window := next_window(job.database, end=now.until, rows=rows)).is_empty:

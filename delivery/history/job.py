@@ -58,6 +58,7 @@ def job(*, run_id: int, conninfo: str, archive_url: str, spark: Spark, progress:
             if not sessions:
                 progress.doing("starting Spark")
                 sessions.append(ending.enter_context(spark_session(spark)))
+                progress.doing("Spark has started")
             return sessions[0]
 
         yield Job(

@@ -65,7 +65,12 @@ class Jvm:
                 # Ctrl-C is for us, who then end it in order.
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
             )
-            port, secret = self._await(process, listens)
+            try:
+                port, secret = self._await(process, listens)
+            except BaseException:
+                process.kill()
+                process.wait()
+                raise
         # What PySpark looks for before it starts one itself.
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
         return process

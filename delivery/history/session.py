@@ -27,6 +27,9 @@ _ANYWHERE = {
     "spark.sql.parquet.compression.codec": "zstd",
     # A run of several days is written without being sorted by day.
     "spark.sql.maxConcurrentOutputFileWriters": "32",
+    # What goes to Python's workers, and what waits for them, is bounded by bytes: 10,000 bodies burst the heap.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "8m",
+    "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
 }
 
 
@@ -62,6 +65,10 @@ def spark_session(spark: Spark) -> Iterator["SparkSession"]:
     try:
         with _driven(spark) as session:
             yield session
+    except BaseException:
+        # Left alone it would write its cache first, for many seconds, and who interrupts us wants an end.
+        process.kill()
+        raise
     finally:
         assert process.stdin is not None
         process.stdin.close()
@@ -124,15 +131,15 @@ def _options(spark: Spark) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Many files are open at a time, each with a group of rows in memory; and bodies may be as large as pages.
+        "spark.hadoop.parquet.block.size": str(16 * 1024 * 1024),
+        "spark.hadoop.parquet.page.size.row.check.min": "8",
     }
     if spark.is_local:
         cores = os.cpu_count() or 1
         options |= {
             "spark.sql.shuffle.partitions": str(cores),
             "spark.default.parallelism": str(cores),
-            # Many files are open at a time, each with a group of rows in memory.
-            "spark.hadoop.parquet.block.size": str(16 * 1024 * 1024),
-            "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
             # Python workers find our modules as this process does.
             "spark.executorEnv.PYTHONPATH": str(CHECKOUT),
         }

@@ -26,6 +26,12 @@ FORMAT = "inturn"
 ALL_IDS = (0, 2**63 - 1)
 _BATCH_ROWS = 5_000
 
+_STATEMENTS = {
+    "messages": "archive_messages",
+    "deliveries": "archive_deliveries",
+    "attempts": "archive_attempts",
+    "journal": "archive_journal",
+}
 _OPERATORS: Mapping[type[spark.Filter], str] = {
     spark.EqualTo: "=",
     spark.GreaterThan: ">",
@@ -50,7 +56,7 @@ class Piece:
     def select(self) -> str:
         """The statement, with its values written into it: COPY takes no parameters."""
         values = {"since": self.since, "until": self.until, "first": self.first, "last": self.last}
-        return statement(f"archive_{self.table}") % {name: literal(value) for name, value in values.items()}
+        return statement(_STATEMENTS[self.table]) % {name: literal(value) for name, value in values.items()}
 
 
 class InturnSource(spark.DataSource):
@@ -104,7 +110,7 @@ class InturnReader(spark.DataSourceReader):
         return [spark.InputPartition(f"{_all_of(piece.select)} WHERE {where}") for piece in self._pieces]
 
     def read(self, partition: spark.InputPartition) -> Iterator[pa.RecordBatch]:
-        read = _by_adbc if find_spec("adbc_driver_postgresql") else by_copy
+        read = by_adbc if find_spec("adbc_driver_postgresql") else by_copy
         return read(partition.value, self._table.arrow, conninfo=self._conninfo, snapshot=self._snapshot)
 
 
@@ -128,7 +134,7 @@ def literal(value: object) -> str:
     return sql.Literal(value).as_string(None)
 
 
-def _by_adbc(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Iterator[pa.RecordBatch]:
+def by_adbc(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Iterator[pa.RecordBatch]:
     from adbc_driver_postgresql import dbapi
 
     with dbapi.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:

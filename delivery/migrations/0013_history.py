@@ -4,10 +4,13 @@ A trigger remembers how a settled delivery was settled before it is changed: wha
 the next export knows which of its attempts are archived already.
 """
 
+from datetime import timedelta
+
 import delivery.models.moment
 import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.db import migrations, models
+from django.utils import timezone
 
 REMEMBER = """
 CREATE FUNCTION delivery_remember_settlement() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -29,10 +32,15 @@ DROP FUNCTION delivery_remember_settlement();
 SCHEDULES = {'EXPORT': 60, 'ROLLUP': 60, 'VERIFY': 24 * 60}
 
 
+# Whoever has just installed it has other things to look at than a JVM that starts.
+FIRST_AFTER = timedelta(minutes=15)
+
+
 def make_schedules(apps, schema_editor):
     schedules = apps.get_model('delivery', 'PipelineSchedule').objects.using(schema_editor.connection.alias)
     for step, minutes in SCHEDULES.items():
-        schedules.get_or_create(step=step, defaults={'every_minutes': minutes})
+        defaults = {'every_minutes': minutes, 'next_at': timezone.now() + FIRST_AFTER}
+        schedules.get_or_create(step=step, defaults=defaults)
 
 
 class Migration(migrations.Migration):

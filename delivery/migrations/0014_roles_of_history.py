@@ -6,7 +6,17 @@ from django.db import migrations
 
 make_permissions = import_module('delivery.migrations.0010_roles').make_permissions
 
-PAGES = ('pipelinerun', 'pipelineschedule', 'finding', 'historyhour', 'replay', 'archivechunk', 'archivefile')
+PAGES = (
+    'pipelinerun',
+    'pipelineschedule',
+    'finding',
+    'historyhour',
+    'replay',
+    'replayitem',
+    'archivechunk',
+    'archivefile',
+    'earliersettlement',
+)
 REPORTS = {'delivery.make_report'}
 
 

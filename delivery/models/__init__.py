@@ -13,7 +13,16 @@ from delivery.models.lane import Lane, LaneKind
 from delivery.models.mailbox import MailboxRate
 from delivery.models.message import Message
 from delivery.models.payload_view import PayloadView
-from delivery.models.pipeline import RUN_ENDED, Finding, PipelineRun, PipelineSchedule, RunState, Step
+from delivery.models.pipeline import (
+    RUN_ENDED,
+    RUN_OPEN,
+    SOLE_STEPS,
+    Finding,
+    PipelineRun,
+    PipelineSchedule,
+    RunState,
+    Step,
+)
 from delivery.models.replay import Replay, ReplayItem, ReplayState
 from delivery.models.resubmission import BulkVerb, Resubmission, ResubmissionState
 from delivery.models.retention import Archived, RetentionRun, RetentionState
@@ -23,6 +32,8 @@ from delivery.states import LaneState, OutcomeClass, Status
 
 __all__ = [
     "RUN_ENDED",
+    "RUN_OPEN",
+    "SOLE_STEPS",
     "ArchiveChunk",
     "ArchiveFile",
     "Archived",

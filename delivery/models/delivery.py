@@ -96,6 +96,11 @@ class Delivery(models.Model):
                 name="delivery_one_of_a_queue_group",
                 condition=Q(status="DELIVERED", queue_group__isnull=False),
             ),
+            models.UniqueConstraint(
+                fields=["replay", "message"],
+                name="delivery_once_of_a_replay",
+                condition=Q(replay__isnull=False),
+            ),
         ]
         indexes = [
             # What a sender reads: the oldest of each subscription of its lane.

@@ -2,6 +2,27 @@
 
 from django.db import models
 
+READ = [
+    "subscription_id",
+    "subscriber",
+    "event_type",
+    "delivered",
+    "rejected",
+    "unsupported",
+    "failed",
+    "expired",
+    "attempts",
+    "retried",
+    "bytes",
+    "blocked_seconds",
+    "latency_p50",
+    "latency_p95",
+    "latency_p99",
+    "response_p50",
+    "response_p95",
+    "response_p99",
+]
+
 
 class HistoryHour(models.Model):
     """What was settled in the hour that begins at `hour`. Written by the step ROLLUP alone.
@@ -42,13 +63,18 @@ class HistoryHour(models.Model):
     response_max = models.FloatField(null=True)
 
     class Meta:
+        verbose_name_plural = "history"
         ordering = ["hour", "subscription_id"]
         constraints = [
             models.UniqueConstraint(
                 fields=["hour", "subscription_id", "subscriber", "event_type"], name="history_hour_once"
             ),
         ]
-        indexes = [models.Index(fields=["subscription_id", "hour"], name="history_hour_of")]
+        indexes = [
+            models.Index(fields=["subscription_id", "hour"], name="history_hour_of"),
+            # What the charts read of everybody, without the rows, which are thrice as long.
+            models.Index(fields=["hour"], include=READ, name="history_hour_read"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.subscription} at {self.hour}"

@@ -16,6 +16,10 @@ class Step(models.TextChoices):
     REPORT = "REPORT", "report"
 
 
+# One of them goes through all that is new: two at once would do the same.
+SOLE_STEPS = (Step.EXPORT, Step.ROLLUP, Step.VERIFY)
+
+
 class RunState(models.TextChoices):
     WAITING = "WAITING"
     RUNNING = "RUNNING"
@@ -24,6 +28,7 @@ class RunState(models.TextChoices):
     CANCELLED = "CANCELLED"
 
 
+RUN_OPEN = (RunState.WAITING, RunState.RUNNING)
 RUN_ENDED = (RunState.DONE, RunState.FAILED, RunState.CANCELLED)
 
 
@@ -56,6 +61,11 @@ class PipelineRun(models.Model):
             models.CheckConstraint(
                 name="pipeline_run_ended",
                 condition=Q(state__in=["WAITING", "RUNNING"]) ^ Q(ended_at__isnull=False),
+            ),
+            models.UniqueConstraint(
+                name="pipeline_run_sole",
+                fields=["step"],
+                condition=Q(state__in=["WAITING", "RUNNING"], step__in=["EXPORT", "ROLLUP", "VERIFY"]),
             ),
         ]
         indexes = [

@@ -25,7 +25,11 @@ class Replay(models.Model):
     """
 
     subscription = models.ForeignKey(
-        Subscription, on_delete=models.PROTECT, related_name="replays", db_index=False
+        # What it delivered keeps the subscription; a replay alone does not.
+        Subscription,
+        on_delete=models.CASCADE,
+        related_name="replays",
+        db_index=False,
     )
     event_types = models.JSONField(default=list)
     filter = models.TextField(blank=True, default="")

@@ -34,6 +34,7 @@ class Parcel:
     seconds_since_first: float | None = None
     deadline: float | None = None
     server_started_at: datetime | None = None
+    replay_id: int | None = None
 
     @property
     def is_volatile(self) -> bool:

@@ -170,4 +170,5 @@ def _parcel(row: dict[str, Any], body: bytes, *, asked_at: float) -> Parcel:
         seconds_since_first=row.get("seconds_since_first"),
         deadline=None if seconds_left is None else asked_at + seconds_left,
         server_started_at=row["server_started_at"],
+        replay_id=row["replay_id"],
     )

@@ -52,6 +52,8 @@ def _headers(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> dict[str, 
         headers["Content-Type"] = parcel.content_type
     if parcel.redelivery:
         headers["inturn-redelivery"] = parcel.redelivery
+    if parcel.replay_id is not None:
+        headers["inturn-replay"] = str(parcel.replay_id)
     if parcel.callback_id is not None:
         headers["CallbackURL"] = callback_url(
             parcel.callback_id,

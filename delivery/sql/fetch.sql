@@ -114,7 +114,7 @@ WITH mailbox AS MATERIALIZED (
     WHERE delivery.id = fitting.id
     RETURNING
         delivery.id, delivery.message_id, fitting.event_type_id, fitting.published_at, fitting.headers, fitting.content_type,
-        fitting.body, delivery.receive_count, delivery.lease_token
+        fitting.body, delivery.receive_count, delivery.lease_token, delivery.replay_id
 ), lapsed AS (
     INSERT INTO delivery_attempt (delivery_id, number, started_at, duration_ms, outcome, error, excerpt)
     SELECT
@@ -134,7 +134,7 @@ WITH mailbox AS MATERIALIZED (
 )
 SELECT
     looked.seen, leased.id, leased.message_id, event_type.name, leased.published_at, leased.headers::text,
-    leased.content_type, leased.body, leased.receive_count, leased.lease_token
+    leased.content_type, leased.body, leased.receive_count, leased.lease_token, leased.replay_id
 FROM (SELECT count(*) AS seen FROM oldest) AS looked
 LEFT JOIN (leased JOIN subscriptions_eventtype event_type ON event_type.id = leased.event_type_id) ON true
 ORDER BY leased.id

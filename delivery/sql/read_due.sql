@@ -88,7 +88,7 @@ WITH RECURSIVE places AS (
 )
 SELECT
     sized.id, sized.subscription_id, sized.message_id, NULL::smallint AS queue_group, sized.attempts,
-    sized.attempts_before, sized.skipped, sized.redelivery, event_type.name AS event, sized.content_type,
+    sized.attempts_before, sized.skipped, sized.redelivery, sized.replay_id, event_type.name AS event, sized.content_type,
     sized.body, sized.callback_url, sized.callback_origin, sized.onward_id AS callback_id, share.rows AS share,
     sized.server_started_at, extract(epoch FROM sized.expires_at - now())::float8 AS seconds_left,
     extract(epoch FROM now() - (

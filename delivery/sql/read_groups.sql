@@ -57,8 +57,8 @@ WITH picked AS (
 )
 SELECT
     delivery.id, delivery.subscription_id, delivery.message_id, delivery.queue_group, delivery.attempts,
-    delivery.attempts_before, delivery.skipped, delivery.redelivery, event_type.name AS event, sized.content_type,
-    sized.callback_id, %(rows)s::int AS share, delivery.server_started_at,
+    delivery.attempts_before, delivery.skipped, delivery.redelivery, delivery.replay_id, event_type.name AS event,
+    sized.content_type, sized.callback_id, %(rows)s::int AS share, delivery.server_started_at,
     extract(epoch FROM delivery.expires_at - now())::float8 AS seconds_left,
     CASE WHEN row_number() OVER (PARTITION BY delivery.message_id, delivery.queue_group ORDER BY delivery.id) = 1
         THEN sized.body END AS body

@@ -4,7 +4,7 @@
 -- expired, and what is VOLATILE and of an earlier server, is left for `delivery.expiry`.
 SELECT
     wanted.wish, run.id, run.subscription_id, run.attempts, run.attempts_before, run.skipped, run.redelivery,
-    run.message_id, event_type.name AS event, run.content_type, run.body, run.server_started_at,
+    run.message_id, run.replay_id, event_type.name AS event, run.content_type, run.body, run.server_started_at,
     extract(epoch FROM run.expires_at - now())::float8 AS seconds_left
 FROM unnest(
     %(lane)s::bigint[], %(rows)s::int[], %(skipped_rows)s::int[], %(bytes)s::bigint[], %(held)s::text[]
@@ -21,7 +21,7 @@ CROSS JOIN LATERAL (
             CROSS JOIN LATERAL (
                 SELECT
                     id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery, expires_at,
-                    server_started_at
+                    server_started_at, replay_id
                 FROM delivery_delivery
                 WHERE lane_id = wanted.lane_id AND NOT skipped AND subscription_id = subscription.id
                     AND status = 'PENDING' AND id <> ALL (wanted.held::bigint[])
@@ -41,7 +41,7 @@ CROSS JOIN LATERAL (
             CROSS JOIN LATERAL (
                 SELECT
                     id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery, expires_at,
-                    server_started_at
+                    server_started_at, replay_id
                 FROM delivery_delivery
                 WHERE lane_id = wanted.lane_id AND skipped AND subscription_id = subscription.id
                     AND status = 'PENDING' AND id <> ALL (wanted.held::bigint[])

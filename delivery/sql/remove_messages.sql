@@ -30,6 +30,13 @@ WITH RECURSIVE members AS MATERIALIZED (
         SELECT FROM delivery_callback WHERE message_id = member.id AND expires_at > now() - interval '1 hour'
     )
     OR EXISTS (
+        -- A replay is about to deliver it. One that a person has not started may wait for ever: it will find it in the archive.
+        SELECT
+        FROM delivery_replayitem item
+        JOIN delivery_replay replay ON replay.id = item.replay_id
+        WHERE item.message_id = member.id AND item.delivery_id IS NULL AND replay.state = 'RUNNING'
+    )
+    OR EXISTS (
         SELECT
         FROM delivery_delivery delivery
         JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id

@@ -28,6 +28,7 @@ ACTIONS = (
     "resubmitted",
     "started",
     "cancelled",
+    "downloaded",
 )
 
 

@@ -13,6 +13,8 @@ _DOES = {
     "delivery.change_urlhealth": "releases URLs that are left alone",
     "subscriptions.toggle_subscription": "makes subscriptions ACTIVE and INACTIVE",
     "delivery.add_retentionrun": "starts retention",
+    "delivery.add_pipelinerun": "runs the history's pipeline",
+    "delivery.add_replay": "replays messages of the archive",
 }
 _CONFIGURES = {
     "subscriptions.change_subscription": "subscriptions",
@@ -21,10 +23,12 @@ _CONFIGURES = {
     "subscriptions.change_publisher": "publishers",
     "subscriptions.add_apikey": "keys",
     "subscriptions.change_policy": "policies",
+    "delivery.change_pipelineschedule": "schedules",
     "auth.change_user": "users",
     "auth.change_group": "roles",
 }
 SEES_PAYLOADS = "delivery.view_payload"
+MAKES_REPORTS = "delivery.make_report"
 
 
 def names_of(permissions: Iterable[Permission]) -> set[str]:
@@ -38,6 +42,7 @@ def sentences(rights: set[str]) -> list[str]:
     done = [words for right, words in _DOES.items() if right in rights]
     views = any(right.partition(".")[2].startswith("view_") for right in rights - {SEES_PAYLOADS})
     said = [_seeing(rights) if views else "Sees nothing."]
+    said += ["Makes reports of the history."] if MAKES_REPORTS in rights else []
     said += [f"{words[0].upper()}{words[1:]}." for words in done]
     said += [f"Configures {', '.join(configured)}."] if configured else []
     return said if done or configured else [*said, "Changes nothing."]
@@ -46,7 +51,7 @@ def sentences(rights: set[str]) -> list[str]:
 def summary(group: Group) -> str:
     """Say it in one line, for where a role is chosen."""
     rights = names_of(group.permissions.all())
-    if rights >= {*_DOES, *_CONFIGURES, SEES_PAYLOADS}:
+    if rights >= {*_DOES, *_CONFIGURES, SEES_PAYLOADS, MAKES_REPORTS}:
         return "everything"
     return " ".join(sentences(rights))
 

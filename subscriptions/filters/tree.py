@@ -4,7 +4,7 @@ A filter is a condition over `$$`, the document of one message: `$$->'Header'`
 holds its headers, all text, and `$$->'Body'` its body if that is JSON. A body
 that is not JSON is missing, like any path that leads nowhere.
 
-Every compiler (`to_python`, `to_sql`, later `to_spark`) keeps these rules:
+Every compiler (`to_python`, `to_sql`, `to_spark`) keeps these rules:
 
 Logic
     SQL's three values: a missing path is null, a comparison with null is null,

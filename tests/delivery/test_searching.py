@@ -3,6 +3,9 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
+from django.db.models import BooleanField, QuerySet
+from django.db.models.expressions import RawSQL
 
 from delivery import searching
 from delivery.models import Message, Status
@@ -76,6 +79,8 @@ class TestHowFar:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(searching, "FIRST_PART", 2)
+        # However busy this machine is.
+        monkeypatch.setattr(searching, "LEAST_SECONDS", 60)
         rows = published(6, b"needle")
         found, last, walks = list[int](), rows[-1].pk, 0
         while last > 0:
@@ -97,6 +102,75 @@ class TestHowFar:
         for size in (1, 2, 5, 100):
             monkeypatch.setattr(searching, "FIRST_PART", size)
             assert ids(walked(Search(body="needle"), count=50)) == [row.pk for row in reversed(rows)]
+
+
+def sleeping(seconds: float, *, only: Message | None = None) -> QuerySet[Message]:
+    """Messages each of which the database needs so long to look at, or only one of them."""
+    sql, given = "pg_sleep(%s) IS NOT NULL", [seconds]
+    if only is not None:
+        sql, given = f"(delivery_message.id <> %s OR {sql})", [only.pk, seconds]
+    return Message.objects.filter(RawSQL(sql, given, output_field=BooleanField()))  # noqa: S611 - our SQL
+
+
+class TestWhatAPartCosts:
+    HOUR = 3600
+
+    def test_what_would_take_an_hour_is_broken_off_and_what_was_found_before_it_is_shown(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(searching, "FIRST_PART", 2)
+        rows = published(9, b"needle")
+        found = walk(
+            sleeping(self.HOUR, only=rows[3]),
+            Search(body="needle"),
+            first=rows[0].pk,
+            last=rows[-1].pk,
+            count=10,
+            seconds=2,
+        )
+        assert not found.is_full
+        assert found.reached == found.rows[-1].pk > rows[3].pk
+        assert ids(found) == [row.pk for row in reversed(rows) if row.pk >= (found.reached or 0)]
+
+    def test_of_a_first_part_that_is_too_much_less_is_looked_at(self) -> None:
+        rows = published(searching.FIRST_PART // 10 + 1, b"needle")
+        found = walk(
+            sleeping(self.HOUR, only=rows[0]),
+            Search(body="needle"),
+            first=rows[0].pk,
+            last=rows[-1].pk,
+            count=100,
+            seconds=2,
+        )
+        assert found.rows
+        assert found.reached == found.rows[-1].pk > rows[0].pk
+
+    def test_a_walk_gets_on_even_where_a_single_message_takes_longer_than_it_may(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(searching, "LEAST_SECONDS", 0.01)
+        rows = published(5, b"needle")
+        found, last, walks = list[int](), rows[-1].pk, 0
+        while last >= rows[0].pk:
+            part = walk(
+                sleeping(0.05),
+                Search(body="needle"),
+                first=rows[0].pk,
+                last=last,
+                count=10,
+                seconds=0,
+            )
+            found += ids(part)
+            last, walks = (part.reached or 0) - 1, walks + 1
+        assert walks == len(rows)
+        assert found == [row.pk for row in reversed(rows)]
+
+    def test_what_comes_after_a_walk_has_all_the_time_it_had(self) -> None:
+        published(2)
+        walked(Search(body="needle"), seconds=1)
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW statement_timeout")
+            assert cursor.fetchone() == ("0",)
 
 
 class TestRanges:

@@ -24,9 +24,10 @@ SCENARIOS = {
     "queue": ("group",),
     "mailbox": ("drain", "depth"),
     "console": (),
+    "history": ("export", "verify", "beside"),
 }
-# As many deliveries as the numbers of `bench console` are promised for, and what `--quick` makes.
-DELIVERIES, QUICK_DELIVERIES = 5_000_000, 5_000
+# As many deliveries as the numbers are promised for, and what `--quick` makes.
+DELIVERIES, QUICK_DELIVERIES = {"console": 5_000_000, "history": 1_000_000}, 5_000
 
 
 class Command(BaseCommand):
@@ -44,7 +45,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--messages", type=int, help="deliveries over 100 lanes, or from a mailbox, in a round"
         )
-        parser.add_argument("--deliveries", type=int, help="console: how many deliveries there are, at least")
+        parser.add_argument(
+            "--deliveries", type=int, help="console, history: how many deliveries there are, at least"
+        )
         parser.add_argument(
             "--database",
             metavar="URL",
@@ -61,11 +64,15 @@ class Command(BaseCommand):
         scenarios = options["only"] or SCENARIOS[bench]
         if unknown := set(scenarios) - set(SCENARIOS[bench]):
             raise CommandError(f"`bench {bench}` has no scenario {', '.join(sorted(unknown))}.")
+        if options["database"] and bench != "console":
+            raise CommandError(f"`bench {bench}` empties tables: it only runs on a database of its own.")
         given = {
             "rounds": options["rounds"],
             "alone_rounds": options["rounds"],
             "many_rounds": options["rounds"],
             "depth_rounds": options["rounds"],
+            "history_rounds": options["rounds"],
+            "beside_rounds": options["rounds"],
             "deliveries": options["messages"],
             "mailbox_messages": options["messages"],
         }
@@ -75,11 +82,9 @@ class Command(BaseCommand):
         )
         wish = {"bench": bench, "sizes": asdict(sizes), "scenarios": scenarios, "json": options["json"]}
         with surroundings(options["database"]) as environment:
-            if bench == "console":
-                _fill(
-                    options["deliveries"] or (QUICK_DELIVERIES if options["quick"] else DELIVERIES),
-                    environment,
-                )
+            if bench in DELIVERIES:
+                usual = QUICK_DELIVERIES if options["quick"] else DELIVERIES[bench]
+                _fill(options["deliveries"] or usual, environment)
             sys.exit(_run([sys.executable, "-m", "delivery.bench", json.dumps(wish)], environment))
 
 

@@ -1,4 +1,4 @@
-"""`qcluster`: run the sender loops of this machine, or its chores: a django-q2 cluster that stops when it is told to."""
+"""`qcluster`: run the sender loops of this machine, or its chores, or its history: a django-q2 cluster that stops when it is told to."""
 
 from typing import Any
 

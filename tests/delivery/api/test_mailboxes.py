@@ -38,6 +38,7 @@ def test_a_message_says_what_it_is_and_how_to_acknowledge_it(mailbox: Box) -> No
         "body": {"n": 1},
         "receipt": receipt,
         "receive_count": 1,
+        "replay": None,
         "ack": fetched["ack"],
     }
     assert fetched["ack"].endswith(f"/api/v1/mailboxes/crm/ack?receipt={receipt}")

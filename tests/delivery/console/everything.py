@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib.admin.utils import quote
 from django.contrib.auth.models import Group, User
 from django.contrib.contenttypes.models import ContentType
@@ -10,21 +11,27 @@ from django.db import connection
 from django.utils import timezone
 
 from delivery.models import (
+    ArchiveFile,
     JournalEntry,
     Lane,
     LaneState,
     PayloadView,
+    ReplayState,
     Resubmission,
     RetentionRun,
+    RunState,
+    Step,
     UrlHealth,
     UrlState,
 )
 from delivery.states import Status
 from subscriptions import sign_in
-from subscriptions.models import ConfigurationChange, SignIn
+from subscriptions.models import ConfigurationChange, SignIn, Subscription
 from subscriptions.sign_in import Visitor
 from tests import factories
+from tests.delivery.console import history_rows
 from tests.delivery.console.blocking import block
+from tests.delivery.console.history_rows import ARCHIVED, archived_message
 
 # What looking and signing in write, whoever it is.
 _WRITTEN_BY_LOOKING = {"delivery_payloadview", "subscriptions_signin"}
@@ -58,6 +65,7 @@ def make_everything() -> dict[str, dict[str, Any]]:
         ).pk,
         "delivery_retentionrun": RetentionRun.objects.create().pk,
         "delivery_urlhealth": quote(_url_health().pk),
+        **_history(subscription),
         "auth_user": User.objects.create_user("uma", is_staff=True).pk,
         "auth_group": Group.objects.get(name="Auditors").pk,
     }
@@ -74,6 +82,7 @@ def make_everything() -> dict[str, dict[str, Any]]:
             "object_id": subscription.pk,
             "secret_id": subscription.secrets.get().pk,
         },
+        **_asked_of_the_history(subscription),
         "app_list": {"app_label": "delivery"},
         "view_on_site": {"content_type_id": ContentType.objects.get_for_model(User).pk, "object_id": 1},
     }
@@ -124,6 +133,33 @@ def _payload_view(message_id: int) -> PayloadView:
         last_at=now - timedelta(hours=2),
         views=1,
     )
+
+
+def _history(subscription: Subscription) -> dict[str, Any]:
+    """Make what the pages of the history show, and return what each is about."""
+    verified = history_rows.verified()
+    archived_message(settings.ENVIRONMENT.history_url)
+    return {
+        "delivery_historyhour": history_rows.hour(history_rows.this_hour(), of=subscription).pk,
+        "delivery_pipelinerun": verified.pk,
+        "delivery_pipelineschedule": Step.EXPORT,
+        "delivery_finding": verified.findings.get().pk,
+        "delivery_replay": history_rows.replay(subscription=subscription).pk,
+        "delivery_archivefile": ArchiveFile.objects.values_list("pk", flat=True).first(),
+    }
+
+
+def _asked_of_the_history(subscription: Subscription) -> dict[str, dict[str, Any]]:
+    exporting = history_rows.run(Step.ROLLUP, RunState.RUNNING)
+    failed = history_rows.replay(ReplayState.FAILED, subscription=subscription)
+    return {
+        "delivery_pipelinerun_ask": {"step": "export"},
+        "delivery_pipelinerun_stop": {"object_id": exporting.pk},
+        "delivery_pipelinerun_file": {"object_id": history_rows.reported().pk},
+        "delivery_replay_again": {"object_id": failed.pk},
+        "delivery_archivefile_message": {"message_id": ARCHIVED},
+        "delivery_archivefile_raw": {"message_id": ARCHIVED},
+    }
 
 
 def _url_health() -> UrlHealth:

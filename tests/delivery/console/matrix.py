@@ -62,6 +62,12 @@ MODELS = {
     "delivery_resubmission": Rights(add=RESCUERS),
     "delivery_retentionrun": GROWING,
     "delivery_urlhealth": GROWING,
+    "delivery_historyhour": GROWING,
+    "delivery_pipelinerun": GROWING,
+    "delivery_pipelineschedule": Rights(change=ADMINISTRATORS),
+    "delivery_finding": GROWING,
+    "delivery_replay": Rights(add=ADMINISTRATORS),
+    "delivery_archivefile": GROWING,
     "auth_user": CONFIGURED,
     "auth_group": CONFIGURED,
 }
@@ -108,6 +114,19 @@ PAGES = {
     "delivery_retentionrun_part": LOOK,
     "delivery_retentionrun_start": CONFIGURE,
     "delivery_urlhealth_release": RESCUE,
+    "delivery_pipelinerun_ask": CONFIGURE,
+    "delivery_pipelinerun_stop": CONFIGURE,
+    "delivery_pipelinerun_part": LOOK,
+    # Writes a file of what anybody here may read, and changes nothing that is delivered.
+    "delivery_pipelinerun_report": Row(get=ALL, post=ALL, is_action=True),
+    "delivery_pipelinerun_file": LOOK,
+    "delivery_replay_start": CONFIGURE,
+    "delivery_replay_cancel": CONFIGURE,
+    "delivery_replay_again": CONFIGURE,
+    "delivery_replay_part": LOOK,
+    "delivery_archivefile_lookup": LOOK,
+    "delivery_archivefile_message": LOOK,
+    "delivery_archivefile_raw": LOOK,
 }
 MATRIX = (
     {f"{model}_{page}": row for model, rights in MODELS.items() for page, row in rights.rows().items()}

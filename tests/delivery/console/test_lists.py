@@ -1,11 +1,13 @@
 """The lists: pinned in their queries, paged by id, filtered by the URL."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from delivery.models import JournalEntry, Resubmission, UrlHealth
@@ -14,6 +16,7 @@ from subscriptions.admin.keyset import KeysetAdmin
 from subscriptions.models import ConfigurationChange
 from tests import factories
 from tests.delivery.console.blocking import block
+from tests.delivery.replays import finish, made, running
 
 # Session and user are two of each.
 QUERIES = {
@@ -150,6 +153,24 @@ class TestFilters:
         assert ids(ann.get("/admin/delivery/message/?publisher=forge")) == [message.pk]
         assert ids(ann.get(f"/admin/delivery/message/?until={at:%Y-%m-%dT%H:%M:%S}")) == []
         assert len(ids(ann.get(f"/admin/delivery/message/?since={at:%Y-%m-%dT%H:%M:%S}"))) == 2
+
+    def test_deliveries_by_when_their_messages_were_published_whenever_a_replay_made_them(
+        self, ann: Client
+    ) -> None:
+        now = timezone.now()
+        early, late = (
+            factories.message(published_at=now - timedelta(hours=hours), event_type=factories.event_type())
+            for hours in (9, 1)
+        )
+        rows = [factories.delivery(message=message) for message in (early, late)]
+        replay = running(rows[0].subscription, [early.pk, late.pk], since=now - timedelta(days=1))
+        finish(replay)
+        again = made(replay)
+        moment = f"{now - timedelta(hours=5):%Y-%m-%dT%H:%M:%S}"
+        path = "/admin/delivery/delivery/"
+        assert ids(ann.get(f"{path}?until={moment}")) == [again[0].pk, rows[0].pk]
+        assert ids(ann.get(f"{path}?since={moment}")) == [again[1].pk, rows[1].pk]
+        assert len(ids(ann.get(f"{path}?since={now - timedelta(hours=20):%Y-%m-%dT%H:%M:%S}"))) == 4
 
     def test_deliveries_by_all_that_support_asks_for(self, ann: Client) -> None:
         wanted, other = factories.delivery(Status.REJECTED), factories.delivery()

@@ -26,8 +26,12 @@ from tests.delivery.console.matrix import (
 
 NO_ROLE = "no role"
 REFUSED = {403, 405}
-# They change nothing: one leaves, the other tries a filter.
-HARMLESS = {"/admin/logout/", "/admin/subscriptions/subscription/filter-test/"}
+# They change nothing: one leaves, another tries a filter, and a report is only read.
+HARMLESS = {
+    "/admin/logout/",
+    "/admin/subscriptions/subscription/filter-test/",
+    "/admin/delivery/pipelinerun/report/",
+}
 # Asks the endpoint, which is not there.
 _CALLS_OUT = {"subscriptions_subscription_send_test"}
 
@@ -113,6 +117,7 @@ def test_every_action_really_acts_for_those_who_may(everything: dict[str, dict[s
         "delivery_delivery_edit",
         "delivery_delivery_mark_delivered",
         "delivery_retentionrun_start",
+        "delivery_pipelinerun_report",
         "subscriptions_subscription_filter_test",
         "subscriptions_subscription_end_secret",
         "subscriptions_subscription_activate",
@@ -256,4 +261,7 @@ def _is_for_all(name: str) -> bool:
         "app_list",
         "overview_part",
         "delivery_retentionrun_change",
+        "delivery_historyhour_change",
+        "delivery_archivefile_change",
+        "delivery_finding_change",
     }

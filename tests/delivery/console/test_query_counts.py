@@ -13,6 +13,7 @@ from delivery.models import JournalEntry, PayloadView, Resubmission, RetentionRu
 from delivery.states import Status
 from subscriptions.models import ConfigurationChange, SignIn
 from tests import factories
+from tests.delivery.console import history_rows
 
 # Session and user are two of each. A list that is not here fails: say what it costs.
 QUERIES = {
@@ -25,6 +26,12 @@ QUERIES = {
     "delivery.payloadview": 3,
     "delivery.resubmission": 3,
     "delivery.retentionrun": 5,
+    "delivery.archivefile": 6,
+    "delivery.finding": 4,
+    "delivery.historyhour": 9,
+    "delivery.pipelinerun": 6,
+    "delivery.pipelineschedule": 5,
+    "delivery.replay": 3,
     "delivery.urlhealth": 6,
     "subscriptions.apikey": 5,
     "subscriptions.configurationchange": 3,
@@ -71,6 +78,7 @@ def make_rows() -> None:
         actor="ann", message_id=delivery.message_id, hour=now, first_at=now, last_at=now, views=1
     )
     SignIn.objects.create(kind="SIGNED_IN", username="ann")
+    history_rows.make_one_of_each()
 
 
 def queries_of(ann: Client, model: type[Model]) -> list[str]:

@@ -35,7 +35,7 @@ class TestMigration:
         assert rights_of("Administrators") == all_rights()
 
     def test_auditors_see_everything_and_change_nothing(self) -> None:
-        assert rights_of("Auditors") == views()
+        assert rights_of("Auditors") == views() | {"delivery.make_report"}
 
     def test_support_sees_everything_and_rescues(self) -> None:
         assert rights_of("Support") - views() == {
@@ -44,6 +44,7 @@ class TestMigration:
             "delivery.change_resubmission",
             "delivery.change_lane",
             "delivery.change_urlhealth",
+            "delivery.make_report",
             "subscriptions.toggle_subscription",
         }
         assert views() <= rights_of("Support")

@@ -33,6 +33,12 @@ WRONG = [
     ("INTURN_ALLOWED_HOSTS", "broker.example.com:443", "without scheme and port"),
     ("INTURN_BASE_URL", "broker.example.com", "like https://"),
     ("INTURN_BASE_URL", "ftp://broker.example.com", "like https://"),
+    ("HISTORY_URL", "s3a://", "s3a://bucket/inturn"),
+    ("HISTORY_URL", "s3a://my bucket/x", "s3a://bucket/inturn"),
+    ("SPARK_MASTER", "spark.example.com", "spark://spark.example.com:7077"),
+    ("SPARK_MASTER", "local[0]", "local[*]"),
+    ("SPARK_REMOTE", "spark://spark.example.com", "sc://"),
+    *(("SPARK_DRIVER_MEMORY", text, "at least 512m") for text in ("1", "511m", "0g", "2 GB", "64k")),
 ]
 SECRETS = ["INTURN_SECRET_KEY", "INTURN_ENCRYPTION_KEYS", "INTURN_BOOTSTRAP_KEY", "INTURN_ADMIN_PASSWORD"]
 HIDDEN = "hunter2"

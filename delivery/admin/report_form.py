@@ -1,0 +1,101 @@
+"""The form that says what a report for auditors has in it."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from unfold.widgets import (
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanWidget,
+)
+
+from delivery.states import OPEN, Status
+from subscriptions.filters import FilterError, parse
+from subscriptions.names import MAX_NAME_LENGTH
+
+FORMATS = [("csv", "CSV, for spreadsheets"), ("parquet", "Parquet, for programs")]
+SETTLED = [
+    ("", "all that is settled"),
+    *((status.value, status.value) for status in Status if status not in OPEN),
+]
+
+
+class MomentField(forms.DateTimeField):
+    def prepare_value(self, value: Any) -> Any:
+        """As browsers want it in a field of type datetime-local."""
+        shown = super().prepare_value(value)
+        return f"{shown:%Y-%m-%dT%H:%M:%S}" if isinstance(shown, datetime) else shown
+
+
+def moment_field(label: str, *, help_text: str = "") -> MomentField:
+    widget = UnfoldAdminTextInputWidget({"type": "datetime-local", "step": "1"})
+    return MomentField(label=label, widget=widget, help_text=help_text)
+
+
+def name_field(label: str) -> forms.CharField:
+    return forms.CharField(
+        label=label, required=False, max_length=MAX_NAME_LENGTH, widget=UnfoldAdminTextInputWidget
+    )
+
+
+def filter_field(label: str, *, help_text: str) -> forms.CharField:
+    widget = UnfoldAdminTextareaWidget({"rows": 3, "class": "inturn-code", "spellcheck": "false"})
+    return forms.CharField(label=label, required=False, widget=widget, help_text=help_text)
+
+
+def checked_filter(text: str) -> str:
+    """Return a filter that can be read, or none; raises ValidationError with line and column."""
+    if not text.strip():
+        return ""
+    try:
+        parse(text)
+    except FilterError as error:
+        raise ValidationError(f"{error.message} (line {error.line}, column {error.column})") from None
+    return text
+
+
+class ReportForm(forms.Form):
+    """Who may not see payloads neither has bodies in it nor a filter, which would tell what they hold."""
+
+    since = moment_field("Settled since (UTC)")
+    until = moment_field("Settled before (UTC)", help_text="Only what is archived by then is in it.")
+    subscriber = name_field("Subscriber")
+    subscription = name_field("Subscription")
+    event_type = name_field("Event type")
+    status = forms.ChoiceField(
+        label="Status", required=False, choices=SETTLED, widget=UnfoldAdminSelectWidget
+    )
+    format = forms.ChoiceField(label="Format", choices=FORMATS, widget=UnfoldAdminSelectWidget)
+    filter = filter_field("Filter", help_text="Only messages that this is true of. Empty: all.")
+    with_bodies = forms.BooleanField(
+        label="With the bodies of messages", required=False, widget=UnfoldBooleanWidget
+    )
+
+    def __init__(self, data: Any, *, initial: dict[str, Any], may_see_payload: bool) -> None:
+        super().__init__(data, initial=initial)
+        if not may_see_payload:
+            del self.fields["filter"], self.fields["with_bodies"]
+
+    def clean_filter(self) -> str:
+        return checked_filter(self.cleaned_data["filter"])
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        since, until = cleaned.get("since"), cleaned.get("until")
+        if since and until and since >= until:
+            raise ValidationError(
+                "The report would have no time in it: the first moment has to be before the second."
+            )
+        return cleaned
+
+    def options(self) -> dict[str, Any]:
+        """What the step is given; what is empty is left out."""
+        plain = {name: _plain(value) for name, value in self.cleaned_data.items()}
+        return {name: value for name, value in plain.items() if value not in (None, "", False)}
+
+
+def _plain(value: Any) -> Any:
+    return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else value

@@ -1,0 +1,173 @@
+"""Replays: messages of the archive delivered to a subscription, counted before, in the order of publication, with progress."""
+
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from delivery import replay
+from delivery.models import Replay, ReplayState
+from delivery.replay import ReplayRefusedError
+from delivery.resubmission import FASTEST_RATE, SLOWEST_RATE
+from subscriptions.api.authentication import actor_of
+from subscriptions.api.pages import ById, KeysetPages, Order
+from subscriptions.api.problems import Problem, invalid
+from subscriptions.api.strict import Number, Strict, Text, WholeNumber
+from subscriptions.api.views import MANAGE, READ, ApiView
+from subscriptions.models import Subscription
+from subscriptions.names import MAX_NAME_LENGTH
+
+
+class ReplayWishSerializer(Strict):
+    """What to deliver, to whom, and how fast. What is left out, or null, is as the subscription has it; an empty text is no condition."""
+
+    subscription = WholeNumber(help_text="The id of the subscription.")
+    since = serializers.DateTimeField(help_text="Messages published at this time or later.")
+    until = serializers.DateTimeField(
+        required=False,
+        allow_null=True,
+        help_text="Messages published before this time; null: all that is archived.",
+    )
+    filter = Text(required=False, allow_null=True, allow_blank=True)
+    header_filter_string = Text(required=False, allow_null=True, allow_blank=True, max_length=1000)
+    event_types = serializers.ListField(
+        child=Text(max_length=MAX_NAME_LENGTH), required=False, allow_null=True, max_length=1000
+    )
+    rate = Number(
+        required=False,
+        allow_null=True,
+        min_value=SLOWEST_RATE,
+        max_value=FASTEST_RATE,
+        help_text="Deliveries a second; null: as fast as it goes.",
+    )
+
+
+class PreviewedSerializer(serializers.Serializer[Any]):
+    """How many messages of an event type, published on a day (UTC)."""
+
+    event = serializers.CharField()
+    day = serializers.DateField()
+    count = serializers.IntegerField()
+
+
+class ReplaySerializer(serializers.ModelSerializer[Replay]):
+    """A replay. `done` of `count` messages were gone through so far; of these `made` became deliveries.
+
+    `preview` is what was selected, once it is READY. `error` says why
+    it FAILED, or why a RUNNING one makes a pause.
+    """
+
+    subscription = serializers.IntegerField(source="subscription_id")
+    subscription_name = serializers.CharField(source="subscription.name")
+    subscriber = serializers.CharField(source="subscription.subscriber.name")
+    state = serializers.ChoiceField(choices=ReplayState.choices)
+    event_types = serializers.ListField(child=serializers.CharField())
+    preview = PreviewedSerializer(many=True)
+
+    class Meta:
+        model = Replay
+        fields = [
+            "id",
+            "state",
+            "subscription",
+            "subscription_name",
+            "subscriber",
+            "since",
+            "until",
+            "event_types",
+            "filter",
+            "header_filter_string",
+            "rate",
+            "count",
+            "done",
+            "made",
+            "preview",
+            "error",
+            "asked_by",
+            "asked_at",
+            "ended_at",
+        ]
+
+
+class ReplayViews(ApiView, GenericViewSet[Replay]):
+    order = Order(column="id", newest_first=True)
+    pagination_class = KeysetPages
+    query_classes = {"list": ById}
+    queryset = Replay.objects.select_related("subscription__subscriber")
+    serializer_class = ReplaySerializer
+
+    @property
+    def required_scopes(self) -> frozenset[str]:  # type: ignore[override]
+        return READ if self.action in ("list", "retrieve") else MANAGE
+
+    def list(self, request: Request) -> Response:
+        """List replays, the newest first."""
+        page = self.paginate_queryset(self.get_queryset())
+        return self.get_paginated_response(ReplaySerializer(page, many=True).data)
+
+    def retrieve(self, request: Request, pk: str) -> Response:
+        """Read one, with its preview and its progress."""
+        return self._shown(self.get_object())
+
+    @extend_schema(request=ReplayWishSerializer, responses={201: ReplaySerializer})
+    def create(self, request: Request) -> Response:
+        """Have the messages of a replay selected from the archive: it is SELECTING, and READY when they are counted.
+
+        Nothing is delivered before it is started. Selected is what the filter is true of, whether or not the subscription was
+        there when it was published.
+        """
+        wish = ReplayWishSerializer(data=request.data)
+        wish.is_valid(raise_exception=True)
+        wished = dict(wish.validated_data)
+        subscription = _subscription(wished.pop("subscription"))
+        try:
+            made = replay.ask(subscription, actor=actor_of(request), now=timezone.now(), **wished)
+        except ReplayRefusedError as refused:
+            raise _problem(refused) from None
+        return Response(ReplaySerializer(made).data, status=201)
+
+    @extend_schema(request=None, responses=ReplaySerializer)
+    def start(self, request: Request, pk: str) -> Response:
+        """Have its deliveries made, in the order of publication and at its rate. 409 when it is not READY."""
+        Strict(data=request.data).is_valid(raise_exception=True)
+        found = self.get_object()
+        if not replay.start(found, actor=actor_of(request), now=timezone.now()):
+            raise Problem(409, "not-ready", _why_not_started(found))
+        return self._shown(found)
+
+    @extend_schema(request=None, responses=ReplaySerializer)
+    def cancel(self, request: Request, pk: str) -> Response:
+        """End it; the deliveries that were made stay, and are sent. 409 when it has ended."""
+        Strict(data=request.data).is_valid(raise_exception=True)
+        found = self.get_object()
+        if not replay.cancel(found, actor=actor_of(request), now=timezone.now()):
+            raise Problem(409, "ended", f"It is {found.state}; there is nothing left to cancel.")
+        return self._shown(found)
+
+    def _shown(self, found: Replay) -> Response:
+        return Response(ReplaySerializer(get_object_or_404(self.get_queryset(), pk=found.pk)).data)
+
+
+def _subscription(id: int) -> Subscription:
+    rows = Subscription.objects.select_related("subscriber", "event_type")
+    found = rows.filter(pk=id).first() if 0 < id < 2**63 else None
+    if found is None:
+        detail = f"There is no subscription {id}; GET subscriptions lists those there are."
+        raise invalid([{"field": "subscription", "detail": detail}])
+    return found
+
+
+def _problem(refused: ReplayRefusedError) -> Problem:
+    place = {} if refused.line is None else {"line": refused.line, "column": refused.column}
+    return invalid([{"field": refused.field, "detail": refused.detail, **place}])
+
+
+def _why_not_started(found: Replay) -> str:
+    if found.state == ReplayState.SELECTING:
+        return "It is SELECTING: its messages are not counted yet. Start it when it is READY."
+    return f"It is {found.state}; only a READY one can be started."

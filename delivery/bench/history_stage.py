@@ -1,0 +1,75 @@
+"""The history that `bench history` archives: what the tests' generator wrote, made whole, and how to begin again."""
+
+import shutil
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection
+
+# Nothing of it is open: the senders that are measured would go on with it.
+_SETTLE = """
+    UPDATE delivery_delivery delivery
+    SET status = 'CANCELLED', settled_at = message.published_at + interval '1 second', skipped = false, next_attempt_at = NULL,
+        leased_at = NULL, lease_token = NULL, lease_expires_at = NULL
+    FROM delivery_message message
+    WHERE message.id = delivery.message_id AND delivery.settled_at IS NULL
+"""
+_FREE_LANES = """
+    UPDATE delivery_lane
+    SET state = 'IDLE', reason = '', delivery_id = NULL, failures = 0, next_try_at = NULL, run_ids = '{}', run_attempts = '{}'
+"""
+# What a publication writes and the generator does not: without it there is nothing to verify. Each came after the one before.
+_ACCEPT = """
+    UPDATE delivery_message message
+    SET owed = coalesce(owing.deliveries, 0), transaction_id = accepted.place, seen_before = accepted.place
+    FROM (SELECT id, row_number() OVER (ORDER BY published_at, id) AS place FROM delivery_message) AS accepted
+    LEFT JOIN (
+        SELECT message_id, count(*) AS deliveries FROM delivery_delivery GROUP BY message_id
+    ) AS owing ON owing.message_id = accepted.id
+    WHERE message.id = accepted.id
+"""
+_FORGET_ARCHIVE = (
+    "TRUNCATE delivery_archivechunk, delivery_archivefile, delivery_archived, delivery_historyhour CASCADE"
+)
+_FORGET_ROLLUP = "UPDATE delivery_archivechunk SET is_rolled_up = false"
+# It was written in one go, and all has happened before what is exported ends.
+_REST = ("VACUUM (FULL) delivery_message", "VACUUM (ANALYZE)", "CHECKPOINT")
+
+
+def make_whole() -> None:
+    with connection.cursor() as cursor:
+        # Of everything; what serves a message walks indexes.
+        cursor.execute("SET enable_seqscan = on; SET enable_hashjoin = on; SET enable_mergejoin = on")
+        for statement in (_SETTLE, _FREE_LANES, _ACCEPT, *_REST):
+            cursor.execute(statement)
+    connection.close()
+
+
+def forget_archive() -> None:
+    """Let the next export begin with the first message."""
+    _execute(_FORGET_ARCHIVE, "CHECKPOINT")
+    shutil.rmtree(Path(settings.ENVIRONMENT.home, "archive"), ignore_errors=True)
+
+
+def forget_rollup() -> None:
+    """Let the next rollup compute all hours."""
+    _execute("TRUNCATE delivery_historyhour", _FORGET_ROLLUP)
+
+
+def is_archived() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT EXISTS (SELECT FROM delivery_archivechunk WHERE state = 'DONE')")
+        return cursor.fetchone() == (True,)
+
+
+def count_attempts() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM delivery_attempt")
+        (count,) = cursor.fetchone() or (0,)
+    return int(count)
+
+
+def _execute(*statements: str) -> None:
+    with connection.cursor() as cursor:
+        for statement in statements:
+            cursor.execute(statement)

@@ -1,0 +1,75 @@
+"""What the page of a replay shows: what was selected by event type and day, and how far it is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from delivery.models import PipelineRun, Replay, ReplayState
+from delivery.replay import run_of
+
+SHOWN_DAYS = 400
+UNENDED = (ReplayState.SELECTING, ReplayState.READY, ReplayState.RUNNING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """Counts by day, the earliest first, each with every event type's count and their total."""
+
+    days: Sequence[tuple[str, Sequence[tuple[str, int]], int]]
+    totals: Sequence[tuple[str, int]]
+    more_days: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayPage:
+    """`run` is what selects it, while it does or when that failed."""
+
+    replay: Replay
+    preview: Preview
+    run: PipelineRun | None
+
+    @property
+    def is_live(self) -> bool:
+        return self.replay.state in (ReplayState.SELECTING, ReplayState.RUNNING)
+
+    @property
+    def may_cancel(self) -> bool:
+        return self.replay.state in UNENDED
+
+    @property
+    def not_made(self) -> int:
+        return self.replay.done - self.replay.made
+
+    @property
+    def share(self) -> float:
+        return self.replay.done / self.replay.count if self.replay.count else 1.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the rate will take for the rest."""
+        if self.replay.rate is None or self.replay.state not in (ReplayState.READY, ReplayState.RUNNING):
+            return None
+        return (self.replay.count - self.replay.done) / self.replay.rate
+
+
+def read(replay: Replay) -> ReplayPage:
+    looks_at_run = replay.state in (ReplayState.SELECTING, ReplayState.FAILED)
+    return ReplayPage(
+        replay=replay, preview=preview(replay.preview), run=run_of(replay) if looks_at_run else None
+    )
+
+
+def preview(counted: Sequence[Mapping[str, object]]) -> Preview:
+    """Lay out rows of {event, day, count}."""
+    counts: dict[str, dict[str, int]] = {}
+    for row in counted:
+        counts.setdefault(str(row["day"]), {})[str(row["event"])] = int(str(row["count"]))
+    events = sorted({event for day in counts.values() for event in day})
+    days = [
+        (day, [(event, found.get(event, 0)) for event in events], sum(found.values()))
+        for day, found in sorted(counts.items())
+    ]
+    return Preview(
+        days=days[:SHOWN_DAYS],
+        totals=[(event, sum(found.get(event, 0) for found in counts.values())) for event in events],
+        more_days=max(len(days) - SHOWN_DAYS, 0),
+    )

@@ -1,0 +1,79 @@
+"""What a VERIFY run found: its verdict, each check with what was explained, and the findings with the rows they name."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from delivery.models import Delivery, Finding, PipelineRun, RunState, Step
+
+SHOWN = 50
+# As `delivery.history.verify` names its checks.
+_WORDS = {
+    "ORDER": "First attempts were made in the order of publication",
+    "TWICE": "Nothing was delivered twice",
+    "OWED": "Every accepted message has all its deliveries",
+    "GROUP": "Of each QUEUE group at most one was delivered",
+    "GAPS": "No attempt is missing, and nothing was overtaken",
+    "STRAY": "The archive has each row once, and none without what it belongs to",
+}
+PROVEN = "proven"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """`explained` counts by reason what looks broken and is not."""
+
+    kind: str
+    words: str
+    checked: int
+    broken: int
+    explained: list[tuple[str, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    is_proven: bool
+    checks: list[Check]
+    findings: list[Finding]
+    more: bool
+
+    @property
+    def broken(self) -> int:
+        return sum(check.broken for check in self.checks)
+
+
+def read(run: PipelineRun) -> Verification | None:
+    """None: it is none of this step, or has not come to its end."""
+    if run.step != Step.VERIFY or run.state != RunState.DONE:
+        return None
+    findings = list(Finding.objects.filter(run=run).order_by("id")[: SHOWN + 1])
+    return Verification(
+        is_proven=str(run.result.get("verdict", "")).lower() == PROVEN,
+        checks=[_check(told) for told in run.result.get("checks", [])],
+        findings=with_what_is_there(findings[:SHOWN]),
+        more=len(findings) > SHOWN,
+    )
+
+
+def with_what_is_there(findings: Sequence[Any]) -> list[Any]:
+    """Say of each finding which of its deliveries have a page: the others are in the archive alone."""
+    named = {id for finding in findings for id in _deliveries(finding)}
+    there = set(Delivery.objects.filter(pk__in=named).values_list("pk", flat=True))
+    for finding in findings:
+        finding.deliveries = [(id, id in there) for id in _deliveries(finding)]
+    return list(findings)
+
+
+def _deliveries(finding: Finding) -> Iterable[int]:
+    return [id for id in (finding.delivery_id, finding.other_delivery_id) if id is not None]
+
+
+def _check(told: dict[str, Any]) -> Check:
+    explained = told.get("explained") or {}
+    return Check(
+        kind=told["kind"],
+        words=_WORDS.get(told["kind"], told["kind"].lower().replace("_", " ")),
+        checked=told.get("checked", 0),
+        broken=told.get("broken", 0),
+        explained=[(reason.replace("_", " "), count) for reason, count in explained.items() if count],
+    )

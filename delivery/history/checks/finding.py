@@ -1,0 +1,77 @@
+"""What a check finds: each row of its frame has the findings about it in `broken`, an array that is mostly empty."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+COLUMNS = ("kind", "text", "message_id", "delivery_id", "other_delivery_id")
+
+ORDER = "ORDER"
+TWICE = "TWICE"
+OWED = "OWED"
+GROUP = "GROUP"
+GAPS = "GAPS"
+STRAY = "STRAY"
+KINDS = (ORDER, TWICE, OWED, GROUP, GAPS, STRAY)
+
+
+def finding(
+    kind: "str | Column",
+    text: "Column",
+    *,
+    when: "Column",
+    delivery_id: "Column | None" = None,
+    other: "Column | None" = None,
+) -> "Column":
+    """Return a finding about the row's message and delivery, `delivery_id` if not told otherwise; null unless `when`."""
+    from pyspark.sql import functions as sql
+
+    nobody = sql.lit(None).cast("bigint")
+    return sql.when(
+        when,
+        sql.struct(
+            (sql.lit(kind) if isinstance(kind, str) else kind).alias("kind"),
+            text.alias("text"),
+            sql.col("message_id").alias("message_id"),
+            (sql.col("delivery_id") if delivery_id is None else delivery_id).alias("delivery_id"),
+            (nobody if other is None else other).alias("other_delivery_id"),
+        ),
+    )
+
+
+def words(*parts: "str | Column") -> "Column":
+    """Return a sentence: strings are words, columns values."""
+    from pyspark.sql import functions as sql
+
+    return sql.concat(*(sql.lit(part) if isinstance(part, str) else part.cast("string") for part in parts))
+
+
+def moment(column: "str | Column") -> "Column":
+    """A time in UTC as people read it; the session's time zone is UTC."""
+    from pyspark.sql import functions as sql
+
+    return sql.date_format(column, "yyyy-MM-dd HH:mm:ss.SSSSSS 'UTC'")
+
+
+def with_broken(frame: "DataFrame", *found: "Column") -> "DataFrame":
+    """Add `broken`: those of the findings that are there."""
+    from pyspark.sql import functions as sql
+
+    return frame.withColumn("broken", sql.array_compact(sql.array(*found)))
+
+
+def broken_counts() -> "Column":
+    """Return how many findings of each kind there are, as an aggregate."""
+    from pyspark.sql import functions as sql
+
+    def count(kind: str) -> "Column":
+        found = sql.filter("broken", lambda one: one["kind"] == kind)
+        return sql.coalesce(sql.sum(sql.size(found)), sql.lit(0)).alias(kind)
+
+    return sql.struct(*(count(kind) for kind in KINDS))
+
+
+def findings(frame: "DataFrame") -> "DataFrame":
+    """Return the findings of a frame with `broken`, a row each."""
+    return frame.selectExpr("inline(broken)").select(*COLUMNS)

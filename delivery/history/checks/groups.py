@@ -1,0 +1,66 @@
+"""GROUP: of the endpoints of a QUEUE group one takes the message (SPEC 4, QUEUE). Pure transforms.
+
+Never two DELIVERED; REDUNDANT only beside a DELIVERED. That all are settled and nobody took it is explained: all refused, or were given up.
+"""
+
+from typing import TYPE_CHECKING
+
+from delivery.history.checks.finding import GROUP, finding, with_broken, words
+from delivery.history.checks.known import OPEN
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def groups(known: "DataFrame") -> "DataFrame":
+    """Return each group with what is `broken`: it took the message twice, or some think that it did and nobody did."""
+    from pyspark.sql import functions as sql
+
+    is_delivered, is_redundant = sql.col("status") == "DELIVERED", sql.col("status") == "REDUNDANT"
+    counted = (
+        known.filter("queue_group IS NOT NULL")
+        .groupBy("message_id", "queue_group", sql.coalesce("replay_id", sql.lit(0)).alias("replay"))
+        .agg(
+            sql.count_if(is_delivered).alias("delivered"),
+            sql.count_if(is_redundant).alias("redundant"),
+            sql.count_if(sql.col("status").isin(*OPEN)).alias("open"),
+            sql.min(sql.when(is_delivered, sql.col("id"))).alias("first_delivered"),
+            sql.max(sql.when(is_delivered, sql.col("id"))).alias("last_delivered"),
+            sql.min(sql.when(is_redundant, sql.col("id"))).alias("first_redundant"),
+        )
+    )
+    return with_broken(counted, _twice(), _nobody())
+
+
+def group_counts() -> "Column":
+    """Return what was checked and what is explained, as an aggregate of `groups`."""
+    from pyspark.sql import functions as sql
+
+    nobody = (sql.col("delivered") == 0) & (sql.col("open") == 0) & (sql.col("redundant") == 0)
+    return sql.struct(
+        sql.count("*").alias("checked"),
+        sql.count_if(nobody).alias("nobody_took_it"),
+        sql.count_if((sql.col("delivered") == 0) & (sql.col("open") > 0)).alias("open"),
+    )
+
+
+def _twice() -> "Column":
+    from pyspark.sql import functions as sql
+
+    text = words(
+        *("msg_", sql.col("message_id"), " was delivered ", sql.col("delivered"), " times to its group "),
+        *(sql.col("queue_group"), ", which is to take it once."),
+    )
+    first, last = sql.col("first_delivered"), sql.col("last_delivered")
+    return finding(GROUP, text, when=sql.col("delivered") > 1, delivery_id=first, other=last)
+
+
+def _nobody() -> "Column":
+    from pyspark.sql import functions as sql
+
+    text = words(
+        *("msg_", sql.col("message_id"), " is REDUNDANT in its group ", sql.col("queue_group")),
+        ", of which no delivery is DELIVERED.",
+    )
+    when = (sql.col("redundant") > 0) & (sql.col("delivered") == 0)
+    return finding(GROUP, text, when=when, delivery_id=sql.col("first_redundant"))

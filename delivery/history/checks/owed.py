@@ -1,0 +1,78 @@
+"""OWED and, of messages, STRAY: an accepted message has every delivery that it was accepted with (SPEC 10.1, 10.6). Pure transforms.
+
+Deliveries that a replay made later are not among them. Of messages that were accepted before that number was kept nothing can be proven.
+"""
+
+from typing import TYPE_CHECKING
+
+from delivery.history.checks.finding import OWED, STRAY, finding, with_broken, words
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def owed(messages: "DataFrame", known: "DataFrame") -> "DataFrame":
+    """Return each message of the archive, and each that only its deliveries tell of, with what is `broken`."""
+    from pyspark.sql import functions as sql
+
+    published = messages.groupBy("id").agg(sql.count("*").alias("rows"), sql.max("owed").alias("owed"))
+    has = (
+        known.filter("settlements > 0")
+        .groupBy("message_id")
+        .agg(
+            sql.count_if(sql.col("replay_id").isNull()).alias("deliveries"),
+            sql.min("id").alias("delivery_id"),
+            # What was never archived has its message in PostgreSQL, which sees to that.
+            sql.min(sql.when(sql.col("in_archive") == 1, sql.col("id"))).alias("archived_delivery_id"),
+        )
+    )
+    accounted = published.join(has, published.id == has.message_id, "full").select(
+        sql.coalesce("id", "message_id").alias("message_id"),
+        *("delivery_id", "archived_delivery_id", "owed"),
+        sql.coalesce("rows", sql.lit(0)).alias("rows"),
+        sql.coalesce("deliveries", sql.lit(0)).alias("deliveries"),
+    )
+    return with_broken(accounted, _owed(), _twice(), _nowhere())
+
+
+def owed_counts() -> "Column":
+    """Return what was checked, and what cannot be proven, as an aggregate of `owed`."""
+    from pyspark.sql import functions as sql
+
+    is_archived = sql.col("rows") > 0
+    return sql.struct(
+        sql.count_if(is_archived).alias("messages"),
+        sql.count_if(is_archived & sql.col("owed").isNotNull()).alias("checked"),
+        sql.count_if(is_archived & sql.col("owed").isNull()).alias("not_provable"),
+    )
+
+
+def _owed() -> "Column":
+    from pyspark.sql import functions as sql
+
+    text = words(
+        *(
+            "msg_",
+            sql.col("message_id"),
+            " was accepted with ",
+            sql.col("owed"),
+            " deliveries, and the history has ",
+        ),
+        *(sql.col("deliveries"), "."),
+    )
+    return finding(OWED, text, when=(sql.col("rows") > 0) & (sql.col("deliveries") != sql.col("owed")))
+
+
+def _twice() -> "Column":
+    from pyspark.sql import functions as sql
+
+    text = words("The archive has msg_", sql.col("message_id"), " more than once.")
+    return finding(STRAY, text, when=sql.col("rows") > 1)
+
+
+def _nowhere() -> "Column":
+    from pyspark.sql import functions as sql
+
+    text = words("The archive has deliveries of msg_", sql.col("message_id"), ", but not the message.")
+    archived = sql.col("archived_delivery_id")
+    return finding(STRAY, text, when=(sql.col("rows") == 0) & archived.isNotNull(), delivery_id=archived)

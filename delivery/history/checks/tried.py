@@ -1,0 +1,103 @@
+"""TWICE, GAPS and STRAY: what each delivery's attempts must come to. Pure transforms.
+
+- TWICE: a delivery whose success is recorded is never sent again (SPEC 10.3). Explained: a person settled it while it was being sent,
+  and had it sent again later, although its success was in its history by then.
+- GAPS: its attempts are numbered from 1 to as many as it counts (SPEC 10.4, 10.6). A lost one has its number, too.
+- STRAY: no attempt without its delivery, no row of the archive twice (SPEC 7.1).
+"""
+
+from typing import TYPE_CHECKING
+
+from delivery.history.checks.finding import GAPS, STRAY, TWICE, finding, with_broken, words
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+def tried(known: "DataFrame") -> "DataFrame":
+    """Return each delivery with what is `broken` of these three kinds: at most one each."""
+    from pyspark.sql import functions as sql
+
+    return with_broken(known.withColumn("delivery_id", sql.col("id")), _twice(), _gaps(), _stray())
+
+
+def tried_counts() -> "Column":
+    """Return what was checked, and how much of it is explained, as an aggregate of `known`."""
+    from pyspark.sql import functions as sql
+
+    is_there = sql.col("settlements") > 0
+    return sql.struct(
+        sql.count_if(is_there).alias("deliveries"),
+        sql.coalesce(sql.sum("tried"), sql.lit(0)).alias("attempts"),
+        sql.count_if((sql.col("successes") > 0) & is_there).alias("succeeded"),
+        sql.count_if(_was_sent_after_success() & _is_persons()).alias("sent_again"),
+        sql.coalesce(sql.sum("lost"), sql.lit(0)).alias("lost"),
+    )
+
+
+def _twice() -> "Column":
+    from pyspark.sql import functions as sql
+
+    text = words(
+        *(
+            "Attempt ",
+            sql.col("success_number"),
+            " of delivery ",
+            sql.col("id"),
+            " was a success, and it was sent ",
+        ),
+        *("again: there are ", sql.col("tried"), " attempts, ", sql.col("successes"), " of them successes."),
+    )
+    return finding(TWICE, text, when=_was_sent_after_success() & ~_is_persons())
+
+
+def _was_sent_after_success() -> "Column":
+    from pyspark.sql import functions as sql
+
+    is_followed = sql.col("last_number") > sql.col("success_number")
+    return sql.coalesce(is_followed | (sql.col("successes") > 1), sql.lit(False))
+
+
+def _is_persons() -> "Column":
+    from pyspark.sql import functions as sql
+
+    return sql.coalesce(sql.col("success_number") <= sql.col("attempts_before"), sql.lit(False))
+
+
+def _gaps() -> "Column":
+    from pyspark.sql import functions as sql
+
+    count = sql.col("attempts")
+    is_numbered = (sql.col("first_number") == 1) & (sql.col("last_number") == count)
+    is_whole = (sql.col("numbers") == count) & ((count == 0) | is_numbered)
+    numbered = words(", numbered from ", sql.col("first_number"), " to ", sql.col("last_number"))
+    text = words(
+        *(
+            "Delivery ",
+            sql.col("id"),
+            " counts ",
+            count,
+            " attempts, and its history has ",
+            sql.col("numbers"),
+        ),
+        *(sql.coalesce(numbered, sql.lit("")), "."),
+    )
+    return finding(GAPS, text, when=(sql.col("settlements") > 0) & ~is_whole)
+
+
+def _stray() -> "Column":
+    from pyspark.sql import functions as sql
+
+    is_nowhere, is_copied = sql.col("settlements") == 0, sql.col("copies") > 0
+    is_tried_twice = sql.col("tried") > sql.col("numbers")
+    text = (
+        sql.when(
+            is_nowhere,
+            words("The archive has attempts of delivery ", sql.col("id"), ", but not the delivery."),
+        )
+        .when(
+            is_copied, words("The archive has a settlement of delivery ", sql.col("id"), " more than once.")
+        )
+        .otherwise(words("The archive has an attempt of delivery ", sql.col("id"), " more than once."))
+    )
+    return finding(STRAY, text, when=is_nowhere | is_copied | is_tried_twice)

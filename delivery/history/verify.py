@@ -1,0 +1,183 @@
+"""Verify: is all that SPEC promises (section 10) true of the whole history? "Proven", or "broken here" with the rows (SPEC 7.3).
+
+The whole history is the archive and what is not archived yet, as one snapshot of PostgreSQL shows both: the ledger's files, and the deliveries
+that are open or were settled since the watermark. The snapshot is held until those are read, seconds. What each
+delivery comes to is kept on the disk of whoever computes, once, for the checks to go through.
+
+The findings of a run, at most so many of each kind, are written in one transaction at its end; their whole number is in its result.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from delivery.history import ledger
+from delivery.history.checks.finding import COLUMNS, KINDS, broken_counts, findings
+from delivery.history.checks.groups import group_counts, groups
+from delivery.history.checks.held import about_holds, about_urls, held
+from delivery.history.checks.known import known, places
+from delivery.history.checks.order import in_turn, late, order_counts, overtaken
+from delivery.history.checks.owed import owed, owed_counts
+from delivery.history.checks.tried import tried, tried_counts
+from delivery.history.job import Job
+from delivery.history.schemas import BY_NAME
+from delivery.history.unarchived import EVER, Rest
+from delivery.history.window import Snapshot, snapshot
+from delivery.sql import statement
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+MOST_FINDINGS = 1_000
+PROVEN, BROKEN = "proven", "broken here"
+Counts = Mapping[str, int]
+
+
+class Judgement:
+    """What the checks have found so far."""
+
+    def __init__(self) -> None:
+        self.broken = dict.fromkeys(KINDS, 0)
+        self.findings: list[tuple[Any, ...]] = []
+
+    def judge(self, frame: "DataFrame", counts: "Column | None" = None) -> Counts:
+        """Take in what is `broken` of the frame, and return its counts."""
+        columns = [broken_counts().alias("broken")] + ([] if counts is None else [counts.alias("counts")])
+        row = frame.agg(*columns).first()
+        assert row is not None
+        for kind, count in row["broken"].asDict().items():
+            if count:
+                room = max(MOST_FINDINGS - self.broken[kind], 0)
+                found = findings(frame).filter(f"kind = '{kind}'").limit(room)
+                self.findings += map(tuple, found.collect())
+                self.broken[kind] += count
+        return {} if counts is None else row["counts"].asDict()
+
+
+def verify(job: Job) -> dict[str, Any]:
+    """Check the whole history, write the findings, and return the verdict with what was checked, explained and broken."""
+    judgement = Judgement()
+    with _history(job) as history:
+        job.progress.doing("checking attempts")
+        attempts = judgement.judge(tried(history.deliveries), tried_counts())
+        history.release()
+        job.progress.advance(attempts["attempts"], attempts["attempts"])
+        job.progress.doing("checking the order of each subscriber")
+        turns = in_turn(history.deliveries, history.holds)
+        order = _counts(turns, order_counts())
+        with _kept(late(turns)) as found:
+            judgement.judge(overtaken(found, turns))
+        job.progress.doing("checking groups")
+        grouped = judgement.judge(groups(history.deliveries), group_counts())
+        job.progress.doing("checking that nothing is missing")
+        accounted = judgement.judge(owed(history.messages, history.deliveries), owed_counts())
+    _write(job, judgement)
+    broken = judgement.broken
+    return {
+        "verdict": BROKEN if any(broken.values()) else PROVEN,
+        "messages": accounted["messages"],
+        "deliveries": attempts["deliveries"],
+        "attempts": attempts["attempts"],
+        "until": history.until,
+        "checks": [
+            _check("ORDER", order, broken),
+            _check("TWICE", _some(attempts, checked="succeeded", sent_again="sent_again"), broken),
+            _check("OWED", accounted, broken),
+            _check("GROUP", grouped, broken),
+            _check("GAPS", _some(attempts, checked="deliveries", lost="lost"), broken),
+            _check("STRAY", _some(attempts, checked="attempts"), broken),
+        ],
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What is known of each delivery, when subscriptions were held, the archive's messages, and the watermark.
+
+    `release` lets go of PostgreSQL's snapshot; not before all that it shows was read, once.
+    """
+
+    deliveries: "DataFrame"
+    holds: "DataFrame"
+    messages: "DataFrame"
+    until: str | None
+    release: Callable[[], None]
+
+
+@contextmanager
+def _history(job: Job) -> Iterator[History]:
+    job.progress.doing("reading the history")
+    with ExitStack() as kept, ExitStack() as snapshots:
+        seen = snapshots.enter_context(snapshot(job.conninfo))
+        until = ledger.archived_until(seen.connection)
+        rest = Rest(spark=job.spark, conninfo=job.conninfo, snapshot=seen.name, since=until or EVER)
+        archived = _archived(job, seen, "deliveries")
+        journal = about_holds(_archived(job, seen, "journal").unionByName(rest.journal()))
+        journal = kept.enter_context(_kept(journal))
+        holds = kept.enter_context(_kept(held(journal, _places(job, seen, archived, journal))))
+        # The first that goes through it is who waits for it.
+        attempts = _archived(job, seen, "attempts")
+        deliveries = kept.enter_context(
+            _kept(known(archived, attempts, rest.deliveries()), is_needed_now=False)
+        )
+        yield History(
+            deliveries=deliveries,
+            holds=holds,
+            messages=_archived(job, seen, "messages").select("id", "owed"),
+            until=until.isoformat() if until else None,
+            release=snapshots.close,
+        )
+
+
+@contextmanager
+def _kept(frame: "DataFrame", *, is_needed_now: bool = True) -> "Iterator[DataFrame]":
+    """Keep the frame on disk, once it is computed."""
+    from pyspark import StorageLevel
+
+    frame = frame.persist(StorageLevel.DISK_ONLY)
+    try:
+        if is_needed_now:
+            frame.count()
+        yield frame
+    finally:
+        frame.unpersist()
+
+
+def _places(job: Job, seen: Snapshot, deliveries: "DataFrame", journal: "DataFrame") -> "DataFrame":
+    """Return where deliveries go now, and where they went, if any URL was ever stopped."""
+    names = seen.connection.execute(statement("rollup_names")).fetchall()
+    now = [(subscription_id, endpoint) for subscription_id, *_, endpoint in names]
+    found = job.spark.createDataFrame(now, "subscription_id bigint, endpoint string")
+    if about_urls(journal).isEmpty():
+        return places(found)
+    return places(found.unionByName(deliveries.select("subscription_id", "endpoint")))
+
+
+def _archived(job: Job, seen: Snapshot, table: str) -> "DataFrame":
+    return job.archive.frame(job.spark, BY_NAME[table], ledger.files(seen.connection, table))
+
+
+def _counts(frame: "DataFrame", counts: "Column") -> Counts:
+    row = frame.agg(counts.alias("counts")).first()
+    assert row is not None
+    found: Counts = row["counts"].asDict()
+    return found
+
+
+def _some(counts: Counts, **names: str) -> Counts:
+    return {name: counts[known_as] for name, known_as in names.items()}
+
+
+def _check(kind: str, counts: Counts, broken: Counts) -> dict[str, Any]:
+    explained = {name: count for name, count in counts.items() if name not in ("checked", "messages")}
+    return {"kind": kind, "checked": counts["checked"], "explained": explained, "broken": broken[kind]}
+
+
+def _write(job: Job, judgement: Judgement) -> None:
+    job.progress.doing("writing the findings")
+    with job.database.transaction(), job.database.cursor() as cursor:
+        cursor.execute(statement("forget_findings"), {"run": job.run_id})
+        with cursor.copy(f"COPY delivery_finding (run_id, {', '.join(COLUMNS)}) FROM STDIN") as copy:
+            for row in judgement.findings:
+                copy.write_row((job.run_id, *row))

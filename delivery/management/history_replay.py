@@ -1,0 +1,133 @@
+"""`history replay`: a replay from the wish to its last delivery, for whoever sits at the terminal."""
+
+import sys
+import time
+from argparse import ArgumentTypeError
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.db.models import Q
+from tqdm import tqdm
+
+from delivery import replay
+from delivery.management.history_running import actor, run_asked
+from delivery.models import Replay, ReplayState, RunState
+from delivery.replay import ReplayRefusedError
+from subscriptions.models import Subscription
+
+LOOK_SECONDS = 0.5
+_UNDER_WAY = (ReplayState.SELECTING, ReplayState.READY, ReplayState.RUNNING)
+
+
+def add_replay_arguments(parser: CommandParser) -> None:
+    parser.add_argument("--subscription", required=True, help="id, or subscriber/subscription")
+    parser.add_argument(
+        "--since", required=True, type=moment, help="UTC, such as 2026-11-22 or 2026-11-22T10:15"
+    )
+    parser.add_argument("--until", type=moment, help="before this time (default: all that is archived)")
+    parser.add_argument("--filter", help="default: the subscription's own; '' for none")
+    parser.add_argument(
+        "--event-type", action="append", help="may be repeated; default: the subscription's own"
+    )
+    parser.add_argument("--rate", type=float, help="deliveries a second (default: as fast as it goes)")
+    parser.add_argument("--yes", action="store_true", help="start it without asking")
+
+
+def replay_now(options: dict[str, Any], *, write: Callable[[str], object]) -> None:
+    """Select, show, ask, start and follow a replay. Ctrl-C while it is followed leaves it running. Raises CommandError."""
+    subscription = find_subscription(options["subscription"])
+    try:
+        asked = replay.ask(
+            subscription,
+            actor=actor(),
+            since=options["since"],
+            until=options["until"],
+            filter=options["filter"],
+            event_types=options["event_type"],
+            rate=options["rate"],
+        )
+    except ReplayRefusedError as refused:
+        raise CommandError(f"{refused.field}: {refused.detail}") from None
+    _select(asked)
+    _show(asked, write)
+    if not asked.count or not (options["yes"] or _is_wanted(asked)):
+        replay.cancel(asked, actor=actor())
+        write(f"{asked} is cancelled; nothing was delivered.")
+        return
+    replay.start(asked, actor=actor())
+    _follow(asked, write)
+
+
+def find_subscription(text: str) -> Subscription:
+    """Return the subscription of that id, or of that subscriber and name. Raises CommandError."""
+    subscriber, _, name = text.rpartition("/")
+    by_name = Q(name=name, subscriber__name=subscriber)
+    by_id = Q(pk=int(text)) if text.isascii() and text.isdigit() and len(text) <= 18 else by_name
+    found = Subscription.objects.select_related("subscriber", "event_type").filter(by_id).first()
+    if found is None:
+        raise CommandError(f"There is no subscription {text}; give its id, or subscriber/subscription.")
+    return found
+
+
+def moment(text: str) -> datetime:
+    """Read a moment; without a zone it is UTC."""
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text} is no moment; write 2026-11-22 or 2026-11-22T10:15:00Z") from error
+    return read if read.tzinfo else read.replace(tzinfo=UTC)
+
+
+def _select(asked: Replay) -> None:
+    run = replay.run_of(asked)
+    assert run is not None
+    if run.state == RunState.WAITING:
+        try:
+            run_asked(run.pk, write=lambda _: None)
+        except CommandError:
+            run.refresh_from_db()
+            # The cluster was quicker: that is as good.
+            if run.state not in (RunState.RUNNING, RunState.DONE):
+                raise
+    _await_selected(asked)
+    if asked.state != ReplayState.READY:
+        raise CommandError(f"{asked} is {asked.state}. {asked.error}")
+
+
+def _await_selected(asked: Replay) -> None:
+    asked.refresh_from_db()
+    while asked.state == ReplayState.SELECTING:
+        time.sleep(LOOK_SECONDS)
+        asked.refresh_from_db()
+
+
+def _show(asked: Replay, write: Callable[[str], object]) -> None:
+    write(
+        f"{asked} to {asked.subscription}: {asked.count:,} messages, {asked.since:%F %T} to {asked.until:%F %T} UTC"
+    )
+    for one in asked.preview:
+        write(f"  {one['day']}  {one['count']:>12,}  {one['event']}")
+
+
+def _is_wanted(asked: Replay) -> bool:
+    if not sys.stdin.isatty():
+        raise CommandError(f"{asked} is READY; give --yes to start it without being asked.")
+    return input(f"Deliver {asked.count:,} messages to {asked.subscription} once more? [y/N] ").lower() in (
+        "y",
+        "yes",
+    )
+
+
+def _follow(asked: Replay, write: Callable[[str], object]) -> None:
+    asked.refresh_from_db()
+    with tqdm(total=asked.count, unit=" messages", desc=str(asked), file=sys.stderr, disable=None) as bar:
+        while asked.state in _UNDER_WAY:
+            time.sleep(LOOK_SECONDS)
+            asked.refresh_from_db()
+            bar.n = asked.done
+            bar.set_postfix_str(asked.error, refresh=True)
+    write(f"{asked}: {asked.state}; {asked.made:,} deliveries of {asked.count:,} messages were made.")
+    if asked.state != ReplayState.DONE:
+        raise CommandError(asked.error or f"It is {asked.state}.")

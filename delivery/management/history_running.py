@@ -1,0 +1,93 @@
+"""Running a run of the pipeline at the terminal, to its end; what ends otherwise than DONE ends the command, with its exit code."""
+
+import getpass
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from delivery.management.history_bar import Bar
+from delivery.models import PipelineRun, RunState, Step
+from delivery.pipeline import RunOpenError, running
+from delivery.pipeline.running import Ran
+
+# Exit codes: it failed or was stopped; another is at it; verify found something broken; 128 and the signal's number, as shells have it.
+FAILED, REFUSED, BROKEN, INTERRUPTED = 1, 3, 4, 128
+
+
+def run_step(
+    step: Step, *, options: Mapping[str, Any] | None = None, write: Callable[[str], object]
+) -> PipelineRun:
+    """Run a step and write what it found. Raises CommandError."""
+    try:
+        with Bar(step.label) as bar:
+            ran = running.run_now(step, options=options or {}, actor=actor(), shown=[bar])
+    except RunOpenError as error:
+        raise CommandError(str(error), returncode=REFUSED) from None
+    return _told(ran, write)
+
+
+def run_asked(id: int, *, write: Callable[[str], object], gives_back: bool = False) -> PipelineRun:
+    """Run a run that waits, and write what it found. Raises CommandError.
+
+    With `gives_back` it waits again when a signal ends it.
+    """
+    found = PipelineRun.objects.filter(pk=id).first()
+    if found is None:
+        raise CommandError(f"There is no run {id}; see `history runs`.")
+    with Bar(found.get_step_display()) as bar:
+        ran = running.run_waiting(id, shown=[bar], gives_back=gives_back)
+    if ran is None:
+        found.refresh_from_db()
+        raise CommandError(
+            f"{found} does not wait to be run: it is {found.state}. See `history runs`.", returncode=REFUSED
+        )
+    return _told(ran, write)
+
+
+def actor() -> str:
+    """Who runs commands here, for the list of runs."""
+    try:
+        return f"{getpass.getuser()} (command line)"
+    except (KeyError, OSError):  # No such user in this container.
+        return "command line"
+
+
+def words(run: PipelineRun) -> str:
+    """Return what became of a run, in lines."""
+    took = f" in {run.seconds:.1f} s" if run.seconds is not None else ""
+    return "\n".join([f"{run}: {run.state}{took}", *_lines(run.result)])
+
+
+def _lines(result: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in result.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            yield f"  {name}:"
+            yield from (f"    {_value(one)}" for one in value)
+        else:
+            yield f"  {name}: {_value(value)}"
+
+
+def _told(ran: Ran, write: Callable[[str], object]) -> PipelineRun:
+    run = ran.run
+    if ran.interrupted_by is not None:
+        again = "it waits again" if run.state == RunState.WAITING else "what was not finished does not count"
+        raise CommandError(f"{run}: interrupted; {again}.", returncode=INTERRUPTED + int(ran.interrupted_by))
+    if run.state == RunState.CANCELLED:
+        raise CommandError(f"{run}: stopped; what was not finished does not count.", returncode=FAILED)
+    if run.state != RunState.DONE:
+        raise CommandError(f"{run}: {run.state}. {run.error}", returncode=FAILED)
+    write(words(run))
+    if "broken" in str(run.result.get("verdict", "")):
+        raise CommandError(f"{run}: its findings are in the console.", returncode=BROKEN)
+    return run
+
+
+def _value(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_value(inner)}" for name, inner in value.items()) or "–"
+    if isinstance(value, list):
+        return ", ".join(map(_value, value)) or "–"
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,31 @@
+"""`history runs`: the newest runs of the pipeline, a line each."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from delivery.models import PipelineRun, RunState
+from delivery.pipeline.tidying import tidy
+from delivery.visible import visible
+
+_FORMAT = "{:>6}  {:<7} {:<9} {:<19} {:>9} {:>12} {:>9}  {}"
+_SAID = 100
+
+
+def write_runs(count: int, *, write: Callable[[str], object], now: datetime) -> None:
+    tidy(now)
+    found = PipelineRun.objects.defer("log", "result")[:count]
+    write(_FORMAT.format("run", "step", "state", "started (UTC)", "seconds", "rows", "rows/s", "what"))
+    for run in found:
+        write(_row(run, now=now))
+
+
+def _row(run: PipelineRun, *, now: datetime) -> str:
+    started = f"{run.started_at:%Y-%m-%d %H:%M:%S}" if run.started_at else "–"
+    seconds = run.seconds
+    if run.state == RunState.RUNNING and run.started_at is not None:
+        seconds = (now - run.started_at).total_seconds()
+    rows = f"{run.done:,}" if run.done else "–"
+    rate = f"{run.done / seconds:,.0f}" if run.done and seconds else "–"
+    took = f"{seconds:.1f}" if seconds is not None else "–"
+    said = visible(run.error or run.doing or f"asked for by {run.asked_by or 'the schedule'}")[:_SAID]
+    return _FORMAT.format(run.pk, run.get_step_display(), run.state, started, took, rows, rate, said)

@@ -1,0 +1,35 @@
+"""What a failed run says to the person who asked for it: one text that tells what to do; the traceback is for the log."""
+
+import errno
+import traceback
+
+import psycopg
+
+_MOST = 2000
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT}
+_OURS = "delivery."
+
+
+def words(error: Exception) -> str:
+    """Return why it failed. Errors of the steps are written for people; others get what can be said of their kind."""
+    said = " ".join(str(error).split())[:_MOST]
+    if type(error).__module__.startswith(_OURS):
+        return said
+    if isinstance(error, psycopg.OperationalError):
+        return f"The database broke off: {said} What was not finished does not count: run it again."
+    if isinstance(error, OSError):
+        return _of_the_system(error, said)
+    first = str(error).strip().split("\n")[0][:_MOST]
+    return (
+        f"{type(error).__name__}: {first or 'no more is known'}. The whole of it is in the log of this run."
+    )
+
+
+def log_of(error: Exception) -> str:
+    return "".join(traceback.format_exception(error))
+
+
+def _of_the_system(error: OSError, said: str) -> str:
+    if error.errno in _NO_ROOM:
+        return f"There is no room left ({said}): make some, and run it again. Nothing of what was half written counts."
+    return f"{said}. If that is the archive, see HISTORY_URL: it must be a place that Inturn may write. Then run it again."

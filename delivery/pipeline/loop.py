@@ -1,0 +1,118 @@
+"""The loop that the cluster `history` runs: it makes the runs that are due, and runs those that wait, one at a time a machine.
+
+Several machines may run it. Each run is a process of its own; the loop itself holds no more than Django.
+"""
+
+import logging
+import os
+import time
+from typing import Any
+
+from django.conf import settings
+from django.db import InterfaceError, OperationalError, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
+from django.utils import timezone
+
+from delivery.database import LETS_GO_OF_VANISHED
+from delivery.models import SOLE_STEPS, PipelineRun, RunState
+from delivery.pipeline import runs, schedules, tidying
+from delivery.pipeline.child import Child
+from delivery.stopping import stopping
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 1.0
+LOOK_SECONDS = 0.1
+# A run whose process ends before it begins is tried again, so often and after longer and longer pauses.
+MOST_STARTS = 4
+NOT_BEGUN = "It could not be begun ({starts} times; exit code {code}): the log of the cluster `history` says why. Then run it again."
+
+
+class Loop:
+    """One stint."""
+
+    def __init__(self) -> None:
+        self._child: Child | None = None
+        self._failed_starts = 0
+        self._rests_until = 0.0
+
+    def run(self, *, seconds: float) -> None:
+        """Go on for so long, and until the run that is under way then has ended; at once when Inturn stops."""
+        deadline = time.monotonic() + seconds
+        try:
+            while not stopping.is_set() and (self._child is not None or time.monotonic() < deadline):
+                self._turn()
+                _wait(time.monotonic() + POLL_SECONDS)
+        finally:
+            if self._child is not None:
+                self._child.stop()
+
+    def _turn(self) -> None:
+        now = timezone.now()
+        try:
+            tidying.tidy(now)
+            if schedules.fire(now):
+                tidying.forget(now)
+            self._attend()
+        except (OperationalError, InterfaceError) as error:
+            log.warning("the pipeline's turn was broken off", extra={"error": str(error)})
+            # The next turn makes another.
+            connection.close()
+
+    def _attend(self) -> None:
+        if self._child is not None:
+            code = self._child.exit_code
+            if code is None:
+                return
+            self._judge(self._child.run_id, code)
+            self._child = None
+        if time.monotonic() >= self._rests_until and (run := next_run()) is not None:
+            self._child = Child(run.pk)
+
+    def _judge(self, run_id: int, code: int) -> None:
+        """Begin nothing for a while after a process that did not even begin its run; give up in time."""
+        run = PipelineRun.objects.filter(pk=run_id, state=RunState.WAITING).first()
+        if run is None:
+            self._failed_starts = 0
+            return
+        self._failed_starts += 1
+        self._rests_until = time.monotonic() + 2.0**self._failed_starts
+        log.error("a run could not be begun", extra={"run": run_id, "exit_code": code})
+        if self._failed_starts >= MOST_STARTS:
+            error = NOT_BEGUN.format(starts=self._failed_starts, code=code)
+            runs.refuse(run, error=error, now=timezone.now())
+            self._failed_starts = 0
+
+
+def next_run() -> PipelineRun | None:
+    """Return the run that waits longest; of those that build on each other one at a time in the whole installation."""
+    waiting = PipelineRun.objects.filter(state=RunState.WAITING).order_by("id")
+    if PipelineRun.objects.filter(state=RunState.RUNNING, step__in=SOLE_STEPS).exists():
+        waiting = waiting.exclude(step__in=SOLE_STEPS)
+    return waiting.first()
+
+
+def run() -> bool:
+    """Run a stint. It is always needed."""
+    connection_created.connect(_arrange)
+    # What is open was not arranged.
+    connection.close()
+    try:
+        Loop().run(seconds=settings.ENVIRONMENT.sender_stint_seconds)
+    finally:
+        connection_created.disconnect(_arrange)
+    return True
+
+
+def _wait(until: float) -> None:
+    # Not by waiting for the event: who is killed while it waits would keep others from setting it.
+    while not stopping.is_set() and time.monotonic() < until:
+        time.sleep(LOOK_SECONDS)
+
+
+def _arrange(*, connection: BaseDatabaseWrapper, **_: Any) -> None:
+    """Let our locks go soon when this machine vanishes, and let people see whose connection it is."""
+    with connection.cursor() as cursor:
+        cursor.execute(LETS_GO_OF_VANISHED)
+        cursor.execute("SELECT set_config('application_name', %s, false)", [f"inturn pipeline {os.getpid()}"])

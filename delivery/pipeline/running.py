@@ -1,0 +1,168 @@
+"""Running a run of the pipeline in this process, from its lock to its end. Imports Arrow: only where runs are run.
+
+What can happen, and what then is true:
+
+    lock ─▶ RUNNING ─▶ the step ─▶ DONE, FAILED, CANCELLED ─▶ lock gone
+          1         2           3                          4
+
+Killed at 1: it waits, for whoever comes. At 2 and 3: RUNNING without a lock, which `tidying` tells as FAILED; of the step there is
+either nothing or all of it, for its last act is one transaction, and another run finds that out. At 4: it has ended. Whose connection
+is lost while the process lives is interrupted (see `course`), and cannot end the run that another took for dead meanwhile: its
+UPDATE finds no row.
+"""
+
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+from django.db import connection, transaction
+from django.utils import timezone
+
+from delivery.database import LETS_GO_OF_VANISHED
+from delivery.history.job import Job, Progress, Stopped, job
+from delivery.models import SOLE_STEPS, PipelineRun, RunState, Step
+from delivery.pipeline import failing, runs, steps, surroundings
+from delivery.pipeline.asking import ask
+from delivery.pipeline.course import Course, Interruption
+from delivery.pipeline.interrupts import Interrupts, interruptible
+from delivery.pipeline.locks import is_taken, run_lock, step_lock
+from delivery.pipeline.runs import Ending
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+APPLICATION = "inturn history"
+
+
+class StillAtItError(Exception):
+    """A process that was taken for dead still works on the step; it ends by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What became of a run; `interrupted_by` is the signal that did so, if one did."""
+
+    run: PipelineRun
+    interrupted_by: signal.Signals | None = None
+
+
+def run_now(
+    step: Step | str, *, options: Mapping[str, Any], actor: str, shown: Sequence[Progress] = ()
+) -> Ran:
+    """Make a run and run it, or the one of its kind that waits. Raises RunOpenError if that is under way."""
+    now = timezone.now()
+    with _connected() as database:
+        try:
+            with transaction.atomic():
+                run = ask(step, options=options, actor=actor, now=now)
+                # Nobody sees the run before it is RUNNING, and held.
+                assert is_taken(database, run_lock(run.pk))
+                runs.begin(run.pk, now=now)
+        except runs.RunOpenError as error:
+            ran = run_waiting(error.run.pk, shown=shown)
+            if ran is None:
+                raise
+            return ran
+        return _run(run, database, shown=shown)
+
+
+def run_waiting(id: int, *, shown: Sequence[Progress] = (), gives_back: bool = False) -> Ran | None:
+    """Run a run that waits; None if it does not wait any more, or another process has just taken it.
+
+    With `gives_back` a signal does not cancel it: it waits again.
+    """
+    with _connected() as database:
+        if not is_taken(database, run_lock(id)) or not runs.begin(id, now=timezone.now()):
+            return None
+        run = PipelineRun.objects.get(pk=id)
+        return _run(run, database, shown=shown, gives_back=gives_back)
+
+
+@contextmanager
+def _connected() -> Iterator[psycopg.Connection[Any]]:
+    """Connect to hold locks; the server lets go of them soon when this machine vanishes."""
+    with psycopg.connect(surroundings.conninfo(APPLICATION), autocommit=True) as database:
+        database.execute(LETS_GO_OF_VANISHED)
+        yield database
+
+
+def _run(
+    run: PipelineRun,
+    database: psycopg.Connection[Any],
+    *,
+    shown: Sequence[Progress],
+    gives_back: bool = False,
+) -> Ran:
+    # A server's restart during the step would be told to the next statement.
+    connection.close()
+    with interruptible() as interrupts:
+        course = Course(run.pk, database, shown=shown)
+        ending = _ending(run, course, interrupts)
+    if ending is not None:
+        runs.end(run, ending, now=timezone.now())
+        run.refresh_from_db()
+        return Ran(run)
+    _end_interrupted(run, course, gives_back=gives_back)
+    run.refresh_from_db()
+    return Ran(run, _signal(course, interrupts))
+
+
+def _ending(run: PipelineRun, course: Course, interrupts: Interrupts) -> Ending | None:
+    """Do the step and return how it ended; None if it was interrupted."""
+    try:
+        with course.followed(), _job(run, course, interrupts) as given:
+            _hold(run, given)
+            return Ending(state=RunState.DONE, result=steps.call(run.step, run.options, job=given))
+    except (Stopped, KeyboardInterrupt):
+        return None
+    except Exception as error:  # noqa: BLE001 - whatever it is, a person waits to be told
+        if course.interruption is not None:
+            return None
+        return Ending(state=RunState.FAILED, error=failing.words(error), log=failing.log_of(error))
+
+
+@contextmanager
+def _job(run: PipelineRun, course: Course, interrupts: Interrupts) -> Iterator[Job]:
+    with job(
+        run_id=run.pk,
+        conninfo=surroundings.conninfo(f"{APPLICATION} {run}"),
+        archive_url=surroundings.archive_url(),
+        spark=surroundings.spark(),
+        progress=course,
+    ) as given:
+        start = given.start
+
+        def start_and_listen() -> "SparkSession":
+            session = start()
+            # PySpark would ask its JVM to cancel its jobs, on a connection that is in use.
+            interrupts.listen()
+            return session
+
+        given.start = start_and_listen
+        yield given
+
+
+def _hold(run: PipelineRun, given: Job) -> None:
+    if run.step in SOLE_STEPS and not is_taken(given.database, step_lock(run.step)):
+        raise StillAtItError(
+            f"An earlier {run.get_step_display()}, whose run was taken for dead, is still at it. It ends by itself within "
+            "seconds: run it again then."
+        )
+
+
+def _end_interrupted(run: PipelineRun, course: Course, *, gives_back: bool) -> None:
+    if course.interruption == Interruption.LOST:
+        error = "It lost the database. What was not finished does not count: run it again."
+        runs.end(run, Ending(state=RunState.FAILED, error=error), now=timezone.now())
+        return
+    gives_back = gives_back and course.interruption is None
+    # Not if a person wanted it to stop just before.
+    if not (gives_back and runs.give_back(run, why="Inturn stops; it begins again with the next start.")):
+        runs.end(run, Ending(state=RunState.CANCELLED), now=timezone.now())
+
+
+def _signal(course: Course, interrupts: Interrupts) -> signal.Signals | None:
+    return interrupts.number if course.interruption is None else None

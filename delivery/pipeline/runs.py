@@ -1,0 +1,104 @@
+"""Every change of a run's state, each by a conditional UPDATE: false is, that it was not in the state it had to be in."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Value
+from django.db.models.functions import Concat
+
+from delivery.models import RUN_OPEN, SOLE_STEPS, PipelineRun, RunState, Step
+from delivery.models.moment import Clock
+from delivery.pipeline import replays
+
+
+class RunOpenError(Exception):
+    """There is a run of this step already, which has not ended; the message names it, for people."""
+
+    def __init__(self, run: PipelineRun) -> None:
+        self.run = run
+        if run.started_at is not None:
+            told = f"{run} is under way since {run.started_at:%Y-%m-%d %H:%M:%S} UTC; it goes on by itself."
+        else:
+            told = f"{run} was asked for at {run.asked_at:%Y-%m-%d %H:%M:%S} UTC and waits for its turn."
+        super().__init__(told)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a run ended. `error` tells people why it failed, `log` is added to what was told meanwhile."""
+
+    state: RunState
+    result: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+    log: str = ""
+
+
+def make(step: Step | str, *, options: Mapping[str, Any], actor: str, now: datetime) -> PipelineRun:
+    """Make a run that waits for its turn. Raises RunOpenError."""
+    try:
+        with transaction.atomic():
+            return PipelineRun.objects.create(step=step, options=dict(options), asked_by=actor, asked_at=now)
+    except IntegrityError:
+        run = PipelineRun.objects.filter(step=step, step__in=SOLE_STEPS, state__in=RUN_OPEN).first()
+        if run is None:
+            raise
+        raise RunOpenError(run) from None
+
+
+def stop(run: PipelineRun, *, actor: str) -> bool:
+    """End a run for a person: at once while it waits, else within seconds, by whoever runs it. False if it had ended.
+
+    The run it is told of is as it was; read it again.
+    """
+    waiting = PipelineRun.objects.filter(pk=run.pk, state=RunState.WAITING)
+    running = PipelineRun.objects.filter(pk=run.pk, state=RunState.RUNNING)
+    log = Concat("log", Value(f"Stopped by {actor}.\n"))
+    with transaction.atomic():
+        if waiting.update(state=RunState.CANCELLED, ended_at=Clock(), log=log):
+            replays.let_go(run, state=RunState.CANCELLED, error="")
+            return True
+        return bool(running.update(is_stopping=True, log=log))
+
+
+def begin(id: int, *, now: datetime) -> bool:
+    """Let a run that waits be RUNNING, from the start; the caller holds its lock."""
+    waiting = PipelineRun.objects.filter(pk=id, state=RunState.WAITING)
+    return bool(waiting.update(state=RunState.RUNNING, started_at=now, doing="", done=0, count=None))
+
+
+def end(run: PipelineRun, ending: Ending, *, now: datetime) -> bool:
+    """End a run that is RUNNING, and what it was for when it did not do it."""
+    running = PipelineRun.objects.filter(pk=run.pk, state=RunState.RUNNING)
+    with transaction.atomic():
+        is_ended = running.update(
+            state=ending.state,
+            ended_at=now,
+            result=dict(ending.result),
+            error=ending.error,
+            log=Concat("log", Value(ending.log)),
+        )
+        if is_ended and ending.state != RunState.DONE:
+            replays.let_go(run, state=ending.state, error=ending.error)
+    return bool(is_ended)
+
+
+def give_back(run: PipelineRun, *, why: str) -> bool:
+    """Let a run that is RUNNING wait for its turn again; the caller still holds its lock, and lets go of it then."""
+    running = PipelineRun.objects.filter(pk=run.pk, state=RunState.RUNNING, is_stopping=False)
+    log = Concat("log", Value(f"{why}\n"))
+    return bool(
+        running.update(state=RunState.WAITING, started_at=None, doing="", done=0, count=None, log=log)
+    )
+
+
+def refuse(run: PipelineRun, *, error: str, now: datetime) -> bool:
+    """End a run that waits and cannot be begun."""
+    waiting = PipelineRun.objects.filter(pk=run.pk, state=RunState.WAITING)
+    with transaction.atomic():
+        is_ended = waiting.update(state=RunState.FAILED, ended_at=now, error=error)
+        if is_ended:
+            replays.let_go(run, state=RunState.FAILED, error=error)
+    return bool(is_ended)

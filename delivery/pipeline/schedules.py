@@ -1,0 +1,45 @@
+"""The schedules: each makes its run when it is due, once in the whole installation, whoever looks first."""
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from delivery.models import PipelineSchedule, Step
+from delivery.pipeline.asking import ask
+from delivery.pipeline.runs import RunOpenError
+
+log = logging.getLogger(__name__)
+
+# As they build on each other.
+_ORDER = {step: place for place, step in enumerate(Step)}
+
+
+def fire(now: datetime) -> int:
+    """Ask for the runs that are due, and return how many were.
+
+    A step that has an open run needs no second. What was missed while nobody looked is done once.
+    """
+    with transaction.atomic():
+        due = PipelineSchedule.objects.filter(is_on=True, next_at__lte=now).select_for_update(
+            skip_locked=True
+        )
+        found = sorted(due, key=lambda schedule: _ORDER[Step(schedule.step)])
+        for schedule in found:
+            _fire(schedule, now=now)
+    return len(found)
+
+
+def _fire(schedule: PipelineSchedule, *, now: datetime) -> None:
+    schedule.next_at = next_after(schedule.next_at, every_minutes=schedule.every_minutes, now=now)
+    schedule.save(update_fields=["next_at"])
+    try:
+        ask(schedule.step, now=now)
+    except RunOpenError as error:
+        log.info("a scheduled run is not needed", extra={"step": schedule.step, "because": str(error)})
+
+
+def next_after(due_at: datetime, *, every_minutes: int, now: datetime) -> datetime:
+    """Return the first moment after now that keeps the pace."""
+    every = timedelta(minutes=every_minutes)
+    return due_at + every * ((now - due_at) // every + 1)

@@ -1,0 +1,44 @@
+"""What this installation's settings make of Spark, the archive and the database, for the history, which knows no Django."""
+
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from psycopg.conninfo import make_conninfo
+
+from delivery.database import connection_parameters
+
+if TYPE_CHECKING:
+    from delivery.history.session import Spark
+
+
+def spark() -> "Spark":
+    """Where Spark runs, by the settings. What it loads and logs is in the home."""
+    from delivery.history.session import Spark
+
+    environment = settings.ENVIRONMENT
+    logs = environment.home / "logs"
+    logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return Spark(
+        master=environment.spark_master,
+        remote=environment.spark_remote,
+        memory=environment.spark_driver_memory,
+        cache=environment.home / "cache" / "spark",
+        log=logs / "spark.log",
+    )
+
+
+def archive_url() -> str:
+    """Return where the archive is: an absolute folder, or a URL."""
+    url: str = settings.ENVIRONMENT.history_url
+    return url
+
+
+def conninfo(application_name: str) -> str:
+    """Return libpq's conninfo for connections that read whole tables: without what has short statements walk by indexes."""
+    parameters = connection_parameters()
+    options = parameters.pop("options", "")
+    for option in settings.WALKS_INDEXES:
+        options = options.replace(option, "")
+    if options := " ".join(options.split()):
+        parameters["options"] = options
+    return make_conninfo(**parameters | {"application_name": application_name})

@@ -1,0 +1,13 @@
+-- Deletes items of replays that ended long ago, some at a time; returns how many. Their deliveries say which replay made them.
+WITH forgotten AS (
+    DELETE FROM delivery_replayitem
+    WHERE (replay_id, message_id) IN (
+        SELECT item.replay_id, item.message_id
+        FROM delivery_replay replay
+        JOIN delivery_replayitem item ON item.replay_id = replay.id
+        WHERE replay.ended_at < %(until)s
+        LIMIT %(limit)s
+    )
+    RETURNING 1
+)
+SELECT count(*) FROM forgotten

@@ -1,0 +1,10 @@
+-- The names and the endpoint of subscriptions as their newest hour has them; some may be deleted since. One look each: history_hour_of.
+SELECT newest.subscription_id, newest.subscription, newest.subscriber, newest.endpoint
+FROM unnest(%(ids)s::bigint[]) AS asked (id)
+CROSS JOIN LATERAL (
+    SELECT subscription_id, subscription, subscriber, endpoint
+    FROM delivery_historyhour
+    WHERE subscription_id = asked.id
+    ORDER BY hour DESC
+    LIMIT 1
+) AS newest

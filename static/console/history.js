@@ -1,0 +1,80 @@
+// The charts of the history, drawn once from the figures that stand in the page.
+
+(() => {
+  const figures = document.getElementById("history-figures");
+  if (!figures) return;
+  const counted = JSON.parse(figures.dataset.values);
+  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--inturn-${name}`).trim();
+  const iso = (moment) => new Date(moment).toISOString();
+  const labels = counted.at.map((moment) => `${iso(moment).slice(0, 10)} ${iso(moment).slice(11, 16)}`);
+
+  // A label a day, at midnight; of a single day every third hour.
+  const days = counted.at.flatMap((moment, place) => (moment % 86_400_000 === 0 ? [place] : []));
+  const stride = Math.ceil(days.length / 10);
+  const named = new Set(counted.is_by_day ? days.filter((_, number) => number % stride === 0) : counted.at.flatMap((moment, place) => (moment % 10_800_000 === 0 ? [place] : [])));
+  const tick = (_, place) => (named.has(place) ? (counted.is_by_day ? labels[place].slice(5, 10) : labels[place].slice(11)) : "");
+  const duration = (number) => (number < 1000 ? `${Math.round(number)} ms` : `${(number / 1000).toLocaleString("en", { maximumFractionDigits: 1 })} s`);
+
+  Chart.defaults.font.family = "Inter";
+
+  function make(id, datasets, scales, told) {
+    return new Chart(document.getElementById(id), {
+      type: "line",
+      data: { labels, datasets: datasets.map((set) => ({ data: counted[set.series], borderWidth: 2, pointRadius: 0, pointHitRadius: 8, ...set })) },
+      options: {
+        animation: false,
+        responsive: true,
+        maintainAspectRatio: false,
+        interaction: { mode: "index", intersect: false },
+        plugins: {
+          legend: { display: false },
+          tooltip: { callbacks: { title: ([item]) => `from ${item.label} UTC`, label: told } },
+        },
+        scales: { x: { stacked: true, grid: { display: false }, ticks: { callback: tick, autoSkip: false, maxRotation: 0 } }, ...scales },
+      },
+    });
+  }
+
+  const percentiles = (kind) =>
+    make(
+      `history-${kind}`,
+      ["p50", "p95", "p99"].map((place) => ({ series: `${kind}_${place}`, colour: `series-${place}`, label: place })),
+      { y: { beginAtZero: true, border: { display: false }, ticks: { maxTicksLimit: 5, callback: duration } } },
+      (item) => `${item.dataset.label}: ${duration(item.raw)}`,
+    );
+
+  const charts = [
+    make(
+      "history-success",
+      [
+        { series: "success", colour: "series-success", label: "success", yAxisID: "y" },
+        { series: "delivered", colour: "pale-delivered", label: "delivered", type: "bar", yAxisID: "count", stack: "settled" },
+        { series: "failed", colour: "series-failed", label: "failed", type: "bar", yAxisID: "count", stack: "settled" },
+      ],
+      {
+        y: { max: 100, border: { display: false }, ticks: { maxTicksLimit: 5, callback: (number) => `${number} %` } },
+        count: { position: "right", stacked: true, beginAtZero: true, border: { display: false }, grid: { drawOnChartArea: false }, ticks: { maxTicksLimit: 5, precision: 0 } },
+      },
+      (item) => (item.dataset.series === "success" ? `success: ${item.raw} %` : `${item.dataset.label}: ${item.raw.toLocaleString("en")}`),
+    ),
+    percentiles("latency"),
+    percentiles("response"),
+  ];
+
+  function paint() {
+    for (const chart of charts) {
+      for (const dataset of chart.data.datasets) {
+        dataset.borderColor = dataset.backgroundColor = colour(dataset.colour);
+        if (dataset.type === "bar") dataset.borderWidth = 0;
+      }
+      for (const [name, axis] of Object.entries(chart.options.scales)) {
+        axis.ticks.color = colour("subtle");
+        if (name === "y") axis.grid = { color: colour("line") };
+      }
+      chart.update("none");
+    }
+  }
+
+  paint();
+  new MutationObserver(paint).observe(document.documentElement, { attributeFilter: ["class"] });
+})();

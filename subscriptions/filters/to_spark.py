@@ -1,0 +1,174 @@
+"""From a syntax tree to a boolean column of Spark, for messages as the archive has them.
+
+Conditions on the text of a header (`$$->'Header'->>'x'` with texts, `in`, `like`, `is null`) are Spark's own expressions: its
+strings compare by their UTF-8 bytes and its logic has SQL's three values, so they are exact as they stand.
+
+Everything else, above all what looks into the body, asks the closures of `to_python` in Spark's Python workers, by one Arrow
+function for all of it: Spark has nothing with jsonb's numbers of any size, its equality and its limits, and a second
+implementation of those would be one too many. Exact by construction, and no worker needs the grammar: the tree travels.
+
+The filter is cut at its topmost AND (`not (a or b)` is one too), so that Spark asks its own conditions first, and sends to Python
+what they have let through, with the columns that are asked for and no others. An OR with one side in Python goes there whole:
+Spark would call Python for every row all the same.
+
+Measured in one run on two busy cores, with 200,000 real payloads of 10 kB: 9,000 messages a second for a filter of the body,
+65,000 to 129,000 for one of headers in Python, 126,000 to 213,000 in Spark. Reading JSON is what takes the time: a core reads
+13,000 of them a second.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from itertools import repeat
+from operator import and_, eq, ge, gt, le, lt, ne, or_
+from typing import TYPE_CHECKING, Any, cast
+
+from subscriptions.filters.document import Document
+from subscriptions.filters.reading import like_pattern
+from subscriptions.filters.to_python import to_python
+from subscriptions.filters.tree import (
+    And,
+    Comparison,
+    Condition,
+    Exists,
+    IsNull,
+    Like,
+    Literal,
+    Membership,
+    Not,
+    Operator,
+    Or,
+    Path,
+    Root,
+)
+
+# Nothing of Spark is imported before a column is made: whoever knows of the pipeline may import this.
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_COMPARE: dict[Operator, Callable[[Any, Any], Any]] = {
+    Operator.EQUAL: eq,
+    Operator.DIFFERENT: ne,
+    Operator.LESS: lt,
+    Operator.AT_MOST: le,
+    Operator.GREATER: gt,
+    Operator.AT_LEAST: ge,
+}
+
+
+def to_spark(tree: Condition, *, header: "Column", body: "Column") -> "Column":
+    """Return a boolean column, null where the answer is unknown; needs a running session.
+
+    `header` is text with a JSON object of text by `header_name`, `body` the bytes of the message; neither is null. Use the
+    column in `where`, by itself or joined by `&`, or else Spark asks Python about every row.
+    """
+    parts = list(_conjuncts(tree, sought=True))
+    columns = [_native(one, header) for one in parts if _is_native(one)]
+    others = tuple(one for one in parts if not _is_native(one))
+    if others:
+        columns.append(_in_python(And(others), {Root.HEADER: header, Root.BODY: body}))
+    return reduce(and_, columns)
+
+
+def _conjuncts(tree: Condition, *, sought: bool) -> Iterator[Condition]:
+    """Conditions that, joined by AND, give what the tree gives, or with `sought=False` its negation."""
+    match tree, sought:
+        case Not(condition), _:
+            yield from _conjuncts(condition, sought=not sought)
+        case (And(conditions), True) | (Or(conditions), False):
+            for one in conditions:
+                yield from _conjuncts(one, sought=sought)
+        case _:
+            yield tree if sought else Not(tree)
+
+
+def _is_native(tree: Condition) -> bool:
+    match tree:
+        case Not(condition):
+            return _is_native(condition)
+        case And(conditions) | Or(conditions):
+            return all(map(_is_native, conditions))
+        case Comparison(path, _, operand):
+            return _is_header_text(path) and (isinstance(operand, str) or _is_header_text(operand))
+        case Membership(path, literals):
+            return _is_header_text(path) and all(isinstance(one, str) for one in literals)
+        case Like(path) | IsNull(path):
+            return _is_header_text(path)
+        case Exists():
+            return False
+
+
+def _is_header_text(operand: Path | Literal) -> bool:
+    match operand:
+        case Path(Root.HEADER, (str(),), True):
+            return True
+        case _:
+            return False
+
+
+def _native(tree: Condition, header: "Column") -> "Column":
+    match tree:
+        case Not(condition):
+            return ~_native(condition, header)
+        case And(conditions):
+            return reduce(and_, [_native(one, header) for one in conditions])
+        case Or(conditions):
+            return reduce(or_, [_native(one, header) for one in conditions])
+        case Comparison(path, operator, operand):
+            other = _text(operand, header) if isinstance(operand, Path) else operand
+            return cast("Column", _COMPARE[operator](_text(path, header), other))
+        case Membership(path, literals):
+            return _text(path, header).isin(list(literals))
+        case Like(path, pattern):
+            # Java reads the regular expressions of `to_python` as Python does.
+            return _text(path, header).rlike(rf"(?s)\A{like_pattern(pattern).pattern}\z")
+        case IsNull(path):
+            return _text(path, header).isNull()
+        case Exists():
+            raise AssertionError("not native")
+
+
+def _text(path: Path, header: "Column") -> "Column":
+    from pyspark.sql.functions import from_json
+
+    # A map, and no path of JSON: those have no way to write every name.
+    return from_json(header, "map<string, string>").getItem(path.steps[0])
+
+
+def _in_python(tree: Condition, columns: "Mapping[Root, Column]") -> "Column":
+    from pyspark.sql.pandas.functions import arrow_udf
+
+    asked = set(_roots(tree))
+    roots = [root for root in columns if root in asked]
+    # Its stub wants the kind of function to be named, and it warns when it is: the function's own hints tell.
+    answers = arrow_udf(_answers(tree, roots), "boolean")  # type: ignore[call-overload]
+    return cast("Column", answers(*[columns[root] for root in roots]))
+
+
+def _answers(tree: Condition, roots: list[Root]) -> Callable[..., Any]:
+    """What a worker is sent: it answers a batch of messages, of which these roots are given."""
+    from pyarrow import Array, array, bool_
+
+    def answers(*columns: Array) -> Array:
+        holds, fails = to_python(tree), to_python(Not(tree))
+        given = dict(zip(roots, [column.to_pylist() for column in columns], strict=True))
+        headers = map(json.loads, given[Root.HEADER]) if Root.HEADER in given else repeat({})
+        documents = map(Document, headers, given.get(Root.BODY, repeat(b"")))
+        return array([True if holds(one) else False if fails(one) else None for one in documents], bool_())
+
+    return answers
+
+
+def _roots(tree: Condition) -> Iterator[Root]:
+    match tree:
+        case Not(condition):
+            yield from _roots(condition)
+        case And(conditions) | Or(conditions):
+            for one in conditions:
+                yield from _roots(one)
+        case Comparison(path, _, operand):
+            yield path.root
+            if isinstance(operand, Path):
+                yield operand.root
+        case Membership(path) | Like(path) | Exists(path) | IsNull(path):
+            yield path.root

@@ -1,0 +1,43 @@
+"""What Spark and the archive's reader are given: this installation's, and no settings that are for short statements."""
+
+import dataclasses
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.conf import settings
+from django.db import connection
+from psycopg.conninfo import conninfo_to_dict
+
+from delivery.pipeline import surroundings
+
+
+@pytest.mark.django_db
+def test_whole_tables_are_read_without_walking_their_indexes() -> None:
+    with psycopg.connect(surroundings.conninfo("test")) as reader:
+        shown = reader.execute(
+            "SELECT current_database(), current_setting('enable_seqscan'), current_setting('enable_hashjoin'),"
+            " current_setting('plan_cache_mode'), current_setting('application_name')"
+        ).fetchone()
+    assert shown == (connection.settings_dict["NAME"], "on", "on", "auto", "test")
+
+
+def test_options_that_an_administrator_gave_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = " ".join((*settings.WALKS_INDEXES, "-c search_path=inturn"))
+    monkeypatch.setitem(connection.settings_dict["OPTIONS"], "options", options)
+    assert conninfo_to_dict(surroundings.conninfo("test"))["options"] == "-c search_path=inturn"
+
+
+def test_spark_is_as_the_settings_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given = dataclasses.replace(
+        settings.ENVIRONMENT,
+        home=tmp_path,
+        history_url="s3a://bucket",
+        spark_master="local[2]",
+        spark_driver_memory="2g",
+    )
+    monkeypatch.setattr(settings, "ENVIRONMENT", given)
+    spark = surroundings.spark()
+    assert (spark.master, spark.remote, spark.memory) == ("local[2]", "", "2g")
+    assert spark.log.parent.is_dir()
+    assert surroundings.archive_url() == "s3a://bucket"

@@ -1,0 +1,71 @@
+"""The pipeline on a cluster: another SPARK_MASTER, and nothing else is different."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from config.env import CHECKOUT
+from delivery.models import ArchiveFile, HistoryHour, PipelineRun, RunState
+from delivery.states import Status
+from tests import factories
+from tests.history.cluster import Cluster, cluster
+from tests.history.commands import history
+
+# What a worker says of where it has our modules from, and of a file that is no module.
+WHERE = """
+import json, sys
+from pathlib import Path
+from delivery.history.session import Spark, spark_session
+
+def look(_number):
+    import os
+    import delivery.history.source, subscriptions.filters.parse
+    from delivery.sql import statement
+    places = [delivery.history.source.__file__, subscriptions.filters.parse.__file__]
+    return places, os.getcwd(), statement("archive_messages")[:2]
+
+with spark_session(Spark(master=sys.argv[1], log=Path(sys.argv[2]))) as session:
+    print(json.dumps(session.sparkContext.parallelize(range(4), 2).map(look).collect()))
+"""
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with cluster(tmp_path_factory.mktemp("cluster")) as found:
+        yield found
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_whole_pipeline_runs_on_it(running: Cluster, tmp_path: Path) -> None:
+    for days in (2, 1):
+        factories.delivery(
+            Status.DELIVERED, message=factories.message(published_at=timezone.now() - timedelta(days=days))
+        )
+    history("all", archive=tmp_path / "archive", SPARK_MASTER=running.url)
+    assert set(PipelineRun.objects.values_list("step", "state")) == {
+        (step, RunState.DONE) for step in ("EXPORT", "ROLLUP", "VERIFY")
+    }
+    assert sum(ArchiveFile.objects.filter(table="deliveries").values_list("rows", flat=True)) == 2
+    assert HistoryHour.objects.count() == 2
+    # Each of the three was an application of the cluster, which was sent our modules.
+    assert len(list(running.work.glob("*/*/inturn.zip"))) == 3
+
+
+def test_workers_have_our_modules_from_what_they_were_sent(running: Cluster, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WHERE, running.url, str(tmp_path / "log")],
+        cwd=CHECKOUT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert str(CHECKOUT) not in done.stdout.replace(str(CHECKOUT / ".venv"), "")
+    assert done.stdout.count("inturn.zip") == 8
+    assert done.stdout.count('"--"') == 4

@@ -1,0 +1,158 @@
+"""The export: what is certain is archived once, exactly as PostgreSQL has it."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from django.utils import timezone
+from psycopg.conninfo import make_conninfo
+
+from delivery import lifecycle
+from delivery.database import connection_parameters
+from delivery.history.export import export
+from delivery.history.job import Job, Stopped
+from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TABLES
+from delivery.models import ArchiveChunk, Delivery
+from delivery.states import Status
+from tests import factories
+from tests.history import archived
+from tests.history.exporting import AT_ONCE, rows, settled, visible
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class TestWhatIsArchived:
+    def test_settled_deliveries_with_their_attempts_and_all_messages(self, job: Job) -> None:
+        done, open_one = settled(), settled(Status.PENDING)
+        result = export(job)
+        assert [row["id"] for row in rows(job, MESSAGES)] == [done.message_id, open_one.message_id]
+        (found,) = rows(job, DELIVERIES)
+        assert (found["id"], found["status"], found["subscriber"]) == (
+            done.pk,
+            "DELIVERED",
+            done.subscription.subscriber.name,
+        )
+        assert [row["delivery_id"] for row in rows(job, ATTEMPTS)] == [done.pk]
+        assert result["rows"] == {"messages": 2, "deliveries": 1, "attempts": 1, "journal": 0}
+
+    def test_each_column_is_as_it_was_stored(self, job: Job) -> None:
+        body = bytes(range(256)) * 5
+        published_at = datetime(2026, 2, 28, 23, 59, 59, 999_999, tzinfo=UTC)
+        message = factories.message(
+            body, published_at=published_at, headers={"x-name": "Zoë \u0001 ☃"}, content_type="a/b"
+        )
+        export(job)
+        (found,) = rows(job, MESSAGES)
+        assert found["body"] == body
+        assert found["published_at"].replace(tzinfo=UTC) == published_at
+        assert found["headers"] == '{"x-name": "Zoë \\u0001 ☃"}'
+        assert (found["id"], found["content_type"], found["publisher"]) == (
+            message.pk,
+            "a/b",
+            str(message.publisher),
+        )
+
+    def test_what_is_settled_later_comes_with_the_next_export(self, job: Job) -> None:
+        delivery = settled(Status.PENDING)
+        export(job, lag=AT_ONCE)
+        lifecycle.cancel([delivery.pk], actor="anna")
+        result = export(job, lag=AT_ONCE)
+        assert result["rows"]["deliveries"] == 1
+        assert [row["status"] for row in rows(job, DELIVERIES)] == ["CANCELLED"]
+        assert [row["kind"] for row in rows(job, JOURNAL)] == ["CANCELLED"]
+
+    def test_days_are_those_of_utc(self, job: Job, tmp_path: Path) -> None:
+        factories.message(published_at=datetime(2026, 3, 1, 0, 0, tzinfo=UTC))
+        factories.message(published_at=datetime(2026, 3, 1, 0, 0, tzinfo=UTC) - timedelta(microseconds=1))
+        export(job)
+        assert [path.split("/")[1] for path in visible(tmp_path)] == ["day=2026-02-28", "day=2026-03-01"]
+
+    def test_many_chunks_have_what_one_would_have(self, job: Job) -> None:
+        ids = [settled(days=10 - number).pk for number in range(5)]
+        result = export(job, rows=1)
+        assert result["chunks"] > 1
+        assert [row["id"] for row in rows(job, DELIVERIES)] == ids
+
+    def test_many_of_one_moment_are_in_one_chunk(self, job: Job) -> None:
+        moment = timezone.now() - timedelta(days=1)
+        made = [factories.message(published_at=moment) for _ in range(4)]
+        export(job, rows=1)
+        assert [row["id"] for row in rows(job, MESSAGES)] == [message.pk for message in made]
+
+    def test_an_empty_database_costs_no_spark(self, tmp_path: Path) -> None:
+        with archived.job(tmp_path, spark=None) as given:  # type: ignore[arg-type]
+            result = export(given, lag=AT_ONCE)
+        assert result["chunks"] == 0
+        assert not ArchiveChunk.objects.exists()
+
+    def test_nothing_is_archived_twice(self, job: Job) -> None:
+        settled()
+        export(job)
+        before = [rows(job, table) for table in TABLES]
+        assert export(job)["chunks"] == 0
+        assert [rows(job, table) for table in TABLES] == before
+
+
+class TestSentAgain:
+    def test_a_delivery_is_there_for_each_time_it_was_settled_and_each_attempt_once(self, job: Job) -> None:
+        delivery = settled(Status.FAILED)
+        export(job, lag=AT_ONCE)
+        _send_again(delivery)
+        export(job, lag=AT_ONCE)
+        assert [row["status"] for row in rows(job, DELIVERIES)] == ["FAILED", "DELIVERED"]
+        assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2]
+
+    def test_before_it_was_archived_it_is_there_once_with_all_attempts(self, job: Job) -> None:
+        delivery = settled(Status.FAILED)
+        _send_again(delivery)
+        export(job, lag=AT_ONCE)
+        assert [row["status"] for row in rows(job, DELIVERIES)] == ["DELIVERED"]
+        assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2]
+
+    def test_again_and_again(self, job: Job) -> None:
+        delivery = settled(Status.FAILED)
+        for _ in range(2):
+            export(job, lag=AT_ONCE)
+            _send_again(delivery, Status.FAILED)
+            _send_again(delivery, Status.FAILED)
+        export(job, lag=AT_ONCE)
+        assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2, 3, 4, 5]
+        assert len(rows(job, DELIVERIES)) == 3
+
+    def test_while_it_is_exported(self, job: Job, told: archived.Told) -> None:
+        delivery = settled(Status.FAILED)
+        told.when("exporting 1 attempts", lambda: _send_again(delivery))
+        export(job, lag=AT_ONCE)
+        assert [row["status"] for row in rows(job, DELIVERIES)] == ["FAILED"]
+        export(job, lag=AT_ONCE)
+        assert [row["status"] for row in rows(job, DELIVERIES)] == ["FAILED", "DELIVERED"]
+        assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2]
+
+    def test_in_an_export_that_came_to_nothing(self, job: Job, told: archived.Told) -> None:
+        delivery = settled(Status.FAILED)
+
+        def send_again_and_stop() -> None:
+            _send_again(delivery)
+            raise Stopped
+
+        told.when("exporting 1 attempts", send_again_and_stop)
+        with pytest.raises(Stopped):
+            export(job, lag=AT_ONCE)
+        export(job, lag=AT_ONCE)
+        assert [row["status"] for row in rows(job, DELIVERIES)] == ["DELIVERED"]
+        assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2]
+
+
+def _send_again(delivery: Delivery, status: Status = Status.DELIVERED) -> None:
+    """Reopen it, and settle it as a sender does, with another attempt."""
+    assert lifecycle.reopen([delivery.pk], reason="resubmitted by anna")
+    delivery.refresh_from_db()
+    number = delivery.attempts + 1
+    with psycopg.connect(make_conninfo(**connection_parameters()), autocommit=True) as sender:
+        sender.execute(
+            "UPDATE delivery_delivery SET status = %s, settled_at = clock_timestamp(), attempts = %s WHERE id = %s",
+            [status.value, number, delivery.pk],
+        )
+    delivery.refresh_from_db()
+    factories.attempt(delivery, number=number)

@@ -1,0 +1,132 @@
+"""The export waits for who commits late, and what is broken off leaves nothing that counts."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from django.utils import timezone
+from psycopg.conninfo import make_conninfo
+
+from delivery.database import connection_parameters
+from delivery.history import chunk as chunks
+from delivery.history.export import MismatchError, export
+from delivery.history.job import Job, Stopped
+from delivery.history.ledger import archived_until
+from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES
+from delivery.history.window import LAG
+from delivery.models import ArchiveChunk, ArchiveFile, ChunkState
+from tests import factories
+from tests.history import archived
+from tests.history.exporting import AT_ONCE, rows, settled, visible
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class TestLateCommits:
+    def test_what_is_not_committed_yet_holds_the_export_back(self, job: Job) -> None:
+        early = factories.message(published_at=timezone.now() - timedelta(days=1))
+        with psycopg.connect(make_conninfo(**connection_parameters())) as slow:
+            slow.execute(
+                "INSERT INTO delivery_journalentry (kind, text, actor) VALUES ('TESTED', 'late', '')"
+            )
+            factories.message(published_at=timezone.now())
+            held = export(job, lag=AT_ONCE)
+            assert [row["id"] for row in rows(job, MESSAGES)] == [early.pk]
+            assert datetime.fromisoformat(held["until"]) <= _began(slow)
+            slow.commit()
+        export(job, lag=AT_ONCE)
+        assert len(rows(job, MESSAGES)) == 2
+        assert [row["text"] for row in rows(job, JOURNAL)] == ["late"]
+
+    def test_who_only_reads_holds_nothing_back(self, job: Job) -> None:
+        with psycopg.connect(make_conninfo(**connection_parameters())) as reader:
+            reader.execute("SELECT count(*) FROM delivery_message")
+            factories.message(published_at=timezone.now() - timedelta(seconds=1))
+            export(job, lag=AT_ONCE)
+        assert len(rows(job, MESSAGES)) == 1
+
+    def test_the_newest_seconds_are_left_to_the_next(self, job: Job) -> None:
+        factories.message(published_at=timezone.now())
+        result = export(job)
+        assert result["rows"]["messages"] == 0
+        assert datetime.fromisoformat(result["until"]) <= timezone.now() - LAG
+
+
+class TestCrash:
+    def test_stopped_at_any_point_and_run_again_it_has_everything_once(
+        self, job: Job, told: archived.Told, tmp_path: Path
+    ) -> None:
+        deliveries = [settled(days=days) for days in (3, 2, 1)]
+        stops = 0
+        while True:
+            told.stop_after(stops)
+            try:
+                export(job, rows=1)
+                break
+            except Stopped:
+                stops += 1
+        told.stop_after(None)
+        export(job)
+        assert stops >= 8
+        assert [row["id"] for row in rows(job, DELIVERIES)] == [one.pk for one in deliveries]
+        assert [row["delivery_id"] for row in rows(job, ATTEMPTS)] == [one.pk for one in deliveries]
+        assert visible(tmp_path) == sorted(ArchiveFile.objects.values_list("path", flat=True))
+
+    def test_what_was_being_written_is_forgotten(self, job: Job, told: archived.Told, tmp_path: Path) -> None:
+        settled()
+        told.when("comparing 1 attempts", _stop)
+        with pytest.raises(Stopped):
+            export(job)
+        assert visible(tmp_path) == []
+        assert archived_until(job.database) is None
+        export(job)
+        assert ArchiveChunk.objects.get().state == ChunkState.DONE
+        assert not list((tmp_path / ".staging").rglob("*"))
+
+    def test_what_was_being_moved_is_finished(self, job: Job, tmp_path: Path) -> None:
+        settled()
+        export(job)
+        watermark = archived_until(job.database)
+        # As whoever is killed after the first file leaves it.
+        ArchiveChunk.objects.update(state=ChunkState.MOVING, ended_at=None)
+        job.database.execute("DELETE FROM delivery_archived")
+        for file in ArchiveFile.objects.all()[1:]:
+            staged = tmp_path / file.staged
+            staged.parent.mkdir(parents=True)
+            (tmp_path / file.path).rename(staged)
+        chunks.recover(job.database, job.archive)
+        assert ArchiveChunk.objects.get().state == ChunkState.DONE
+        assert archived_until(job.database) == watermark
+        assert visible(tmp_path) == sorted(ArchiveFile.objects.values_list("path", flat=True))
+        assert len(rows(job, DELIVERIES)) == 1
+
+    def test_what_was_changed_on_its_way_counts_nowhere(
+        self, job: Job, told: archived.Told, tmp_path: Path
+    ) -> None:
+        settled()
+
+        def lose_a_file() -> None:
+            (written,) = (tmp_path / ".staging").rglob("messages/*/*.parquet")
+            written.unlink()
+
+        told.when("comparing 1 messages", lose_a_file)
+        with pytest.raises(
+            MismatchError, match=r"Of messages, PostgreSQL has 1 rows .* Nothing of it counts"
+        ):
+            export(job)
+        assert archived_until(job.database) is None
+        export(job)
+        assert len(rows(job, MESSAGES)) == 1
+
+
+def _began(connection: psycopg.Connection[Any]) -> datetime:
+    row = connection.execute("SELECT now()").fetchone()
+    assert row is not None
+    began: datetime = row[0]
+    return began
+
+
+def _stop() -> None:
+    raise Stopped

@@ -1,0 +1,71 @@
+"""The JVM of our own: started from a wheel, gone with whoever started it."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from config.env import CHECKOUT
+from delivery.history.jvm import JavaError, Jvm
+
+CHILD = """
+import sys
+from pathlib import Path
+from delivery.history.session import Spark, spark_session
+spark = Spark(master="local[1]", memory="512m", log=Path(sys.argv[1]))
+for number in range(int(sys.argv[2])):
+    with spark_session(spark) as session:
+        print(session.range(5).count(), flush=True)
+        if sys.argv[3:] == ["wait"]:
+            sys.stdin.read()
+"""
+
+
+def command(log: Path, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", CHILD, str(log), *arguments]
+
+
+def test_one_session_after_another(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command(tmp_path / "log", "2"), cwd=CHECKOUT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "5\n5\n", "")
+
+
+def test_the_jvm_ends_when_its_python_is_killed(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        command(tmp_path / "log", "1", "wait"),
+        cwd=CHECKOUT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == "5\n"
+        (java,) = _children(child.pid)
+        watched = os.pidfd_open(java)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        _wait_for(watched)
+
+
+def test_a_jvm_that_cannot_start_says_where_to_look(tmp_path: Path) -> None:
+    jvm = Jvm(memory="1x", cache=None, log=tmp_path / "spark.log")
+    with pytest.raises(JavaError, match=r"ended at its start \(exit code 1\): see .*spark.log"):
+        jvm.start({})
+    assert "Invalid maximum heap size" in (tmp_path / "spark.log").read_text()
+
+
+def _children(pid: int) -> list[int]:
+    return [int(id) for id in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _wait_for(watched: int) -> None:
+    import select
+
+    ended, _, _ = select.select([watched], [], [], 60)
+    os.close(watched)
+    assert ended

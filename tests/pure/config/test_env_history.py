@@ -1,0 +1,46 @@
+"""The settings of the history: where the archive is, and where Spark runs."""
+
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from config import env
+
+
+def read(home: Path, **given: str) -> env.Environment:
+    return env.read({"INTURN_HOME": str(home)} | given)
+
+
+def test_by_default_all_is_on_this_machine(tmp_path: Path) -> None:
+    found = read(tmp_path)
+    assert found.history_url == str(tmp_path / "archive")
+    assert (found.spark_master, found.spark_remote, found.spark_driver_memory) == ("local[*]", "", "1g")
+
+
+def test_a_folder_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert read(tmp_path, HISTORY_URL="my archive").history_url == str(tmp_path / "my archive")
+
+
+@pytest.mark.parametrize("url", ["s3a://bucket", "s3a://bucket/inturn", "hdfs://name:8020/inturn"])
+def test_a_url_is_kept(tmp_path: Path, url: str) -> None:
+    assert read(tmp_path, HISTORY_URL=f"{url}/").history_url == url
+
+
+@pytest.mark.parametrize("master", ["local", "local[4]", "spark://a:7077,b:7077", "yarn", "k8s://https://a"])
+def test_spark_may_run_elsewhere(tmp_path: Path, master: str) -> None:
+    assert read(tmp_path, SPARK_MASTER=master).spark_master == master
+
+
+@pytest.mark.parametrize("memory", ["512m", "1500m", "2g", "64g"])
+def test_the_drivers_memory_is_as_the_jvm_has_it(tmp_path: Path, memory: str) -> None:
+    assert read(tmp_path, SPARK_DRIVER_MEMORY=memory).spark_driver_memory == memory
+
+
+def test_spark_runs_in_one_place(tmp_path: Path) -> None:
+    assert read(tmp_path, SPARK_REMOTE="sc://a:15002").spark_remote == "sc://a:15002"
+    with pytest.raises(
+        ImproperlyConfigured, match=r"SPARK_MASTER and SPARK_REMOTE are both given.*unset one"
+    ):
+        read(tmp_path, SPARK_REMOTE="sc://a:15002", SPARK_MASTER="local[2]")

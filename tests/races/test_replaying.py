@@ -1,0 +1,144 @@
+"""A replay's batch and somebody else at the same rows: a person, retention, another machine."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from django.db import connections, transaction
+from django.utils import timezone
+from pytest_django import Settings
+
+from config.retention_days import DEFAULT_DAYS
+from delivery import replaying, retention
+from delivery.chores import replays
+from delivery.chores.duty import Duty
+from delivery.models import Delivery, Message, ReplayState, Status
+from delivery.replay import cancel
+from subscriptions.models import Subscription
+from tests import factories
+from tests.delivery.replays import archived, made, ready, running
+from tests.delivery.retaining import are_there, old, run_whole
+from tests.races.meeting import meet, unfinished
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def archive(settings: Settings, tmp_path: Path) -> Path:
+    settings.ENVIRONMENT = replace(
+        settings.ENVIRONMENT,
+        history_url=str(tmp_path),
+        retention_unarchived=True,
+        retention_days=dict.fromkeys(DEFAULT_DAYS, 1),
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def subscription() -> Subscription:
+    return factories.subscription()
+
+
+def batch() -> None:
+    with transaction.atomic():
+        replaying.advance(timezone.now())
+
+
+class TestAPerson:
+    def test_who_cancels_waits_for_the_batch_that_is_under_way(self, subscription: Subscription) -> None:
+        message = factories.message(event_type=subscription.event_type)
+        replay = running(subscription, [message.pk, message.pk + 1], rate=1)
+        assert meet(batch, partial(cancel, replay, actor="bob")) is None
+        replay.refresh_from_db()
+        assert (replay.state, replay.made, len(made(replay))) == (ReplayState.CANCELLED, 1, 1)
+
+    def test_who_has_just_cancelled_is_not_waited_for_and_nothing_is_made(
+        self, subscription: Subscription
+    ) -> None:
+        message = factories.message(event_type=subscription.event_type)
+        replay = running(subscription, [message.pk])
+        with unfinished(partial(cancel, replay, actor="bob")):
+            batch()
+        batch()
+        assert made(replay) == []
+
+
+class TestRetention:
+    def test_spares_what_a_running_replay_has_before_it_and_no_other(
+        self, subscription: Subscription
+    ) -> None:
+        before, waiting, other = (old(subscription=subscription) for _ in range(3))
+        running(subscription, [before.message_id])
+        ready(subscription, [waiting.message_id])
+        run_whole()
+        assert are_there(before.message, waiting.message, other.message) == [True, False, False]
+
+    def test_that_is_just_removing_a_message_is_waited_for_and_it_is_restored(
+        self, subscription: Subscription, archive: Path
+    ) -> None:
+        row = old(subscription=subscription)
+        archived(archive, subscription.event_type, [row.message_id])
+        # Counted before the pass begins, started while it is under way.
+        replay = ready(subscription, [row.message_id])
+
+        def start_and_deliver() -> None:
+            type(replay).objects.filter(pk=replay.pk).update(state=ReplayState.RUNNING)
+            batch()
+
+        assert meet(_remove, start_and_deliver) is None
+        (delivery,) = made(replay)
+        assert (delivery.message_id, delivery.status) == (row.message_id, Status.PENDING)
+        assert Delivery.objects.count() == 1
+
+    def test_passes_over_what_a_batch_has_locked(self, subscription: Subscription) -> None:
+        row, other = old(subscription=subscription), old(subscription=subscription)
+        replay = running(subscription, [row.message_id])
+        with unfinished(batch):
+            run_whole()
+        assert are_there(row.message, other.message) == [True, False]
+        run_whole()
+        # What was made of it is not settled.
+        assert are_there(row.message) == [True]
+        assert len(made(replay)) == 1
+
+
+def test_of_two_machines_one_makes_a_batch(subscription: Subscription) -> None:
+    message = factories.message(event_type=subscription.event_type)
+    replay = running(subscription, [message.pk])
+    duties = [Duty("replays", replays.run_once) for _ in range(2)]
+    both = threading.Barrier(2)
+
+    def attend(duty: Duty) -> None:
+        try:
+            both.wait(10)
+            for _ in range(20):
+                duty.attend(timezone.now())
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as machines:
+        list(machines.map(attend, duties))
+    assert [duty.failures for duty in duties] == [0, 0]
+    assert len(made(replay)) == 1
+
+
+def test_two_replays_of_what_only_the_archive_has_restore_it_once(
+    subscription: Subscription, archive: Path
+) -> None:
+    archived(archive, subscription.event_type, range(901, 911))
+    first, second = (running(subscription, range(901, 911)) for _ in range(2))
+    for one in (first, second):
+        one.refresh_from_db()
+    while ReplayState.RUNNING in (first.state, second.state):
+        batch()
+        first.refresh_from_db()
+        second.refresh_from_db()
+    assert Message.objects.count() == 10
+    assert [len(made(one)) for one in (first, second)] == [10, 10]
+
+
+def _remove() -> None:
+    retention.advance(timezone.now())
