@@ -122,7 +122,9 @@ def extend(subscriber_id: int, texts: Sequence[str], *, visibility: int) -> list
 
 
 def _fetched(*columns: Any) -> Fetched:
-    id, message_id, event, published_at, headers, content_type, body, receive_count, token, replay_id = columns
+    id, message_id, event, published_at, headers, content_type, body, receive_count, token, replay_id = (
+        columns
+    )
     return Fetched(
         delivery_id=id,
         message_id=message_id,

@@ -1,9 +1,8 @@
 """`python -m delivery.bench.bare_archive FOLDER`: the tables as anybody would archive them, by COPY through Arrow into Parquet.
 
-One process, whole tables, no check, no days, no order. It knows nothing of Django.
+One process, whole tables, no check, no days, no order. It knows nothing of Django: where the database is stands in standard input.
 """
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -79,6 +78,6 @@ def archive(connection: psycopg.Connection[Any], table: str, folder: Path) -> No
 
 
 if __name__ == "__main__":
-    with psycopg.connect(os.environ["DATABASE_URL"], options="-c TimeZone=UTC") as connection:
+    with psycopg.connect(sys.stdin.read(), options="-c TimeZone=UTC") as connection:
         for table in TABLES:
             archive(connection, table, Path(sys.argv[1]))

@@ -17,6 +17,7 @@ from delivery.bench.measuring import COMMIT_SECONDS, STALL_SECONDS, START_SECOND
 from delivery.bench.results import Receipt, Result, print_report
 from delivery.bench.sizes import Sizes
 from delivery.models import Delivery, Status
+from delivery.pipeline import surroundings
 
 OF_BARE, SECONDS, BESIDE, MEGABYTES = 1.5, 30.0, 0.6, 1_536
 
@@ -130,7 +131,8 @@ def _copied() -> float:
     """Let a process of its own copy the tables into Parquet; return how many seconds it took."""
     with tempfile.TemporaryDirectory(prefix="inturn-bench-") as folder:
         began = time.monotonic()
-        subprocess.run([sys.executable, "-m", "delivery.bench.bare_archive", folder], check=True)
+        command = [sys.executable, "-m", "delivery.bench.bare_archive", folder]
+        subprocess.run(command, input=surroundings.conninfo("inturn bench"), text=True, check=True)
         return time.monotonic() - began
 
 

@@ -59,7 +59,7 @@ def forget_rollup() -> None:
 def is_archived() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("SELECT EXISTS (SELECT FROM delivery_archivechunk WHERE state = 'DONE')")
-        return cursor.fetchone() == (True,)
+        return bool(cursor.fetchone() == (True,))
 
 
 def count_attempts() -> int:

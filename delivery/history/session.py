@@ -5,7 +5,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,9 +83,7 @@ def _driven(spark: Spark) -> Iterator["SparkSession"]:
 
     session = SparkSession.builder.getOrCreate()
     try:
-        if not spark.is_local:
-            _ship(session)
-        with _said_in_time():
+        with _shipped(session) if not spark.is_local else nullcontext(), _said_in_time():
             yield session
     finally:
         session.stop()
@@ -103,8 +101,7 @@ def _connected(spark: Spark) -> Iterator["SparkSession"]:
     try:
         for name, value in _ANYWHERE.items():
             session.conf.set(name, value)
-        _ship(session)
-        with _said_in_time():
+        with _shipped(session), _said_in_time():
             yield session
     finally:
         session.stop()
@@ -128,8 +125,6 @@ def _options(spark: Spark) -> dict[str, str]:
         "spark.app.name": "inturn history",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         # Many files are open at a time, each with a group of rows in memory; and bodies may be as large as pages.
         "spark.hadoop.parquet.block.size": str(16 * 1024 * 1024),
@@ -138,6 +133,9 @@ def _options(spark: Spark) -> dict[str, str]:
     if spark.is_local:
         cores = os.cpu_count() or 1
         options |= {
+            # The workers of a cluster must reach us; these are children of the JVM.
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
             "spark.sql.shuffle.partitions": str(cores),
             "spark.default.parallelism": str(cores),
             # Python workers find our modules as this process does.
@@ -146,8 +144,12 @@ def _options(spark: Spark) -> dict[str, str]:
     return options
 
 
-def _ship(session: "SparkSession") -> None:
-    """Let the workers import our modules: they may be on other machines, with the packages of our lock but not our code."""
+@contextmanager
+def _shipped(session: "SparkSession") -> Iterator[None]:
+    """Let the workers import our modules: they may be on other machines, with the packages of our lock but not our code.
+
+    They fetch them when their first task begins, so that is how long the file is there.
+    """
     with tempfile.TemporaryDirectory(prefix="inturn-modules-") as folder:
         modules = Path(folder, "inturn.zip")
         with zipfile.ZipFile(modules, "w") as archive:
@@ -156,3 +158,4 @@ def _ship(session: "SparkSession") -> None:
                     if file.suffix in {".py", ".sql", ".lark"}:
                         archive.write(file, file.relative_to(CHECKOUT))
         session.addArtifacts(str(modules), pyfile=True)
+        yield

@@ -7,7 +7,7 @@ delivery comes to is kept on the disk of whoever computes, once, for the checks 
 The findings of a run, at most so many of each kind, are written in one transaction at its end; their whole number is in its result.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from delivery.history.checks.finding import COLUMNS, KINDS, broken_counts, findi
 from delivery.history.checks.groups import group_counts, groups
 from delivery.history.checks.held import about_holds, about_urls, held
 from delivery.history.checks.known import known, places
-from delivery.history.checks.order import in_turn, late, order_counts, overtaken
+from delivery.history.checks.order import doubted, in_turn, late, of_doubted, order_counts, overtaken
 from delivery.history.checks.owed import owed, owed_counts
 from delivery.history.checks.tried import tried, tried_counts
 from delivery.history.job import Job
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MOST_FINDINGS = 1_000
 PROVEN, BROKEN = "proven", "broken here"
-Counts = Mapping[str, int]
+Counts = dict[str, int]
 
 
 class Judgement:
@@ -64,10 +64,11 @@ def verify(job: Job) -> dict[str, Any]:
         history.release()
         job.progress.advance(attempts["attempts"], attempts["attempts"])
         job.progress.doing("checking the order of each subscriber")
-        turns = in_turn(history.deliveries, history.holds)
+        turns = doubted(in_turn(history.deliveries, history.holds))
         order = _counts(turns, order_counts())
-        with _kept(late(turns)) as found:
-            judgement.judge(overtaken(found, turns))
+        if order.pop("doubted"):
+            job.progress.doing("checking what seems out of order")
+            _judge_order(judgement, of_doubted(turns))
         job.progress.doing("checking groups")
         grouped = judgement.judge(groups(history.deliveries), group_counts())
         job.progress.doing("checking that nothing is missing")
@@ -89,6 +90,11 @@ def verify(job: Job) -> dict[str, Any]:
             _check("STRAY", _some(attempts, checked="attempts"), broken),
         ],
     }
+
+
+def _judge_order(judgement: Judgement, turns: "DataFrame") -> None:
+    with _kept(turns) as some, _kept(late(some)) as found:
+        judgement.judge(overtaken(found, some))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

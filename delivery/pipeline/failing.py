@@ -13,16 +13,15 @@ _OURS = "delivery."
 def words(error: Exception) -> str:
     """Return why it failed. Errors of the steps are written for people; others get what can be said of their kind."""
     said = " ".join(str(error).split())[:_MOST]
+    first, _, plan = str(error).strip().partition("\n")
     if type(error).__module__.startswith(_OURS):
-        return said
+        # Spark tells its whole plan, too.
+        return f"{first[:_MOST]} The whole of it is in the log of this run." if plan else said
     if isinstance(error, psycopg.OperationalError):
         return f"The database broke off: {said} What was not finished does not count: run it again."
     if isinstance(error, OSError):
         return _of_the_system(error, said)
-    first = str(error).strip().split("\n")[0][:_MOST]
-    return (
-        f"{type(error).__name__}: {first or 'no more is known'}. The whole of it is in the log of this run."
-    )
+    return f"{type(error).__name__}: {first[:_MOST] or 'no more is known'}. The whole of it is in the log of this run."
 
 
 def log_of(error: Exception) -> str:

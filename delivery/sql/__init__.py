@@ -2,15 +2,14 @@
 
 import re
 from functools import cache
-from pathlib import Path
-
-_FOLDER = Path(__file__).parent
+from importlib.resources import files
 
 
 @cache
 def statement(name: str) -> str:
     """Return the text of `delivery/sql/<name>.sql`."""
-    return (_FOLDER / f"{name}.sql").read_text()
+    # Also from the zip in which Spark's workers have us.
+    return files(__name__).joinpath(f"{name}.sql").read_text()
 
 
 @cache

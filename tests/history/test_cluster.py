@@ -1,5 +1,6 @@
 """The pipeline on a cluster: another SPARK_MASTER, and nothing else is different."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -24,9 +25,9 @@ from delivery.history.session import Spark, spark_session
 
 def look(_number):
     import os
-    import delivery.history.source, subscriptions.filters.parse
+    import delivery.history.source, subscriptions.filters.to_spark
     from delivery.sql import statement
-    places = [delivery.history.source.__file__, subscriptions.filters.parse.__file__]
+    places = [delivery.history.source.__file__, subscriptions.filters.to_spark.__file__]
     return places, os.getcwd(), statement("archive_messages")[:2]
 
 with spark_session(Spark(master=sys.argv[1], log=Path(sys.argv[2]))) as session:
@@ -46,7 +47,7 @@ def test_the_whole_pipeline_runs_on_it(running: Cluster, tmp_path: Path) -> None
         factories.delivery(
             Status.DELIVERED, message=factories.message(published_at=timezone.now() - timedelta(days=days))
         )
-    history("all", archive=tmp_path / "archive", SPARK_MASTER=running.url)
+    history("all", archive=tmp_path / "archive", SPARK_MASTER=running.url, SPARK_LOCAL_IP="127.0.0.1")
     assert set(PipelineRun.objects.values_list("step", "state")) == {
         (step, RunState.DONE) for step in ("EXPORT", "ROLLUP", "VERIFY")
     }
@@ -60,6 +61,7 @@ def test_workers_have_our_modules_from_what_they_were_sent(running: Cluster, tmp
     done = subprocess.run(
         [sys.executable, "-c", WHERE, running.url, str(tmp_path / "log")],
         cwd=CHECKOUT,
+        env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"},
         capture_output=True,
         text=True,
         timeout=300,

@@ -27,7 +27,7 @@ from delivery.states import OPEN, Status
 from subscriptions.models import Kind, Mode
 from tests import factories
 from tests.history import archived
-from tests.history.commands import history, kill_where_it_writes
+from tests.history.commands import kill_where_it_writes
 
 Rows = list[dict[str, Any]]
 
@@ -40,7 +40,8 @@ def by_arrow(archive: Path, table: Table) -> Rows:
         partitioning=dataset.HivePartitioning(pa.schema([(DAY, pa.date32())])),
         schema=pa.schema([*table.arrow, (DAY, pa.date32())]),
     )
-    return found.to_table().sort_by([(name, "ascending") for name in table.key]).to_pylist()
+    rows: Rows = found.to_table().sort_by([(name, "ascending") for name in table.key]).to_pylist()
+    return rows
 
 
 def by_duckdb(archive: Path, table: Table) -> Rows:
@@ -50,7 +51,8 @@ def by_duckdb(archive: Path, table: Table) -> Rows:
             f"SELECT * FROM read_parquet('{archive}/{table.name}/**/*.parquet', hive_partitioning = true,"  # noqa: S608 - ours
             f" union_by_name = true) ORDER BY {', '.join(table.key)}"
         ).to_arrow_table()
-        return found.to_pylist()
+    rows: Rows = found.to_pylist()
+    return rows
 
 
 READERS = (by_arrow, by_duckdb)
@@ -144,12 +146,12 @@ class TestKilled:
         ("table", "is_visible"), [("delivery_archivefile", False), ("delivery_archived", True)]
     )
     def test_and_run_again_nothing_is_lost_doubled_or_astray(
-        self, archive: Path, table: str, is_visible: bool
+        self, job: Job, archive: Path, table: str, is_visible: bool
     ) -> None:
         kill_where_it_writes(table, "export", archive=archive)
         assert bool(list((archive / ".staging").rglob("*.parquet"))) != is_visible
         assert len(_messages(archive)) == (Message.objects.count() if is_visible else 0)
-        history("export", archive=archive)
+        export(job)
         check(archive)
         counted = {file.path for one in TABLES for file in _ledger(one)}
         assert counted == {str(file.relative_to(archive)) for file in archive.rglob("*") if file.is_file()}

@@ -9,12 +9,13 @@ from pyspark.sql import DataFrame, SparkSession
 from delivery.history.checks.finding import findings
 from delivery.history.checks.held import held
 from delivery.history.checks.known import known, places
-from delivery.history.checks.order import in_turn, late, order_counts, overtaken
+from delivery.history.checks.order import doubted, in_turn, late, of_doubted, order_counts, overtaken
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL
 from delivery.history.unarchived import UNARCHIVED
 from tests.history.archived import Row, attempt, delivery, entry, frame, seconds
 
 Found = list[tuple[str, int, int]]
+IGNORED = {"checked", "doubted"}
 
 
 def history(
@@ -38,14 +39,15 @@ def history(
 
 
 def found(turns: DataFrame) -> Found:
-    rows = findings(overtaken(late(turns), turns)).collect()
+    some = of_doubted(doubted(turns))
+    rows = findings(overtaken(late(some), some)).collect()
     return sorted((row.kind, row.delivery_id, row.other_delivery_id) for row in rows)
 
 
 def explained(turns: DataFrame) -> dict[str, int]:
-    row = turns.agg(order_counts().alias("counts")).first()
+    row = doubted(turns).agg(order_counts().alias("counts")).first()
     assert row is not None
-    return {name: count for name, count in row["counts"].asDict().items() if count and name != "checked"}
+    return {name: count for name, count in row["counts"].asDict().items() if count and name not in IGNORED}
 
 
 def test_what_is_tried_in_order_is_sound_and_what_overtakes_is_found(spark: SparkSession) -> None:

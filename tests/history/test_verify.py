@@ -22,7 +22,9 @@ Found = tuple[str, int | None, int | None, int | None]
 def verified(url: Path, spark: SparkSession) -> dict[str, Any]:
     run = PipelineRun.objects.create(step=Step.VERIFY, state=RunState.RUNNING)
     with job(url, spark=spark, run_id=run.pk) as given:
-        return verify(given)
+        result = verify(given)
+    PipelineRun.objects.filter(pk=run.pk).update(state=RunState.DONE, ended_at=timezone.now())
+    return result
 
 
 def found() -> list[Found]:

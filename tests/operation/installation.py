@@ -132,11 +132,11 @@ def kill(*pids: int | None) -> None:
         processes.send(signal.SIGKILL, [pid])
 
 
-def eventually(condition: Callable[[], object], claim: str) -> None:
+def eventually(condition: Callable[[], object], claim: str, *, seconds: float = DEADLINE_SECONDS) -> None:
     """Wait until it holds; the claim is what failed otherwise."""
     began = time.monotonic()
     while not condition():
-        assert time.monotonic() - began < DEADLINE_SECONDS, f"never: {claim}"
+        assert time.monotonic() - began < seconds, f"never: {claim}"
         time.sleep(0.02)
 
 

@@ -121,6 +121,7 @@ def test_a_killed_run_has_failed_and_the_next_is_done(history: History) -> None:
     history.wait_for_next(id, "DONE")
 
 
+@pytest.mark.slow
 def test_what_a_killed_worker_had_begun_is_begun_again(history: History, running: Installation) -> None:
     with history.held():
         id, pid = history.begin()
@@ -142,6 +143,7 @@ def test_when_inturn_stops_a_run_waits_for_the_next_start(history: History, runn
     history.wait_until(id, "DONE")
 
 
+@pytest.mark.slow
 def test_a_restarted_database_fails_the_run_and_the_next_is_done(
     history: History, running: Installation
 ) -> None:

@@ -11,8 +11,8 @@ explained, and not broken, that a later one overtook A
   all that is published from then on, until it is tried or held again; a run that was read before knows nothing of A,
 - after A had expired, or was settled without an attempt and sent again by a person much later, or was of a VOLATILE message.
 
-It is one pass over all deliveries of a subscriber, sorted by transaction, that carries the last `due_at` so far; which delivery that was
-of is looked for only if there is something broken. First attempts have the
+One pass over all deliveries, sorted by message, finds the subscribers of whom anything is doubted; one over theirs, sorted by
+transaction, carries the last `due_at` so far, and which delivery that was of is looked for if something is broken. First attempts have the
 times of their senders' clocks. What was published before transactions were recorded proves nothing, and is counted as such.
 Whether a subscriber is SERIAL is known of when the delivery was archived: what was sent while that changed may be judged wrongly.
 """
@@ -66,9 +66,28 @@ def in_turn(known: "DataFrame", held: "DataFrame") -> "DataFrame":
     )
 
 
+def doubted(in_turn: "DataFrame") -> "DataFrame":
+    """Add `is_doubted`: it was tried before another, of a message with a smaller id, was tried or given up.
+
+    Whatever is accepted before another has the smaller id, too. So nothing is late that is not doubted, and in a sound history little is.
+    """
+    from pyspark.sql import Window
+    from pyspark.sql import functions as sql
+
+    before = Window.partitionBy(*_LANE).orderBy("message_id").rangeBetween(Window.unboundedPreceding, -1)
+    stands = sql.when(sql.col("holds_others") & _is_proof(), sql.col("end"))
+    is_doubted = (sql.max(stands).over(before) > sql.col("first_at")) & _is_proof()
+    return in_turn.withColumn("is_doubted", sql.coalesce(is_doubted, sql.lit(False)))
+
+
+def of_doubted(doubted: "DataFrame") -> "DataFrame":
+    """Return all that is in turn with what is doubted: what `late` has to look at."""
+    return doubted.join(doubted.filter("is_doubted").select(*_LANE).distinct(), [*_LANE], "left_semi")
+
+
 def late(in_turn: "DataFrame") -> "DataFrame":
-    """Return what was tried before something else was due, and `due_at`, when that was; of several the last. Mostly empty."""
-    rows = in_turn.filter("transaction_id IS NOT NULL AND seen_before IS NOT NULL")
+    """Return what was tried before something else was due, and `due_at`, when that was; of several the last."""
+    rows = in_turn.filter(_is_proof())
     return _by_transaction(rows).unionByName(_since_held(rows)).dropDuplicates(["delivery_id"])
 
 
@@ -102,16 +121,22 @@ def overtaken(late: "DataFrame", in_turn: "DataFrame") -> "DataFrame":
 
 
 def order_counts() -> "Column":
-    """Return how many first attempts were checked, and how many deliveries are explained, as an aggregate of `in_turn`."""
+    """Return how many first attempts were checked and are doubted, and how many are explained, as an aggregate of `doubted`."""
     from pyspark.sql import functions as sql
 
-    is_proof = sql.col("transaction_id").isNotNull() & sql.col("seen_before").isNotNull()
     return sql.struct(
-        sql.count_if(is_proof & sql.col("first_at").isNotNull()).alias("checked"),
+        sql.count_if(_is_proof() & sql.col("first_at").isNotNull()).alias("checked"),
+        sql.count_if("is_doubted").alias("doubted"),
         sql.count_if(sql.size("holds") > 0).alias("held"),
         sql.count_if(sql.col("was_untried") == 1).alias("sent_again"),
-        sql.count_if(~is_proof).alias("not_provable"),
+        sql.count_if(~_is_proof()).alias("not_provable"),
     )
+
+
+def _is_proof() -> "Column":
+    from pyspark.sql import functions as sql
+
+    return sql.col("transaction_id").isNotNull() & sql.col("seen_before").isNotNull()
 
 
 def _by_transaction(rows: "DataFrame") -> "DataFrame":
