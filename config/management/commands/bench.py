@@ -120,6 +120,8 @@ def surroundings(database: str | None = None) -> Iterator[dict[str, str]]:
                 # `requests`, left bare, would otherwise ask a proxy for the loopback.
                 "NO_PROXY": "127.0.0.1",
                 "DJANGO_SETTINGS_MODULE": "config.settings",
+                # It is emptied: never where anybody's archive is.
+                "HISTORY_URL": str(home / "archive"),
             }
             | where
         )
