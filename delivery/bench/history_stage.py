@@ -18,15 +18,26 @@ _FREE_LANES = """
     UPDATE delivery_lane
     SET state = 'IDLE', reason = '', delivery_id = NULL, failures = 0, next_try_at = NULL, run_ids = '{}', run_attempts = '{}'
 """
-# What a publication writes and the generator does not: without it there is nothing to verify. Each came after the one before.
+# What a publication writes and the generator does not: without it there is nothing to verify. Each came after the one before,
+# and all of them before the first transaction that there really was.
 _ACCEPT = """
     UPDATE delivery_message message
     SET owed = coalesce(owing.deliveries, 0), transaction_id = accepted.place, seen_before = accepted.place
-    FROM (SELECT id, row_number() OVER (ORDER BY published_at, id) AS place FROM delivery_message) AS accepted
+    FROM (
+        SELECT id, row_number() OVER (ORDER BY published_at, id) - 1000000000 AS place FROM delivery_message
+    ) AS accepted
     LEFT JOIN (
         SELECT message_id, count(*) AS deliveries FROM delivery_delivery GROUP BY message_id
     ) AS owing ON owing.message_id = accepted.id
     WHERE message.id = accepted.id
+"""
+# What stops a lane was tried as long ago as the console is to show, also what was published after that.
+_TRY_IN_TURN = """
+    UPDATE delivery_attempt attempt
+    SET started_at = message.published_at
+    FROM delivery_delivery delivery
+    JOIN delivery_message message ON message.id = delivery.message_id
+    WHERE delivery.id = attempt.delivery_id AND attempt.started_at < message.published_at
 """
 _FORGET_ARCHIVE = (
     "TRUNCATE delivery_archivechunk, delivery_archivefile, delivery_archived, delivery_historyhour CASCADE"
@@ -40,7 +51,7 @@ def make_whole() -> None:
     with connection.cursor() as cursor:
         # Of everything; what serves a message walks indexes.
         cursor.execute("SET enable_seqscan = on; SET enable_hashjoin = on; SET enable_mergejoin = on")
-        for statement in (_SETTLE, _FREE_LANES, _ACCEPT, *_REST):
+        for statement in (_SETTLE, _FREE_LANES, _ACCEPT, _TRY_IN_TURN, *_REST):
             cursor.execute(statement)
     connection.close()
 

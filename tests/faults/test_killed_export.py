@@ -135,6 +135,7 @@ def test_before_its_files_count(home: Path) -> None:
     insist_on_all_of_it_once(home)
 
 
+@pytest.mark.slow
 def test_between_two_files(home: Path) -> None:
     kill_where_it_waits(
         home, lock="LOCK TABLE delivery_archived IN EXCLUSIVE MODE", table="delivery_archived"

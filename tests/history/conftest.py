@@ -13,8 +13,11 @@ from tests.history import archived
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    with spark_session(Spark(master="local[2]", memory="1g")) as session:
-        yield session
+    with pytest.MonkeyPatch.context() as environment:
+        # A few rows, again and again in other ways: what compiles longest never pays.
+        environment.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+        with spark_session(Spark(master="local[2]", memory="1g")) as session:
+            yield session
 
 
 @pytest.fixture

@@ -41,6 +41,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield found
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_whole_pipeline_runs_on_it(running: Cluster, tmp_path: Path) -> None:
     for days in (2, 1):
@@ -57,6 +58,7 @@ def test_the_whole_pipeline_runs_on_it(running: Cluster, tmp_path: Path) -> None
     assert len(list(running.work.glob("*/*/inturn.zip"))) == 3
 
 
+@pytest.mark.slow
 def test_workers_have_our_modules_from_what_they_were_sent(running: Cluster, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", WHERE, running.url, str(tmp_path / "log")],

@@ -131,6 +131,7 @@ def test_what_a_killed_worker_had_begun_is_begun_again(history: History, running
     history.wait_until(id, "DONE")
 
 
+@pytest.mark.slow
 def test_when_inturn_stops_a_run_waits_for_the_next_start(history: History, running: Installation) -> None:
     with history.held():
         id, pid = history.begin()

@@ -4,10 +4,12 @@ import tempfile
 from pathlib import Path
 
 import orjson
+import pytest
 
 from tests.delivery.commands.test_bench import bench
 
 
+@pytest.mark.slow
 def test_every_page_is_measured_beside_what_it_may_take() -> None:
     with tempfile.TemporaryDirectory() as folder:
         # Where PostgreSQL has to run as nobody, it must be able to pass.
