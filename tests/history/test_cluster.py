@@ -15,7 +15,7 @@ from delivery.models import ArchiveFile, HistoryHour, PipelineRun, RunState
 from delivery.states import Status
 from tests import factories
 from tests.history.cluster import Cluster, cluster
-from tests.history.commands import history
+from tests.history.commands import SECONDS, history
 
 # What a worker says of where it has our modules from, and of a file that is no module.
 WHERE = """
@@ -42,6 +42,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(2 * SECONDS)
 @pytest.mark.django_db(transaction=True)
 def test_the_whole_pipeline_runs_on_it(running: Cluster, tmp_path: Path) -> None:
     for days in (2, 1):

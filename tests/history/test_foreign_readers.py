@@ -27,7 +27,7 @@ from delivery.states import OPEN, Status
 from subscriptions.models import Kind, Mode
 from tests import factories
 from tests.history import archived
-from tests.history.commands import kill_where_it_writes
+from tests.history.commands import SECONDS, kill_where_it_writes
 
 Rows = list[dict[str, Any]]
 
@@ -139,6 +139,7 @@ class TestWhatTheyFind:
         check(archive, [MESSAGES])
 
 
+@pytest.mark.timeout(2 * SECONDS)
 @pytest.mark.usefixtures("lived")
 class TestKilled:
     # The first write of what is verified, and the one by which it counts.
