@@ -69,7 +69,8 @@ class Jvm:
                 port, secret = self._await(process, listens)
             except BaseException:
                 process.kill()
-                process.wait()
+                # Closes the pipe, too.
+                process.communicate()
                 raise
         # What PySpark looks for before it starts one itself.
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
