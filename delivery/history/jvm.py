@@ -79,6 +79,8 @@ class Jvm:
     def _command(self, options: Mapping[str, str], logging: Path) -> list[str]:
         return [
             *(str(_java()), f"-Xmx{self.memory}", "-XX:+UseParallelGC", *self._cached()),
+            # Spark descends into a plan by recursion.
+            "-Xss4m",
             *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
             *("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"),
             *("-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true"),

@@ -17,8 +17,7 @@ Measured in one run on two busy cores, with 200,000 real payloads of 10 kB: 9,00
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from functools import reduce
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat
 from operator import and_, eq, ge, gt, le, lt, ne, or_
 from typing import TYPE_CHECKING, Any, cast
@@ -67,7 +66,7 @@ def to_spark(tree: Condition, *, header: "Column", body: "Column") -> "Column":
     others = tuple(one for one in parts if not _is_native(one))
     if others:
         columns.append(_in_python(And(others), {Root.HEADER: header, Root.BODY: body}))
-    return reduce(and_, columns)
+    return _joined(and_, columns)
 
 
 def _conjuncts(tree: Condition, *, sought: bool) -> Iterator[Condition]:
@@ -111,9 +110,9 @@ def _native(tree: Condition, header: "Column") -> "Column":
         case Not(condition):
             return ~_native(condition, header)
         case And(conditions):
-            return reduce(and_, [_native(one, header) for one in conditions])
+            return _joined(and_, [_native(one, header) for one in conditions])
         case Or(conditions):
-            return reduce(or_, [_native(one, header) for one in conditions])
+            return _joined(or_, [_native(one, header) for one in conditions])
         case Comparison(path, operator, operand):
             other = _text(operand, header) if isinstance(operand, Path) else operand
             return cast("Column", _COMPARE[operator](_text(path, header), other))
@@ -126,6 +125,14 @@ def _native(tree: Condition, header: "Column") -> "Column":
             return _text(path, header).isNull()
         case Exists():
             raise AssertionError("not native")
+
+
+def _joined(join: "Callable[[Column, Column], Column]", columns: "Sequence[Column]") -> "Column":
+    """Join them as a balanced tree: Spark descends by recursion, and a chain of hundreds bursts a small stack."""
+    if len(columns) == 1:
+        return columns[0]
+    middle = len(columns) // 2
+    return join(_joined(join, columns[:middle]), _joined(join, columns[middle:]))
 
 
 def _text(path: Path, header: "Column") -> "Column":
