@@ -7,13 +7,14 @@ Files are moved and removed by Arrow's file systems, which reach what Spark reac
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from pyarrow import fs
+import pyarrow as pa
+from pyarrow import fs, parquet
 
 from delivery.history.ledger import File
 from delivery.history.schemas import Table
@@ -64,6 +65,19 @@ class Archive:
         if not addresses:
             return spark.createDataFrame([], table.spark)
         return spark.read.schema(table.spark).parquet(*addresses)
+
+    def rows(self, table: Table, path: str) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file as it has them in groups; a column that it has not is null. Raises FileNotFoundError."""
+        with self.files.open_input_file(self.path(path)) as opened:
+            file = parquet.ParquetFile(opened)
+            there = set(file.schema_arrow.names)
+            for group in range(file.num_row_groups):
+                found = file.read_row_group(group)
+                columns = [
+                    found[field.name] if field.name in there else pa.nulls(len(found), field.type)
+                    for field in table.arrow
+                ]
+                yield from pa.Table.from_arrays(columns, schema=table.arrow).to_batches()
 
     def move(self, staged: str, path: str) -> None:
         """Put a file in place. Done already is as good: whoever was killed in between does it again."""

@@ -7,10 +7,12 @@ between that and the removal of what was replaced sees both.
 from itertools import groupby
 
 from delivery.history import chunk as chunks
-from delivery.history.fingerprint import in_spark
+from delivery.history.extract import ReadBack, by_table
+from delivery.history.fingerprint import Fingerprint
 from delivery.history.job import Job
 from delivery.history.ledger import File, files
 from delivery.history.schemas import DAY, TABLES, Table
+from delivery.history.workers import each
 
 # Of a day and a table: from so many small files on they are worth the work.
 MANY = 8
@@ -47,13 +49,17 @@ def _compact(job: Job, table: Table, old: list[File]) -> None:
     rows.repartitionByRange(whole, table.key[0]).sortWithinPartitions(*table.key).write.parquet(
         staged, mode="overwrite"
     )
-    before, after = (
-        in_spark(table, frame) for frame in (rows, job.spark.read.schema(table.spark).parquet(staged))
-    )
+    written = chunks.written(job.archive, chunk, table)
+    before = _count(job, table, [file.path for file in old])
+    after = _count(job, table, [file.staged for file in written])
     if before != after:
         raise CompactionError(
             f"Of {table.name} of {first.day}, {before.rows:,} rows became {after.rows:,}. Nothing was replaced."
         )
-    written = chunks.written(job.archive, chunk, table)
     content = chunks.Content(written=written, replaced=old, counts={table.name: after.rows})
     chunks.publish(job.database, job.archive, chunk, content)
+
+
+def _count(job: Job, table: Table, paths: list[str]) -> Fingerprint:
+    files = [(table.name, path) for path in paths]
+    return by_table(each(job.spark, files, ReadBack(job.archive).count))[table.name]

@@ -1,71 +1,126 @@
-"""Counts and checksums of rows, computed alike by PostgreSQL and by Spark: what is the same has the same.
+"""Counts and checksums of rows, computed alike by PostgreSQL and from Arrow: what is the same has the same.
 
-Of each row the MD5 of all its columns written as text, of that the first 60 bits, and of those the sum over all rows: it tells a row that is
-missing, doubled or different in any column, whatever the order. It guards against faults, not against forgers.
+Of each column the sum over all rows of its value, made different from row to row by the row's id, in 64 bits. The value of bytes is the first
+60 bits of their MD5, and so is that of a row's texts, which count as one column. It tells a row that is missing,
+doubled or different, or has another's value, whatever the order; and which columns. It guards against faults, not against forgers.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from delivery.history.schemas import Table
+import pyarrow as pa
+from pyarrow import compute
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+from delivery.history.schemas import Column, Table
 
-# Between columns, and for null: neither is in a text of PostgreSQL.
+TEXTS = "texts"
+_MASK = 2**64 - 1
 _HEX_DIGITS = 15
+# In place of null: hardly a number that anybody has, and no text of PostgreSQL.
+_NO_NUMBER, _NO_TEXT, _BETWEEN = -7_046_029_254_386_353_131, "\x02", "\x01"
+# Their product is in 63 bits, and spreads ids that follow each other over all of them (Knuth's multiplicative hashing).
+_FACTOR, _MODULUS = 2_654_435_761, 2**31
 
-_POSTGRESQL = {
-    "bigint": "{}::text",
-    "int": "{}::text",
-    "string": "{}",
-    "binary": "md5({})",
-    "timestamp": "(extract(epoch FROM {}) * 1000000)::bigint::text",
-}
-_SPARK = {
-    "bigint": "cast({} AS string)",
-    "int": "cast({} AS string)",
-    "string": "{}",
-    "binary": "md5({})",
-    "timestamp": "cast(unix_micros({}) AS string)",
+_NUMBERS = {
+    "bigint": "{}",
+    "int": "{}::bigint",
+    "timestamp": "(extract(epoch FROM {}) * 1000000)::bigint",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """How many rows, their checksum, and the least and the greatest of the first column of their key."""
+    """How many rows, and checksums by column."""
 
-    rows: int
-    checksum: int
-    first_id: int | None = None
-    last_id: int | None = None
+    rows: int = 0
+    sums: Mapping[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: "Fingerprint") -> "Fingerprint":
+        sums = {
+            name: (self.sums.get(name, 0) + other.sums.get(name, 0)) & _MASK
+            for name in {**self.sums, **other.sums}
+        }
+        return Fingerprint(self.rows + other.rows, sums)
+
+    def different_from(self, other: "Fingerprint") -> list[str]:
+        """Return the columns that are not the same in the other."""
+        return [name for name, total in self.sums.items() if total != other.sums.get(name)]
 
 
 def in_postgresql(table: Table, select: str) -> str:
-    """Return a statement that computes the fingerprint of the rows that `select` gives."""
-    row = f"md5(concat_ws(chr(1), {_columns(table, _POSTGRESQL, null='chr(2)')}))"
-    bits = f"('x' || substr({row}, 1, {_HEX_DIGITS}))::bit({4 * _HEX_DIGITS})::bigint"
-    id = table.key[0]
-    return f"SELECT count(*), coalesce(sum({bits}), 0), min({id}), max({id}) FROM ({select}) AS row"  # noqa: S608 - ours
+    """Return a statement that gives the row of which `of_row` makes the fingerprint of what `select` gives."""
+    weight = f"({table.key[0]} & {_MODULUS - 1}) * {_FACTOR}"
+    terms = [
+        f"coalesce({_NUMBERS[column.type].format(column.name)}, {_NO_NUMBER})" for column in _numbers(table)
+    ]
+    texts = " || chr(1) || ".join(
+        f"coalesce({column.name}, chr(2))" if column.is_nullable else column.name for column in _texts(table)
+    )
+    hashed = [*([f"({texts})"] if texts else []), *(column.name for column in _bytes(table))]
+    terms += [
+        f"('x' || substr(md5({text}), 1, {_HEX_DIGITS}))::bit({4 * _HEX_DIGITS})::bigint" for text in hashed
+    ]
+    sums = ", ".join(f"sum({term} # weight)" for term in terms)
+    return f"SELECT count(*), {sums} FROM (SELECT *, {weight} AS weight FROM ({select}) AS found) AS row"  # noqa: S608 - ours
 
 
-def in_spark(table: Table, frame: "DataFrame") -> Fingerprint:
-    row = f"md5(cast(concat_ws(char(1), {_columns(table, _SPARK, null='char(2)')}) AS binary))"
-    bits = f"cast(conv(substring({row}, 1, {_HEX_DIGITS}), 16, 10) AS decimal(20, 0))"
-    id = table.key[0]
-    found = frame.selectExpr(
-        "count(*) AS rows", f"sum({bits}) AS checksum", f"min({id})", f"max({id})"
-    ).first()
-    assert found is not None
-    return Fingerprint(found[0], int(found[1] or 0), found[2], found[3])
-
-
-def _columns(table: Table, by_type: Mapping[str, str], *, null: str) -> str:
-    return ", ".join(
-        f"coalesce({by_type[column.type].format(column.name)}, {null})" for column in table.columns
+def of_row(table: Table, row: tuple[Any, ...]) -> Fingerprint:
+    rows, *sums = row
+    if not rows:
+        return Fingerprint()
+    return Fingerprint(
+        rows, {name: int(total) & _MASK for name, total in zip(_names(table), sums, strict=True)}
     )
 
 
-def of_row(row: tuple[Any, ...]) -> Fingerprint:
-    return Fingerprint(row[0], int(row[1]), row[2], row[3])
+def of_batches(table: Table, batches: Iterable[pa.RecordBatch]) -> Fingerprint:
+    """Compute it of batches with the table's columns."""
+    return sum((_of_batch(table, batch) for batch in batches), Fingerprint())
+
+
+def _of_batch(table: Table, batch: pa.RecordBatch) -> Fingerprint:
+    weights = compute.multiply(compute.bit_wise_and(batch.column(table.key[0]), _MODULUS - 1), _FACTOR)
+    values = [batch.column(column.name).cast(pa.int64()).fill_null(_NO_NUMBER) for column in _numbers(table)]
+    if texts := [batch.column(column.name) for column in _texts(table)]:
+        joined = compute.binary_join_element_wise(
+            *texts, _BETWEEN, null_handling="replace", null_replacement=_NO_TEXT
+        )
+        values.append(_hashed(joined.cast(pa.binary())))
+    values += [_hashed(batch.column(column.name)) for column in _bytes(table)]
+    # Beyond 64 bits it begins anew, as unsigned integers do.
+    sums = [(compute.sum(compute.bit_wise_xor(each, weights)).as_py() or 0) & _MASK for each in values]
+    return Fingerprint(batch.num_rows, dict(zip(_names(table), sums, strict=True)))
+
+
+def _hashed(column: pa.Array) -> pa.Array:
+    """Hash each different value once: most columns of texts have few."""
+    encoded = column.dictionary_encode()
+    hashes = [
+        int.from_bytes(hashlib.md5(value, usedforsecurity=False).digest()[:8]) >> (64 - 4 * _HEX_DIGITS)
+        for value in encoded.dictionary.to_pylist()
+    ]
+    return pa.array(hashes, pa.int64()).take(encoded.indices)
+
+
+def _names(table: Table) -> list[str]:
+    """Return what the checksums are called, in their order."""
+    texts = [TEXTS] if _texts(table) else []
+    return [
+        *(column.name for column in _numbers(table)),
+        *texts,
+        *(column.name for column in _bytes(table)),
+    ]
+
+
+def _numbers(table: Table) -> list[Column]:
+    return [column for column in table.columns if column.type in _NUMBERS]
+
+
+def _texts(table: Table) -> list[Column]:
+    return [column for column in table.columns if column.type == "string"]
+
+
+def _bytes(table: Table) -> list[Column]:
+    return [column for column in table.columns if column.type == "binary"]

@@ -24,7 +24,7 @@ from delivery.sql import statement
 FORMAT = "inturn"
 # Ids are in 63 bits.
 ALL_IDS = (0, 2**63 - 1)
-_BATCH_ROWS = 5_000
+_BATCH_ROWS, _BATCH_BYTES = 5_000, 16 * 2**20
 
 _STATEMENTS = {
     "messages": "archive_messages",
@@ -110,7 +110,6 @@ class InturnReader(spark.DataSourceReader):
         return [spark.InputPartition(f"{_all_of(piece.select)} WHERE {where}") for piece in self._pieces]
 
     def read(self, partition: spark.InputPartition) -> Iterator[pa.RecordBatch]:
-        read = by_adbc if find_spec("adbc_driver_postgresql") else by_copy
         return read(partition.value, self._table.arrow, conninfo=self._conninfo, snapshot=self._snapshot)
 
 
@@ -134,11 +133,17 @@ def literal(value: object) -> str:
     return sql.Literal(value).as_string(None)
 
 
+def read(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Iterator[pa.RecordBatch]:
+    """Yield what a snapshot of PostgreSQL has, in batches of some megabytes."""
+    by = by_adbc if find_spec("adbc_driver_postgresql") else by_copy
+    return by(select, schema, conninfo=conninfo, snapshot=snapshot)
+
+
 def by_adbc(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Iterator[pa.RecordBatch]:
     from adbc_driver_postgresql import dbapi
 
     with dbapi.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:
-        for prelude in _in_snapshot(snapshot):
+        for prelude in in_snapshot(snapshot):
             cursor.execute(prelude)
         cursor.execute(select)
         for batch in cursor.fetch_record_batch():
@@ -151,7 +156,7 @@ def by_adbc(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> 
 def by_copy(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Iterator[pa.RecordBatch]:
     """The same without ADBC's driver."""
     with psycopg.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:
-        for prelude in _in_snapshot(snapshot):
+        for prelude in in_snapshot(snapshot):
             cursor.execute(prelude.encode())
         described = cursor.execute(f"{_all_of(select)} LIMIT 0".encode()).description
         assert described is not None
@@ -159,11 +164,13 @@ def by_copy(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> 
         with cursor.copy(f"COPY ({select}) TO STDOUT (FORMAT binary)".encode()) as copy:
             copy.set_types(types)
             rows: list[tuple[Any, ...]] = []
+            size = 0
             for row in copy.rows():
                 rows.append(row)
-                if len(rows) == _BATCH_ROWS:
+                size += sum(len(value) for value in row if isinstance(value, str | bytes))
+                if len(rows) == _BATCH_ROWS or size >= _BATCH_BYTES:
                     yield _batch(rows, schema)
-                    rows = []
+                    rows, size = [], 0
             if rows:
                 yield _batch(rows, schema)
 
@@ -175,7 +182,8 @@ def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _in_snapshot(snapshot: str) -> tuple[str, str, str]:
+def in_snapshot(snapshot: str) -> tuple[str, str, str]:
+    """Return what a connection executes to see what the snapshot shows."""
     return (
         "SET TIME ZONE 'UTC'",
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",

@@ -1,2 +1,12 @@
--- Ids that part the rows of a statement of the archive into ranges of about as many rows.
-SELECT percentile_disc(%(shares)s::float8[]) WITHIN GROUP (ORDER BY {id}) FROM ({select}) AS found
+-- How many rows of a relation there are in a piece of time, and the ids that part them into ranges of about as many rows: of
+-- `rows` each, but no more than `most` ranges.
+WITH found AS MATERIALIZED (
+    SELECT id FROM {relation} WHERE {at} >= %(since)s AND {at} < %(until)s
+), counted AS (
+    SELECT count(*) AS rows, least(%(most)s, ceil(count(*)::float8 / %(rows)s))::int AS ranges FROM found
+), shares AS (
+    SELECT array_agg(part::float8 / ranges ORDER BY part) AS share FROM counted, generate_series(1, ranges - 1) AS part
+)
+SELECT
+    rows, coalesce((SELECT percentile_disc(shares.share) WITHIN GROUP (ORDER BY id) FROM found), '{{}}') AS bounds
+FROM counted, shares

@@ -69,14 +69,15 @@ class TestCrash:
                 stops += 1
         told.stop_after(None)
         export(job)
-        assert stops >= 8
+        # At each word of a chunk.
+        assert stops >= 4
         assert [row["id"] for row in rows(job, DELIVERIES)] == [one.pk for one in deliveries]
         assert [row["delivery_id"] for row in rows(job, ATTEMPTS)] == [one.pk for one in deliveries]
         assert visible(tmp_path) == sorted(ArchiveFile.objects.values_list("path", flat=True))
 
     def test_what_was_being_written_is_forgotten(self, job: Job, told: archived.Told, tmp_path: Path) -> None:
         settled()
-        told.when("comparing 1 attempts", _stop)
+        told.when("comparing", _stop)
         with pytest.raises(Stopped):
             export(job)
         assert visible(tmp_path) == []
@@ -111,9 +112,10 @@ class TestCrash:
             (written,) = (tmp_path / ".staging").rglob("messages/*/*.parquet")
             written.unlink()
 
-        told.when("comparing 1 messages", lose_a_file)
+        told.when("comparing", lose_a_file)
         with pytest.raises(
-            MismatchError, match=r"Of messages, PostgreSQL has 1 rows .* Nothing of it counts"
+            MismatchError,
+            match=r"Of messages, PostgreSQL has 1 rows, and 0 were written; .* Nothing of it counts",
         ):
             export(job)
         assert archived_until(job.database) is None
