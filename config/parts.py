@@ -13,6 +13,7 @@ from config.embedded.postgres import Server
 from config.embedded.programs import PostgresError
 from config.env import CHECKOUT, Environment
 from config.logfiles import open_log
+from delivery.orphans import end_with_parent
 
 MANAGE = str(CHECKOUT / "manage.py")
 # Where the demo's receivers are.
@@ -67,7 +68,7 @@ class Part:
         return f"{self.run}{self.name}"
 
     def start(self) -> None:
-        """Call it from the main thread: see `processes.end_with_parent`."""
+        """Call it from the main thread: see `end_with_parent`."""
         self._started_at = time.monotonic()
         with open_log(self.logs, self.name) as log:
             self._process = subprocess.Popen(
@@ -78,7 +79,7 @@ class Part:
                 cwd=CHECKOUT,
                 env=self.environment | {processes.MARKER: self.marker},
                 start_new_session=True,
-                preexec_fn=processes.end_with_parent(signal.SIGTERM),
+                preexec_fn=end_with_parent(signal.SIGTERM),
             )
 
     def tend(self) -> None:

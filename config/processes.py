@@ -5,7 +5,6 @@ everything started by it. That finds orphans whatever became of process groups,
 sessions and parents. It needs /proc; elsewhere only process groups are left.
 """
 
-import ctypes
 import os
 import signal
 import time
@@ -14,26 +13,6 @@ from pathlib import Path
 
 MARKER = "INTURN_UP"
 PROC = Path("/proc")
-PR_SET_PDEATHSIG = 1
-
-
-def end_with_parent(number: signal.Signals) -> Callable[[], None]:
-    """A preexec_fn: the kernel sends the new process this signal when its parent dies.
-
-    Start such a process from the main thread: the kernel watches the thread that
-    forked, not the whole parent. Does nothing on systems other than Linux.
-    """
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    parent = os.getpid()
-
-    def arrange() -> None:
-        if prctl is None:
-            return
-        prctl(PR_SET_PDEATHSIG, int(number))
-        if os.getppid() != parent:  # It died before the arrangement was made.
-            os._exit(1)
-
-    return arrange
 
 
 def environment(*, postgres: bool = True) -> dict[str, str]:

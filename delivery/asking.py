@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from functools import cache
 
 from django.conf import settings
-from django.db import connection
 
+from delivery import database
 from delivery.calls import Called, call
 from delivery.outcome import unsendable
 from delivery.senders.endpoints import endpoint_of
 from delivery.senders.parcel import Endpoint
 from delivery.senders.request import Request
-from delivery.sql import statement
 
 
 class BusyError(Exception):
@@ -43,11 +42,8 @@ def turns(_kind: str, most: int) -> threading.Semaphore:
 
 def endpoint_now(subscription_id: int) -> Endpoint | None:
     """Return the endpoint as it is stored; None when the subscription is gone."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement("endpoints"), {"subscription": [subscription_id]})
-        row = cursor.fetchone()
-        names = [column[0] for column in cursor.description]
-    return None if row is None else endpoint_of(dict(zip(names, row, strict=True)))
+    found = database.named_rows("endpoints", {"subscription": [subscription_id]})
+    return endpoint_of(found[0]) if found else None
 
 
 def call_now(request: Request) -> Called:

@@ -19,15 +19,13 @@ from typing import Any, Literal
 
 import orjson
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
-from delivery import wake
+from delivery import database, wake
 from delivery.callback_tokens import callback_key, read_token
 from delivery.callback_urls import CallbackRefusedError, Wanted, wanted
-from delivery.database import first_row
 from delivery.models import Callback
 from delivery.models.lane import CALLBACK_EVENT_TYPE
-from delivery.sql import statement
 from subscriptions.models import EventType, Kind, Policy, Subscriber, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
 
@@ -58,8 +56,7 @@ def add(messages: Sequence[tuple[int, Wanted]]) -> None:
         "hop": [one.hop for _, one in messages],
         "days": settings.ENVIRONMENT.callback_days,
     }
-    with connection.cursor() as cursor:
-        cursor.execute(statement("add_callbacks"), columns)
+    database.execute("add_callbacks", columns)
 
 
 def find(token: str) -> Callback:
@@ -111,7 +108,7 @@ def _answered(callback: Callback, given: Answer, *, now: datetime) -> int:
 def _store(callback: Callback, given: Answer, following: Wanted | None) -> int | None:
     """Return the id of the message, None if the callback can no longer be answered."""
     # One statement is a transaction of its own: no BEGIN, no COMMIT.
-    row = first_row(
+    row = database.first_row(
         "answer_callback",
         {
             "callback": callback.pk,

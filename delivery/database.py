@@ -1,4 +1,4 @@
-"""Reaching the database in other ways than Django's: by connections of our own, and with parameters that the server binds."""
+"""Reaching the database beside Django's models: by the named statements of `delivery/sql`, and by connections of our own."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -47,6 +47,40 @@ async def connect(application_name: str) -> psycopg.AsyncConnection:
     await connection.execute(LETS_GO_OF_VANISHED)
     connection.prepare_threshold = 0
     return connection
+
+
+def execute(name: str, parameters: Mapping[str, Any]) -> None:
+    """Execute a statement of `delivery/sql` on Django's connection for what it does; a percent sign in it is doubled."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement(name), parameters)
+
+
+def rows(name: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Execute a statement as `execute` does, and return all its rows."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement(name), parameters)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+    return found
+
+
+def row(name: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Execute a statement that answers exactly one row."""
+    (only,) = rows(name, parameters)
+    return only
+
+
+def named_rows(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Execute a statement as `execute` does, and return all its rows, each by its column names."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement(name), parameters)
+        columns = [column.name for column in cursor.description or ()]
+        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+
+def named_row(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Execute a statement that answers exactly one row, and return it by its column names."""
+    (only,) = named_rows(name, parameters)
+    return only
 
 
 def first_row(name: str, parameters: Mapping[str, object]) -> tuple[Any, ...] | None:

@@ -20,9 +20,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from django.db import connection
-
-from delivery.sql import statement
+from delivery import database
 from subscriptions.filters import Document, FilterError, identity_at, parse_path
 from subscriptions.matching import Candidate
 from subscriptions.models import DedupMode
@@ -70,9 +68,8 @@ def settle_duplicates(keyed: Sequence[Keyed]) -> None:
         "subscription": [one.subscription_id for one in keyed],
         "key": [one.key for one in keyed],
     }
-    with connection.cursor() as cursor:
-        cursor.execute(statement("take_dedup_keys"), columns)
-        cursor.execute(statement("settle_duplicates"), columns)
+    database.execute("take_dedup_keys", columns)
+    database.execute("settle_duplicates", columns)
 
 
 @lru_cache(maxsize=1_000)

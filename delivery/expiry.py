@@ -33,11 +33,10 @@ from operator import itemgetter
 from typing import Any
 
 import orjson
-from django.db import connection, transaction
+from django.db import transaction
 
-from delivery import journal, wake
+from delivery import database, journal, wake
 from delivery.models import JournalKind, Status
-from delivery.sql import statement
 
 _UNITS = (("day", 86_400), ("hour", 3_600))
 _WORDS = {Status.EXPIRED: (JournalKind.EXPIRED, "expired"), Status.FAILED: (JournalKind.FAILED, "failed")}
@@ -45,10 +44,10 @@ _WORDS = {Status.EXPIRED: (JournalKind.EXPIRED, "expired"), Status.FAILED: (Jour
 
 def settle_overdue(*, limit: int) -> int:
     """Settle up to so many for each cause, and return how many; call it in a transaction."""
-    found = _rows("lock_overdue", {"limit": limit})
+    found = database.named_rows("lock_overdue", {"limit": limit})
     if len(found) < limit:
         # Else they have their turn at once after it.
-        found += _rows("lock_overdue_groups", {"limit": limit})
+        found += database.named_rows("lock_overdue_groups", {"limit": limit})
     # Of several causes the first counts.
     overdue = list({row["id"]: row for row in reversed(found)}.values())
     if not overdue:
@@ -62,7 +61,7 @@ def settle_overdue(*, limit: int) -> int:
 def _settle(overdue: Iterable[Mapping[str, Any]]) -> dict[int, int | None]:
     """Return the settled ones, each with the lane that it stopped, if any."""
     rows = [{"id": row["id"], "status": _status(row).value, "reason": _reason(row)} for row in overdue]
-    found = _rows("settle_overdue", {"rows": orjson.dumps(rows).decode()})
+    found = database.named_rows("settle_overdue", {"rows": orjson.dumps(rows).decode()})
     return {row["id"]: row["stopped_lane"] for row in found}
 
 
@@ -127,10 +126,3 @@ def _let_flow(lane_ids: set[int]) -> None:
     for lane_id in lane_ids:
         wake.nudge(lane_id)
     transaction.on_commit(lambda: wake.lanes(lane_ids))
-
-
-def _rows(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement(name), parameters)
-        columns = [column.name for column in cursor.description or ()]
-        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]

@@ -11,12 +11,11 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import orjson
-from django.db import connection
 
+from delivery import database
 from delivery.drafts import Draft
 from delivery.models.message import public_id
 from delivery.publish import publish_own
-from delivery.sql import statement
 from delivery.states import FAILURES
 from subscriptions.lookups import event_type_by_name
 from subscriptions.models import EventType
@@ -36,27 +35,19 @@ def tell_of(delivery_ids: Collection[int]) -> None:
     They are locked from here on: a sender that settles one of them now would leave its notice to a row that has
     forgotten how it failed.
     """
-    with connection.cursor() as cursor:
-        cursor.execute(statement("lock_groups"), {"delivery": list(delivery_ids)})
+    database.execute("lock_groups", {"delivery": list(delivery_ids)})
     _tell(limit=None, deliveries=list(delivery_ids))
 
 
 def _tell(*, limit: int | None, deliveries: list[int] | None) -> int:
     """Tell what is a failure: what a person settled while its last attempt was under way is none."""
-    notices = _take({"limit": limit, "delivery": deliveries})
+    notices = database.named_rows("take_failures", {"limit": limit, "delivery": deliveries})
     told = [notice for notice in notices if notice["status"] in FAILURES and notice["event"] != EVENT_TYPE]
     if told:
         event_type = event_type_by_name(EVENT_TYPE)
         assert event_type is not None, "it comes with the installation and cannot be deleted"
         publish_own([_draft(event_type, notice) for notice in told])
     return len(notices)
-
-
-def _take(chosen: Mapping[str, Any]) -> list[dict[str, Any]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement("take_failures"), chosen)
-        columns = [column.name for column in cursor.description or ()]
-        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
 
 
 def _draft(event_type: EventType, notice: Mapping[str, Any]) -> Draft:

@@ -4,10 +4,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from django.db import connection
-
+from delivery import database
 from delivery.models import IdempotencyKey
-from delivery.sql import statement
 from subscriptions.models import Publisher
 
 
@@ -56,27 +54,22 @@ def store_answers(publisher: Publisher, answers: Mapping[str, tuple[int, int]]) 
     if not answers:
         return
     message_ids, deliveries = zip(*answers.values(), strict=True)
-    with connection.cursor() as cursor:
-        cursor.execute(
-            statement("answer_keys"),
-            {
-                "publisher": publisher.pk,
-                "key": list(answers),
-                "message_id": list(message_ids),
-                "deliveries": list(deliveries),
-            },
-        )
+    database.execute(
+        "answer_keys",
+        {
+            "publisher": publisher.pk,
+            "key": list(answers),
+            "message_id": list(message_ids),
+            "deliveries": list(deliveries),
+        },
+    )
 
 
 def _take(publisher: Publisher, digests: Mapping[str, bytes]) -> set[str]:
     if not digests:
         return set()
-    with connection.cursor() as cursor:
-        cursor.execute(
-            statement("take_keys"),
-            {"publisher": publisher.pk, "key": list(digests), "digest": list(digests.values())},
-        )
-        return {row[0] for row in cursor.fetchall()}
+    asked = {"publisher": publisher.pk, "key": list(digests), "digest": list(digests.values())}
+    return {key for (key,) in database.rows("take_keys", asked)}
 
 
 def _judged(claim: Claim, used: IdempotencyKey | None, digests: Mapping[str, bytes], new: set[str]) -> Claim:

@@ -5,16 +5,14 @@ UPDATE, and only its row count tells whether it happened.
 """
 
 from collections.abc import Collection
-from typing import Any
 
 import orjson
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
-from delivery import journal, wake
+from delivery import database, journal, wake
 from delivery.models import Delivery, JournalKind, Status
 from delivery.models.moment import Clock
-from delivery.sql import statement
 
 # Deliveries settled by one statement: a long one would hold up the senders' commits.
 BATCH = 5_000
@@ -69,7 +67,7 @@ def cancel_backlog(subscription_id: int, *, actor: str) -> int:
     total = 0
     while True:
         wanted = {"subscription": subscription_id, "limit": BATCH}
-        ids = [id for (id,) in _execute("open_of_subscription", wanted)]
+        ids = [id for (id,) in database.rows("open_of_subscription", wanted)]
         if not ids:
             return total
         total += _cancel(ids, reason=f"backlog cancelled by {actor}")
@@ -85,14 +83,14 @@ def reopen(delivery_ids: Collection[int], *, reason: str) -> list[int]:
         return []
     ids = {"delivery": list(delivery_ids)}
     with transaction.atomic():
-        _execute("lock_groups", ids)
+        database.execute("lock_groups", ids)
         chosen = {
             **ids,
             "from": [status.value for status in RESUBMITTABLE],
             "reason": reason,
             "mailbox_days": settings.ENVIRONMENT.mailbox_days,
         }
-        rows = _execute("reopen", chosen)
+        rows = database.rows("reopen", chosen)
         lane_ids = {lane_id for _, lane_id, _ in rows if lane_id is not None}
         mailboxes = {subscriber_id for _, lane_id, subscriber_id in rows if lane_id is None}
         transaction.on_commit(lambda: wake.lanes(lane_ids))
@@ -107,7 +105,7 @@ def mark_delivered(delivery_id: int, *, actor: str) -> bool:
     """
     try:
         with transaction.atomic():
-            _execute("lock_groups", {"delivery": [delivery_id]})
+            database.execute("lock_groups", {"delivery": [delivery_id]})
             if not _decide(delivery_id, Status.DELIVERED, actor=actor, words="marked as delivered"):
                 return False
             _make_siblings_redundant(delivery_id)
@@ -137,16 +135,7 @@ def _make_siblings_redundant(delivery_id: int) -> None:
     row = Delivery.objects.values("message_id", "queue_group").get(pk=delivery_id)
     if row["queue_group"] is not None:
         rows = orjson.dumps([row | {"delivery_id": delivery_id}]).decode()
-        with connection.cursor() as cursor:
-            cursor.execute(statement("make_redundant"), {"rows": rows})
-
-
-def _execute(name: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-    """Execute a statement of `delivery/sql` and return its rows."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement(name), parameters)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows
+        database.execute("make_redundant", {"rows": rows})
 
 
 def _tell_senders(delivery_ids: Collection[int]) -> None:
@@ -158,4 +147,4 @@ def _tell_senders(delivery_ids: Collection[int]) -> None:
 
 
 def _cancel(delivery_ids: Collection[int], *, reason: str) -> int:
-    return len(_execute("cancel", {"delivery": list(delivery_ids), "reason": reason}))
+    return len(database.rows("cancel", {"delivery": list(delivery_ids), "reason": reason}))

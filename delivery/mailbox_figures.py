@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from django.db import connection
 from django.db.models import Sum
 
-from delivery.database import planned_rows
+from delivery import database
 from delivery.models import MailboxRate
-from delivery.sql import statement
 
 RATE_WINDOW = timedelta(minutes=1)
 BUCKET = timedelta(seconds=10)
@@ -51,13 +49,12 @@ def of_subscribers(subscriber_ids: Collection[int], *, now: datetime, limit: int
 
 def forget_rates() -> None:
     """Remove what a mailbox's figures do not need any more."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement("forget_rates"))
+    database.execute("forget_rates", {})
 
 
 def _figures(asked: dict[str, Any], *, now: datetime) -> dict[int, Figures]:
     grouped: defaultdict[int, list[Sequence[Any]]] = defaultdict(list)
-    for subscriber_id, *row in planned_rows("mailboxes", asked):
+    for subscriber_id, *row in database.planned_rows("mailboxes", asked):
         grouped[subscriber_id].append(row)
     rates = _rates(grouped.keys(), now=now) if grouped else {}
     return {id: _summed(id, rows, rates.get(id, (0, 0))) for id, rows in grouped.items()}

@@ -12,8 +12,9 @@ from django.utils import timezone
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import REGISTRY, Collector
 
-from delivery.console import retry_lane, statements
+from delivery.console import retry_lane
 from delivery.console.counting import BACKLOG_LIMIT
+from delivery.database import named_row, named_rows
 from delivery.models import TrafficMark, UrlState
 from delivery.states import LaneState
 
@@ -41,7 +42,7 @@ _INSTALLATION = Installation()
 
 
 def _backlog(*, now: datetime) -> Iterator[Metric]:
-    row = statements.row("overview_backlog", {"limit": BACKLOG_LIMIT})
+    row = named_row("overview_backlog", {"limit": BACKLOG_LIMIT})
     oldest = max((now - row["oldest_at"]).total_seconds(), 0.0) if row["oldest_at"] else 0.0
     yield _gauge("backlog_deliveries", "Deliveries that are PENDING.", row["backlog"])
     yield _gauge("held_deliveries", "Of the backlog, what INACTIVE subscriptions hold back.", row["held"])
@@ -53,7 +54,7 @@ def _backlog(*, now: datetime) -> Iterator[Metric]:
 
 
 def _lanes() -> Iterator[Metric]:
-    found = {row["state"]: row["count"] for row in statements.rows("stopped_counts", {})}
+    found = {row["state"]: row["count"] for row in named_rows("stopped_counts", {})}
     lanes = GaugeMetricFamily("inturn_stopped_lanes", "Lanes that are stopped.", labels=["state"])
     for state in (LaneState.BLOCKED, LaneState.SUSPENDED):
         lanes.add_metric([state.value], found.get(state, 0))

@@ -27,13 +27,12 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
-from delivery import journal, wake
+from delivery import database, journal, pacing, wake
 from delivery.models import JournalKind, Replay, ReplayItem, ReplayState
 from delivery.models.message import public_id
 from delivery.restore import NotRestoredError, restore
-from delivery.sql import statement
 
 if TYPE_CHECKING:
     from subscriptions.models import Subscription
@@ -66,7 +65,7 @@ def advance(now: datetime) -> int:
     replay = locked.select_related("subscription__subscriber").order_by("due_at", "id").first()
     if replay is None:
         return _forget_items(now)
-    size = BATCH if replay.rate is None else max(1, min(BATCH, round(replay.rate)))
+    size = pacing.batch_size(replay.rate, most=BATCH)
     ids = list(_left(replay)[:size])
     try:
         with transaction.atomic():
@@ -90,7 +89,7 @@ def _left(replay: Replay) -> Any:
 def _deliver(replay: Replay, ids: Sequence[int]) -> None:
     if not ids:
         return
-    there = {id for (id,) in _execute("keep_messages", {"message": list(ids)})}
+    there = {id for (id,) in database.rows("keep_messages", {"message": list(ids)})}
     if missing := [id for id in ids if id not in there]:
         restore(missing)
     made = _made(replay, ids)
@@ -102,7 +101,7 @@ def _deliver(replay: Replay, ids: Sequence[int]) -> None:
 
 def _made(replay: Replay, ids: Sequence[int]) -> Made:
     environment = settings.ENVIRONMENT
-    (row,) = _execute(
+    row = database.row(
         "make_replayed",
         {
             "replay": replay.pk,
@@ -131,9 +130,7 @@ def _move(replay: Replay, ids: Sequence[int], *, now: datetime) -> None:
     replay.error = ""
     replay.done += len(ids)
     replay.position = ids[-1] if ids else replay.position
-    # What a late batch owes is made up for, but not what a long stop does.
-    begins = max(replay.due_at, now - timedelta(seconds=1))
-    replay.due_at = now if replay.rate is None else begins + timedelta(seconds=len(ids) / replay.rate)
+    replay.due_at = pacing.due_after(replay.due_at, done=len(ids), rate=replay.rate, now=now)
 
 
 def _end(replay: Replay, *, now: datetime) -> None:
@@ -143,17 +140,10 @@ def _end(replay: Replay, *, now: datetime) -> None:
 
 
 def _forget_items(now: datetime) -> int:
-    ((count,),) = _execute("forget_replay_items", {"until": now - ITEMS_KEPT, "limit": FORGET})
+    (count,) = database.row("forget_replay_items", {"until": now - ITEMS_KEPT, "limit": FORGET})
     return int(count)
 
 
 def _record(replay: Replay, text: str) -> None:
     text = f"{str(replay).capitalize()} to {replay.subscription}. {text}"
     journal.record(JournalKind.REPLAYED, text, actor=replay.asked_by, subscription_id=replay.subscription_id)
-
-
-def _execute(name: str, parameters: dict[str, Any]) -> list[tuple[Any, ...]]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement(name), parameters)
-        rows: list[tuple[Any, ...]] = cursor.fetchall()
-    return rows

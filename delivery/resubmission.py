@@ -13,13 +13,13 @@ history, and what a sender has read and not sent it drops when it hears of the c
 """
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
-from delivery import failures, journal, lifecycle, selection
+from delivery import failures, journal, lifecycle, pacing, selection
 from delivery.models import BulkVerb, Delivery, JournalKind, Resubmission, ResubmissionState
 from subscriptions import changes
 
@@ -72,7 +72,7 @@ def advance(now: datetime) -> int:
     job = due.order_by("next_at", "id").select_for_update(skip_locked=True).first()
     if job is None:
         return 0
-    size = BATCH if job.rate is None else max(1, min(BATCH, round(job.rate)))
+    size = pacing.batch_size(job.rate, most=BATCH)
     ids = list(_left(job)[:size])
     _do(job, ids, now=now)
     if len(ids) < size:
@@ -109,9 +109,7 @@ def _do(job: Resubmission, ids: list[int], *, now: datetime) -> None:
         job.changed += len(lifecycle.reopen(still, reason=f"resubmitted {by}"))
     job.done += len(ids)
     job.position = ids[-1] if ids else job.last_id
-    # What a late batch owes is made up for, but not what a long stop does.
-    begins = max(job.next_at, now - timedelta(seconds=1))
-    job.next_at = now if job.rate is None else begins + timedelta(seconds=len(ids) / job.rate)
+    job.next_at = pacing.due_after(job.next_at, done=len(ids), rate=job.rate, now=now)
 
 
 def _end(job: Resubmission, *, now: datetime) -> None:

@@ -25,18 +25,15 @@ Races:
 - Two machines. A pass is a duty of the chores, done under its lock; and of two that begin one at once, the table takes one.
 """
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 import orjson
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
-from delivery import journal, retention_rules
+from delivery import database, journal, retention_rules
 from delivery.lifecycle import RESUBMITTABLE
 from delivery.models import JournalKind, Message, RetentionRun, RetentionState
 from delivery.retention_rules import UNMATCHED
-from delivery.sql import statement
 from subscriptions import changes
 
 EVERY = timedelta(hours=1)
@@ -114,11 +111,11 @@ def _forget(now: datetime) -> int:
     """Delete the oldest of what is of no use any more, and return how many rows: 0 when all is done."""
     journal_until = retention_rules.current().journal_until(now=now)
     counts = [
-        _execute("forget_idempotency_keys", {"limit": FORGET}),
-        _execute("forget_dedup_keys", {"limit": FORGET}),
+        database.row("forget_idempotency_keys", {"limit": FORGET}),
+        database.row("forget_dedup_keys", {"limit": FORGET}),
     ]
     if journal_until is not None:
-        counts.append(_execute("forget_journal", {"limit": FORGET, "until": journal_until}))
+        counts.append(database.row("forget_journal", {"limit": FORGET, "until": journal_until}))
     return sum(forgotten for (forgotten,) in counts)
 
 
@@ -131,11 +128,11 @@ def _remove_some(run: RetentionRun, *, now: datetime) -> None:
         "resubmittable": [status.value for status in RESUBMITTABLE],
     }
     place = {"position": run.position, "last": run.last_id, "look": LOOK, "batch": BATCH}
-    ripe, run.position = _execute("ripe_messages", {**chosen, **place})
+    ripe, run.position = database.row("ripe_messages", {**chosen, **place})
     if ripe:
-        messages, deliveries = _execute("lock_for_removal", {"ripe": ripe})
+        messages, deliveries = database.row("lock_for_removal", {"ripe": ripe})
         # A statement of its own, so that it sees what others committed before their rows were locked.
-        removed = _execute("remove_messages", {**chosen, "messages": messages, "deliveries": deliveries})
+        removed = database.row("remove_messages", {**chosen, "messages": messages, "deliveries": deliveries})
         run.messages, run.deliveries, run.attempts = (
             before + more
             for before, more in zip((run.messages, run.deliveries, run.attempts), removed, strict=True)
@@ -154,12 +151,3 @@ def _end(run: RetentionRun, *, now: datetime) -> None:
             f"{run.attempts:,} attempts, up to msg_{run.last_id}."
         )
         journal.record(JournalKind.REMOVED, text)
-
-
-def _execute(name: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Execute a statement of `delivery/sql` and return its only row."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement(name), parameters)
-        row: tuple[Any, ...] | None = cursor.fetchone()
-    assert row is not None
-    return row

@@ -17,11 +17,8 @@ decide (CANCELLED, IN_DOUBT), is neither delivered nor failed, nor is what was n
 
 from datetime import datetime, timedelta
 
-from django.db import connection
-
-from delivery.database import planned_rows
+from delivery import database
 from delivery.durations import BOUNDS_MS
-from delivery.sql import statement
 from delivery.states import FAILURES, Status
 
 # Each turn costs a commit and rows that are written again, so many moments are counted together.
@@ -43,7 +40,7 @@ def count() -> bool:
     if until - since < TURN:
         return False
     _forget()
-    planned_rows(
+    database.planned_rows(
         "count_traffic", {"since": since, "until": until, "failures": _FAILED, "bounds": list(BOUNDS_MS)}
     )
     return True
@@ -51,10 +48,9 @@ def count() -> bool:
 
 def _due() -> tuple[datetime, datetime]:
     asked = {"longest": PIECE, "furthest": FURTHEST, "lag": LAG, "longest_lag": LONGEST_LAG}
-    ((since, until),) = planned_rows("due_traffic", asked)
+    ((since, until),) = database.planned_rows("due_traffic", asked)
     return since, until
 
 
 def _forget() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(statement("forget_traffic"))
+    database.execute("forget_traffic", {})

@@ -5,12 +5,11 @@ that counts attempts at the same URL waits for the commit and counts on from not
 before was at a URL that was left alone, a probe at most.
 """
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
-from delivery import journal, wake
+from delivery import database, journal, wake
 from delivery.models import JournalKind, UrlHealth, UrlState
-from delivery.sql import statement
 
 
 class NotStoppedError(Exception):
@@ -48,6 +47,4 @@ def _tell_senders(lane_ids: list[int]) -> None:
 
 
 def _lanes(url: str) -> list[int]:
-    with connection.cursor() as cursor:
-        cursor.execute(statement("lanes_of_url"), {"url": url})
-        return [lane_id for (lane_id,) in cursor.fetchall()]
+    return [lane_id for (lane_id,) in database.rows("lanes_of_url", {"url": url})]

@@ -14,6 +14,7 @@ from config import processes
 from config.embedded.cluster import Cluster, clusters_of
 from config.embedded.programs import PostgresError, find_account, find_programs
 from config.logfiles import last_lines, open_log
+from delivery.orphans import end_with_parent
 
 # For a small machine that must not lose a commit. Anything not here is PostgreSQL's default.
 SETTINGS: Mapping[str, str] = {
@@ -65,7 +66,7 @@ class Server:
         """Start, creating the data folder if need be, and return the URL once it answers.
 
         Waits as long as PostgreSQL takes to recover from a crash. Call it from the main
-        thread: see `processes.end_with_parent`.
+        thread: see `end_with_parent`.
         """
         self.cluster.folder.mkdir(parents=True, exist_ok=True)
         with self.cluster.lock.open("ab") as lock:
@@ -133,7 +134,7 @@ class Server:
                 env=processes.environment(postgres=False),
                 pass_fds=[lock.fileno()],
                 start_new_session=True,
-                preexec_fn=processes.end_with_parent(signal.SIGINT),
+                preexec_fn=end_with_parent(signal.SIGINT),
                 **self._account.options,
             )
 

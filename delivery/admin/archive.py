@@ -13,7 +13,7 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.views.decorators.http import require_GET
 
-from delivery.admin.report_form import moment_field, name_field
+from delivery.admin.form_fields import moment_field, name_field
 from delivery.console import archive
 from delivery.console.payload import log_view, may_see_payload
 from delivery.models import ArchiveFile, ChunkState

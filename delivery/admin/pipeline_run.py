@@ -6,23 +6,22 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import get_object_or_404, render
-from django.template.response import TemplateResponse
+from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST
 
 from delivery import pipeline
 from delivery.admin.reporting import Reporting
+from delivery.admin.watched import WatchedAdmin
 from delivery.console import verification
 from delivery.console.labels import label
 from delivery.console.pipeline_run import BY_BUTTON, TONES, Shown, overview
 from delivery.models import PipelineRun, RunState, Step
-from subscriptions.admin.base import actor_of, id_of
+from subscriptions.admin.base import actor_of
 from subscriptions.admin.cells import two_lines_of
-from subscriptions.admin.keyset import KeysetAdmin
 from subscriptions.admin.list_filters import ChoiceFilter
 from subscriptions.admin.times import ago
 
@@ -40,13 +39,15 @@ class StateFilter(ChoiceFilter):
 
 
 @admin.register(PipelineRun)
-class PipelineRunAdmin(Reporting, KeysetAdmin):
+class PipelineRunAdmin(Reporting, WatchedAdmin):
     empty_text = (
         "A run appears here as its schedule comes due, or as somebody presses one of the buttons above."
     )
     list_display = ["number", "shown_state", "rows", "took", "speed", "who", "began", "what"]
     list_filter = [StepFilter, StateFilter]
     list_before_template = "console/pipeline_runs.html"
+    page_template = "console/pipeline_run.html"
+    part_template = "console/pipeline_run_part.html"
 
     class Media:
         css = {"all": ["console/history.css"]}
@@ -59,11 +60,9 @@ class PipelineRunAdmin(Reporting, KeysetAdmin):
         def posted(view: Any) -> Any:
             return self.admin_site.admin_view(require_POST(view))
 
-        # The part is not wrapped in admin_view: a redirect to the login page would be swapped into the page.
         return [
             path("ask/<str:step>/", posted(self.ask), name="delivery_pipelinerun_ask"),
             path("<int:object_id>/stop/", posted(self.stop), name="delivery_pipelinerun_stop"),
-            path("<int:object_id>/part/", require_GET(self.part), name="delivery_pipelinerun_part"),
             *super().get_urls(),
         ]
 
@@ -77,30 +76,6 @@ class PipelineRunAdmin(Reporting, KeysetAdmin):
         }
         page: HttpResponse = super().changelist_view(request, shown)
         return page
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        run = get_object_or_404(PipelineRun, pk=id_of(object_id) or 0)
-        if not self.has_view_permission(request, run):
-            raise PermissionDenied
-        context = {
-            **self.admin_site.each_context(request),
-            **self._shown(request, run),
-            "opts": self.opts,
-            "original": run,
-            "title": str(run).capitalize(),
-        }
-        return TemplateResponse(request, "console/pipeline_run.html", context)
-
-    def part(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Answer the run without its page; who is logged out meanwhile gets the page reloaded."""
-        if not (request.user.is_active and request.user.is_staff and self.has_view_permission(request)):
-            return HttpResponse(headers={"HX-Refresh": "true"})
-        run = get_object_or_404(PipelineRun, pk=object_id)
-        answer = render(request, "console/pipeline_run_part.html", self._shown(request, run))
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
 
     def ask(self, request: HttpRequest, step: str) -> HttpResponse:
         """Have a step run; one that is open already is shown instead."""
@@ -131,14 +106,14 @@ class PipelineRunAdmin(Reporting, KeysetAdmin):
         is_own_report = run.step == Step.REPORT and run.asked_by == actor_of(request)
         return self.may_change_rows(request) or (is_own_report and self.may_report(request))
 
-    def _shown(self, request: HttpRequest, run: PipelineRun) -> dict[str, Any]:
+    def shown(self, request: HttpRequest, row: PipelineRun) -> dict[str, Any]:
         return {
-            "run": run,
-            "shown": Shown(run=run, now=timezone.now()),
-            "verification": verification.read(run),
-            "may_stop": self._may_stop(request, run) and not run.is_stopping,
-            "may_run": request.user.has_perm("delivery.add_pipelinerun") and run.step in BY_BUTTON,
-            "may_download": self.may_download(request, run),
+            "run": row,
+            "shown": Shown(run=row, now=timezone.now()),
+            "verification": verification.read(row),
+            "may_stop": self._may_stop(request, row) and not row.is_stopping,
+            "may_run": request.user.has_perm("delivery.add_pipelinerun") and row.step in BY_BUTTON,
+            "may_download": self.may_download(request, row),
         }
 
     @admin.display(description="run")

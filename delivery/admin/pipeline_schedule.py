@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from delivery.admin.report_form import moment_field
+from delivery.admin.form_fields import moment_field
 from delivery.console.labels import label
 from delivery.console.pipeline_run import PURPOSES, pace
 from delivery.models import PipelineSchedule, Step

@@ -7,22 +7,22 @@ from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from delivery import replay as replays
 from delivery.admin.filters import SubscriptionFilter
 from delivery.admin.replay_form import ReplayForm
+from delivery.admin.watched import WatchedAdmin
 from delivery.console import replay_page
 from delivery.console.labels import label
 from delivery.models import Archived, Replay, ReplayState
-from subscriptions.admin.base import actor_of, id_of
-from subscriptions.admin.keyset import KeysetAdmin
+from subscriptions.admin.base import actor_of
 from subscriptions.admin.list_filters import ChoiceFilter
 from subscriptions.admin.times import ago, duration
 from subscriptions.models import Kind, Subscription
@@ -54,7 +54,7 @@ class ChosenSubscription(forms.Form):
 
 
 @admin.register(Replay)
-class ReplayAdmin(KeysetAdmin):
+class ReplayAdmin(WatchedAdmin):
     empty_text = (
         "A replay delivers messages of the archive to a subscription: to a new one what came before it, "
         "or to one that lost something what it had. They are counted first."
@@ -62,6 +62,8 @@ class ReplayAdmin(KeysetAdmin):
     list_display = ["number", "shown_state", "subscribed", "progress", "span", "who", "asked", "ended"]
     list_filter = [StateFilter, SubscriptionFilter]
     list_select_related = ["subscription__subscriber"]
+    page_template = "console/replay.html"
+    part_template = "console/replay_part.html"
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("delivery.add_replay")
@@ -70,12 +72,10 @@ class ReplayAdmin(KeysetAdmin):
         def posted(view: Any) -> Any:
             return self.admin_site.admin_view(require_POST(view))
 
-        # The part is not wrapped in admin_view: a redirect to the login page would be swapped into the page.
         return [
             path("<int:object_id>/start/", posted(self.start), name="delivery_replay_start"),
             path("<int:object_id>/cancel/", posted(self.cancel), name="delivery_replay_cancel"),
             path("<int:object_id>/again/", posted(self.select_again), name="delivery_replay_again"),
-            path("<int:object_id>/part/", require_GET(self.part), name="delivery_replay_part"),
             *super().get_urls(),
         ]
 
@@ -101,29 +101,6 @@ class ReplayAdmin(KeysetAdmin):
             "may_run": request.user.has_perm("delivery.add_pipelinerun"),
         }
         return TemplateResponse(request, "console/replay_add.html", context)
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        replay = self._found(id_of(object_id) or 0)
-        if not self.has_view_permission(request, replay):
-            raise PermissionDenied
-        context = {
-            **self.admin_site.each_context(request),
-            **self._shown(request, replay),
-            "opts": self.opts,
-            "original": replay,
-            "title": str(replay).capitalize(),
-        }
-        return TemplateResponse(request, "console/replay.html", context)
-
-    def part(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Answer the progress without its page; who is logged out meanwhile gets the page reloaded."""
-        if not (request.user.is_active and request.user.is_staff and self.has_view_permission(request)):
-            return HttpResponse(headers={"HX-Refresh": "true"})
-        answer = render(request, "console/replay_part.html", self._shown(request, self._found(object_id)))
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
 
     def start(self, request: HttpRequest, object_id: int) -> HttpResponse:
         replay: Replay = self.permitted(request, object_id)
@@ -153,17 +130,17 @@ class ReplayAdmin(KeysetAdmin):
         self.message_user(request, text, level)
         return HttpResponseRedirect(reverse("admin:delivery_replay_change", args=[replay.pk]))
 
-    def _found(self, object_id: int) -> Replay:
+    def found(self, object_id: int) -> Replay:
         rows = Replay.objects.select_related("subscription__subscriber")
         return get_object_or_404(rows, pk=object_id)
 
-    def _shown(self, request: HttpRequest, replay: Replay) -> dict[str, Any]:
-        page = replay_page.read(replay)
+    def shown(self, request: HttpRequest, row: Replay) -> dict[str, Any]:
+        page = replay_page.read(row)
         left = page.seconds_left
         return {
-            "replay": replay,
+            "replay": row,
             "page": page,
-            "state": self.shown_state(replay),
+            "state": self.shown_state(row),
             "may_change": self.may_change_rows(request),
             "takes": "" if left is None else duration(timedelta(seconds=left)),
         }

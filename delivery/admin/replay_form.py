@@ -6,15 +6,16 @@ from django import forms
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from delivery.admin.report_form import checked_filter, filter_field, moment_field
+from delivery.admin.form_fields import checked_filter, filter_field, moment_field, rate_field
 from delivery.replay_wish import Wished
-from delivery.resubmission import FASTEST_RATE, SLOWEST_RATE
 from subscriptions.models import Subscription
 
 
 class ReplayForm(forms.Form):
     since = moment_field("Published since (UTC)")
-    until = moment_field("Published before (UTC)", help_text="Empty: all that is archived by now.")
+    until = moment_field(
+        "Published before (UTC)", required=False, help_text="Empty: all that is archived by now."
+    )
     event_types = forms.CharField(
         label="Event types, one a line",
         widget=UnfoldAdminTextareaWidget({"rows": 2, "spellcheck": "false"}),
@@ -27,14 +28,7 @@ class ReplayForm(forms.Form):
         help_text="Empty: any.",
     )
     filter = filter_field("Filter", help_text="The subscription's own to begin with. Empty: every message.")
-    rate = forms.FloatField(
-        label="Deliveries a second",
-        help_text="Empty: as fast as it goes.",
-        required=False,
-        min_value=SLOWEST_RATE,
-        max_value=FASTEST_RATE,
-        widget=UnfoldAdminTextInputWidget({"inputmode": "decimal"}),
-    )
+    rate = rate_field()
 
     def __init__(self, data: Any, *, subscription: Subscription) -> None:
         super().__init__(
@@ -46,7 +40,6 @@ class ReplayForm(forms.Form):
             },
         )
         self.subscription = subscription
-        self.fields["until"].required = False
 
     def clean_event_types(self) -> list[str]:
         names = [line.strip() for line in self.cleaned_data["event_types"].splitlines() if line.strip()]

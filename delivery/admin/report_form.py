@@ -5,56 +5,16 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from unfold.widgets import (
-    UnfoldAdminSelectWidget,
-    UnfoldAdminTextareaWidget,
-    UnfoldAdminTextInputWidget,
-    UnfoldBooleanWidget,
-)
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanWidget
 
+from delivery.admin.form_fields import checked_filter, filter_field, moment_field, name_field
 from delivery.states import OPEN, Status
-from subscriptions.filters import FilterError, parse
-from subscriptions.names import MAX_NAME_LENGTH
 
 FORMATS = [("csv", "CSV, for spreadsheets"), ("parquet", "Parquet, for programs")]
 SETTLED = [
     ("", "all that is settled"),
     *((status.value, status.value) for status in Status if status not in OPEN),
 ]
-
-
-class MomentField(forms.DateTimeField):
-    def prepare_value(self, value: Any) -> Any:
-        """As browsers want it in a field of type datetime-local."""
-        shown = super().prepare_value(value)
-        return f"{shown:%Y-%m-%dT%H:%M:%S}" if isinstance(shown, datetime) else shown
-
-
-def moment_field(label: str, *, help_text: str = "") -> MomentField:
-    widget = UnfoldAdminTextInputWidget({"type": "datetime-local", "step": "1"})
-    return MomentField(label=label, widget=widget, help_text=help_text)
-
-
-def name_field(label: str) -> forms.CharField:
-    return forms.CharField(
-        label=label, required=False, max_length=MAX_NAME_LENGTH, widget=UnfoldAdminTextInputWidget
-    )
-
-
-def filter_field(label: str, *, help_text: str) -> forms.CharField:
-    widget = UnfoldAdminTextareaWidget({"rows": 3, "class": "inturn-code", "spellcheck": "false"})
-    return forms.CharField(label=label, required=False, widget=widget, help_text=help_text)
-
-
-def checked_filter(text: str) -> str:
-    """Return a filter that can be read, or none; raises ValidationError with line and column."""
-    if not text.strip():
-        return ""
-    try:
-        parse(text)
-    except FilterError as error:
-        raise ValidationError(f"{error.message} (line {error.line}, column {error.column})") from None
-    return text
 
 
 class ReportForm(forms.Form):

@@ -7,21 +7,20 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.request import QueryDict
-from django.shortcuts import get_object_or_404, render
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_POST
 
 from delivery import resubmission
 from delivery.admin.resubmission_form import ResubmissionForm, in_words
+from delivery.admin.watched import WatchedAdmin
 from delivery.console.counting import Bounded
 from delivery.console.labels import label
 from delivery.models import BulkVerb, Delivery, Resubmission, ResubmissionState
 from delivery.selection import COUNT_LIMIT, preview
-from subscriptions.admin.base import actor_of, id_of
-from subscriptions.admin.keyset import KeysetAdmin
+from subscriptions.admin.base import actor_of
 from subscriptions.admin.list_filters import ChoiceFilter
 from subscriptions.admin.times import ago
 
@@ -48,20 +47,20 @@ class VerbFilter(ChoiceFilter):
 
 
 @admin.register(Resubmission)
-class ResubmissionAdmin(KeysetAdmin):
+class ResubmissionAdmin(WatchedAdmin):
     empty_text = "Here stands what was sent again or cancelled by a filter: count what failed, and have it resubmitted."
     list_display = ["number", "shown_state", "progress", "what", "who", "began", "ended"]
     list_filter = [VerbFilter, StateFilter]
+    page_template = "console/resubmission.html"
+    part_template = "console/resubmission_part.html"
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("delivery.add_resubmission")
 
     def get_urls(self) -> list[URLPattern]:
         cancel = self.admin_site.admin_view(require_POST(self.cancel))
-        # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
         return [
             path("<int:object_id>/cancel/", cancel, name="delivery_resubmission_cancel"),
-            path("<int:object_id>/part/", require_GET(self.part), name="delivery_resubmission_part"),
             *super().get_urls(),
         ]
 
@@ -91,30 +90,6 @@ class ResubmissionAdmin(KeysetAdmin):
         self.message_user(request, f"They are being {done}; you may leave this page meanwhile.")
         return HttpResponseRedirect(reverse("admin:delivery_resubmission_change", args=[job.pk]))
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponse:
-        job = get_object_or_404(Resubmission, pk=id_of(object_id) or 0)
-        if not self.has_view_permission(request, job):
-            raise PermissionDenied
-        context = {
-            **self.admin_site.each_context(request),
-            **self._shown(request, job),
-            "opts": self.opts,
-            "original": job,
-            "title": str(job).capitalize(),
-        }
-        return TemplateResponse(request, "console/resubmission.html", context)
-
-    def part(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Answer the progress without its page; who is logged out meanwhile gets the page reloaded."""
-        if not (request.user.is_active and request.user.is_staff and self.has_view_permission(request)):
-            return HttpResponse(headers={"HX-Refresh": "true"})
-        job = get_object_or_404(Resubmission, pk=object_id)
-        answer = render(request, "console/resubmission_part.html", self._shown(request, job))
-        answer.headers["Cache-Control"] = "no-store"
-        return answer
-
     def cancel(self, request: HttpRequest, object_id: int) -> HttpResponse:
         job: Resubmission = self.permitted(request, object_id)
         if not resubmission.cancel(job, actor=actor_of(request), now=timezone.now()):
@@ -123,18 +98,18 @@ class ResubmissionAdmin(KeysetAdmin):
             request, f"Stopped after {job.done:,}; what was {resubmission.done_to(job)} stays so."
         )
 
-    def _shown(self, request: HttpRequest, job: Resubmission) -> dict[str, Any]:
+    def shown(self, request: HttpRequest, row: Resubmission) -> dict[str, Any]:
         return {
-            "job": job,
-            "state": self.shown_state(job),
-            "what": in_words(job.filter, job.verb),
-            "done_to": resubmission.done_to(job),
-            "counted": Bounded(job.count, COUNT_LIMIT),
+            "job": row,
+            "state": self.shown_state(row),
+            "what": in_words(row.filter, row.verb),
+            "done_to": resubmission.done_to(row),
+            "counted": Bounded(row.count, COUNT_LIMIT),
             # Where counting ended early, nobody knows how much is left.
-            "most": job.count if job.count <= COUNT_LIMIT else None,
-            "is_running": job.state == ResubmissionState.RUNNING,
+            "most": row.count if row.count <= COUNT_LIMIT else None,
+            "is_running": row.state == ResubmissionState.RUNNING,
             "may_change": self.may_change_rows(request),
-            "left_alone": job.done - job.changed,
+            "left_alone": row.done - row.changed,
         }
 
     @admin.display(description="job")

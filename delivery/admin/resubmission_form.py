@@ -6,14 +6,13 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminSelectWidget
 
+from delivery.admin.form_fields import moment_field, name_field, rate_field
 from delivery.models import BulkVerb
 from delivery.models.message import parse_public_id, public_id
-from delivery.resubmission import FASTEST_RATE, SLOWEST_RATE
 from delivery.selection import OFFERED
 from subscriptions.admin.times import exact
-from subscriptions.names import MAX_NAME_LENGTH
 
 _UNNAMED = {
     BulkVerb.RESUBMIT: "what failed: rejected, 3xx, failed, expired",
@@ -30,35 +29,17 @@ _WORDS = {
 }
 
 
-def _name(label: str) -> forms.CharField:
-    return forms.CharField(
-        label=label, required=False, max_length=MAX_NAME_LENGTH, widget=UnfoldAdminTextInputWidget
-    )
-
-
-def _moment(label: str) -> forms.DateTimeField:
-    widget = UnfoldAdminTextInputWidget({"type": "datetime-local", "step": "1"})
-    return forms.DateTimeField(label=label, required=False, widget=widget)
-
-
 class ResubmissionForm(forms.Form):
     """Its names are those of the list's filters, so that a link carries them over."""
 
     status = forms.ChoiceField(label="Status", required=False, widget=UnfoldAdminSelectWidget)
-    subscriber = _name("Subscriber")
-    subscription = _name("Subscription (id or name)")
-    event_type = _name("Event type")
-    message = _name("Message")
-    since = _moment("Published since (UTC)")
-    until = _moment("Published until (UTC)")
-    rate = forms.FloatField(
-        label="Deliveries a second",
-        help_text="Empty: as fast as it goes.",
-        required=False,
-        min_value=SLOWEST_RATE,
-        max_value=FASTEST_RATE,
-        widget=UnfoldAdminTextInputWidget({"inputmode": "decimal"}),
-    )
+    subscriber = name_field("Subscriber")
+    subscription = name_field("Subscription (id or name)")
+    event_type = name_field("Event type")
+    message = name_field("Message")
+    since = moment_field("Published since (UTC)", required=False)
+    until = moment_field("Published until (UTC)", required=False)
+    rate = rate_field()
 
     def __init__(self, data: Any, *, verb: BulkVerb) -> None:
         super().__init__(data)

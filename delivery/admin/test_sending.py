@@ -19,6 +19,7 @@ from subscriptions.admin.base import actor_of
 from subscriptions.models import Mode, Subscription
 
 PULLED = "Nothing is sent to a mailbox, so there is no test message: its page says how to fetch."
+DELETED = "Nothing was sent: the subscription was deleted meanwhile."
 BUSY = "Other test messages are under way; nothing was sent. Try again in a few seconds."
 # Credentials and values that the subscription adds are stored masked, and stay so.
 _SHOWN_HEADERS = ("webhook-", "inturn-", "content-type")
@@ -57,7 +58,10 @@ class TestSending:
         if subscription.mode == Mode.PULL:
             return self.back(request, PULLED, level=messages.WARNING)  # type: ignore[attr-defined, no-any-return]
         form = TestMessageForm(request.POST or None, event_type=subscription.event_type)
-        shown = self._sent(request, subscription, form) if form.is_valid() else None
+        try:
+            shown = self._sent(request, subscription, form) if form.is_valid() else None
+        except Subscription.DoesNotExist:
+            return self.back(request, DELETED, level=messages.WARNING)  # type: ignore[attr-defined, no-any-return]
         context = {
             **self.admin_site.each_context(request),  # type: ignore[attr-defined]
             "opts": self.opts,  # type: ignore[attr-defined]

@@ -6,16 +6,15 @@ from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
-from django.db import connection
 
 from delivery import archive_lookup
 from delivery.archive_lookup import ArchivedAttempt, ArchivedDelivery, ArchivedMessage
-from delivery.console import statements
 from delivery.console.payload import Payload, payload
+from delivery.database import named_rows
 from delivery.models import ArchiveChunk, Archived, ArchiveFile, ChunkState, Message
 
 if TYPE_CHECKING:
-    from delivery.history.published import Published
+    from delivery.history.lookup import Published
 
 SHOWN = 100
 # So long a piece of time is searched for messages while somebody waits.
@@ -76,7 +75,7 @@ class ShownMessage:
 
 
 def read() -> ArchivePage:
-    found = {row["table"]: Holding(**row) for row in statements.rows("archive_overview", {})}
+    found = {row["table"]: Holding(**row) for row in named_rows("archive_overview", {})}
     return ArchivePage(
         url=str(settings.ENVIRONMENT.history_url),
         until=Archived.objects.values_list("until", flat=True).first(),
@@ -115,18 +114,7 @@ def message(id: int) -> ShownMessage | None:
 
 def published(*, since: datetime, until: datetime, event_type: str) -> "list[Published]":
     """Return the first messages that were published in a piece of time. Raises ArchiveError when the archive cannot be read."""
-    from delivery.history.archive import Archive
-    from delivery.history.published import published as found
-
-    connection.ensure_connection()
-    return found(
-        Archive(str(settings.ENVIRONMENT.history_url)),
-        connection.connection,
-        since=since,
-        until=until,
-        event_type=event_type,
-        limit=SHOWN,
-    )
+    return archive_lookup.lookup().published(since=since, until=until, event_type=event_type, limit=SHOWN)
 
 
 def _shown(attempt: ArchivedAttempt) -> ShownAttempt:

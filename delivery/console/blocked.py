@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from delivery.console import statements
 from delivery.console.counting import WAITING_LIMIT, Bounded
+from delivery.database import named_rows
 from delivery.models.message import public_id
 from delivery.states import LaneState, Status
 
@@ -78,7 +78,7 @@ class BlockedLane:
 
 def lanes(*, limit: int) -> list[BlockedLane]:
     """Return the lanes that have been stopped longest."""
-    found = statements.rows("stopped_lanes", {"limit": WAITING_LIMIT, "rows": limit})
+    found = named_rows("stopped_lanes", {"limit": WAITING_LIMIT, "rows": limit})
     return [_lane(row) for row in found]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Count, Q
 
-from delivery.console import statements
+from delivery.database import named_rows
 from delivery.models.message import public_id
 from delivery.schema import Violation, first_violation
 from subscriptions.models import EventType, Publisher, Subscription, SubscriptionStatus
@@ -54,7 +54,7 @@ class Entry:
 
 def newest_of(ids: Collection[int]) -> dict[int, Newest]:
     """By event type; one that was never published has none."""
-    rows = statements.rows("newest_of_event_types", {"ids": list(ids)})
+    rows = named_rows("newest_of_event_types", {"ids": list(ids)})
     return {row["id"]: Newest(message_id=row["message_id"], published_at=row["published_at"]) for row in rows}
 
 

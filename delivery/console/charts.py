@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import orjson
 
-from delivery.console import statements
+from delivery.database import named_rows
 from delivery.models import TrafficMark
 
 # So long a count may stay behind while the chores work: see `delivery.traffic`.
@@ -95,7 +95,7 @@ def read(span: Span, *, now: datetime) -> Chart:
     until = _floor(min(mark or now, now), span.step)
     since = until - span.length
     asked = {"step": span.step, "since": since, "until": until}
-    found = {row.pop("begins_at"): row for row in statements.rows("traffic_chart", asked)}
+    found = {row.pop("begins_at"): row for row in named_rows("traffic_chart", asked)}
     moments = [since + number * span.step for number in range(span.length // span.step)]
     points = [Point(at=at, **found.get(at, {})) for at in moments]
     is_stale = mark is None or mark < now - _STALE

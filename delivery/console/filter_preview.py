@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from delivery.console import statements
+from delivery.database import named_rows
 from delivery.models.message import public_id
 from subscriptions.filters import Document, document
 from subscriptions.matching import why_not
@@ -64,9 +64,7 @@ class Preview:
 
 def preview(event_type_id: int, *, header_filter_string: str, filter_text: str) -> Preview:
     """Ask the newest messages; the filter must be one, as `parse` says."""
-    rows = statements.rows(
-        "newest_messages", {"event_type": event_type_id, "messages": MESSAGES, "bytes": BYTES}
-    )
+    rows = named_rows("newest_messages", {"event_type": event_type_id, "messages": MESSAGES, "bytes": BYTES})
     published = [row for row in rows if not row["destination"]]
     asked = [_ask(row, header_filter_string, filter_text) for row in published]
     matching = [one for one in asked if not one.reason]

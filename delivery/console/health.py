@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from delivery.console import statements
+from delivery.database import named_rows
 from delivery.durations import percentile
 
 DAY = timedelta(days=1)
@@ -94,7 +94,7 @@ def _health(
     until = now - timedelta(seconds=now.timestamp() % QUARTER.total_seconds()) + QUARTER
     since = until - DAY
     found = {id: Health(bars=list(_bars(since, step))) for id in ids}
-    for row in statements.rows("traffic_of_subscriptions", asked | {"since": since, "step": step}):
+    for row in named_rows("traffic_of_subscriptions", asked | {"since": since, "step": step}):
         _add(row, found[row["owner_id"]], since=since, step=step)
     return found
 

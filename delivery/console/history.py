@@ -13,9 +13,9 @@ from typing import Any
 import orjson
 from django.db.models import Max
 
-from delivery.console import statements
 from delivery.console.health import share_in_words
 from delivery.console.history_range import HOUR, Asked, Span
+from delivery.database import named_rows
 from delivery.models import Archived, HistoryHour
 from subscriptions.admin.times import duration
 from subscriptions.models import EventType, Subscriber, Subscription
@@ -166,7 +166,7 @@ def _counted(asked: Asked, _newest: int | None) -> tuple[list[dict[str, Any]], l
     Kept until the next rollup, which replaces rows and so has a higher newest id: a quarter of a year of two hundred
     subscriptions takes a quarter of a second to add up.
     """
-    rows = statements.rows(
+    rows = named_rows(
         "history_hours",
         {
             "since": asked.since,
@@ -233,7 +233,7 @@ def _shade(count: int, most: int) -> int:
 
 def _named(rows: Sequence[dict[str, Any]]) -> list[Failing]:
     ids = [row["subscription_id"] for row in rows]
-    names = {row["subscription_id"]: row for row in statements.rows("history_names", {"ids": ids})}
+    names = {row["subscription_id"]: row for row in named_rows("history_names", {"ids": ids})}
     return [
         Failing(delivered=row["delivered"], failed=row["failed"], **names[row["subscription_id"]])
         for row in rows

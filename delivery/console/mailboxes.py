@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from delivery import mailbox_figures
-from delivery.console import statements
 from delivery.console.counting import WAITING_LIMIT, Bounded
+from delivery.database import named_rows
 from delivery.mailbox_figures import Figures
 
 SHOWN = 20
@@ -46,7 +46,7 @@ def of_subscribers(subscriber_ids: Collection[int], *, now: datetime) -> dict[in
 
 def fullest(*, limit: int, now: datetime) -> list[tuple[str, Mailbox]]:
     """Return whose mailboxes hold something, those with the oldest message first, with the subscriber's name."""
-    found = statements.rows("fullest_mailboxes", {"rows": limit})
+    found = named_rows("fullest_mailboxes", {"rows": limit})
     if not found:
         return []
     shown = of_subscribers([row["subscriber_id"] for row in found], now=now)

@@ -5,13 +5,14 @@ from datetime import datetime, timedelta
 
 from django.contrib.auth.models import AnonymousUser, User
 
-from delivery.console import blocked, mailboxes, queue_groups, retry_lane, statements
+from delivery.console import blocked, mailboxes, queue_groups, retry_lane
 from delivery.console.blocked import BlockedLane
 from delivery.console.counting import BACKLOG_LIMIT, Bounded
 from delivery.console.mailboxes import Mailbox
 from delivery.console.queue_groups import DownGroup
 from delivery.console.retry_lane import RetryLane
 from delivery.console.rights import may_toggle
+from delivery.database import named_row
 from subscriptions.models import Subscription
 
 RATE_WINDOW = timedelta(minutes=1)
@@ -51,8 +52,8 @@ class Overview:
 
 def read(*, now: datetime, user: User | AnonymousUser) -> Overview:
     """Read all of it in a few statements, each of a bounded cost."""
-    rates = statements.row("overview_rates", {"since": now - RATE_WINDOW, "now": now, "limit": RATE_ROWS})
-    backlog = statements.row("overview_backlog", {"limit": BACKLOG_LIMIT})
+    rates = named_row("overview_rates", {"since": now - RATE_WINDOW, "now": now, "limit": RATE_ROWS})
+    backlog = named_row("overview_backlog", {"limit": BACKLOG_LIMIT})
     lanes = blocked.lanes(limit=blocked.SHOWN + 1)
     groups = queue_groups.down(limit=queue_groups.SHOWN + 1)
     fullest = mailboxes.fullest(limit=mailboxes.SHOWN + 1, now=now)

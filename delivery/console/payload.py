@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser, User
 
-from delivery.console import statements
+from delivery.database import named_row
 from delivery.models.payload_view import SEE_PAYLOADS
 
 SHOWN_BYTES = 256 * 1024
@@ -29,7 +29,7 @@ def may_see_payload(user: User | AnonymousUser) -> bool:
 
 def log_view(user: User | AnonymousUser, message_id: int) -> None:
     """Log that somebody is shown a message's payload; call it before it is shown, whatever the page."""
-    statements.row("view_payload", {"actor": user.get_username(), "message": message_id})
+    named_row("view_payload", {"actor": user.get_username(), "message": message_id})
 
 
 def payload(body: bytes) -> Payload:

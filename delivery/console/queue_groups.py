@@ -6,8 +6,8 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
-from delivery.console import statements
 from delivery.console.counting import WAITING_LIMIT, Bounded
+from delivery.database import named_rows
 from delivery.models.message import public_id
 
 SHOWN = 20
@@ -40,7 +40,7 @@ class DownGroup:
 
 def down(*, limit: int) -> list[DownGroup]:
     """Return the groups whose messages have waited longest."""
-    found = statements.rows("queue_groups_down", {"limit": WAITING_LIMIT, "rows": limit})
+    found = named_rows("queue_groups_down", {"limit": WAITING_LIMIT, "rows": limit})
     grouped = groupby(found, lambda row: (row["event_type_id"], row["header_filter_string"], row["filter"]))
     return [_group(list(rows)) for _, rows in grouped]
 

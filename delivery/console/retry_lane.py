@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from delivery.console import statements
 from delivery.console.counting import WAITING_LIMIT, Bounded
+from delivery.database import named_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class RetryLane:
 
 
 def read() -> RetryLane:
-    row = statements.row("retry_lane", {"limit": WAITING_LIMIT})
+    row = named_row("retry_lane", {"limit": WAITING_LIMIT})
     return RetryLane(
         retries=_retries(row),
         held=Bounded(row["held"], WAITING_LIMIT),
@@ -45,7 +45,7 @@ def read() -> RetryLane:
 
 def of_subscription(subscription_id: int) -> Retries:
     return _retries(
-        statements.row("retries_of_subscription", {"subscription": subscription_id, "limit": WAITING_LIMIT})
+        named_row("retries_of_subscription", {"subscription": subscription_id, "limit": WAITING_LIMIT})
     )
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection
 
-from delivery.console import statements
 from delivery.console.counting import WAITING_LIMIT, Bounded
+from delivery.database import named_rows
 
 
 def of_lanes(ids: Collection[int]) -> dict[int, Bounded]:
@@ -16,5 +16,5 @@ def of_subscriptions(ids: Collection[int]) -> dict[int, Bounded]:
 
 
 def _counted(statement: str, ids: Collection[int]) -> dict[int, Bounded]:
-    found = statements.rows(statement, {"ids": list(ids), "limit": WAITING_LIMIT})
+    found = named_rows(statement, {"ids": list(ids), "limit": WAITING_LIMIT})
     return {row["id"]: Bounded(row["waiting"], WAITING_LIMIT) for row in found}

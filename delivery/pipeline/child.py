@@ -1,15 +1,13 @@
 """A run in a process of its own: its memory, Spark's JVM among it, is the system's again when it has ended."""
 
-import ctypes
-import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
+from delivery.orphans import end_with_parent
+
 MANAGE = str(Path(__file__).resolve().parents[2] / "manage.py")
-PR_SET_PDEATHSIG = 1
 # Spark ends what it is at; the cluster itself has 15 s.
 STOP_SECONDS = 8.0
 
@@ -24,7 +22,8 @@ class Child:
             [sys.executable, MANAGE, "history", "run", str(run_id)],
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            preexec_fn=_end_with_parent(),
+            # Otherwise it would go on when we are killed, and nobody stop it.
+            preexec_fn=end_with_parent(signal.SIGTERM),
         )
 
     @property
@@ -41,18 +40,3 @@ class Child:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-
-
-def _end_with_parent() -> Callable[[], None]:
-    """A preexec_fn: when we are killed the kernel asks the child to end. Otherwise it would go on, and nobody stop it."""
-    prctl = getattr(ctypes.CDLL(None), "prctl", None)
-    parent = os.getpid()
-
-    def arrange() -> None:
-        if prctl is None:
-            return
-        prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM))
-        if os.getppid() != parent:  # We died before.
-            os._exit(1)
-
-    return arrange

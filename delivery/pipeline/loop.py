@@ -4,17 +4,14 @@ Several machines may run it. Each run is a process of its own; the loop itself h
 """
 
 import logging
-import os
 import time
-from typing import Any
 
 from django.conf import settings
 from django.db import InterfaceError, OperationalError, connection
-from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.backends.signals import connection_created
 from django.utils import timezone
 
 from delivery.database import LETS_GO_OF_VANISHED
+from delivery.loops import POLL_SECONDS, connections_of, pause
 from delivery.models import SOLE_STEPS, PipelineRun, RunState
 from delivery.pipeline import runs, schedules, tidying
 from delivery.pipeline.child import Child
@@ -22,8 +19,6 @@ from delivery.stopping import stopping
 
 log = logging.getLogger(__name__)
 
-POLL_SECONDS = 1.0
-LOOK_SECONDS = 0.1
 # A run whose process ends before it begins is tried again, so often and after longer and longer pauses.
 MOST_STARTS = 4
 NOT_BEGUN = "It could not be begun ({starts} times; exit code {code}): the log of the cluster `history` says why. Then run it again."
@@ -43,7 +38,7 @@ class Loop:
         try:
             while not stopping.is_set() and (self._child is not None or time.monotonic() < deadline):
                 self._turn()
-                _wait(time.monotonic() + POLL_SECONDS)
+                pause(time.monotonic() + POLL_SECONDS)
         finally:
             if self._child is not None:
                 self._child.stop()
@@ -95,24 +90,6 @@ def next_run() -> PipelineRun | None:
 
 def run() -> bool:
     """Run a stint. It is always needed."""
-    connection_created.connect(_arrange)
-    # What is open was not arranged.
-    connection.close()
-    try:
+    with connections_of("pipeline", settings=LETS_GO_OF_VANISHED):
         Loop().run(seconds=settings.ENVIRONMENT.sender_stint_seconds)
-    finally:
-        connection_created.disconnect(_arrange)
     return True
-
-
-def _wait(until: float) -> None:
-    # Not by waiting for the event: who is killed while it waits would keep others from setting it.
-    while not stopping.is_set() and time.monotonic() < until:
-        time.sleep(LOOK_SECONDS)
-
-
-def _arrange(*, connection: BaseDatabaseWrapper, **_: Any) -> None:
-    """Let our locks go soon when this machine vanishes, and let people see whose connection it is."""
-    with connection.cursor() as cursor:
-        cursor.execute(LETS_GO_OF_VANISHED)
-        cursor.execute("SELECT set_config('application_name', %s, false)", [f"inturn pipeline {os.getpid()}"])

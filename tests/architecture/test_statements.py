@@ -19,9 +19,8 @@ def test_every_statement_is_used() -> None:
 
 
 def test_every_statement_that_is_asked_for_exists() -> None:
-    asked = {
-        name for module in production() for name in re.findall(r'\bstatement\("([a-z_]+)"\)', module.text)
-    }
+    calls = r'\b(?:statement|execute|\w*rows?)\(\s*"([a-z_]+)"'
+    asked = {name for module in production() for name in re.findall(calls, module.text)}
     assert asked <= set(FILES)
 
 

@@ -18,6 +18,7 @@ from config.embedded.postgres import Server
 from config.env import CHECKOUT
 from config.parts import MANAGE
 from delivery.bench.sizes import QUICK, Sizes
+from delivery.orphans import end_with_parent
 
 SCENARIOS = {
     "deliver": ("lanes", "alone", "many", "retries"),
@@ -139,7 +140,7 @@ def _fill(deliveries: int, environment: dict[str, str]) -> None:
 
 def _run(command: list[str], environment: dict[str, str]) -> int:
     with subprocess.Popen(
-        command, cwd=CHECKOUT, env=environment, preexec_fn=processes.end_with_parent(signal.SIGTERM)
+        command, cwd=CHECKOUT, env=environment, preexec_fn=end_with_parent(signal.SIGTERM)
     ) as process:
         try:
             return process.wait()

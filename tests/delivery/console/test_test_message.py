@@ -8,7 +8,8 @@ from django.test import Client
 from standardwebhooks.webhooks import Webhook
 
 from delivery import asking, test_message
-from delivery.models import Attempt, Delivery, JournalEntry, Lane, Message, UrlHealth
+from delivery.admin import test_sending
+from delivery.models import Attempt, Delivery, JournalEntry, JournalKind, Lane, Message, UrlHealth
 from delivery.models.message import parse_public_id
 from subscriptions.models import Mode, Subscription, SubscriptionStatus
 from tests import factories
@@ -139,6 +140,22 @@ def test_so_many_at_a_time(ann: Client, subscription: Subscription, endpoint: En
         turns.release(taken)
     assert not endpoint.received
     assert not JournalEntry.objects.exists()
+
+
+def test_a_subscription_that_is_deleted_meanwhile_is_said(
+    ann: Client, subscription: Subscription, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deleted_first(*asked: Any, **more: Any) -> test_message.Tested:
+        Subscription.objects.get(pk=subscription.pk).delete()
+        return test_message.send_test(*asked, **more)
+
+    monkeypatch.setattr(test_sending, "send_test", deleted_first)
+    form = {"content_type": "application/json", "body": "{}"}
+    page = ann.post(address(subscription), form, follow=True)
+    assert page.status_code == 200
+    assert "Nothing was sent: the subscription was deleted meanwhile." in page.text
+    assert not endpoint.received
+    assert not JournalEntry.objects.filter(kind=JournalKind.TESTED).exists()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,57 @@
+"""The fields that forms of the console have in common."""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from delivery.resubmission import FASTEST_RATE, SLOWEST_RATE
+from subscriptions.filters import FilterError, parse
+from subscriptions.names import MAX_NAME_LENGTH
+
+
+class MomentField(forms.DateTimeField):
+    def prepare_value(self, value: Any) -> Any:
+        """As browsers want it in a field of type datetime-local."""
+        shown = super().prepare_value(value)
+        return f"{shown:%Y-%m-%dT%H:%M:%S}" if isinstance(shown, datetime) else shown
+
+
+def moment_field(label: str, *, required: bool = True, help_text: str = "") -> MomentField:
+    widget = UnfoldAdminTextInputWidget({"type": "datetime-local", "step": "1"})
+    return MomentField(label=label, required=required, widget=widget, help_text=help_text)
+
+
+def name_field(label: str) -> forms.CharField:
+    return forms.CharField(
+        label=label, required=False, max_length=MAX_NAME_LENGTH, widget=UnfoldAdminTextInputWidget
+    )
+
+
+def filter_field(label: str, *, help_text: str) -> forms.CharField:
+    widget = UnfoldAdminTextareaWidget({"rows": 3, "class": "inturn-code", "spellcheck": "false"})
+    return forms.CharField(label=label, required=False, widget=widget, help_text=help_text)
+
+
+def checked_filter(text: str) -> str:
+    """Return a filter that can be read, or none; raises ValidationError with line and column."""
+    if not text.strip():
+        return ""
+    try:
+        parse(text)
+    except FilterError as error:
+        raise ValidationError(f"{error.message} (line {error.line}, column {error.column})") from None
+    return text
+
+
+def rate_field() -> forms.FloatField:
+    return forms.FloatField(
+        label="Deliveries a second",
+        help_text="Empty: as fast as it goes.",
+        required=False,
+        min_value=SLOWEST_RATE,
+        max_value=FASTEST_RATE,
+        widget=UnfoldAdminTextInputWidget({"inputmode": "decimal"}),
+    )
