@@ -20,6 +20,8 @@ from pathlib import Path
 
 START_SECONDS = 120.0
 LOOK_SECONDS = 0.02
+# By so much the JVM, and Spark's workers with it, stand back for everybody else on this machine.
+NICE = 10
 # What Spark's own launcher opens (org.apache.spark.launcher.JavaModuleOptions), for reflection.
 _OPENED = (
     *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util"),
@@ -62,8 +64,7 @@ class Jvm:
                 stderr=log,
                 env=os.environ
                 | {"SPARK_HOME": str(spark_home()), "_PYSPARK_DRIVER_CONN_INFO_PATH": str(listens)},
-                # Ctrl-C is for us, who then end it in order.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+                preexec_fn=_stand_back,
             )
             try:
                 port, secret = self._await(process, listens)
@@ -115,6 +116,12 @@ class Jvm:
         told = listens.read_bytes()
         port, length = struct.unpack_from("!ii", told)
         return port, told[8 : 8 + length].decode()
+
+
+def _stand_back() -> None:
+    """In the new process: Ctrl-C is for us, who then end it in order; and who delivers goes first."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(NICE)
 
 
 def spark_home() -> Path:

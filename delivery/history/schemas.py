@@ -148,6 +148,8 @@ ATTEMPTS = Table(
         Column("settled_at", "timestamp", "of its delivery, by the settlement that it belongs to"),
         Column("message_id", "bigint"),
         Column("subscription_id", "bigint"),
+        Column("subscriber", "string"),
+        Column("event_type", "string"),
         Column("started_at", "timestamp"),
         Column("duration_ms", "int", "", is_nullable=True),
         Column("outcome", "string"),

@@ -10,6 +10,6 @@ FROM delivery_delivery delivery
 JOIN delivery_message message ON message.id = delivery.message_id
 JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
 JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
-JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
+JOIN subscriptions_eventtype event_type ON event_type.id = subscription.event_type_id
 WHERE delivery.settled_at >= %(since)s AND delivery.settled_at < %(until)s
     AND delivery.id >= %(first)s AND delivery.id < %(last)s

@@ -97,6 +97,8 @@ def attempt(delivery_id: int, number: int = 1, **fields: Any) -> Row:
         "settled_at": published_at + timedelta(milliseconds=20),
         "message_id": delivery_id,
         "subscription_id": 1,
+        "subscriber": "subscriber1",
+        "event_type": "Test.Event",
         "started_at": published_at + timedelta(milliseconds=10),
         "duration_ms": 5,
         "outcome": "SUCCESS",

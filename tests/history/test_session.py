@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from config.env import CHECKOUT
-from delivery.history.jvm import JavaError, Jvm
+from delivery.history.jvm import NICE, JavaError, Jvm
 
 CHILD = """
 import sys
@@ -35,7 +35,7 @@ def test_one_session_after_another(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "5\n5\n", "")
 
 
-def test_the_jvm_ends_when_its_python_is_killed(tmp_path: Path) -> None:
+def test_the_jvm_stands_back_and_ends_when_its_python_is_killed(tmp_path: Path) -> None:
     with subprocess.Popen(
         command(tmp_path / "log", "1", "wait"),
         cwd=CHECKOUT,
@@ -46,6 +46,7 @@ def test_the_jvm_ends_when_its_python_is_killed(tmp_path: Path) -> None:
         assert child.stdout is not None
         assert child.stdout.readline() == "5\n"
         (java,) = _children(child.pid)
+        assert os.getpriority(os.PRIO_PROCESS, java) == os.getpriority(os.PRIO_PROCESS, child.pid) + NICE
         watched = os.pidfd_open(java)
         child.send_signal(signal.SIGKILL)
         child.wait()

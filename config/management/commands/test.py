@@ -6,7 +6,7 @@ import sys
 import tempfile
 import time
 from argparse import ArgumentParser
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -27,6 +27,9 @@ STEPS: dict[str, list[str]] = {
     # Last: its closing line is the one that counts tests.
     "pytest": [PYTHON, "-m", "pytest"],
 }
+# Each of them has a database server and a home of its own (tests/surroundings.py), and gets its tests in their order: those that empty
+# the tables come last.
+ALL_OF_THEM = ["--numprocesses=2", "--dist=load"]
 
 
 class Command(BaseCommand):
@@ -39,17 +42,19 @@ class Command(BaseCommand):
         parser.add_argument("--full", action="store_true", help="run the tests that are marked as slow, too")
         options, pytest_arguments = parser.parse_known_args(argv[2:])
         chosen = [] if options.full else ["-m", "not slow"]
-        sys.exit(run(options.only or list(STEPS), [*chosen, *pytest_arguments]))
+        sys.exit(run(options.only or list(STEPS), [*chosen, *(pytest_arguments or ALL_OF_THEM)]))
 
 
 def run(steps: Sequence[str], pytest_arguments: Sequence[str]) -> int:
     """Run them all, even after one failed, and return the exit code for the whole."""
-    with surroundings() as environment:
-        failed = [
-            step
-            for step in STEPS
-            if step in steps and not _passes(step, pytest_arguments if step == "pytest" else (), environment)
-        ]
+    # pytest's own conftest chooses a database, and names the settings only then.
+    plain = {name: text for name, text in processes.environment().items() if name != "DJANGO_SETTINGS_MODULE"}
+    failed = []
+    with surroundings() as given:
+        for step in (step for step in STEPS if step in steps):
+            arguments = pytest_arguments if step == "pytest" else ()
+            if not _passes(step, arguments, plain if step == "pytest" else plain | given):
+                failed.append(step)
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr, flush=True)
     return 1 if failed else 0
@@ -57,18 +62,15 @@ def run(steps: Sequence[str], pytest_arguments: Sequence[str]) -> int:
 
 @contextmanager
 def surroundings() -> Iterator[dict[str, str]]:
-    """The environment of a test run: a home and, unless one is given, a database of its own."""
+    """What the environment of those who look at the code has besides: a home and, unless one is given, a database of their own."""
     with ExitStack() as stack:
         given = {"INTURN_HOME": stack.enter_context(tempfile.TemporaryDirectory(prefix="inturn-"))}
         if "DATABASE_URL" not in os.environ:
             given["DATABASE_URL"] = stack.enter_context(throwaway())
-        environment = processes.environment() | given
-        # pytest's own conftest names the settings once it has chosen what they read.
-        environment.pop("DJANGO_SETTINGS_MODULE", None)
-        yield environment
+        yield given
 
 
-def _passes(step: str, arguments: Sequence[str], environment: dict[str, str]) -> bool:
+def _passes(step: str, arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
     began = time.monotonic()
     print(f"== {step}", file=sys.stderr, flush=True)
     done = subprocess.run([*STEPS[step], *arguments], cwd=CHECKOUT, env=environment, check=False)
