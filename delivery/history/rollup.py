@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import reduce
-from itertools import chain
+from itertools import chain, islice
 from operator import or_
 from typing import TYPE_CHECKING, Any
 
@@ -138,18 +138,17 @@ def _within(frame: "DataFrame", column: str, spans: Sequence[Span]) -> "DataFram
     return frame.filter(reduce(or_, conditions))
 
 
-def _computed(frame: "DataFrame") -> Iterator[tuple[Any, ...]]:
-    """Return the rows, of which the first is there: the work is done before a transaction is begun."""
+def _computed(frame: "DataFrame") -> Iterator[str]:
+    """Return the rows as lines for COPY, of which the first is there: the work is done before a transaction is begun."""
     from pyspark.sql import functions as sql
 
-    # As a number: Spark would hand a time over in the time zone of this machine.
-    plain = frame.withColumn("hour", sql.unix_seconds("hour"))
-    rows = map(tuple, plain.toLocalIterator())
-    first = list(next(([row] for row in rows), []))
-    return ((datetime.fromtimestamp(hour, UTC), *rest) for hour, *rest in chain(first, rows))
+    # As PostgreSQL reads it, which also tells no text from an empty one.
+    line = sql.to_csv(sql.struct(*COLUMNS), {"escape": '"', "timestampFormat": "yyyy-MM-dd HH:mm:ssXXX"})
+    rows = (str(row[0]) for row in frame.select(line).toLocalIterator())
+    return chain(list(islice(rows, 1)), rows)
 
 
-def _replace(job: Job, work: Work, rows: Iterator[tuple[Any, ...]], *, everything: bool) -> int:
+def _replace(job: Job, work: Work, rows: Iterator[str], *, everything: bool) -> int:
     """Put the rows in place of those of the same hours, and return how many they are."""
     job.progress.doing("writing the hours")
     written = 0
@@ -160,9 +159,10 @@ def _replace(job: Job, work: Work, rows: Iterator[tuple[Any, ...]], *, everythin
     }
     with job.database.transaction(), job.database.cursor() as cursor:
         cursor.execute(statement("rollup_forget"), forgotten)
-        with cursor.copy(f"COPY delivery_historyhour ({', '.join(COLUMNS)}) FROM STDIN") as copy:
+        names = ", ".join(COLUMNS)
+        with cursor.copy(f"COPY delivery_historyhour ({names}) FROM STDIN (FORMAT csv)") as copy:
             for row in rows:
-                copy.write_row(row)
+                copy.write(f"{row}\n")
                 written += 1
                 if written % BATCH == 0:
                     job.progress.advance(written, None)

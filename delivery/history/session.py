@@ -30,6 +30,8 @@ _ANYWHERE = {
     # What goes to Python's workers, and what waits for them, is bounded by bytes: 10,000 bodies burst the heap.
     "spark.sql.execution.arrow.maxBytesPerBatch": "8m",
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+    # What is kept is read a few times, and gone with the run.
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
 }
 
 
@@ -39,11 +41,15 @@ class SparkError(RuntimeError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spark:
-    """Where it runs. `remote` (sc://host:port, Spark Connect) is preferred to `master`; `cache` None keeps none."""
+    """Where it runs. `remote` (sc://host:port, Spark Connect) is preferred to `master`; `cache` None keeps none.
+
+    `is_brief`: Python does nearly all of the work, not the JVM.
+    """
 
     master: str = LOCAL
     remote: str = ""
     memory: str = "1g"
+    is_brief: bool = False
     cache: Path | None = None
     log: Path = Path(os.devnull)
 
@@ -61,7 +67,8 @@ def spark_session(spark: Spark) -> Iterator["SparkSession"]:
         return
     # Of a cluster's workers, too, unless it says where theirs is.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    process = Jvm(memory=spark.memory, cache=spark.cache, log=spark.log).start(_options(spark))
+    jvm = Jvm(memory=spark.memory, is_brief=spark.is_brief, cache=spark.cache, log=spark.log)
+    process = jvm.start(_options(spark))
     try:
         with _driven(spark) as session:
             yield session
@@ -138,6 +145,8 @@ def _options(spark: Spark) -> dict[str, str]:
             "spark.driver.host": "127.0.0.1",
             "spark.sql.shuffle.partitions": str(cores),
             "spark.default.parallelism": str(cores),
+            # Planning a query anew after each of its stages takes longer here than it saves.
+            "spark.sql.adaptive.enabled": "false",
             # Python workers find our modules as this process does.
             "spark.executorEnv.PYTHONPATH": str(CHECKOUT),
         }

@@ -5,7 +5,7 @@ whose driver has them from the server's binary COPY; where there is no such driv
 Conditions of comparison are pushed down into the statement.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -24,6 +24,8 @@ from delivery.sql import statement
 FORMAT = "inturn"
 # Ids are in 63 bits.
 ALL_IDS = (0, 2**63 - 1)
+# A piece is put in order in memory.
+_SORTING = "64MB"
 _BATCH_ROWS, _BATCH_BYTES = 5_000, 16 * 2**20
 
 _STATEMENTS = {
@@ -133,13 +135,13 @@ def literal(value: object) -> str:
     return sql.Literal(value).as_string(None)
 
 
-def read(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Iterator[pa.RecordBatch]:
+def read(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Generator[pa.RecordBatch]:
     """Yield what a snapshot of PostgreSQL has, in batches of some megabytes."""
     by = by_adbc if find_spec("adbc_driver_postgresql") else by_copy
     return by(select, schema, conninfo=conninfo, snapshot=snapshot)
 
 
-def by_adbc(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Iterator[pa.RecordBatch]:
+def by_adbc(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Generator[pa.RecordBatch]:
     from adbc_driver_postgresql import dbapi
 
     with dbapi.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:
@@ -153,7 +155,7 @@ def by_adbc(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> 
             )
 
 
-def by_copy(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Iterator[pa.RecordBatch]:
+def by_copy(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Generator[pa.RecordBatch]:
     """The same without ADBC's driver."""
     with psycopg.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:
         for prelude in in_snapshot(snapshot):
@@ -182,10 +184,12 @@ def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def in_snapshot(snapshot: str) -> tuple[str, str, str]:
-    """Return what a connection executes to see what the snapshot shows."""
+def in_snapshot(snapshot: str) -> tuple[str, ...]:
+    """Return what a connection executes to see what the snapshot shows, as one of several who read at the same time."""
     return (
         "SET TIME ZONE 'UTC'",
+        "SET max_parallel_workers_per_gather = 0",
+        f"SET work_mem = '{_SORTING}'",
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
         f"SET TRANSACTION SNAPSHOT {literal(snapshot)}",
     )

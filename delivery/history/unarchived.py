@@ -1,12 +1,15 @@
 """What is not in the archive yet, as one snapshot of PostgreSQL shows it, for Spark: the other half of the whole history."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from delivery.history.schemas import JOURNAL, Column, Table
-from delivery.history.source import ALL_IDS, FORMAT, InturnReader, InturnSource, Piece, literal
+from delivery.history.source import ALL_IDS, FORMAT, InturnReader, InturnSource, Piece, literal, read
 from delivery.sql import statement
 
 if TYPE_CHECKING:
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 # Before and after anything.
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
+# Rows that one process reads while others would be starting.
+FEW = 50_000
 
 # What is known of a delivery without its attempts: what never changes, ...
 FIXED = (
@@ -102,12 +107,27 @@ class Rest:
 
     def deliveries(self) -> "DataFrame":
         """Return UNARCHIVED of the deliveries that are open, or were settled since."""
-        return self._load(UnarchivedSource)
+        piece = Unarchived(table=UNARCHIVED.name, since=self.since, until=NEVER)
+        return self._few(UNARCHIVED, piece) or self._load(UnarchivedSource)
 
     def journal(self) -> "DataFrame":
         """Return JOURNAL of the entries since."""
+        piece = Piece(table=JOURNAL.name, since=self.since, until=NEVER)
         bounds = ",".join(map(str, ALL_IDS))
-        return self._load(InturnSource, table=JOURNAL.name, until=NEVER.isoformat(), bounds=bounds)
+        return self._few(JOURNAL, piece) or self._load(
+            InturnSource, table=JOURNAL.name, until=NEVER.isoformat(), bounds=bounds
+        )
+
+    def _few(self, table: Table, piece: Piece) -> "DataFrame | None":
+        """Return all rows, read by this process; None when they are many, and worth the seconds that starting workers takes."""
+        batches = []
+        with closing(read(piece.select, table.arrow, conninfo=self.conninfo, snapshot=self.snapshot)) as rows:
+            for batch in rows:
+                batches.append(batch)
+                if sum(batch.num_rows for batch in batches) > FEW:
+                    return None
+        found = pa.Table.from_batches(batches, table.arrow)
+        return self.spark.createDataFrame(found, table.spark)
 
     def _load(self, source: type[InturnSource], **more: str) -> "DataFrame":
         self.spark.dataSource.register(source)

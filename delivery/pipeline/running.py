@@ -130,7 +130,7 @@ def _job(run: PipelineRun, course: Course, interrupts: Interrupts) -> Iterator[J
         run_id=run.pk,
         conninfo=surroundings.conninfo(f"{APPLICATION} {run}"),
         archive_url=surroundings.archive_url(),
-        spark=surroundings.spark(),
+        spark=surroundings.spark(run.step),
         progress=course,
     ) as given:
         start = given.start

@@ -6,13 +6,14 @@ from django.conf import settings
 from psycopg.conninfo import make_conninfo
 
 from delivery.database import connection_parameters
+from delivery.models import Step
 
 if TYPE_CHECKING:
     from delivery.history.session import Spark
 
 
-def spark() -> "Spark":
-    """Where Spark runs, by the settings. What it loads and logs is in the home."""
+def spark(step: str) -> "Spark":
+    """Where Spark runs for a step, by the settings. What it loads and logs is in the home."""
     from delivery.history.session import Spark
 
     environment = settings.ENVIRONMENT
@@ -22,6 +23,7 @@ def spark() -> "Spark":
         master=environment.spark_master,
         remote=environment.spark_remote,
         memory=environment.spark_driver_memory,
+        is_brief=step == Step.EXPORT,
         cache=environment.home / "cache" / "spark",
         log=logs / "spark.log",
     )

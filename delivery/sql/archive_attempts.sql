@@ -29,4 +29,6 @@ JOIN subscriptions_eventtype event_type ON event_type.id = subscription.event_ty
 LEFT JOIN archived ON archived.delivery_id = delivery.id
 WHERE delivery.settled_at >= %(since)s AND delivery.settled_at < %(until)s
     AND delivery.id >= %(first)s AND delivery.id < %(last)s
+    -- Once more: it does not follow for the planner.
+    AND attempt.delivery_id >= %(first)s AND attempt.delivery_id < %(last)s
     AND attempt.number > coalesce(archived.attempts, 0)

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import connection
 from psycopg.conninfo import conninfo_to_dict
 
+from delivery.models import Step
 from delivery.pipeline import surroundings
 
 
@@ -37,7 +38,7 @@ def test_spark_is_as_the_settings_say(monkeypatch: pytest.MonkeyPatch, tmp_path:
         spark_driver_memory="2g",
     )
     monkeypatch.setattr(settings, "ENVIRONMENT", given)
-    spark = surroundings.spark()
+    spark = surroundings.spark(Step.VERIFY)
     assert (spark.master, spark.remote, spark.memory) == ("local[2]", "", "2g")
     assert spark.log.parent.is_dir()
     assert surroundings.archive_url() == "s3a://bucket"
