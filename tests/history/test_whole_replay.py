@@ -1,22 +1,15 @@
 """A replay on the started product, from the archive to a real receiver: also of messages that retention has removed."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from config.embedded.postgres import running_url
-from config.env import CHECKOUT
-from tests.operation.installation import MARK
+from tests.history.of_product import SECONDS, archive, history
 from tests.product import Flow, Product, Subscribed
 from tests.receivers import Receiver
 
 COUNT = 6
-# On a machine that is busy with other things Spark takes minutes.
-SECONDS = 600
 
 
 @pytest.fixture(scope="module")
@@ -32,39 +25,6 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 @pytest.fixture
 def flow(product: Product) -> Flow:
     return product.flow("Replay")
-
-
-def history(product: Product, *arguments: str) -> str:
-    """Run the pipeline from the command line, on the product's database; what it says."""
-    url = running_url(product.home)
-    assert url is not None
-    environment = os.environ | {
-        "INTURN_HOME": str(product.home),
-        "DATABASE_URL": url,
-        MARK: product.mark,
-        "PORT": str(product.port),
-    }
-    run = subprocess.run(
-        [sys.executable, str(CHECKOUT / "manage.py"), "history", *arguments],
-        env=environment,
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=SECONDS,
-        stdin=subprocess.DEVNULL,
-    )
-    assert run.returncode in (0, 3), run.stderr
-    return run.stdout
-
-
-def archive(product: Product) -> None:
-    """Archive all that is settled by now, be it by an export of the schedule's."""
-    with product.connect() as connection:
-        row = connection.execute("SELECT clock_timestamp()").fetchone()
-        assert row is not None
-        # Each takes as long as a JVM does; the test's own limit ends it.
-        while not connection.execute("SELECT 1 FROM delivery_archived WHERE until > %s", row).fetchone():
-            history(product, "export")
 
 
 def remove(product: Product, ids: list[int]) -> None:

@@ -39,7 +39,7 @@ def settled(mailbox: Box, status: Status) -> Delivery:
     return delivery
 
 
-@pytest.mark.parametrize("status", set(RESUBMITTABLE) - {Status.UNSUPPORTED})
+@pytest.mark.parametrize("status", sorted(set(RESUBMITTABLE) - {Status.UNSUPPORTED}))
 def test_it_is_back_in_the_mailbox_with_its_whole_time(mailbox: Box, status: Status) -> None:
     delivery = settled(mailbox, status)
     (newer,) = mailbox.put()

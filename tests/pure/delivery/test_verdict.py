@@ -140,6 +140,6 @@ FETCHES = {
 }
 
 
-@pytest.mark.parametrize("kind", set(OutcomeClass) - {OutcomeClass.LOST} - FETCHES)
+@pytest.mark.parametrize("kind", sorted(set(OutcomeClass) - {OutcomeClass.LOST} - FETCHES))
 def test_every_outcome_has_a_verdict(kind: OutcomeClass) -> None:
     assert isinstance(judge(outcome(kind), TEAMFORGE), Verdict)

@@ -1,0 +1,95 @@
+"""The whole pipeline on a real run of the product: all real payloads to good and bad endpoints, as TOPIC and as QUEUE."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tests.flows import webhooks
+from tests.flows.real_run import RealRun
+from tests.flows.test_real_queue import QueueRun
+from tests.history.of_product import SECONDS, archive, history
+from tests.product import Product
+from tests.receivers import Receiver
+
+pytestmark = pytest.mark.timeout(2 * SECONDS)
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """One that has delivered all real payloads eleven times over, and whose history is archived, measured and verified."""
+    product = Product(tmp_path_factory.mktemp("history"))
+    try:
+        product.start()
+        with Receiver() as receiver, Receiver() as refusing, Receiver() as group:
+            RealRun(product, receiver, refusing).run()
+            QueueRun(product.flow("RealQueue", kind="QUEUE"), group).run()
+        archive(product)
+        yield product
+    finally:
+        product.kill_all()
+
+
+@pytest.fixture(scope="module")
+def verified(product: Product) -> str:
+    return history(product, "verify")
+
+
+def counted(product: Product, table: str, condition: str = "true") -> int:
+    with product.connect() as connection:
+        row = connection.execute(
+            f"SELECT count(*) FROM delivery_{table} WHERE {condition}"  # noqa: S608 - ours
+        ).fetchone()
+    assert row is not None
+    count: int = row[0]
+    return count
+
+
+def archived(product: Product, question: str) -> Any:
+    """Ask a foreign reader about the table that the question calls `{}`."""
+    table, _, asked = question.partition(": ")
+    files = Path(product.home, "archive", table, "**", "*.parquet")
+    row = duckdb.sql(asked.format(f"read_parquet('{files}')")).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def test_it_is_proven_that_every_promise_was_kept(verified: str, product: Product) -> None:
+    assert "verdict: proven" in verified
+    assert f"deliveries: {counted(product, 'delivery'):,}" in verified
+    assert "broken 0" in verified
+
+
+def test_what_was_checked_is_all_there_is(verified: str, product: Product) -> None:
+    assert counted(product, "message") >= 2 * webhooks.COUNT
+    assert f"attempts: {counted(product, 'attempt'):,}" in verified
+    for kind in ("ORDER", "TWICE", "OWED", "GROUP", "GAPS", "STRAY"):
+        (line,) = [line for line in verified.splitlines() if f"kind {kind}" in line]
+        assert "checked 0" not in line
+
+
+def test_a_foreign_reader_finds_every_message_delivery_and_attempt_once(product: Product) -> None:
+    assert archived(product, "messages: SELECT count(DISTINCT id) FROM {}") == counted(product, "message")
+    assert archived(product, "messages: SELECT count(*) FROM {}") == counted(product, "message")
+    assert archived(product, "deliveries: SELECT count(*) FROM {}") == counted(
+        product, "delivery", "settled_at IS NOT NULL"
+    )
+    assert archived(product, "attempts: SELECT count(DISTINCT (delivery_id, number)) FROM {}") == counted(
+        product, "attempt"
+    )
+
+
+def test_its_hours_add_up_to_what_happened(product: Product) -> None:
+    history(product, "rollup")
+    with product.connect() as connection:
+        sums = connection.execute(
+            "SELECT sum(delivered), sum(rejected), sum(redundant), sum(attempts) FROM delivery_historyhour"
+        ).fetchone()
+    statuses = [
+        counted(product, "delivery", f"status = '{status}'")
+        for status in ("DELIVERED", "REJECTED", "REDUNDANT")
+    ]
+    assert sums is not None
+    assert [int(each) for each in sums] == [*statuses, counted(product, "attempt")]
