@@ -17,7 +17,7 @@ import psycopg
 from pyarrow import fs, parquet
 
 from delivery.history.archive import STAGING, Archive
-from delivery.history.ledger import File
+from delivery.history.ledger import File, alone
 from delivery.history.schemas import Table
 from delivery.sql import statement
 
@@ -124,10 +124,12 @@ def recover(database: psycopg.Connection[Any], archive: Archive) -> None:
 
 
 def remove_replaced(database: psycopg.Connection[Any], archive: Archive) -> None:
-    """Remove files that no longer count; whoever is killed in between goes on here."""
-    for id, path in database.execute(statement("archive_replaced")).fetchall():
-        archive.remove(path)
-        database.execute("DELETE FROM delivery_archivefile WHERE id = %s", [id])
+    """Remove files that no longer count, unless somebody may be reading them; the next call goes on here."""
+    with alone(database) as is_alone:
+        replaced = database.execute(statement("archive_replaced")).fetchall() if is_alone else []
+        for id, path in replaced:
+            archive.remove(path)
+            database.execute("DELETE FROM delivery_archivefile WHERE id = %s", [id])
 
 
 def written(archive: Archive, chunk: Chunk, table: Table) -> list[Written]:

@@ -4,7 +4,8 @@ Read in a snapshot, it is consistent with the tables of that snapshot: what is s
 it, and everything else is in the tables.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -12,6 +13,9 @@ from typing import Any
 import psycopg
 
 from delivery.sql import statement
+
+# An advisory lock: shared by those who read the archive's files, held alone by who removes some. Keys: see `delivery.pipeline.locks`.
+FILES_LOCK = 0x494E0007 << 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +30,23 @@ class File:
     bytes: int
     first_id: int
     last_id: int
+
+
+def read_files(database: psycopg.Connection[Any]) -> None:
+    """Let no file that the ledger names be removed until the connection ends; waits while somebody removes some."""
+    database.execute("SELECT pg_advisory_lock_shared(%s)", [FILES_LOCK])
+
+
+@contextmanager
+def alone(database: psycopg.Connection[Any]) -> Iterator[bool]:
+    """Yield whether nobody reads the files, and let nobody begin to while the block lasts."""
+    row = database.execute("SELECT pg_try_advisory_lock(%s)", [FILES_LOCK]).fetchone()
+    is_alone = row is not None and bool(row[0])
+    try:
+        yield is_alone
+    finally:
+        if is_alone and not database.closed:
+            database.execute("SELECT pg_advisory_unlock(%s)", [FILES_LOCK])
 
 
 def archived_until(database: psycopg.Connection[Any]) -> datetime | None:

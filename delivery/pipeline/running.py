@@ -22,6 +22,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from delivery.database import LETS_GO_OF_VANISHED
+from delivery.history import ledger
 from delivery.history.job import Job, Progress, Stopped, job
 from delivery.models import SOLE_STEPS, PipelineRun, RunState, Step
 from delivery.pipeline import failing, runs, steps, surroundings
@@ -115,6 +116,8 @@ def _ending(run: PipelineRun, course: Course, interrupts: Interrupts) -> Ending 
     try:
         with course.followed(), _job(run, course, interrupts) as given:
             _hold(run, given)
+            if run.step != Step.EXPORT:
+                ledger.read_files(given.database)
             return Ending(state=RunState.DONE, result=steps.call(run.step, run.options, job=given))
     except (Stopped, KeyboardInterrupt):
         return None

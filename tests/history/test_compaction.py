@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from delivery.history import ledger
 from delivery.history.compaction import compact
 from delivery.history.export import export
 from delivery.history.job import Job
@@ -59,6 +60,18 @@ def test_a_few_files_are_left_as_they_are(in_three_files: Path) -> None:
     with archived.job(in_three_files, spark=None) as job:  # type: ignore[arg-type]
         assert compact(job, many=4) == 0
     assert on_disk(in_three_files) == before
+
+
+def test_while_a_run_reads_files_none_is_taken_from_it(in_three_files: Path, spark: SparkSession) -> None:
+    before = on_disk(in_three_files)
+    with archived.job(in_three_files, spark=spark) as job:
+        with archived.job(in_three_files, spark=spark) as reading:
+            ledger.read_files(reading.database)
+            assert compact(job, many=3) == 0
+            assert on_disk(in_three_files) == before
+            # As the end of its connection does, a moment later.
+            reading.database.execute("SELECT pg_advisory_unlock_all()")
+        assert compact(job, many=3) == 3
 
 
 def test_what_was_not_removed_before_a_crash_is_removed_by_the_next_export(
