@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -18,6 +17,7 @@ from delivery import pipeline
 from delivery.admin.report_form import ReportForm
 from delivery.console.payload import may_see_payload
 from delivery.models import PipelineRun, RunState, Step
+from delivery.pipeline import surroundings
 from subscriptions import changes
 from subscriptions.admin.base import ConsoleAdmin, actor_of
 
@@ -56,7 +56,7 @@ class Reporting(ConsoleAdmin):
         may_see = may_see_payload(request.user)
         form = ReportForm(request.POST or None, initial=request.GET.dict(), may_see_payload=may_see)
         if request.method == "POST" and form.is_valid():
-            options = form.options() | {"to": str(_folder())}
+            options = form.options() | {"to": str(surroundings.reports())}
             run = pipeline.ask(Step.REPORT, options=options, actor=actor_of(request), now=timezone.now())
             self.message_user(request, "The report is being written; you may leave this page meanwhile.")
             return HttpResponseRedirect(reverse("admin:delivery_pipelinerun_change", args=[run.pk]))
@@ -94,15 +94,9 @@ class Reporting(ConsoleAdmin):
 
 def report_file(run: PipelineRun) -> Path | None:
     """Return the file that a run wrote, if it is there; never one outside the folder of reports."""
-    folder = _folder().resolve()
+    folder = surroundings.reports().resolve()
     file = (folder / str(run.result.get("path", ""))).resolve()
     return file if file.is_relative_to(folder) and file.is_file() else None
-
-
-def _folder() -> Path:
-    """Return where reports are written: in the home, which no reader of the archive looks into."""
-    folder: Path = settings.ENVIRONMENT.home / "reports"
-    return folder
 
 
 def _parts(file: Path) -> Iterator[bytes]:

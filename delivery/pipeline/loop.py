@@ -49,6 +49,7 @@ class Loop:
             tidying.tidy(now)
             if schedules.fire(now):
                 tidying.forget(now)
+                tidying.forget_reports(now)
             self._attend()
         except (OperationalError, InterfaceError) as error:
             log.warning("the pipeline's turn was broken off", extra={"error": str(error)})

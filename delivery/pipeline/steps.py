@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
-
 from delivery.models import Step
+from delivery.pipeline import surroundings
 
 if TYPE_CHECKING:
     from delivery.history.job import Job
@@ -28,5 +27,5 @@ def call(step: str, options: Mapping[str, Any], *, job: "Job") -> dict[str, Any]
     module, name = _FUNCTIONS[Step(step)]
     function: Callable[..., dict[str, Any]] = getattr(import_module(module), name)
     if step == Step.REPORT:
-        options = {"to": str(settings.ENVIRONMENT.home / "reports")} | dict(options)
+        options = {"to": str(surroundings.reports())} | dict(options)
     return function(job, **{_RENAMED.get(option, option): value for option, value in options.items()})

@@ -1,5 +1,6 @@
 """What this installation's settings make of Spark, the archive and the database, for the history, which knows no Django."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from django.conf import settings
@@ -33,6 +34,12 @@ def archive_url() -> str:
     """Return where the archive is: an absolute folder, or a URL."""
     url: str = settings.ENVIRONMENT.history_url
     return url
+
+
+def reports() -> Path:
+    """Return the folder that reports are written to: in the home, which no reader of the archive looks into."""
+    folder: Path = settings.ENVIRONMENT.home / "reports"
+    return folder
 
 
 def conninfo(application_name: str) -> str:

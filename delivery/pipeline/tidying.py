@@ -1,11 +1,11 @@
-"""Tidying up after runs: those that were killed are told so, and old ones forgotten."""
+"""Tidying up after runs: those that were killed are told so, and old ones forgotten, with their reports."""
 
 from datetime import datetime, timedelta
 
 from django.db import connection, transaction
 
 from delivery.models import RUN_ENDED, PipelineRun, RunState
-from delivery.pipeline import runs
+from delivery.pipeline import runs, surroundings
 from delivery.pipeline.locks import run_lock
 
 KEPT = timedelta(days=90)
@@ -26,6 +26,16 @@ def forget(now: datetime) -> int:
     old = PipelineRun.objects.filter(state__in=RUN_ENDED, ended_at__lt=now - KEPT)
     _, removed = old.exclude(id__in=list(newest.values_list("id", flat=True))).delete()
     return removed.get(PipelineRun._meta.label, 0)
+
+
+def forget_reports(now: datetime) -> int:
+    """Remove the reports that this machine wrote long ago; return how many."""
+    old = [
+        file for file in surroundings.reports().glob("*") if file.stat().st_mtime < (now - KEPT).timestamp()
+    ]
+    for file in old:
+        file.unlink(missing_ok=True)
+    return len(old)
 
 
 def _end_if_killed(run: PipelineRun, *, now: datetime) -> bool:

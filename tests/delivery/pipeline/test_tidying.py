@@ -1,12 +1,16 @@
 """Tidying: a run is dead when nobody holds its lock; old runs are forgotten with their findings."""
 
+import dataclasses
+import os
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.utils import timezone
 
 from delivery.models import Finding, PipelineRun, ReplayState, RunState, Step
-from delivery.pipeline import tidying
+from delivery.pipeline import surroundings, tidying
 from tests.delivery.pipeline import rows
 
 pytestmark = pytest.mark.django_db
@@ -58,3 +62,15 @@ def test_what_ended_lately_or_is_open_is_kept(monkeypatch: pytest.MonkeyPatch) -
     rows.run(asked_at=timezone.now() - timedelta(days=400))
     rows.run(Step.VERIFY, RunState.DONE)
     assert tidying.forget(timezone.now()) == 0
+
+
+def test_reports_of_long_ago_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(settings, "ENVIRONMENT", dataclasses.replace(settings.ENVIRONMENT, home=tmp_path))
+    assert tidying.forget_reports(timezone.now()) == 0
+    surroundings.reports().mkdir()
+    for name in ("new.csv", "old.csv"):
+        (surroundings.reports() / name).write_text("")
+    long_ago = (timezone.now() - tidying.KEPT - timedelta(days=1)).timestamp()
+    os.utime(surroundings.reports() / "old.csv", (long_ago, long_ago))
+    assert tidying.forget_reports(timezone.now()) == 1
+    assert [file.name for file in surroundings.reports().iterdir()] == ["new.csv"]
