@@ -32,6 +32,13 @@ if TYPE_CHECKING:
 # Rows between two words on how far it is.
 BATCH = 1_000
 _HOUR = timedelta(hours=1)
+# As PostgreSQL reads it, to the last space; which also tells no text from an empty one.
+_CSV = {
+    "escape": '"',
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+    "timestampFormat": "yyyy-MM-dd HH:mm:ssXXX",
+}
 _NAMES = "subscription_id bigint, subscriber string, subscription string, event_type string, endpoint string"
 
 
@@ -142,8 +149,7 @@ def _computed(frame: "DataFrame") -> Iterator[str]:
     """Return the rows as lines for COPY, of which the first is there: the work is done before a transaction is begun."""
     from pyspark.sql import functions as sql
 
-    # As PostgreSQL reads it, which also tells no text from an empty one.
-    line = sql.to_csv(sql.struct(*COLUMNS), {"escape": '"', "timestampFormat": "yyyy-MM-dd HH:mm:ssXXX"})
+    line = sql.to_csv(sql.struct(*COLUMNS), _CSV)
     rows = (str(row[0]) for row in frame.select(line).toLocalIterator())
     return chain(list(islice(rows, 1)), rows)
 

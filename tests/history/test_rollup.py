@@ -158,3 +158,11 @@ def test_a_connection_that_dies_while_writing_leaves_the_old_hours(
     with job(tmp_path, spark=spark) as given:
         assert rollup(given)["rows"] == 1_001
     assert HistoryHour.objects.count() == 1_001
+
+
+def test_names_are_stored_to_the_letter(tmp_path: Path, spark: SparkSession) -> None:
+    names = [" a ", 'say "a", "b"', "a\nb\r\nc", "\\", '\\"', "", "Zoë ☃", "a\tb", "\\.", "NULL", "'"]
+    write(tmp_path, deliveries=[delivery(id, subscriber=name) for id, name in enumerate(names, start=1)])
+    with job(tmp_path, spark=spark) as given:
+        rollup(given)
+    assert sorted(HistoryHour.objects.values_list("subscriber", flat=True)) == sorted(names)
