@@ -8,7 +8,7 @@ from django.conf import settings
 
 from delivery.models import Archived
 
-# Beside the statuses: messages without deliveries, and the journal, which is no part of the archive.
+# Beside the statuses: messages without deliveries, and the journal.
 UNMATCHED, JOURNAL = "UNMATCHED", "JOURNAL"
 
 
@@ -25,18 +25,21 @@ class Rules:
 
         A status that is not in it is kept.
         """
+        return {name: until for name, until in self._until(now).items() if name != JOURNAL}
+
+    def journal_until(self, *, now: datetime) -> datetime | None:
+        """What was noted before may be removed; None: nothing."""
+        return self._until(now).get(JOURNAL)
+
+    def _until(self, now: datetime) -> dict[str, datetime]:
         gate = self.archived_until if self.waits_for_archive else now
         if gate is None:
             return {}
         return {
             name: min(gate, now - timedelta(days=days))
             for name, days in self.days.items()
-            if days is not None and name != JOURNAL
+            if days is not None
         }
-
-    def journal_until(self, *, now: datetime) -> datetime | None:
-        days = self.days[JOURNAL]
-        return None if days is None else now - timedelta(days=days)
 
 
 def current() -> Rules:

@@ -57,7 +57,8 @@ class Archive:
 
     def address(self, relative: str) -> str:
         """Return the address of a file for Spark."""
-        return f"{Path(self.url).as_uri()}/{relative}" if self.is_folder else f"{self.url}/{relative}"
+        # Hadoop takes a path as it is written: a percent sign would stay one.
+        return f"{'file://' if self.is_folder else ''}{self.url}/{relative}"
 
     def frame(self, spark: "SparkSession", table: Table, files: Iterable[File]) -> "DataFrame":
         """Return the rows of these files. A column that a file has not is null; of no files there are no rows."""
@@ -87,9 +88,9 @@ class Archive:
                 raise ArchiveError(
                     f"{path} is neither in place nor where it was written: {self.url} was changed."
                 )
-            return
-        self.files.create_dir(target.rpartition("/")[0])
-        self.files.move(source, target)
+        else:
+            self.files.create_dir(target.rpartition("/")[0])
+            self.files.move(source, target)
         if self.is_folder:
             _keep(Path(target))
 
@@ -116,8 +117,8 @@ class Archive:
 
 
 def _keep(path: Path) -> None:
-    """Let the file and its name outlive a power failure: the watermark will say that it is there."""
-    for kept in (path, path.parent):
+    """Let the file, its name and that of its day outlive a power failure: the watermark will say that it is there."""
+    for kept in (path, path.parent, path.parent.parent):
         descriptor = os.open(kept, os.O_RDONLY)
         try:
             os.fsync(descriptor)

@@ -6,7 +6,7 @@ Afterwards every file is read again, and PostgreSQL computes what should be in i
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from secrets import token_hex
 from types import TracebackType
 from typing import Any, Self
@@ -20,9 +20,6 @@ from delivery.history.chunk import Chunk, Written
 from delivery.history.fingerprint import Fingerprint, in_postgresql, of_batches, of_row
 from delivery.history.schemas import BY_NAME, DAY, Table
 from delivery.history.source import Piece, in_snapshot, read
-
-_EPOCH = date(1970, 1, 1)
-_DAY_MICROSECONDS = 24 * 60 * 60 * 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +140,7 @@ class _File:
 
 
 def _by_day(batch: pa.RecordBatch, at: str) -> Iterator[tuple[date, pa.RecordBatch]]:
-    days = compute.divide(batch.column(at).cast(pa.int64()), _DAY_MICROSECONDS)
+    days = batch.column(at).cast(pa.date32())
     different = compute.unique(days).to_pylist()
     for day in different:
-        rows = batch if len(different) == 1 else batch.filter(compute.equal(days, day))
-        yield _EPOCH + timedelta(days=day), rows
+        yield day, batch if len(different) == 1 else batch.filter(compute.equal(days, day))

@@ -1,6 +1,6 @@
 """Counts and checksums of rows, computed alike by PostgreSQL and from Arrow: what is the same has the same.
 
-Of each column the sum over all rows of its value, made different from row to row by the row's id, in 64 bits. The value of bytes is the first
+Of each column the sum over all rows of its value, spread, and made different from row to row by the row's key, in 64 bits. The value of bytes is the first
 60 bits of their MD5, and so is that of a row's texts, which count as one column. It tells a row that is missing,
 doubled or different, or has another's value, whatever the order; and which columns. It guards against faults, not against forgers.
 """
@@ -8,6 +8,7 @@ doubled or different, or has another's value, whatever the order; and which colu
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -18,10 +19,10 @@ from delivery.history.schemas import Column, Table
 TEXTS = "texts"
 _MASK = 2**64 - 1
 _HEX_DIGITS = 15
-# In place of null: hardly a number that anybody has, and no text of PostgreSQL.
+# In place of null: hardly a number, or a text, that anybody has.
 _NO_NUMBER, _NO_TEXT, _BETWEEN = -7_046_029_254_386_353_131, "\x02", "\x01"
-# Their product is in 63 bits, and spreads ids that follow each other over all of them (Knuth's multiplicative hashing).
-_FACTOR, _MODULUS = 2_654_435_761, 2**31
+# Numbers that follow each other are spread over 63 bits by a product of their lower 31 (Knuth's multiplicative hashing).
+_LOW, _FACTOR, _KEY_FACTORS = 2**31 - 1, 2_654_435_761, (2_246_822_519, 3_266_489_917)
 
 _NUMBERS = {
     "bigint": "{}",
@@ -51,19 +52,25 @@ class Fingerprint:
 
 def in_postgresql(table: Table, select: str) -> str:
     """Return a statement that gives the row of which `of_row` makes the fingerprint of what `select` gives."""
-    weight = f"({table.key[0]} & {_MODULUS - 1}) * {_FACTOR}"
-    terms = [
-        f"coalesce({_NUMBERS[column.type].format(column.name)}, {_NO_NUMBER})" for column in _numbers(table)
-    ]
+    numbers = {column.name: _NUMBERS[column.type].format(column.name) for column in _numbers(table)}
     texts = " || chr(1) || ".join(
         f"coalesce({column.name}, chr(2))" if column.is_nullable else column.name for column in _texts(table)
     )
     hashed = [*([f"({texts})"] if texts else []), *(column.name for column in _bytes(table))]
-    terms += [
+    values = [f"coalesce({number}, {_NO_NUMBER})" for number in numbers.values()]
+    values += [
         f"('x' || substr(md5({text}), 1, {_HEX_DIGITS}))::bit({4 * _HEX_DIGITS})::bigint" for text in hashed
     ]
-    sums = ", ".join(f"sum({term} # weight)" for term in terms)
-    return f"SELECT count(*), {sums} FROM (SELECT *, {weight} AS weight FROM ({select}) AS found) AS row"  # noqa: S608 - ours
+    weight = " # ".join(
+        f"(({numbers[name]} & {_LOW}) * {factor})"
+        for name, factor in zip(table.key, _KEY_FACTORS, strict=False)
+    )
+    named = ", ".join(f"{value} AS value{nth}" for nth, value in enumerate(values))
+    sums = ", ".join(
+        f"sum(value{nth} # ((value{nth} & {_LOW}) * {_FACTOR}) # weight)" for nth in range(len(values))
+    )
+    # OFFSET: what has a name is computed once.
+    return f"SELECT count(*), {sums} FROM (SELECT {named}, {weight} AS weight FROM ({select}) AS found OFFSET 0) AS row"  # noqa: S608 - ours
 
 
 def of_row(table: Table, row: tuple[Any, ...]) -> Fingerprint:
@@ -81,7 +88,11 @@ def of_batches(table: Table, batches: Iterable[pa.RecordBatch]) -> Fingerprint:
 
 
 def _of_batch(table: Table, batch: pa.RecordBatch) -> Fingerprint:
-    weights = compute.multiply(compute.bit_wise_and(batch.column(table.key[0]), _MODULUS - 1), _FACTOR)
+    keys = [
+        _spread(batch.column(name).cast(pa.int64()), factor)
+        for name, factor in zip(table.key, _KEY_FACTORS, strict=False)
+    ]
+    weights = reduce(compute.bit_wise_xor, keys)
     values = [batch.column(column.name).cast(pa.int64()).fill_null(_NO_NUMBER) for column in _numbers(table)]
     if texts := [batch.column(column.name) for column in _texts(table)]:
         joined = compute.binary_join_element_wise(
@@ -90,8 +101,13 @@ def _of_batch(table: Table, batch: pa.RecordBatch) -> Fingerprint:
         values.append(_hashed(joined.cast(pa.binary())))
     values += [_hashed(batch.column(column.name)) for column in _bytes(table)]
     # Beyond 64 bits it begins anew, as unsigned integers do.
-    sums = [(compute.sum(compute.bit_wise_xor(each, weights)).as_py() or 0) & _MASK for each in values]
+    parts = [reduce(compute.bit_wise_xor, [each, _spread(each, _FACTOR), weights]) for each in values]
+    sums = [(compute.sum(part).as_py() or 0) & _MASK for part in parts]
     return Fingerprint(batch.num_rows, dict(zip(_names(table), sums, strict=True)))
+
+
+def _spread(numbers: pa.Array, factor: int) -> pa.Array:
+    return compute.multiply(compute.bit_wise_and(numbers, _LOW), factor)
 
 
 def _hashed(column: pa.Array) -> pa.Array:

@@ -52,6 +52,8 @@ def job(*, run_id: int, conninfo: str, archive_url: str, spark: Spark, progress:
     """Yield a job with a connection of its own; everything it started ends with it."""
     with ExitStack() as ending:
         database = ending.enter_context(psycopg.connect(conninfo, autocommit=True))
+        # The archive's days are UTC, whatever the server's time zone.
+        database.execute("SET TIME ZONE 'UTC'")
         sessions: list[SparkSession] = []
 
         def start() -> "SparkSession":

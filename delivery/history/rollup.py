@@ -1,6 +1,6 @@
 """Rollup: the hours that new chunks of the archive touch are measured again, whole, and replaced in PostgreSQL (SPEC 7.2).
 
-A chunk holds all that happened in its piece of time, so the hours of that are what it touches; a chunk that ends within an hour is
+A chunk holds all that happened since the one before it ended, so the hours of that time are what it touches; one that ends within an hour is
 followed by one that touches the hour again. What stood still at the end of the one is counted until there, and goes on in the other.
 
 What it begins with it reads in one snapshot: the chunks, and the files that count. The old hours go, the new ones come, and the chunks are

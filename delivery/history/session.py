@@ -25,8 +25,6 @@ _ANYWHERE = {
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.compression.codec": "zstd",
-    # A run of several days is written without being sorted by day.
-    "spark.sql.maxConcurrentOutputFileWriters": "32",
     # What goes to Python's workers, and what waits for them, is bounded by bytes: 10,000 bodies burst the heap.
     "spark.sql.execution.arrow.maxBytesPerBatch": "8m",
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
@@ -133,7 +131,7 @@ def _options(spark: Spark) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # Many files are open at a time, each with a group of rows in memory; and bodies may be as large as pages.
+        # A group of rows is in memory; and bodies may be as large as pages.
         "spark.hadoop.parquet.block.size": str(16 * 1024 * 1024),
         "spark.hadoop.parquet.page.size.row.check.min": "8",
     }

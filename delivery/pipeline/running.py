@@ -112,19 +112,23 @@ def _run(
 
 
 def _ending(run: PipelineRun, course: Course, interrupts: Interrupts) -> Ending | None:
-    """Do the step and return how it ended; None if it was interrupted."""
+    """Do the step and return how it ended; None if it was interrupted, before it was done."""
+    ending: Ending | None = None
     try:
         with course.followed(), _job(run, course, interrupts) as given:
             _hold(run, given)
             if run.step != Step.EXPORT:
+                course.doing("waiting until nobody changes the archive's files")
                 ledger.read_files(given.database)
-            return Ending(state=RunState.DONE, result=steps.call(run.step, run.options, job=given))
+            ending = Ending(state=RunState.DONE, result=steps.call(run.step, run.options, job=given))
     except (Stopped, KeyboardInterrupt):
-        return None
+        # While Spark ends, which takes seconds, it is done.
+        return ending
     except Exception as error:  # noqa: BLE001 - whatever it is, a person waits to be told
         if course.interruption is not None:
             return None
         return Ending(state=RunState.FAILED, error=failing.words(error), log=failing.log_of(error))
+    return ending
 
 
 @contextmanager

@@ -11,7 +11,7 @@ WITH archived AS (
         ORDER BY since DESC
         LIMIT 1
     ) AS chunk
-    WHERE earlier.settled_at < chunk.until AND (
+    WHERE earlier.delivery_id >= %(first)s AND earlier.delivery_id < %(last)s AND earlier.settled_at < chunk.until AND (
         earlier.ended_at > chunk.ended_at
         OR NOT pg_visible_in_snapshot(earlier.ended_by::xid8, chunk.snapshot::pg_snapshot)
     )

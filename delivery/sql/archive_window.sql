@@ -1,5 +1,5 @@
 -- The next piece of time to be exported: from the watermark, or the first row there is, to `end`, or as far as there are no more
--- rows than that. Nothing while `until` is not after `since`. Leans on message_by_time, delivery_settled and journal_by_time.
+-- rows than that, and no more than a month. Nothing while `until` is not after `since`. Leans on message_by_time, delivery_settled and journal_by_time.
 WITH piece AS (
     SELECT coalesce(
         (SELECT until FROM delivery_archived WHERE id = 1),
@@ -15,6 +15,8 @@ SELECT
     since,
     least(
         %(end)s::timestamptz,
+        -- A worker keeps a file open for each day.
+        piece.since + interval '31 days',
         (
             SELECT min(published_at) FROM delivery_message WHERE published_at > (
                 SELECT published_at FROM delivery_message WHERE published_at >= piece.since

@@ -239,6 +239,15 @@ class TestForgetting:
         run_whole()
         assert JournalEntry.objects.count() == 1
 
+    def test_the_journal_waits_for_the_archive_too(self) -> None:
+        JournalEntry.objects.create(kind=JournalKind.UNMATCHED, text="", at=past(366))
+        Archived.objects.update(until=past(367))
+        run_whole()
+        assert JournalEntry.objects.count() == 1
+        Archived.objects.update(until=past(1))
+        run_whole()
+        assert JournalEntry.objects.count() == 0
+
     def test_it_goes_in_batches_before_any_message(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(retention, "FORGET", 2)
         row = old()

@@ -7,12 +7,15 @@ import psycopg
 import pytest
 from django.utils import timezone
 from psycopg.conninfo import make_conninfo
+from pyspark.sql import SparkSession
 
 from delivery import lifecycle
 from delivery.database import connection_parameters
 from delivery.history.export import export
 from delivery.history.job import Job, Stopped
+from delivery.history.job import job as whole_job
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TABLES
+from delivery.history.session import Spark
 from delivery.models import ArchiveChunk, Delivery
 from delivery.states import Status
 from tests import factories
@@ -67,6 +70,21 @@ class TestWhatIsArchived:
         factories.message(published_at=datetime(2026, 3, 1, 0, 0, tzinfo=UTC) - timedelta(microseconds=1))
         export(job)
         assert [path.split("/")[1] for path in visible(tmp_path)] == ["day=2026-02-28", "day=2026-03-01"]
+
+    def test_a_folder_of_any_name_is_read_by_spark_too(self, tmp_path: Path, spark: SparkSession) -> None:
+        message = factories.message(published_at=timezone.now() - timedelta(days=1))
+        with archived.job(tmp_path / "Inturn's 100 % ä", spark=spark) as given:
+            export(given)
+            assert [row["id"] for row in rows(given, MESSAGES)] == [message.pk]
+
+    def test_days_are_those_of_utc_whatever_the_server_thinks(self, tmp_path: Path) -> None:
+        conninfo = make_conninfo(**connection_parameters() | {"options": "-c timezone=America/New_York"})
+        with whole_job(
+            run_id=1, conninfo=conninfo, archive_url=str(tmp_path), spark=Spark(), progress=archived.Told()
+        ) as given:
+            row = given.database.execute("SELECT '2026-11-03T01:30:00Z'::timestamptz").fetchone()
+            assert row is not None
+            assert row[0].date().isoformat() == "2026-11-03"
 
     def test_many_chunks_have_what_one_would_have(self, job: Job) -> None:
         ids = [settled(days=10 - number).pk for number in range(5)]

@@ -101,6 +101,24 @@ def test_what_two_rows_have_of_each_other_shows(column: str) -> None:
     assert WHOLE.different_from(by_arrow(ATTEMPTS, changed)) == [TEXTS if column == "error" else column]
 
 
+@pytest.mark.parametrize(("one", "other"), [(1, 2), (12, 13), (3, 17), (200, 500)])
+def test_also_of_small_numbers(one: int, other: int) -> None:
+    for id in range(1, 200):
+        rows = [archived.attempt(id, duration_ms=one), archived.attempt(id + 1, duration_ms=other)]
+        changed = [rows[0] | {"duration_ms": other}, rows[1] | {"duration_ms": one}]
+        assert by_arrow(ATTEMPTS, rows).different_from(by_arrow(ATTEMPTS, changed)) == ["duration_ms"]
+
+
+@pytest.mark.parametrize("column", ["error", "duration_ms", "started_at"])
+def test_also_within_one_delivery(column: str) -> None:
+    rows = [archived.attempt(7, 1, error="a"), archived.attempt(7, 2, duration_ms=6)]
+    rows[1]["started_at"] = archived.seconds(9)
+    one, other = rows
+    changed = [one | {column: other[column]}, other | {column: one[column]}]
+    expected = [TEXTS if column == "error" else column]
+    assert by_arrow(ATTEMPTS, rows).different_from(by_arrow(ATTEMPTS, changed)) == expected
+
+
 def test_a_row_that_is_missing_or_doubled_shows() -> None:
     assert by_arrow(ATTEMPTS, ROWS[1:]) != WHOLE
     assert by_arrow(ATTEMPTS, [*ROWS, ROWS[0]]) != WHOLE

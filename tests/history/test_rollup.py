@@ -87,7 +87,7 @@ def test_late_data_of_an_hour_is_measured_with_the_rest_of_it(tmp_path: Path, sp
 
 
 def test_hours_that_no_new_chunk_touches_are_left_alone(tmp_path: Path, spark: SparkSession) -> None:
-    write(tmp_path, deliveries=[delivery(1)])
+    write(tmp_path, deliveries=[delivery(1)], until=AT + HOUR)
     with job(tmp_path, spark=spark) as given:
         rollup(given)
         before = HistoryHour.objects.get().pk
@@ -122,6 +122,20 @@ def test_what_stands_still_is_counted_in_each_hour_until_the_watermark(
     assert hours() == [(0, 0, 0, 1800), (1, 0, 0, 2700)]
     row = HistoryHour.objects.earliest("hour")
     assert (row.subscriber, row.subscription) == (subscription.subscriber.name, "slow")
+
+
+def test_what_stands_still_is_counted_in_hours_in_which_nothing_happened(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    subscription = factories.subscription()
+    stopped = entry(1, "BLOCKED", at=AT + HOUR / 2, lane_id=1, subscription_id=subscription.pk)
+    write(tmp_path, journal=[stopped], until=AT + HOUR * 0.75)
+    with job(tmp_path, spark=spark) as given:
+        rollup(given)
+        # An export makes no chunk of a time in which nothing happened.
+        write(tmp_path, journal=[entry(2, "RESUMED", at=AT + HOUR * 3, lane_id=1)], until=AT + HOUR * 3.5)
+        rollup(given)
+    assert hours() == [(0, 0, 0, 1800), (1, 0, 0, 3600), (2, 0, 0, 3600)]
 
 
 def test_a_run_that_is_stopped_leaves_the_old_hours(tmp_path: Path, spark: SparkSession) -> None:
