@@ -77,6 +77,12 @@ class TestWhatIsArchived:
             export(given)
             assert [row["id"] for row in rows(given, MESSAGES)] == [message.pk]
 
+    def test_a_url_is_as_good_as_a_folder(self, tmp_path: Path, spark: SparkSession) -> None:
+        message = factories.message(published_at=timezone.now() - timedelta(days=1))
+        with archived.job(f"file://{tmp_path}/archive", spark=spark) as given:
+            export(given)
+            assert [row["id"] for row in rows(given, MESSAGES)] == [message.pk]
+
     def test_days_are_those_of_utc_whatever_the_server_thinks(self, tmp_path: Path) -> None:
         conninfo = make_conninfo(**connection_parameters() | {"options": "-c timezone=America/New_York"})
         with whole_job(
