@@ -22,6 +22,8 @@ START_SECONDS = 120.0
 LOOK_SECONDS = 0.02
 # By so much the JVM, and Spark's workers with it, stand back for everybody else on this machine.
 NICE = 10
+# Spark does not start with less.
+LEAST_HEAP_KIBIBYTES = 512 * 1024
 # What Spark's own launcher opens (org.apache.spark.launcher.JavaModuleOptions), for reflection.
 _OPENED = (
     *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util"),
@@ -110,7 +112,8 @@ class Jvm:
             return [heap, quiet, f"-XX:AOTCache={cache}"]
         if self.is_brief:
             return [heap, quiet]
-        return [f"-Xmx{_kibibytes(self.memory) * 5 // 8}k", quiet, f"-XX:AOTCacheOutput={cache}"]
+        smaller = max(_kibibytes(self.memory) * 5 // 8, LEAST_HEAP_KIBIBYTES)
+        return [f"-Xmx{smaller}k", quiet, f"-XX:AOTCacheOutput={cache}"]
 
     def _await(self, process: subprocess.Popen[bytes], listens: Path) -> tuple[int, str]:
         """Return the port and the secret that the JVM writes when it listens: moved into place when it is whole."""
