@@ -1,4 +1,4 @@
-// The charts of the history, drawn once from the figures that stand in the page.
+// The charts of the history, drawn from the figures that stand in the page.
 
 (() => {
   const figures = document.getElementById("history-figures");
@@ -16,11 +16,20 @@
   const duration = (number) => (number < 1000 ? `${Math.round(number)} ms` : `${(number / 1000).toLocaleString("en", { maximumFractionDigits: 1 })} s`);
 
   Chart.defaults.font.family = "Inter";
+  // Chart.js would give its own colours to what has none yet, and keep them.
+  Chart.defaults.plugins.colors.enabled = false;
+  // A line needs two points: one that stands alone is a dot.
+  const dot = ({ dataset: { data }, dataIndex: place }) => ((data[place - 1] ?? data[place + 1] ?? null) === null ? 3 : 0);
+
+  const filled = ({ series, type = "line", ...set }) => ({
+    ...{ series, type, data: counted[series], borderColor: colour(set.colour), backgroundColor: colour(set.colour) },
+    ...{ borderWidth: type === "bar" ? 0 : 2, pointRadius: dot, pointHitRadius: 8, ...set },
+  });
 
   function make(id, datasets, scales, told) {
     return new Chart(document.getElementById(id), {
       type: "line",
-      data: { labels, datasets: datasets.map((set) => ({ data: counted[set.series], borderWidth: 2, pointRadius: 0, pointHitRadius: 8, ...set })) },
+      data: { labels, datasets: datasets.map(filled) },
       options: {
         animation: false,
         responsive: true,
@@ -30,7 +39,10 @@
           legend: { display: false },
           tooltip: { callbacks: { title: ([item]) => `from ${item.label} UTC`, label: told } },
         },
-        scales: { x: { stacked: true, grid: { display: false }, ticks: { callback: tick, autoSkip: false, maxRotation: 0 } }, ...scales },
+        scales: {
+          x: { stacked: true, grid: { display: false }, ticks: { callback: tick, autoSkip: false, maxRotation: 0, color: colour("subtle") } },
+          ...Object.fromEntries(Object.entries(scales).map(([name, axis]) => [name, { ...axis, ticks: { ...axis.ticks, color: colour("subtle") } }])),
+        },
       },
     });
   }
@@ -39,11 +51,11 @@
     make(
       `history-${kind}`,
       ["p50", "p95", "p99"].map((place) => ({ series: `${kind}_${place}`, colour: `series-${place}`, label: place })),
-      { y: { beginAtZero: true, border: { display: false }, ticks: { maxTicksLimit: 5, callback: duration } } },
+      { y: { beginAtZero: true, border: { display: false }, grid: { color: colour("line") }, ticks: { maxTicksLimit: 5, callback: duration } } },
       (item) => `${item.dataset.label}: ${duration(item.raw)}`,
     );
 
-  const charts = [
+  const draw = () => [
     make(
       "history-success",
       [
@@ -52,7 +64,7 @@
         { series: "failed", colour: "series-failed", label: "failed", type: "bar", yAxisID: "count", stack: "settled" },
       ],
       {
-        y: { max: 100, border: { display: false }, ticks: { maxTicksLimit: 5, callback: (number) => `${number} %` } },
+        y: { max: 100, border: { display: false }, grid: { color: colour("line") }, ticks: { maxTicksLimit: 5, callback: (number) => `${number} %` } },
         count: { position: "right", stacked: true, beginAtZero: true, border: { display: false }, grid: { drawOnChartArea: false }, ticks: { maxTicksLimit: 5, precision: 0 } },
       },
       (item) => (item.dataset.series === "success" ? `success: ${item.raw} %` : `${item.dataset.label}: ${item.raw.toLocaleString("en")}`),
@@ -61,20 +73,10 @@
     percentiles("response"),
   ];
 
-  function paint() {
-    for (const chart of charts) {
-      for (const dataset of chart.data.datasets) {
-        dataset.borderColor = dataset.backgroundColor = colour(dataset.colour);
-        if (dataset.type === "bar") dataset.borderWidth = 0;
-      }
-      for (const [name, axis] of Object.entries(chart.options.scales)) {
-        axis.ticks.color = colour("subtle");
-        if (name === "y") axis.grid = { color: colour("line") };
-      }
-      chart.update("none");
-    }
-  }
-
-  paint();
-  new MutationObserver(paint).observe(document.documentElement, { attributeFilter: ["class"] });
+  let charts = draw();
+  // In other colours, when the theme changes.
+  new MutationObserver(() => {
+    for (const chart of charts) chart.destroy();
+    charts = draw();
+  }).observe(document.documentElement, { attributeFilter: ["class"] });
 })();
