@@ -138,5 +138,5 @@ class Lookup:
         except (OSError, pa.ArrowException) as error:
             raise ArchiveError(
                 f"The archive at {archive.url} cannot be read, though its ledger names the file: {error}. "
-                "Look at HISTORY_URL, and whether all machines reach it."
+                "Try again, for files may just have been compacted; or look at HISTORY_URL, and whether all machines reach it."
             ) from error
