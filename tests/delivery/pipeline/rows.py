@@ -46,3 +46,5 @@ def held(run: PipelineRun) -> Iterator[None]:
     with connected() as connection:
         assert is_taken(connection, run_lock(run.pk))
         yield
+        # As the end of its connection does, a moment later.
+        connection.execute("SELECT pg_advisory_unlock_all()")
