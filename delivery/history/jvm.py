@@ -3,7 +3,7 @@
 PySpark would start it by a shell script that wants a JDK and a module that no JRE in a wheel has. So `SparkSubmit` is started as
 that script would, and PySpark is told where it listens. It ends when the pipe to it does: also when we are killed.
 
-The first JVM writes down what it loaded as it ends (an AOT cache, some 20 s); the next start with it in a third of the time.
+The first JVM that is not brief writes down what it loaded as it ends (an AOT cache, some 20 s); the next start with it in a third of the time.
 """
 
 import os

@@ -52,13 +52,6 @@ class Table:
         return [column.name for column in self.columns]
 
     @property
-    def ddl(self) -> str:
-        return ", ".join(
-            f"{column.name} {column.type}{'' if column.is_nullable else ' not null'}"
-            for column in self.columns
-        )
-
-    @property
     def spark(self) -> "StructType":
         """Everything nullable, as it comes back from files."""
         from pyspark.sql.types import StructType

@@ -1,8 +1,10 @@
-"""PostgreSQL as a source of Spark: the tables of the archive as they are now, read in parallel by ranges of ids.
+"""PostgreSQL as a source: the tables of the archive as they are now, in pieces by ranges of ids, all in one exported snapshot.
 
-A Python Data Source. Each part is read by one worker on a connection of its own, all in one exported snapshot, as Arrow batches: by ADBC,
-whose driver has them from the server's binary COPY; where there is no such driver, by psycopg's COPY, at half the speed.
-Conditions of comparison are pushed down into the statement.
+`read` gives a piece as Arrow batches: by ADBC, whose driver has them from the server's binary COPY; where there is no such driver, by
+psycopg's COPY, at half the speed. Workers of an export write those as they come (see `extract`).
+
+A Python Data Source gives them to Spark as a frame, each piece read by one worker, conditions of comparison pushed down into the
+statement: for what is not archived yet, if it is much (see `unarchived`).
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
