@@ -8,19 +8,21 @@ What a part costs is not known before: the last one came from memory, the next m
 So the database ends a part that takes longer than half of what is left. It counts as not looked at, and a tenth of it
 is tried: what the first try has read is in memory by then. Not before a single message is
 too much is there no limit, and only until a walk has got on at all. So each walk gets on, and takes little longer than it may.
+Where every message is read, those of a part are read ahead: along an index, a day from a disk took four times as long.
 
 Ids are nearly in the order of publication: `SLACK` more of them are looked at on either side of a range of time.
 """
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import BooleanField, Exists, OuterRef, QuerySet
 from django.db.models.expressions import RawSQL
 
-from delivery.database import TimeUpError, at_most
+from delivery.database import TimeUpError, at_most, reading_ahead
 from delivery.models import Delivery, Message
 
 SECONDS = 0.85
@@ -54,6 +56,11 @@ class Search:
     @property
     def reads_payloads(self) -> bool:
         return bool(self.header or self.body)
+
+    @property
+    def reads_all(self) -> bool:
+        """Whether every message is read: nothing cheaper tells which are not worth it."""
+        return self.reads_payloads and not self.status
 
     def among(self, rows: QuerySet[Message], first: int, last: int) -> QuerySet[Message]:
         """Return those of a range of ids that have it. The cheap comes first, for all is equal to the planner."""
@@ -106,7 +113,8 @@ def walk(
     while upper >= first:
         lower, began = max(first, upper - size + 1), time.monotonic()
         limit = None if upper == last and size == 1 else max((ends_at - began) / 2, LEAST_SECONDS)
-        part = _looked_at(search.among(rows, lower, upper).order_by("-pk")[: count - len(found)], limit)
+        among = search.among(rows, lower, upper).order_by("-pk")[: count - len(found)]
+        part = _looked_at(among, limit, is_all_read=search.reads_all)
         if part is not None:
             found, upper = found + part, lower - 1
         if len(found) == count:
@@ -117,12 +125,12 @@ def walk(
     return Walked(rows=found, reached=None, is_full=False)
 
 
-def _looked_at(rows: QuerySet[Message], seconds: float | None) -> list[Message] | None:
+def _looked_at(rows: QuerySet[Message], seconds: float | None, *, is_all_read: bool) -> list[Message] | None:
     """Return what is in a part; None when that took longer than it may."""
     if seconds is None:
         return list(rows)
     try:
-        with at_most(seconds):
+        with at_most(seconds), reading_ahead() if is_all_read else nullcontext():
             return list(rows)
     except TimeUpError:
         return None

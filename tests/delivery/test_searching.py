@@ -112,6 +112,35 @@ def sleeping(seconds: float, *, only: Message | None = None) -> QuerySet[Message
     return Message.objects.filter(RawSQL(sql, given, output_field=BooleanField()))  # noqa: S611 - our SQL
 
 
+def reading_by(setting: str) -> QuerySet[Message]:
+    """Messages, as long as the database may walk along indexes ("on") or may not ("off")."""
+    sql = "current_setting('enable_indexscan') = %s"
+    return Message.objects.filter(RawSQL(sql, [setting], output_field=BooleanField()))  # noqa: S611 - our SQL
+
+
+class TestReadingAhead:
+    @pytest.mark.parametrize(
+        ("search", "setting"),
+        [
+            (Search(body="needle"), "off"),
+            (Search(header="content"), "off"),
+            # Few have the status, and they are found by an index.
+            (Search(status=Status.FAILED), "on"),
+            (Search(status=Status.FAILED, body="needle"), "on"),
+        ],
+    )
+    def test_where_every_message_is_read_the_database_reads_ahead(self, search: Search, setting: str) -> None:
+        row = factories.delivery(message=factories.message(b"needle"), status=Status.FAILED).message
+        first, last = ids_between(None, None)
+        found = walk(reading_by(setting), search, first=first, last=last, count=10, seconds=10)
+        assert ids(found) == [row.pk]
+
+    def test_it_walks_along_indexes_again_afterwards(self) -> None:
+        row = published(1, b"needle")[0]
+        assert ids(walked(Search(body="needle"))) == [row.pk]
+        assert reading_by("on").exists()
+
+
 class TestWhatAPartCosts:
     HOUR = 3600
 
