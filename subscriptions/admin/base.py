@@ -1,20 +1,46 @@
 """What all pages of the console have in common."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin import ShowFacets
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.http import url_has_allowed_host_and_scheme
-from unfold.admin import ModelAdmin
+from django.utils.safestring import SafeString
+from unfold.admin import ModelAdmin, checkbox
+from unfold.decorators import display
+from unfold.templatetags import unfold_list
 
 # Digits, which any bigint may have.
 LONGEST_ID = 18
 # What Django's own list filters append to the name of their field.
 _APPENDED = ("", "exact", "isnull", "id__exact")
+# The box that selects a row, drawn once: a template for each of fifty rows took a tenth of the page's time.
+_CHECKBOX = checkbox.render(ACTION_CHECKBOX_NAME, "{}")
+
+Headers = Callable[[ChangeList], Iterable[dict[str, Any]]]
+
+
+def _once_a_list(headers: Headers) -> Headers:
+    def remembered(changelist: ChangeList) -> Iterable[dict[str, Any]]:
+        known: dict[str, Any] = vars(changelist)
+        if "headers" not in known:
+            known["headers"] = list(headers(changelist))
+        found: list[dict[str, Any]] = known["headers"]
+        return found
+
+    return remembered
+
+
+# Unfold (0.91) makes the headers of a list anew for each of its rows: a fifth of the page's time.
+unfold_list.result_headers = _once_a_list(unfold_list.result_headers)
 
 
 def id_of(text: str) -> int | None:
@@ -38,6 +64,10 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     button_columns: tuple[str, ...] = ()
     # What an empty list says: what would be here, and what comes first.
     empty_text = ""
+
+    @display(description=ModelAdmin.action_checkbox.short_description)  # type: ignore[untyped-decorator]
+    def action_checkbox(self, obj: Any) -> SafeString:
+        return format_html(_CHECKBOX, obj.pk)
 
     def may_change_rows(self, request: HttpRequest) -> bool:
         return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")

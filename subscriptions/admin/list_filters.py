@@ -7,8 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib.admin import ModelAdmin, SimpleListFilter
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
@@ -128,8 +127,12 @@ class Since(_TimeFilter):
         if (moment := self.moment()) is None:
             return queryset
         before = {f"{self.column}__lt": moment - self.SLACK}
-        ids = queryset.model._default_manager.filter(**before).order_by(f"-{self.column}").values_list("pk")
-        return queryset.filter(**{f"{self.column}__gte": moment}, pk__gt=_bound(ids, default=0))
+        ids = (
+            queryset.model._default_manager.filter(**before)
+            .order_by(f"-{self.column}")
+            .values_list("pk", flat=True)
+        )
+        return queryset.filter(**{f"{self.column}__gte": moment}, pk__gt=ids.first() or 0)
 
 
 class Until(_TimeFilter):
@@ -140,13 +143,10 @@ class Until(_TimeFilter):
         if (moment := self.moment()) is None:
             return queryset
         after = {f"{self.column}__gte": moment + self.SLACK}
-        ids = queryset.model._default_manager.filter(**after).order_by(self.column).values_list("pk")
-        return queryset.filter(**{f"{self.column}__lt": moment}, pk__lt=_bound(ids, default=LARGEST_ID))
-
-
-def _bound(ids: QuerySet[Any], *, default: int) -> Any:
-    """Return the first of the ids, as part of the statement that it bounds."""
-    return Coalesce(Subquery(ids[:1]), default)
+        ids = (
+            queryset.model._default_manager.filter(**after).order_by(self.column).values_list("pk", flat=True)
+        )
+        return queryset.filter(**{f"{self.column}__lt": moment}, pk__lt=ids.first() or LARGEST_ID)
 
 
 class ChoiceFilter(_InputFilter):

@@ -92,8 +92,8 @@ def test_words_are_looked_for_in_the_newest_only(
 
 
 def test_costs_the_same_number_of_queries_whatever_the_filters(ann: Client, entries: JournalEntry) -> None:
-    # Session and user, lanes and subscriptions of the filters, the newest entry, the page, its lanes, its subscriptions.
+    # Session, user, lanes, subscriptions and first id of the filters, newest entry, page, its lanes, its subscriptions.
     query = "kind=BLOCKED&lane=erp&subscription=orders&text=connection&since=2020-01-01T00:00"
     with CaptureQueriesContext(connection) as queries:
         ann.get(f"{ROOT}?{query}")
-    assert len(queries) == 8
+    assert len(queries) == 9
