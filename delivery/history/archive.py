@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 from pyarrow import fs, parquet
 
+from delivery.history.frames import frame_of_rows
 from delivery.history.ledger import File
 from delivery.history.schemas import Table
 
@@ -64,7 +65,7 @@ class Archive:
         """Return the rows of these files. A column that a file has not is null; of no files there are no rows."""
         addresses = [self.address(file.path) for file in files]
         if not addresses:
-            return spark.createDataFrame([], table.spark)
+            return frame_of_rows(spark, table.columns, [])
         return spark.read.schema(table.spark).parquet(*addresses)
 
     def rows(self, table: Table, path: str) -> Iterator[pa.RecordBatch]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import psycopg
 
 from delivery.history.archive import Archive
-from delivery.history.session import Spark, spark_session
+from delivery.history.session import Sessions, Spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,20 +48,29 @@ class Job:
 
 
 @contextmanager
-def job(*, run_id: int, conninfo: str, archive_url: str, spark: Spark, progress: Progress) -> Iterator[Job]:
-    """Yield a job with a connection of its own; everything it started ends with it."""
+def job(
+    *,
+    run_id: int,
+    conninfo: str,
+    archive_url: str,
+    spark: Spark,
+    progress: Progress,
+    sessions: Sessions | None = None,
+) -> Iterator[Job]:
+    """Yield a job with a connection of its own; everything it started ends with it, but for what is of `sessions`."""
     with ExitStack() as ending:
         database = ending.enter_context(psycopg.connect(conninfo, autocommit=True))
         # The archive's days are UTC, whatever the server's time zone.
         database.execute("SET TIME ZONE 'UTC'")
-        sessions: list[SparkSession] = []
+        used: list[SparkSession] = []
 
         def start() -> "SparkSession":
-            if not sessions:
+            if not used:
                 progress.doing("starting Spark")
-                sessions.append(ending.enter_context(spark_session(spark)))
+                kept = sessions or ending.enter_context(Sessions())
+                used.append(ending.enter_context(kept.used(spark)))
                 progress.doing("Spark has started")
-            return sessions[0]
+            return used[0]
 
         yield Job(
             run_id=run_id,

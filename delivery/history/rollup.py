@@ -19,15 +19,17 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 
 from delivery.history import ledger
+from delivery.history.frames import frame_of_rows
 from delivery.history.job import Job
 from delivery.history.ledger import File
 from delivery.history.measures import COLUMNS, measured, with_stops
-from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL
+from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, Column
 from delivery.history.stops import stopped_seconds, stops
 from delivery.sql import statement
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column as Expression
+    from pyspark.sql import DataFrame
 
 # Rows between two words on how far it is.
 BATCH = 1_000
@@ -39,7 +41,10 @@ _CSV = {
     "ignoreTrailingWhiteSpace": "false",
     "timestampFormat": "yyyy-MM-dd HH:mm:ssXXX",
 }
-_NAMES = "subscription_id bigint, subscriber string, subscription string, event_type string, endpoint string"
+_NAMES = (
+    Column("subscription_id", "bigint"),
+    *(Column(name, "string") for name in ("subscriber", "subscription", "event_type", "endpoint")),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +106,7 @@ def hours(job: Job, work: Work) -> "DataFrame":
     attempts = _within(job.archive.frame(job.spark, ATTEMPTS, work.attempts), "settled_at", work.spans)
     journal = job.archive.frame(job.spark, JOURNAL, work.journal)
     stopped = _within(stopped_seconds(stops(journal, until=work.until)), "hour", work.spans)
-    names = job.spark.createDataFrame(list(work.names), _NAMES)
+    names = frame_of_rows(job.spark, _NAMES, work.names)
     return with_stops(measured(deliveries, attempts), stopped, names)
 
 
@@ -141,7 +146,7 @@ def _within(frame: "DataFrame", column: str, spans: Sequence[Span]) -> "DataFram
     from pyspark.sql import functions as sql
 
     at = sql.col(column)
-    conditions: list[Column] = [(at >= span.since) & (at < span.until) for span in spans]
+    conditions: list[Expression] = [(at >= span.since) & (at < span.until) for span in spans]
     return frame.filter(reduce(or_, conditions))
 
 
@@ -150,7 +155,7 @@ def _computed(frame: "DataFrame") -> Iterator[str]:
     from pyspark.sql import functions as sql
 
     line = sql.to_csv(sql.struct(*COLUMNS), _CSV)
-    rows = (str(row[0]) for row in frame.select(line).toLocalIterator())
+    rows = (str(row[0]) for row in frame.select(line).toLocalIterator(prefetchPartitions=True))
     return chain(list(islice(rows, 1)), rows)
 
 

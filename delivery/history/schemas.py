@@ -3,6 +3,7 @@
 Days are UTC. Times are microseconds in UTC. A column that is added later is null in the files of older days.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -53,16 +54,11 @@ class Table:
 
     @property
     def spark(self) -> "StructType":
-        """Everything nullable, as it comes back from files."""
-        from pyspark.sql.types import StructType
-
-        found = StructType.fromDDL(", ".join(f"{column.name} {column.type}" for column in self.columns))
-        assert isinstance(found, StructType)
-        return found
+        return spark_schema(self.columns)
 
     @property
     def arrow(self) -> pa.Schema:
-        return pa.schema([pa.field(column.name, _ARROW[column.type]) for column in self.columns])
+        return arrow_schema(self.columns)
 
     def checked(self, frame: "DataFrame") -> "DataFrame":
         """Return the frame with exactly these columns in this order; raises SchemaError when one is missing or of another type."""
@@ -72,6 +68,19 @@ class Table:
                 found = types.get(column.name, "not there")
                 raise SchemaError(f"{self.name}.{column.name} should be {column.type}, and is {found}.")
         return frame.select(*self.names)
+
+
+def spark_schema(columns: Sequence[Column]) -> "StructType":
+    """Everything nullable, as it comes back from files."""
+    from pyspark.sql.types import StructType
+
+    found = StructType.fromDDL(", ".join(f"{column.name} {column.type}" for column in columns))
+    assert isinstance(found, StructType)
+    return found
+
+
+def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
+    return pa.schema([pa.field(column.name, _ARROW[column.type]) for column in columns])
 
 
 MESSAGES = Table(

@@ -5,10 +5,11 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 from delivery.history.jvm import Jvm
 
@@ -81,6 +82,33 @@ def spark_session(spark: Spark) -> Iterator["SparkSession"]:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
 
 
+class Sessions:
+    """Spark for runs of one process, one after the other: what the first has started serves the others, and ends with the block.
+
+    All of them are given the same `Spark`: a process has one at a time.
+    """
+
+    def __init__(self) -> None:
+        self._ending = ExitStack()
+        self._session: SparkSession | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ending.__exit__(kind, error, trace)
+
+    @contextmanager
+    def used(self, spark: Spark) -> Iterator["SparkSession"]:
+        """Yield the session for a run, whose words stay readable when the run has failed."""
+        if self._session is None:
+            self._session = self._ending.enter_context(spark_session(spark))
+        with _said_in_time():
+            yield self._session
+
+
 @contextmanager
 def _driven(spark: Spark) -> Iterator["SparkSession"]:
     from pyspark import SparkContext
@@ -88,7 +116,7 @@ def _driven(spark: Spark) -> Iterator["SparkSession"]:
 
     session = SparkSession.builder.getOrCreate()
     try:
-        with _shipped(session) if not spark.is_local else nullcontext(), _said_in_time():
+        with _shipped(session) if not spark.is_local else nullcontext():
             yield session
     finally:
         session.stop()
@@ -106,7 +134,7 @@ def _connected(spark: Spark) -> Iterator["SparkSession"]:
     try:
         for name, value in _ANYWHERE.items():
             session.conf.set(name, value)
-        with _shipped(session), _said_in_time():
+        with _shipped(session):
             yield session
     finally:
         session.stop()

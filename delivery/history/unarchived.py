@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from delivery.history.frames import frame_of_arrow
 from delivery.history.schemas import JOURNAL, Column, Table
 from delivery.history.source import ALL_IDS, FORMAT, InturnReader, InturnSource, Piece, literal, read
 from delivery.sql import statement
@@ -127,7 +128,7 @@ class Rest:
                 if sum(batch.num_rows for batch in batches) > FEW:
                     return None
         found = pa.Table.from_batches(batches, table.arrow)
-        return self.spark.createDataFrame(found, table.spark)
+        return frame_of_arrow(self.spark, table.columns, found)
 
     def _load(self, source: type[InturnSource], **more: str) -> "DataFrame":
         self.spark.dataSource.register(source)

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from delivery.history import ledger
+from delivery.history import ledger, schemas
 from delivery.history.checks.finding import COLUMNS, KINDS, broken_counts, findings
 from delivery.history.checks.groups import group_counts, groups
 from delivery.history.checks.held import about_holds, about_urls, held
@@ -20,8 +20,8 @@ from delivery.history.checks.known import known, places
 from delivery.history.checks.order import doubted, in_turn, late, of_doubted, order_counts, overtaken
 from delivery.history.checks.owed import owed, owed_counts
 from delivery.history.checks.tried import tried, tried_counts
+from delivery.history.frames import frame_of_rows
 from delivery.history.job import Job
-from delivery.history.schemas import BY_NAME
 from delivery.history.unarchived import EVER, Rest
 from delivery.history.window import Snapshot, snapshot
 from delivery.sql import statement
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 MOST_FINDINGS = 1_000
 PROVEN, BROKEN = "proven", "broken here"
 Counts = dict[str, int]
+_PLACES = (schemas.Column("subscription_id", "bigint"), schemas.Column("endpoint", "string"))
 
 
 class Judgement:
@@ -154,14 +155,14 @@ def _places(job: Job, seen: Snapshot, deliveries: "DataFrame", journal: "DataFra
     """Return where deliveries go now, and where they went, if any URL was ever stopped."""
     names = seen.connection.execute(statement("rollup_names")).fetchall()
     now = [(subscription_id, endpoint) for subscription_id, *_, endpoint in names]
-    found = job.spark.createDataFrame(now, "subscription_id bigint, endpoint string")
+    found = frame_of_rows(job.spark, _PLACES, now)
     if about_urls(journal).isEmpty():
         return places(found)
     return places(found.unionByName(deliveries.select("subscription_id", "endpoint")))
 
 
 def _archived(job: Job, seen: Snapshot, table: str) -> "DataFrame":
-    return job.archive.frame(job.spark, BY_NAME[table], ledger.files(seen.connection, table))
+    return job.archive.frame(job.spark, schemas.BY_NAME[table], ledger.files(seen.connection, table))
 
 
 def _counts(frame: "DataFrame", counts: "Column") -> Counts:

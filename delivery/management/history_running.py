@@ -1,11 +1,12 @@
 """Running a run of the pipeline at the terminal, to its end; what ends otherwise than DONE ends the command, with its exit code."""
 
 import getpass
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.core.management.base import CommandError
 
+from delivery.history.session import Sessions
 from delivery.management.history_bar import Bar
 from delivery.models import PipelineRun, RunState, Step
 from delivery.pipeline import RunOpenError, running
@@ -15,13 +16,24 @@ from delivery.pipeline.running import Ran
 FAILED, REFUSED, BROKEN, INTERRUPTED = 1, 3, 4, 128
 
 
+def run_steps(steps: Sequence[Step], *, write: Callable[[str], object]) -> None:
+    """Run steps one after the other, by one Spark, and write what each found; the first that fails raises CommandError."""
+    with Sessions() as sessions:
+        for step in steps:
+            run_step(step, write=write, sessions=sessions)
+
+
 def run_step(
-    step: Step, *, options: Mapping[str, Any] | None = None, write: Callable[[str], object]
+    step: Step,
+    *,
+    options: Mapping[str, Any] | None = None,
+    write: Callable[[str], object],
+    sessions: Sessions | None = None,
 ) -> PipelineRun:
     """Run a step and write what it found. Raises CommandError."""
     try:
         with Bar(step.label) as bar:
-            ran = running.run_now(step, options=options or {}, actor=actor(), shown=[bar])
+            ran = running.run_now(step, options=options or {}, actor=actor(), shown=[bar], sessions=sessions)
     except RunOpenError as error:
         raise CommandError(str(error), returncode=REFUSED) from None
     return _told(ran, write)

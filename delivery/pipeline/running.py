@@ -25,6 +25,7 @@ from django.utils import timezone
 from delivery.database import LETS_GO_OF_VANISHED
 from delivery.history import ledger
 from delivery.history.job import Job, Progress, Stopped, job
+from delivery.history.session import Sessions
 from delivery.models import SOLE_STEPS, PipelineRun, RunState, Step
 from delivery.pipeline import failing, runs, steps, surroundings
 from delivery.pipeline.asking import ask
@@ -52,9 +53,17 @@ class Ran:
 
 
 def run_now(
-    step: Step | str, *, options: Mapping[str, Any], actor: str, shown: Sequence[Progress] = ()
+    step: Step | str,
+    *,
+    options: Mapping[str, Any],
+    actor: str,
+    shown: Sequence[Progress] = (),
+    sessions: Sessions | None = None,
 ) -> Ran:
-    """Make a run and run it, or the one of its kind that waits. Raises RunOpenError if that is under way."""
+    """Make a run and run it, or the one of its kind that waits. Raises RunOpenError if that is under way.
+
+    With `sessions`, several runs of this process share one Spark.
+    """
     now = timezone.now()
     with _connected() as database:
         try:
@@ -64,14 +73,20 @@ def run_now(
                 assert is_taken(database, run_lock(run.pk))
                 runs.begin(run.pk, now=now)
         except runs.RunOpenError as error:
-            ran = run_waiting(error.run.pk, shown=shown)
+            ran = run_waiting(error.run.pk, shown=shown, sessions=sessions)
             if ran is None:
                 raise
             return ran
-        return _run(run, database, shown=shown)
+        return _run(run, database, shown=shown, sessions=sessions)
 
 
-def run_waiting(id: int, *, shown: Sequence[Progress] = (), gives_back: bool = False) -> Ran | None:
+def run_waiting(
+    id: int,
+    *,
+    shown: Sequence[Progress] = (),
+    gives_back: bool = False,
+    sessions: Sessions | None = None,
+) -> Ran | None:
     """Run a run that waits; None if it does not wait any more, or another process has just taken it.
 
     With `gives_back` a signal does not cancel it: it waits again.
@@ -80,7 +95,7 @@ def run_waiting(id: int, *, shown: Sequence[Progress] = (), gives_back: bool = F
         if not is_taken(database, run_lock(id)) or not runs.begin(id, now=timezone.now()):
             return None
         run = PipelineRun.objects.get(pk=id)
-        return _run(run, database, shown=shown, gives_back=gives_back)
+        return _run(run, database, shown=shown, gives_back=gives_back, sessions=sessions)
 
 
 @contextmanager
@@ -97,12 +112,13 @@ def _run(
     *,
     shown: Sequence[Progress],
     gives_back: bool = False,
+    sessions: Sessions | None,
 ) -> Ran:
     # A server's restart during the step would be told to the next statement.
     connection.close()
     with interruptible() as interrupts:
         course = Course(run.pk, database, shown=shown)
-        ending = _ending(run, course, interrupts)
+        ending = _ending(run, course, interrupts, sessions)
     if ending is not None:
         runs.end(run, ending, now=timezone.now())
         run.refresh_from_db()
@@ -112,11 +128,13 @@ def _run(
     return Ran(run, _signal(course, interrupts))
 
 
-def _ending(run: PipelineRun, course: Course, interrupts: Interrupts) -> Ending | None:
+def _ending(
+    run: PipelineRun, course: Course, interrupts: Interrupts, sessions: Sessions | None
+) -> Ending | None:
     """Do the step and return how it ended; None if it was interrupted, before it was done."""
     ending: Ending | None = None
     try:
-        with course.followed(), _job(run, course, interrupts) as given:
+        with course.followed(), _job(run, course, interrupts, sessions) as given:
             _hold(run, given)
             if run.step != Step.EXPORT:
                 words = "waiting until the archive is compacted"
@@ -133,13 +151,16 @@ def _ending(run: PipelineRun, course: Course, interrupts: Interrupts) -> Ending 
 
 
 @contextmanager
-def _job(run: PipelineRun, course: Course, interrupts: Interrupts) -> Iterator[Job]:
+def _job(
+    run: PipelineRun, course: Course, interrupts: Interrupts, sessions: Sessions | None
+) -> Iterator[Job]:
     with job(
         run_id=run.pk,
         conninfo=surroundings.conninfo(f"{APPLICATION} {run}"),
         archive_url=surroundings.archive_url(),
-        spark=surroundings.spark(run.step),
+        spark=surroundings.spark(run.step, is_shared=sessions is not None),
         progress=course,
+        sessions=sessions,
     ) as given:
         start = given.start
 

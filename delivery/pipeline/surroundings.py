@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from delivery.history.session import Spark
 
 
-def spark(step: str) -> "Spark":
-    """Where Spark runs for a step, by the settings. What it loads and logs is in the home."""
+def spark(step: str, *, is_shared: bool = False) -> "Spark":
+    """Where Spark runs for a step, or with `is_shared` for any, by the settings. What it loads and logs is in the home."""
     from delivery.history.session import Spark
 
     environment = settings.ENVIRONMENT
@@ -24,7 +24,7 @@ def spark(step: str) -> "Spark":
         master=environment.spark_master,
         remote=environment.spark_remote,
         memory=environment.spark_driver_memory,
-        is_brief=step == Step.EXPORT,
+        is_brief=step == Step.EXPORT and not is_shared,
         cache=environment.home / "cache" / "spark",
         log=logs / "spark.log",
     )

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from delivery.management.history_replay import add_replay_arguments, replay_now
 from delivery.management.history_report import add_report_arguments, report_now
-from delivery.management.history_running import run_asked, run_step
+from delivery.management.history_running import run_asked, run_step, run_steps
 from delivery.management.history_runs import write_runs
 from delivery.models import Step
 
@@ -58,8 +58,7 @@ def _step(step: Step) -> Callable[[Options, Write], None]:
 
 
 def _all(_options: Options, write: Write) -> None:
-    for step in (Step.EXPORT, Step.ROLLUP, Step.VERIFY):
-        run_step(step, write=write)
+    run_steps((Step.EXPORT, Step.ROLLUP, Step.VERIFY), write=write)
 
 
 def _replay(options: Options, write: Write) -> None:
