@@ -7,16 +7,16 @@ and nothing twice. One at a time in the whole installation: its caller holds the
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import timedelta
 from itertools import pairwise
 from typing import Any
 
 from delivery.history import chunk as chunks
 from delivery.history import compaction
-from delivery.history.chunk import Written
-from delivery.history.extract import Extraction, Numbered, ReadBack, by_table
+from delivery.history.extract import Extracted, Extraction, Numbered, ReadBack, by_table
 from delivery.history.fingerprint import Fingerprint
 from delivery.history.job import Job
+from delivery.history.names import Names
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TABLES
 from delivery.history.source import ALL_IDS, Piece
 from delivery.history.window import LAG, ROWS, Snapshot, Window, horizon, next_window, snapshot
@@ -65,24 +65,31 @@ def _export_window(job: Job, window: Window) -> dict[str, int]:
     """Archive a piece of time, and return how many rows of each table: none at all leave no chunk."""
     job.progress.doing(f"counting what happened until {window.until:%Y-%m-%d %H:%M:%S}")
     with snapshot(job.conninfo) as seen:
-        pieces = _pieces(seen, window)
+        pieces, counted = _pieces(seen, window)
         if not pieces:
             job.database.execute(statement("archive_skip"), {"until": window.until})
             return {}
         chunk = chunks.begin(
             job.database, kind="EXPORT", run_id=job.run_id, since=window.since, until=window.until
         )
-        extraction = Extraction(conninfo=job.conninfo, snapshot=seen.name, archive=job.archive, chunk=chunk)
-        written = _extracted(job, extraction, pieces)
-        counts = _compared(job, extraction, pieces, written)
+        names = Names.of_rows(seen.connection.execute(statement("subscription_names")).fetchall())
+        extraction = Extraction(
+            conninfo=job.conninfo, snapshot=seen.name, names=names, archive=job.archive, chunk=chunk
+        )
+        extracted = _extracted(job, extraction, pieces)
+        written = [file for one in extracted for file in one.files]
+        counts = _compared(job, names, extracted, counted)
     content = chunks.Content(written=written, snapshot=seen.visible, counts=counts)
     chunks.publish(job.database, job.archive, chunk, content)
     return counts
 
 
-def _pieces(seen: Snapshot, window: Window) -> list[Piece]:
-    """Return what workers are to read, each about as many rows; together all ids there are, whatever was counted."""
-    found = []
+def _pieces(seen: Snapshot, window: Window) -> tuple[list[Piece], Counter[str]]:
+    """Return what workers are to read, each about as many rows, and how many rows there are by table, but for attempts.
+
+    Together they are all ids there are, whatever was counted.
+    """
+    found, counted = [], Counter[str]()
     for relation, at, tables in _RELATIONS:
         text = statement("archive_bounds").format(relation=relation, at=at)
         parameters = {
@@ -94,44 +101,47 @@ def _pieces(seen: Snapshot, window: Window) -> list[Piece]:
         row = seen.connection.execute(text.encode(), parameters).fetchone()
         assert row is not None
         count, inner = row
+        counted[tables[0].name] = count
         found += [
             Piece(table=table.name, since=window.since, until=window.until, first=first, last=last)
             for table in tables
             for first, last in pairwise([ALL_IDS[0], *inner, ALL_IDS[1]])
             if count
         ]
-    return found
+    return found, counted
 
 
-def _extracted(job: Job, extraction: Extraction, pieces: Sequence[Piece]) -> list[Written]:
+def _extracted(job: Job, extraction: Extraction, pieces: Sequence[Piece]) -> list[Extracted]:
     """Let workers write the pieces into the staging folder, and return what they wrote."""
     job.progress.doing(f"exporting what happened until {extraction.chunk.until:%Y-%m-%d %H:%M:%S}")
     numbered = [Numbered(number, piece) for number, piece in enumerate(pieces)]
-    return [
-        Written(**file | {"day": date.fromisoformat(file["day"])})
-        for files in each(job.spark, numbered, extraction.write)
-        for file in files
-    ]
+    return [Extracted.of_json(told) for told in each(job.spark, numbered, extraction.write)]
 
 
 def _compared(
-    job: Job, extraction: Extraction, pieces: Sequence[Piece], written: Sequence[Written]
+    job: Job, names: Names, extracted: Sequence[Extracted], counted: Counter[str]
 ) -> dict[str, int]:
-    """Read back what was written, and return its rows by table; raise MismatchError unless they are what PostgreSQL has."""
-    job.progress.doing(f"comparing {sum(file.rows for file in written):,} rows with PostgreSQL")
-    if written and not job.archive.is_folder:
+    """Read back what was written, and return its rows by table; raise MismatchError unless they are what PostgreSQL has.
+
+    That is what it `counted` and what it sent: none of the rows may be lost, either.
+    """
+    counted = counted + sum((Counter({one.table: one.counted}) for one in extracted), Counter())
+    files = [file for one in extracted for file in one.files]
+    job.progress.doing(f"comparing {sum(file.rows for file in files):,} rows with PostgreSQL")
+    if files and not job.archive.is_folder:
         # Arrow has written it. Where Spark lacks what reads such a URL, it must not count.
-        job.spark.read.parquet(job.archive.address(written[0].staged))
-    there = by_table(each(job.spark, pieces, extraction.count))
-    here = by_table(
-        each(job.spark, [(file.table, file.staged) for file in written], ReadBack(job.archive).count)
+        job.spark.read.parquet(job.archive.address(files[0].staged))
+    found = by_table(
+        each(job.spark, [(file.table, file.staged) for file in files], ReadBack(job.archive, names).count)
     )
-    for name, expected in there.items():
-        found = here.get(name, Fingerprint())
-        if found != expected:
-            columns = ", ".join(expected.different_from(found))
+    for table in dict.fromkeys(one.table for one in extracted):
+        of_table = [one for one in extracted if one.table == table]
+        sent = sum((one.sent for one in of_table), Fingerprint())
+        there, kept = counted[table], found.setdefault(table, Fingerprint())
+        if sent.rows != there or kept != sent:
             raise MismatchError(
-                f"Of {name}, PostgreSQL has {expected.rows:,} rows, and {found.rows:,} were written; checksums differ of {columns}. "
+                f"Of {table}, PostgreSQL has {there:,} rows, it sent {sent.rows:,}, and {kept.rows:,} were written"
+                f"{'; their checksums differ' if kept.rows == sent.rows == there else ''}. "
                 "Nothing of it counts; run the export again."
             )
-    return {name: found.rows for name, found in here.items()}
+    return {name: kept.rows for name, kept in found.items()}

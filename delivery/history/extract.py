@@ -1,6 +1,6 @@
 """What Spark's workers do for an export: each takes a piece of PostgreSQL's rows, and writes them as Parquet as they come.
 
-Afterwards every file is read again, and PostgreSQL computes what should be in it.
+With each row PostgreSQL sends its checksum. Afterwards every file is read again, and must come to the same.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,8 +17,9 @@ from pyarrow import compute, parquet
 
 from delivery.history.archive import Archive
 from delivery.history.chunk import Chunk, Written
-from delivery.history.fingerprint import Fingerprint, in_postgresql, of_batches, of_row
-from delivery.history.schemas import BY_NAME, DAY, Table
+from delivery.history.fingerprint import CHECKSUM, Fingerprint, given, in_postgresql, of_batches
+from delivery.history.names import Names
+from delivery.history.schemas import ATTEMPTS, BY_NAME, DAY, Column, Table, arrow_schema
 from delivery.history.source import Piece, in_snapshot, read
 
 
@@ -36,32 +37,37 @@ class Extraction:
 
     conninfo: str
     snapshot: str
+    names: Names
     archive: Archive
     chunk: Chunk
 
-    def write(self, numbered: Numbered) -> list[Written]:
-        """Write a piece into the chunk's staging folder: a file for each day."""
+    def write(self, numbered: Numbered) -> "Extracted":
+        """Write a piece into the chunk's staging folder, a file for each day, and tell what PostgreSQL says of the rows."""
         table = BY_NAME[numbered.piece.table]
-        select = f"SELECT * FROM ({numbered.piece.select}) AS found ORDER BY {', '.join(table.key)}"  # noqa: S608 - ours
+        select = _with_checksum(table, numbered.piece.select)
+        schema = arrow_schema((*table.bare, Column(CHECKSUM, "bigint")))
         files: dict[date, _File] = {}
+        sent = Fingerprint()
         with ExitStack() as closing:
-            for batch in read(select, table.arrow, conninfo=self.conninfo, snapshot=self.snapshot):
-                for day, rows in _by_day(batch, table.at):
+            for batch in read(select, schema, conninfo=self.conninfo, snapshot=self.snapshot):
+                sent += given(batch.column(CHECKSUM))
+                for day, rows in _by_day(self.names.completed(table, batch), table.at):
                     if day not in files:
                         file = _File(self.archive, table, self._named(table, day, numbered.number))
                         files[day] = closing.enter_context(file)
                     files[day].write(rows)
-        return [file.written(table, day) for day, file in files.items()]
+        written = [file.written(table, day) for day, file in files.items()]
+        counted = self._count(numbered.piece) if table is ATTEMPTS else 0
+        return Extracted(table=table.name, files=written, sent=sent, counted=counted)
 
-    def count(self, piece: Piece) -> tuple[str, Fingerprint]:
-        """Have PostgreSQL count the rows of a piece; return the table, too."""
-        table = BY_NAME[piece.table]
+    def _count(self, piece: Piece) -> int:
+        """Have PostgreSQL count the rows of a piece."""
         with psycopg.connect(self.conninfo, autocommit=True) as connection:
             for prelude in in_snapshot(self.snapshot):
                 connection.execute(prelude.encode())
-            row = connection.execute(in_postgresql(table, piece.select).encode()).fetchone()
+            row = connection.execute(f"SELECT count(*) FROM ({piece.select}) AS found".encode()).fetchone()  # noqa: S608 - ours
         assert row is not None
-        return piece.table, of_row(table, row)
+        return int(row[0])
 
     def _named(self, table: Table, day: date, number: int) -> tuple[str, str]:
         """Return where the file is staged, and where it belongs. Each try has its own: a worker that was given up may still write."""
@@ -72,19 +78,43 @@ class Extraction:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extracted:
+    """The files of a piece, the fingerprint of the rows as PostgreSQL sent it with them, and how many it `counted`, if nobody has before."""
+
+    table: str
+    files: list[Written]
+    sent: Fingerprint
+    counted: int
+
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> Self:
+        files = [Written(**file | {"day": date.fromisoformat(file["day"])}) for file in told["files"]]
+        return cls(
+            table=told["table"], files=files, sent=Fingerprint(**told["sent"]), counted=told["counted"]
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """Reads files of the archive again."""
+    """Reads files of the archive again: the columns of a table's own with `names`, of which it tells whether the rest agrees; else all of them."""
 
     archive: Archive
+    names: Names | None = None
 
     def count(self, file: tuple[str, str]) -> tuple[str, Fingerprint]:
-        """Count the rows of a file, given its table and path; return the table, too. One that is not there has none."""
+        """Count the rows of a file, given its table and path; return the table, too. Of one that is not there, or names others, there are none."""
         name, path = file
+        table = BY_NAME[name]
+        columns = table.columns if self.names is None else table.bare
+        found = Fingerprint()
         try:
-            return name, of_batches(BY_NAME[name], self.archive.rows(BY_NAME[name], path))
+            for batch in self.archive.rows(table, path):
+                if self.names is None or self.names.agree(table, batch):
+                    found += of_batches(columns, [batch])
         except FileNotFoundError:
             return name, Fingerprint()
+        return name, found
 
 
 def by_table(counted: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Fingerprint]:
@@ -139,8 +169,22 @@ class _File:
         self._sink.close()
 
 
+def _with_checksum(table: Table, select: str) -> str:
+    """Return the statement that gives rows in their order, each with its checksum."""
+    checksum = in_postgresql(table.bare)
+    # OFFSET: columns are computed once.
+    return f"SELECT *, {checksum} FROM ({select} OFFSET 0) AS found ORDER BY {', '.join(table.key)}"  # noqa: S608 - ours
+
+
 def _by_day(batch: pa.RecordBatch, at: str) -> Iterator[tuple[date, pa.RecordBatch]]:
     days = batch.column(at).cast(pa.date32())
-    different = compute.unique(days).to_pylist()
-    for day in different:
-        yield day, batch if len(different) == 1 else batch.filter(compute.equal(days, day))
+    ends = compute.run_end_encode(days)
+    if len(ends.run_ends) == len(compute.unique(ends.values)):
+        # In order, as most are: nothing has to be copied.
+        first = 0
+        for day, end in zip(ends.values.to_pylist(), ends.run_ends.to_pylist(), strict=True):
+            yield day, batch.slice(first, end - first)
+            first = end
+        return
+    for day in compute.unique(days).to_pylist():
+        yield day, batch.filter(compute.equal(days, day))

@@ -23,13 +23,12 @@ from delivery.history.frames import frame_of_rows
 from delivery.history.job import Job
 from delivery.history.ledger import File
 from delivery.history.measures import COLUMNS, measured, with_stops
-from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, Column
+from delivery.history.schemas import ATTEMPTS, CALLED, DELIVERIES, JOURNAL
 from delivery.history.stops import stopped_seconds, stops
 from delivery.sql import statement
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as Expression
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 # Rows between two words on how far it is.
 BATCH = 1_000
@@ -41,10 +40,6 @@ _CSV = {
     "ignoreTrailingWhiteSpace": "false",
     "timestampFormat": "yyyy-MM-dd HH:mm:ssXXX",
 }
-_NAMES = (
-    Column("subscription_id", "bigint"),
-    *(Column(name, "string") for name in ("subscriber", "subscription", "event_type", "endpoint")),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +101,7 @@ def hours(job: Job, work: Work) -> "DataFrame":
     attempts = _within(job.archive.frame(job.spark, ATTEMPTS, work.attempts), "settled_at", work.spans)
     journal = job.archive.frame(job.spark, JOURNAL, work.journal)
     stopped = _within(stopped_seconds(stops(journal, until=work.until)), "hour", work.spans)
-    names = frame_of_rows(job.spark, _NAMES, work.names)
+    names = frame_of_rows(job.spark, CALLED, work.names)
     return with_stops(measured(deliveries, attempts), stopped, names)
 
 
@@ -127,7 +122,7 @@ def _work(database: psycopg.Connection[Any], *, everything: bool) -> Work | None
             attempts=_files(database, "attempts", touched),
             # All of it: what stands still now may do so for long.
             journal=ledger.files(database, "journal"),
-            names=database.execute(statement("rollup_names")).fetchall(),
+            names=database.execute(statement("subscription_names")).fetchall(),
         )
 
 
@@ -146,7 +141,7 @@ def _within(frame: "DataFrame", column: str, spans: Sequence[Span]) -> "DataFram
     from pyspark.sql import functions as sql
 
     at = sql.col(column)
-    conditions: list[Expression] = [(at >= span.since) & (at < span.until) for span in spans]
+    conditions: list[Column] = [(at >= span.since) & (at < span.until) for span in spans]
     return frame.filter(reduce(or_, conditions))
 
 

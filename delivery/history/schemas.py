@@ -31,12 +31,16 @@ class SchemaError(TypeError):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`type` is Spark's name of it; `meaning` stands in the README and beside reports."""
+    """`type` is Spark's name of it; `meaning` stands in the README and beside reports.
+
+    `is_called`: it follows from the row's subscription (see `names`).
+    """
 
     name: str
     type: str
     meaning: str = ""
     is_nullable: bool = False
+    is_called: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,16 @@ class Table:
     @property
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
+
+    @property
+    def bare(self) -> tuple[Column, ...]:
+        """The columns that are the row's own."""
+        return tuple(column for column in self.columns if not column.is_called)
+
+    @property
+    def called(self) -> list[str]:
+        """The names of the others."""
+        return [column.name for column in self.columns if column.is_called]
 
     @property
     def spark(self) -> "StructType":
@@ -116,15 +130,15 @@ DELIVERIES = Table(
         Column("status", "string", "as it was settled then"),
         Column("message_id", "bigint"),
         Column("published_at", "timestamp", "of its message"),
-        Column("event_type", "string"),
-        Column("kind", "string", "TOPIC, QUEUE or SYNC"),
-        Column("subscriber", "string"),
-        Column("subscriber_id", "bigint"),
-        Column("subscription", "string", "its name"),
+        Column("event_type", "string", is_called=True),
+        Column("kind", "string", "TOPIC, QUEUE or SYNC", is_called=True),
+        Column("subscriber", "string", is_called=True),
+        Column("subscriber_id", "bigint", is_called=True),
+        Column("subscription", "string", "its name", is_called=True),
         Column("subscription_id", "bigint"),
-        Column("mode", "string", "PUSH or PULL"),
-        Column("processing", "string", "SERIAL or CONCURRENT, of the subscriber"),
-        Column("endpoint", "string", "as it was at the export; empty: a mailbox"),
+        Column("mode", "string", "PUSH or PULL", is_called=True),
+        Column("processing", "string", "SERIAL or CONCURRENT, of the subscriber", is_called=True),
+        Column("endpoint", "string", "as it was at the export; empty: a mailbox", is_called=True),
         Column("queue_group", "int", "of a QUEUE message", is_nullable=True),
         Column("callback_id", "bigint", "it went to a callback's URL", is_nullable=True),
         Column("replay_id", "bigint", "what made it, if not its message's publication", is_nullable=True),
@@ -150,8 +164,8 @@ ATTEMPTS = Table(
         Column("settled_at", "timestamp", "of its delivery, by the settlement that it belongs to"),
         Column("message_id", "bigint"),
         Column("subscription_id", "bigint"),
-        Column("subscriber", "string"),
-        Column("event_type", "string"),
+        Column("subscriber", "string", is_called=True),
+        Column("event_type", "string", is_called=True),
         Column("started_at", "timestamp"),
         Column("duration_ms", "int", "", is_nullable=True),
         Column("outcome", "string"),
@@ -176,6 +190,16 @@ JOURNAL = Table(
         Column("subscription_id", "bigint", "", is_nullable=True),
         Column("lane_id", "bigint", "", is_nullable=True),
         Column("subscriber_id", "bigint", "whose lane it is", is_nullable=True),
+    ),
+)
+
+# What follows from a subscription: its columns in the archive, with `subscription_id`.
+CALLED = (
+    Column("subscription_id", "bigint"),
+    Column("subscriber_id", "bigint"),
+    *(
+        Column(name, "string")
+        for name in ("subscriber", "processing", "subscription", "mode", "event_type", "kind", "endpoint")
     ),
 )
 

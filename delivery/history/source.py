@@ -20,7 +20,7 @@ import pyarrow as pa
 from psycopg import sql
 from pyspark.sql import datasource as spark
 
-from delivery.history.schemas import BY_NAME, Table
+from delivery.history.schemas import BY_NAME, Table, arrow_schema
 from delivery.sql import statement
 
 FORMAT = "inturn"
@@ -58,7 +58,7 @@ class Piece:
 
     @property
     def select(self) -> str:
-        """The statement, with its values written into it: COPY takes no parameters."""
+        """The statement that gives the table's own columns, with its values written into it: COPY takes no parameters."""
         values = {"since": self.since, "until": self.until, "first": self.first, "last": self.last}
         return statement(_STATEMENTS[self.table]) % {name: literal(value) for name, value in values.items()}
 
@@ -71,7 +71,7 @@ class InturnSource(spark.DataSource):
         return FORMAT
 
     def schema(self) -> str:
-        return ", ".join(f"{column.name} {column.type}" for column in self._table.columns)
+        return ", ".join(f"{column.name} {column.type}" for column in self._table.bare)
 
     def reader(self, schema: Any) -> "InturnReader":
         bounds = [int(bound) for bound in self.options["bounds"].split(",")]
@@ -114,7 +114,8 @@ class InturnReader(spark.DataSourceReader):
         return [spark.InputPartition(f"{_all_of(piece.select)} WHERE {where}") for piece in self._pieces]
 
     def read(self, partition: spark.InputPartition) -> Iterator[pa.RecordBatch]:
-        return read(partition.value, self._table.arrow, conninfo=self._conninfo, snapshot=self._snapshot)
+        schema = arrow_schema(self._table.bare)
+        return read(partition.value, schema, conninfo=self._conninfo, snapshot=self._snapshot)
 
 
 def condition_of(condition: spark.Filter) -> str | None:

@@ -153,7 +153,7 @@ def _kept(frame: "DataFrame", *, is_needed_now: bool = True) -> "Iterator[DataFr
 
 def _places(job: Job, seen: Snapshot, deliveries: "DataFrame", journal: "DataFrame") -> "DataFrame":
     """Return where deliveries go now, and where they went, if any URL was ever stopped."""
-    names = seen.connection.execute(statement("rollup_names")).fetchall()
+    names = seen.connection.execute(statement("subscription_names")).fetchall()
     now = [(subscription_id, endpoint) for subscription_id, *_, endpoint in names]
     found = frame_of_rows(job.spark, _PLACES, now)
     if about_urls(journal).isEmpty():

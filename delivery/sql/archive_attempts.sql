@@ -19,13 +19,10 @@ WITH archived AS (
 )
 SELECT
     attempt.delivery_id, attempt.number, delivery.settled_at, delivery.message_id, delivery.subscription_id,
-    subscriber.name AS subscriber, event_type.name AS event_type, attempt.started_at, attempt.duration_ms, attempt.outcome,
-    attempt.status_code::int AS status_code, attempt.error, attempt.excerpt
+    attempt.started_at, attempt.duration_ms, attempt.outcome, attempt.status_code::int AS status_code, attempt.error,
+    attempt.excerpt
 FROM delivery_delivery delivery
 JOIN delivery_attempt attempt ON attempt.delivery_id = delivery.id
-JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
-JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
-JOIN subscriptions_eventtype event_type ON event_type.id = subscription.event_type_id
 LEFT JOIN archived ON archived.delivery_id = delivery.id
 WHERE delivery.settled_at >= %(since)s AND delivery.settled_at < %(until)s
     AND delivery.id >= %(first)s AND delivery.id < %(last)s

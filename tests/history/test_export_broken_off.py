@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
+import pyarrow as pa
 import pytest
 from django.utils import timezone
 from psycopg.conninfo import make_conninfo
+from pyarrow import parquet
 
 from delivery.database import connection_parameters
 from delivery.history import chunk as chunks
@@ -115,12 +117,33 @@ class TestCrash:
         told.when("comparing", lose_a_file)
         with pytest.raises(
             MismatchError,
-            match=r"Of messages, PostgreSQL has 1 rows, and 0 were written; .* Nothing of it counts",
+            match=r"Of messages, PostgreSQL has 1 rows, it sent 1, and 0 were written. Nothing of it counts",
         ):
             export(job)
         assert archived_until(job.database) is None
         export(job)
         assert len(rows(job, MESSAGES)) == 1
+
+    @pytest.mark.parametrize(
+        ("table", "column"),
+        [("deliveries", "endpoint"), ("attempts", "subscriber"), ("deliveries", "reason")],
+    )
+    def test_nor_does_what_came_to_be_called_otherwise(
+        self, job: Job, told: archived.Told, tmp_path: Path, table: str, column: str
+    ) -> None:
+        settled()
+
+        def change_a_file() -> None:
+            (written,) = (tmp_path / ".staging").rglob(f"{table}/*/*.parquet")
+            rows = parquet.ParquetFile(written).read()
+            place = rows.schema.get_field_index(column)
+            changed = pa.array(["changed"] * len(rows))
+            parquet.write_table(rows.set_column(place, rows.schema.field(place), changed), written)
+
+        told.when("comparing", change_a_file)
+        with pytest.raises(MismatchError, match=rf"Of {table}, PostgreSQL has 1 rows, it sent 1, and "):
+            export(job)
+        assert archived_until(job.database) is None
 
 
 def _began(connection: psycopg.Connection[Any]) -> datetime:

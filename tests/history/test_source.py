@@ -12,7 +12,7 @@ from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, IsNotNull, 
 
 from delivery.database import connection_parameters
 from delivery.history import source
-from delivery.history.schemas import BY_NAME, TABLES
+from delivery.history.schemas import BY_NAME, TABLES, arrow_schema
 from delivery.history.source import FORMAT, InturnSource, Piece
 from delivery.history.window import snapshot
 from delivery.models import JournalEntry, JournalKind, Message
@@ -93,7 +93,7 @@ def test_without_the_driver_of_arrow_the_rows_are_the_same(conninfo: str, table:
     for status in (Status.DELIVERED, Status.REJECTED):
         settled = factories.delivery(status, message=factories.message(bytes(range(256)), headers={"a": "☃"}))
         JournalEntry.objects.create(kind=JournalKind.CANCELLED, text="Zoë", delivery_id=settled.pk)
-    schema = BY_NAME[table].arrow
+    schema = arrow_schema(BY_NAME[table].bare)
     select = Piece(table=table, since=SINCE, until=UNTIL).select
     with snapshot(conninfo) as seen:
         by_adbc, by_copy = (
