@@ -23,6 +23,23 @@ for number in range(int(sys.argv[2])):
             sys.stdin.read()
 """
 
+SHARED = """
+import sys
+from pathlib import Path
+from delivery.history.session import Sessions, Spark, SparkError
+spark = Spark(master="local[1]", memory="512m", log=Path(sys.argv[1]))
+seen = set()
+with Sessions() as sessions:
+    for number in range(2):
+        try:
+            with sessions.used(spark) as session:
+                seen.add(session.sparkContext.applicationId)
+                session.sql("nonsense")
+        except SparkError as error:
+            print("nonsense" in str(error))
+print(len(seen))
+"""
+
 
 def command(log: Path, *arguments: str) -> list[str]:
     return [sys.executable, "-c", CHILD, str(log), *arguments]
@@ -33,6 +50,12 @@ def test_one_session_after_another(tmp_path: Path) -> None:
         command(tmp_path / "log", "2"), cwd=CHECKOUT, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "5\n5\n", "")
+
+
+def test_runs_that_share_one_have_their_errors_in_words_and_leave_it_to_the_next(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SHARED, str(tmp_path / "log")]
+    done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\nTrue\n1\n", "")
 
 
 def test_the_jvm_stands_back_and_ends_when_its_python_is_killed(tmp_path: Path) -> None:
