@@ -1,6 +1,6 @@
 """`bench history`: what the pipeline takes for a million attempts, beside a plain COPY into Parquet, and what it costs the senders.
 
-Steps are run as a person runs them, each in a process that starts its own JVM; the first of all writes the cache that the
+It runs the commands that a person gives, each in a process that starts its own JVM; the first of all writes the cache that the
 others start with, and does not count.
 """
 

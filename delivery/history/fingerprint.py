@@ -1,11 +1,12 @@
 """Counts and checksums of rows, computed alike by PostgreSQL and from Arrow: what is the same has the same.
 
-A row's checksum is PostgreSQL's hash of a record, in 64 bits: of its numbers and times, of its texts, which count as one, and of each of its columns of
-bytes; of texts and bytes it takes the first 60 bits of the MD5. Of rows it is the sum of those, spread. It tells a row that is missing, doubled or different, or
-has another's value, whatever the order. It guards against faults, not against forgers.
+A row's checksum is PostgreSQL's hash of a record: of its numbers and times, of its texts, which count as one, and of each of its columns of
+bytes; of texts and bytes it takes the first 60 bits of the MD5. Of rows it is the sum of those, spread, in 64 bits. It tells a row that is missing, doubled or
+different, or has another's value, whatever the order: of 2³² faults one goes unseen, for a value is folded into 32 bits. It guards
+against faults, not against forgers.
 
-The hash of a record is what rows of a table that is partitioned by hash lie by (`hash_record_extended`, with seed 0): so it stays what it is. PostgreSQL has it
-within a microsecond; sums over expressions for each column took it longer than reading the rows.
+Rows of a table that is partitioned by hash lie by that hash (`hash_record_extended`): so it stays what it is. PostgreSQL has it within a
+microsecond; sums over expressions for each column took it longer than reading the rows.
 """
 
 import hashlib
@@ -29,7 +30,7 @@ _SMALL = 64
 _EPOCH = 946_684_800_000_000
 # `hash_bytes_uint32_extended` of PostgreSQL (src/common/hashfn.c, by Bob Jenkins), for a key of four bytes: how it begins, and by
 # how many bits each step turns which of its three words.
-_BEGIN = 0x9E3779B9 + 4 + 3_923_095
+_BEGIN = (0x9E3779B9 + 4 + 3_923_095) % 2**32
 _STEPS = (
     ("c", "b", 14),
     ("a", "c", 11),
@@ -39,8 +40,6 @@ _STEPS = (
     ("b", "a", 14),
     ("c", "b", 24),
 )
-
-
 # An odd number with bits everywhere (the golden ratio), and by how much a product's upper bits are brought down (as SplitMix64 does).
 _SPREADING_FACTOR, _SPREADING_BITS = 0x9E3779B97F4A7C15, (30, 27)
 
@@ -113,7 +112,7 @@ def _hash(values: pa.Array) -> pa.Array:
     low = values.cast(pa.uint32(), safe=False)
     high = compute.shift_right(values, 32).cast(pa.uint32(), safe=False)
     high = compute.if_else(compute.less(values, 0), compute.bit_wise_not(high), high)
-    begin = pa.scalar(_BEGIN & 0xFFFFFFFF, pa.uint32())
+    begin = pa.scalar(_BEGIN, pa.uint32())
     begun = pa.repeat(begin, len(values))
     words = {"a": compute.add(compute.bit_wise_xor(low, high), begin), "b": begun, "c": begun}
     for changed, other, bits in _STEPS:

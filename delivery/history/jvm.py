@@ -61,6 +61,7 @@ class Jvm:
     """
 
     memory: str
+    is_local: bool = True
     is_brief: bool = False
     cache: Path | None
     log: Path
@@ -75,7 +76,7 @@ class Jvm:
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                env=_environment() | {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(listens)},
+                env=self._environment() | {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(listens)},
                 preexec_fn=_stand_back,
             )
             try:
@@ -88,6 +89,14 @@ class Jvm:
         # What PySpark looks for before it starts one itself.
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
         return process
+
+    def _environment(self) -> dict[str, str]:
+        """Ours, with Spark's home where other machines are given its files.
+
+        Workers on this one would take PySpark out of a zip there, and compile it anew each time.
+        """
+        given = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
+        return given if self.is_local else given | {"SPARK_HOME": str(spark_home())}
 
     def _command(self, options: Mapping[str, str], logging: Path) -> list[str]:
         return [
@@ -141,11 +150,6 @@ class Jvm:
 def _kibibytes(memory: str) -> int:
     """Return how much Java's `1g` or `512m` is."""
     return int(memory[:-1]) * {"k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}[memory[-1].lower()]
-
-
-def _environment() -> dict[str, str]:
-    """Ours, without Spark's home: its workers would take PySpark from an archive there, and compile it each time."""
-    return {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
 
 
 def _stand_back() -> None:

@@ -66,7 +66,13 @@ def spark_session(spark: Spark) -> Iterator["SparkSession"]:
         return
     # Of a cluster's workers, too, unless it says where theirs is.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    jvm = Jvm(memory=spark.memory, is_brief=spark.is_brief, cache=spark.cache, log=spark.log)
+    jvm = Jvm(
+        memory=spark.memory,
+        is_local=spark.is_local,
+        is_brief=spark.is_brief,
+        cache=spark.cache,
+        log=spark.log,
+    )
     process = jvm.start(_options(spark))
     try:
         with _driven(spark) as session:

@@ -56,6 +56,8 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
     """What all pages have in common: no count of everything, and buttons that come back to where they were."""
 
     list_fullwidth = True
+    # What one looks through, and is drawn at once.
+    list_per_page = 50
     list_filter_submit = True
     empty_value_display = "–"
     # Counting each choice of each filter would read the whole table for each.

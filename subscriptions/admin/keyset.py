@@ -71,7 +71,6 @@ class KeysetChangeList(ChangeList):
 class KeysetAdmin(ConsoleAdmin):
     """Read only; `complete` is called with the rows of a page, to add what would cost a query a row."""
 
-    list_per_page = 50
     show_full_result_count = False
     sortable_by: Sequence[str] = ()
     ordering = ["-id"]
