@@ -27,7 +27,7 @@ def unfinished(act: Callable[[], object]) -> Iterator[int]:
     def acting() -> None:
         with transaction.atomic():
             act()
-            backends.append(_backend())
+            backends.append(backend())
             done.set()
             assert may_end.wait(30)
 
@@ -61,10 +61,11 @@ def _wait_until_somebody_waits_for(backend: int) -> None:
     eventually(is_waited_for, "somebody waits for the lock")
 
 
-def _backend() -> int:
+def backend() -> int:
+    """Return the server process of this thread's connection."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         row = cursor.fetchone()
     assert row is not None
-    backend: int = row[0]
-    return backend
+    pid: int = row[0]
+    return pid
