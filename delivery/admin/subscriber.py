@@ -18,7 +18,7 @@ from delivery.console import health, mailboxes, waiting
 from delivery.console.labels import label, two_lines
 from delivery.console.sparkline import health_cell
 from delivery.models import Lane
-from subscriptions.admin.base import id_of
+from subscriptions.admin.base import FEW_ROWS, id_of
 from subscriptions.admin.subscriber import SubscriberAdmin as Base
 from subscriptions.models import Subscriber
 
@@ -36,7 +36,7 @@ class SubscriberAdmin(CompletedList, Base):
         "about",
     ]
     # The last day of each costs by its subscriptions.
-    list_per_page = 25
+    list_per_page = FEW_ROWS
     change_form_outer_before_template = "console/subscriber_mailbox.html"
 
     def change_view(

@@ -24,7 +24,7 @@ from delivery.console.labels import label
 from delivery.console.rights import may_toggle
 from delivery.console.sparkline import health_cell
 from delivery.toggle import Backlog
-from subscriptions.admin.base import actor_of, id_of
+from subscriptions.admin.base import FEW_ROWS, actor_of, id_of
 from subscriptions.admin.subscription import SubscriptionAdmin as Base
 from subscriptions.models import Mode, Subscription, SubscriptionStatus
 
@@ -34,6 +34,7 @@ class SubscriptionAdmin(FilterTester, TestSending, CompletedList, Base):
     empty_text = "A subscription says which messages of an event type go to which endpoint, or into a mailbox. It needs a subscriber and an event type."
     list_display = ["full_name", "state", "day", "backlog", "toggle", "wants", "goes_to"]
     button_columns = ("toggle",)
+    list_per_page = FEW_ROWS
     change_form_outer_before_template = "console/subscription_buttons.html"
 
     def get_urls(self) -> list[URLPattern]:

@@ -9,7 +9,7 @@ from django.db.models import F, Model, QuerySet
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
 
-from subscriptions.admin.base import ConsoleAdmin, id_of
+from subscriptions.admin.base import FEW_ROWS, ConsoleAdmin, id_of
 
 BEFORE, AFTER = "before", "after"
 # So many ids are read in some milliseconds.
@@ -71,6 +71,7 @@ class KeysetChangeList(ChangeList):
 class KeysetAdmin(ConsoleAdmin):
     """Read only; `complete` is called with the rows of a page, to add what would cost a query a row."""
 
+    list_per_page = FEW_ROWS
     show_full_result_count = False
     sortable_by: Sequence[str] = ()
     ordering = ["-id"]

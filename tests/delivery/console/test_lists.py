@@ -93,7 +93,7 @@ def test_what_only_grows_is_never_counted(ann: Client, address: str) -> None:
         connection,
     ) as queries:
         ann.get(f"/admin/{address}/")
-    page = [query["sql"] for query in queries if "ORDER BY" in query["sql"] and "LIMIT 51" in query["sql"]]
+    page = [query["sql"] for query in queries if "ORDER BY" in query["sql"] and "LIMIT 26" in query["sql"]]
     assert len(page) == 1
     assert not [query["sql"] for query in queries if 'COUNT(*) AS "__count"' in query["sql"]]
 
