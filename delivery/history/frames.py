@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from delivery.history.schemas import Column, arrow_schema, spark_schema
+from delivery.history.schemas import Column, arrow_rows, spark_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -15,9 +15,7 @@ def frame_of_rows(
     spark: "SparkSession", columns: Sequence[Column], rows: Sequence[tuple[Any, ...]]
 ) -> "DataFrame":
     """Return a frame of rows, each with a value for every column."""
-    schema = arrow_schema(columns)
-    values = [pa.array([row[place] for row in rows], field.type) for place, field in enumerate(schema)]
-    return frame_of_arrow(spark, columns, pa.Table.from_arrays(values, schema=schema))
+    return frame_of_arrow(spark, columns, pa.Table.from_batches([arrow_rows(columns, rows)]))
 
 
 def frame_of_arrow(spark: "SparkSession", columns: Sequence[Column], rows: pa.Table) -> "DataFrame":

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import compute
 
-from delivery.history.schemas import CALLED, Table, arrow_schema
+from delivery.history.schemas import CALLED, Table, arrow_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +22,10 @@ class Names:
     @classmethod
     def of_rows(cls, rows: Sequence[tuple[Any, ...]]) -> "Names":
         """Make it of what the statement `subscription_names` gives."""
-        schema = arrow_schema(CALLED)
-        columns = [pa.array([row[place] for row in rows], field.type) for place, field in enumerate(schema)]
-        return cls(pa.RecordBatch.from_arrays(columns, schema=schema))
+        return cls(arrow_rows(CALLED, rows))
 
     def completed(self, table: Table, bare: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows that have the table's `bare` columns, first of all, with all of its columns."""
+        """Return rows that have the table's `bare` columns with all of its columns, and no others."""
         called = self._called(table, bare)
         columns = [
             called[column.name] if column.name in called else bare.column(column.name)

@@ -5,7 +5,7 @@ Days are UTC. Times are microseconds in UTC. A column that is added later is nul
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -95,6 +95,13 @@ def spark_schema(columns: Sequence[Column]) -> "StructType":
 
 def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
     return pa.schema([pa.field(column.name, _ARROW[column.type]) for column in columns])
+
+
+def arrow_rows(columns: Sequence[Column], rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
+    """Return rows, each with a value for every column, as Arrow has them."""
+    schema = arrow_schema(columns)
+    values = [pa.array([row[place] for row in rows], field.type) for place, field in enumerate(schema)]
+    return pa.RecordBatch.from_arrays(values, schema=schema)
 
 
 MESSAGES = Table(
