@@ -12,7 +12,7 @@ from delivery.history.fingerprint import Fingerprint
 from delivery.history.job import Job
 from delivery.history.ledger import File, alone, files
 from delivery.history.schemas import DAY, TABLES, Table
-from delivery.history.workers import each
+from delivery.history.workers import each, shares
 
 # Of a day and a table: from so many small files on they are worth the work.
 MANY = 8
@@ -69,5 +69,5 @@ def _compact(job: Job, table: Table, old: list[File]) -> None:
 
 
 def _count(job: Job, table: Table, paths: list[str]) -> Fingerprint:
-    files = [(table.name, path) for path in paths]
+    files = shares([(table.name, path) for path in paths])
     return by_table(each(job.spark, files, ReadBack(job.archive).count))[table.name]

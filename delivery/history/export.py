@@ -20,7 +20,7 @@ from delivery.history.names import Names
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TABLES
 from delivery.history.source import ALL_IDS, Piece
 from delivery.history.window import LAG, ROWS, Snapshot, Window, horizon, next_window, snapshot
-from delivery.history.workers import each
+from delivery.history.workers import each, shares
 from delivery.sql import statement
 
 # What one worker writes at a time; fewer rows are not worth another, nor more files of a day.
@@ -127,13 +127,12 @@ def _compared(
     """
     counted = counted + sum((Counter({one.table: one.counted}) for one in extracted), Counter())
     files = [file for one in extracted for file in one.files]
+    staged = shares([(file.table, file.staged) for file in files])
     job.progress.doing(f"comparing {sum(file.rows for file in files):,} rows with PostgreSQL")
     if files and not job.archive.is_folder:
         # Arrow has written it. Where Spark lacks what reads such a URL, it must not count.
         job.spark.read.parquet(job.archive.address(files[0].staged))
-    found = by_table(
-        each(job.spark, [(file.table, file.staged) for file in files], ReadBack(job.archive, names).count)
-    )
+    found = by_table(each(job.spark, staged, ReadBack(job.archive, names).count))
     for table in dict.fromkeys(one.table for one in extracted):
         of_table = [one for one in extracted if one.table == table]
         sent = sum((one.sent for one in of_table), Fingerprint())

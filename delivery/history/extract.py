@@ -3,10 +3,11 @@
 With each row PostgreSQL sends its checksum. Afterwards every file is read again, and must come to the same.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import date
+from itertools import chain
 from secrets import token_hex
 from types import TracebackType
 from typing import Any, Self
@@ -102,10 +103,12 @@ class ReadBack:
     archive: Archive
     names: Names | None = None
 
-    def count(self, file: tuple[str, str]) -> tuple[str, Fingerprint]:
-        """Count the rows of a file, given its table and path; return the table, too. Of one that is not there, or names others, there are none."""
-        name, path = file
-        table = BY_NAME[name]
+    def count(self, files: Sequence[tuple[str, str]]) -> list[tuple[str, Fingerprint]]:
+        """Count the rows of files, given their tables and paths; return the tables, too."""
+        return [(table, self._count(BY_NAME[table], path)) for table, path in files]
+
+    def _count(self, table: Table, path: str) -> Fingerprint:
+        """Of a file that is not there, or names others, there are none."""
         columns = table.columns if self.names is None else table.bare
         found = Fingerprint()
         try:
@@ -113,14 +116,14 @@ class ReadBack:
                 if self.names is None or self.names.agree(table, batch):
                     found += of_batches(columns, [batch])
         except FileNotFoundError:
-            return name, Fingerprint()
-        return name, found
+            return Fingerprint()
+        return found
 
 
-def by_table(counted: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Fingerprint]:
+def by_table(counted: Iterable[Sequence[tuple[str, Mapping[str, Any]]]]) -> dict[str, Fingerprint]:
     """Sum what counting gave, as JSON has it, table by table."""
     found: dict[str, Fingerprint] = {}
-    for table, fingerprint in counted:
+    for table, fingerprint in chain.from_iterable(counted):
         found[table] = found.get(table, Fingerprint()) + Fingerprint(**fingerprint)
     return found
 
@@ -171,9 +174,9 @@ class _File:
 
 def _with_checksum(table: Table, select: str) -> str:
     """Return the statement that gives rows in their order, each with its checksum."""
-    checksum = in_postgresql(table.bare)
-    # OFFSET: columns are computed once.
-    return f"SELECT *, {checksum} FROM ({select} OFFSET 0) AS found ORDER BY {', '.join(table.key)}"  # noqa: S608 - ours
+    order = f"ORDER BY {', '.join(table.key)}"
+    # Within, rows are put in order before they are wider, and by an index if there is one; outside it costs nothing more.
+    return f"SELECT *, {in_postgresql(table.bare)} FROM ({select} {order}) AS found {order}"  # noqa: S608 - ours
 
 
 def _by_day(batch: pa.RecordBatch, at: str) -> Iterator[tuple[date, pa.RecordBatch]]:

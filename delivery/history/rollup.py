@@ -167,11 +167,10 @@ def _replace(job: Job, work: Work, rows: Iterator[str], *, everything: bool) -> 
         cursor.execute(statement("rollup_forget"), forgotten)
         names = ", ".join(COLUMNS)
         with cursor.copy(f"COPY delivery_historyhour ({names}) FROM STDIN (FORMAT csv)") as copy:
-            for row in rows:
-                copy.write(f"{row}\n")
-                written += 1
-                if written % BATCH == 0:
-                    job.progress.advance(written, None)
+            while batch := list(islice(rows, BATCH)):
+                copy.write("\n".join([*batch, ""]))
+                written += len(batch)
+                job.progress.advance(written, None)
         cursor.execute(statement("rollup_done"), {"chunk": list(work.chunks)})
     job.progress.advance(written, written)
     return written

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Task = TypeVar("Task")
+# A task takes Spark about as long as reading a small file.
+_MOST_SHARES = 16
 
 
 def each(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], Any]) -> list[Any]:
@@ -21,15 +23,35 @@ def each(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], Any]
 
     They are begun in their order, each as soon as a worker is free.
     """
-    from pyspark.sql.pandas.functions import arrow_udf
-
-    def done(numbers: pa.Array) -> pa.Array:
-        return pa.array([orjson.dumps(do(tasks[number])) for number in numbers.to_pylist()], pa.binary())
+    from pyspark.sql.utils import is_remote
 
     if not tasks:
         return []
+    spread = by_frame if is_remote() else by_context
+    return [orjson.loads(told) for told in spread(spark, tasks, lambda task: orjson.dumps(do(task)))]
+
+
+def shares(items: Sequence[Task]) -> list[Sequence[Task]]:
+    """Deal out what is too little for a task each."""
+    count = min(len(items), _MOST_SHARES)
+    return [items[place::count] for place in range(count)]
+
+
+def by_context(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], bytes]) -> list[bytes]:
+    """Do it without Spark SQL, which would plan and compile for seconds."""
+    found: list[bytes] = spark.sparkContext.parallelize(tasks, len(tasks)).map(do).collect()
+    return found
+
+
+def by_frame(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], bytes]) -> list[bytes]:
+    """Do it by a function of a column: Spark Connect has nothing but frames."""
+    from pyspark.sql.pandas.functions import arrow_udf
+
+    def done(numbers: pa.Array) -> pa.Array:
+        return pa.array([do(tasks[number]) for number in numbers.to_pylist()], pa.binary())
+
     # Its stub wants the kind of function to be named, and it warns when it is: the function's own hints tell.
     results = arrow_udf(done, "binary")  # type: ignore[call-overload]
     # A part of one number for each task.
     numbers = spark.range(0, len(tasks), 1, len(tasks))
-    return [orjson.loads(bytes(row[0])) for row in numbers.select(results("id")).collect()]
+    return [bytes(row[0]) for row in numbers.select(results("id")).collect()]

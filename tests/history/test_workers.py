@@ -1,0 +1,45 @@
+"""Tasks for Spark's workers: every one is done, by either way there is."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from delivery.history.workers import by_context, by_frame, each, shares
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def doubled(text: str) -> bytes:
+    return (text * 2).encode()
+
+
+def told(items: Sequence[int]) -> dict[str, int]:
+    return {"sum": sum(items), "process": os.getpid()}
+
+
+@pytest.mark.parametrize("way", [by_context, by_frame])
+def test_either_way_does_every_task(spark: "SparkSession", way: Callable[..., Any]) -> None:
+    tasks = [f"☃{number}" for number in range(20)]
+    assert sorted(way(spark, tasks, doubled)) == sorted(map(doubled, tasks))
+
+
+def test_workers_do_them(spark: "SparkSession") -> None:
+    found = each(spark, shares([1, 2, 3, 4]), told)
+    assert sorted(one["sum"] for one in found) == [1, 2, 3, 4]
+    assert os.getpid() not in {one["process"] for one in found}
+
+
+def test_nothing_to_do(spark: "SparkSession") -> None:
+    nothing: list[int] = []
+    assert each(spark, shares(nothing), told) == []
+
+
+@pytest.mark.parametrize("count", [1, 16, 17, 500])
+def test_all_are_dealt_out_once(count: int) -> None:
+    dealt = shares(range(count))
+    assert sorted(item for share in dealt for item in share) == list(range(count))
+    assert len(dealt) == min(count, 16)
+    assert max(map(len, dealt)) - min(map(len, dealt)) <= 1
