@@ -126,7 +126,7 @@ def _compared(
     That is what it `counted` and what it sent: none of the rows may be lost, either.
     """
     counted = counted + sum((Counter({one.table: one.counted}) for one in extracted), Counter())
-    files = [file for one in extracted for file in one.files]
+    files = sorted((file for one in extracted for file in one.files), key=lambda file: -file.bytes)
     staged = shares([(file.table, file.staged) for file in files])
     job.progress.doing(f"comparing {sum(file.rows for file in files):,} rows with PostgreSQL")
     if files and not job.archive.is_folder:

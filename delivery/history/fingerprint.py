@@ -2,8 +2,9 @@
 
 A row's checksum is the exclusive or of its values, each laid over itself, shifted by its column's own number of bits: of its numbers and
 times, and of the first 64 bits of the MD5 of its texts and bytes. Of rows it is the sum of those, spread, in 64 bits. It tells a row that is
-missing, doubled or different, or has another's value, whatever the order. One value that is different always makes the row's different. It guards
-against faults, not against forgers.
+missing, doubled or different, or has another's value, whatever the order. One number that is different always makes the row's different; several
+in one row could make up for each other, but the columns are shifted so far apart that numbers which go together, as ids and times of
+neighbours do, did not in any of two million rows. It guards against faults, not against forgers.
 
 Both take it within a microsecond. PostgreSQL's own hashes of numbers took Arrow twenty times as long as these shifts, and sums over
 expressions for each column took PostgreSQL longer than reading the rows.
@@ -27,6 +28,8 @@ _NO_TEXT, _BETWEEN = b"\x02", b"\x01"
 # What a small value is worth looking up among those that were hashed already, in bytes.
 _SMALL = 64
 _DIGEST_BYTES = 8
+# Side by side, small numbers of neighbouring columns would cancel each other; and far beyond, their upper bits would be lost.
+_FIRST_SHIFT, _SHIFT_APART = 11, 3
 # An odd number with bits everywhere (the golden ratio), and by how much a product's upper bits are brought down (as SplitMix64 does).
 _SPREADING_FACTOR, _SPREADING_BITS = 0x9E3779B97F4A7C15, (30, 27)
 
@@ -45,7 +48,7 @@ class Fingerprint:
 def in_postgresql(columns: Sequence[Column]) -> str:
     """Return the expression of a row's checksum, of columns with these names."""
     values = [_whole(column) for column in _numbers(columns)]
-    laid = [f"{value} # ({value} << {place})" for place, value in enumerate(values, 1)]
+    laid = [f"{value} # ({value} << {_shift(place)})" for place, value in enumerate(values)]
     digest = f"substr(md5({_joined(columns)}), 1, {2 * _DIGEST_BYTES})"
     return " # ".join([*laid, f"('x' || {digest})::bit({8 * _DIGEST_BYTES})::bigint"])
 
@@ -69,16 +72,20 @@ def of_batches(columns: Sequence[Column], batches: Iterable[pa.RecordBatch]) -> 
 
 def _checksums(columns: Sequence[Column], batch: pa.RecordBatch) -> pa.Array:
     found = pa.repeat(pa.scalar(0, pa.uint64()), batch.num_rows)
-    for place, column in enumerate(_numbers(columns), 1):
+    for place, column in enumerate(_numbers(columns)):
         # A time is microseconds since 1970.
         value = batch.column(column.name).cast(pa.int64()).fill_null(_NO_NUMBER).cast(pa.uint64(), safe=False)
-        for each in (value, compute.shift_left(value, pa.scalar(place, pa.uint64()))):
+        for each in (value, compute.shift_left(value, pa.scalar(_shift(place), pa.uint64()))):
             found = compute.bit_wise_xor(found, each)
     texts = [batch.column(column.name).cast(pa.binary()) for column in (*_texts(columns), *_bytes(columns))]
     joined = compute.binary_join_element_wise(
         *texts, _BETWEEN, null_handling="replace", null_replacement=_NO_TEXT
     )
     return compute.bit_wise_xor(found, _digest(joined))
+
+
+def _shift(place: int) -> int:
+    return _FIRST_SHIFT + _SHIFT_APART * place
 
 
 def _digest(values: pa.Array) -> pa.Array:

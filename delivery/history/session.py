@@ -165,7 +165,7 @@ def _options(spark: Spark) -> dict[str, str]:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # Else each call on a frame or a column tells the JVM where it was made, and asks it first whether to: a tenth of a run.
+        # Else each call on a frame or a column tells the JVM where it was made, and asks it first how deep to look: a tenth of a run.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
         # A group of rows is in memory; and bodies may be as large as pages.
         "spark.hadoop.parquet.block.size": str(16 * 1024 * 1024),

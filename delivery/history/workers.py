@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Task = TypeVar("Task")
-# A task takes Spark about as long as reading a small file.
-_MOST_SHARES = 16
+# A task takes Spark about as long as reading a small file: few have a task each, and of many a large cluster still has enough.
+_LEAST_SHARES = 16
+_ITEMS_A_SHARE = 8
 
 
 def each(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], Any]) -> list[Any]:
@@ -32,8 +33,8 @@ def each(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], Any]
 
 
 def shares(items: Sequence[Task]) -> list[Sequence[Task]]:
-    """Deal out what is too little for a task each."""
-    count = min(len(items), _MOST_SHARES)
+    """Deal out, in turns, what is too little for a task each: give the largest first, and all have about the same to do."""
+    count = min(len(items), max(_LEAST_SHARES, len(items) // _ITEMS_A_SHARE))
     return [items[place::count] for place in range(count)]
 
 

@@ -7,6 +7,7 @@ import psycopg
 import pytest
 from django.utils import timezone
 from psycopg.conninfo import make_conninfo
+from pyarrow import parquet
 from pyspark.sql import SparkSession
 
 from delivery import lifecycle
@@ -14,9 +15,10 @@ from delivery.database import connection_parameters
 from delivery.history.export import export
 from delivery.history.job import Job, Stopped
 from delivery.history.job import job as whole_job
+from delivery.history.ledger import files
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TABLES
 from delivery.history.session import Spark
-from delivery.models import ArchiveChunk, Delivery
+from delivery.models import ArchiveChunk, Delivery, JournalEntry, JournalKind
 from delivery.states import Status
 from tests import factories
 from tests.history import archived
@@ -64,6 +66,34 @@ class TestWhatIsArchived:
         assert result["rows"]["deliveries"] == 1
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["CANCELLED"]
         assert [row["kind"] for row in rows(job, JOURNAL)] == ["CANCELLED"]
+
+    def test_the_journal_names_the_subscription_of_a_delivery(self, job: Job) -> None:
+        settled()
+        delivery = settled()
+        for id in (delivery.pk, None):
+            JournalEntry.objects.create(kind=JournalKind.CANCELLED, text="by hand", delivery_id=id)
+        export(job, lag=AT_ONCE)
+        named = [(row["delivery_id"], row["subscription_id"]) for row in rows(job, JOURNAL)]
+        assert named == [(delivery.pk, delivery.subscription_id), (None, None)]
+
+    def test_in_pieces_it_is_the_same(self, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("delivery.history.export._ROWS_A_PIECE", 2)
+        # One far from the others: pieces have as many rows, not as many numbers.
+        ids = [settled(id=1).pk, *(settled().pk for _ in range(6))]
+        export(job)
+        assert [row["id"] for row in rows(job, DELIVERIES)] == ids
+        assert [row["delivery_id"] for row in rows(job, ATTEMPTS)] == ids
+        pieces = [file.rows for file in files(job.database, DELIVERIES.name)]
+        assert sorted(pieces) == [1, 2, 2, 2]
+
+    def test_a_file_is_in_the_order_of_its_key(self, job: Job, tmp_path: Path) -> None:
+        noon = (timezone.now() - timedelta(days=2)).replace(hour=12, minute=0)
+        for hours in (3, 1, 2):
+            settled(settled_at=noon + timedelta(hours=hours))
+        export(job)
+        paths = [path for path in visible(tmp_path) if path.startswith(DELIVERIES.name)]
+        (found,) = (parquet.read_table(tmp_path / path, partitioning=None) for path in paths)
+        assert found["id"].to_pylist() == sorted(found["id"].to_pylist())
 
     def test_days_are_those_of_utc(self, job: Job, tmp_path: Path) -> None:
         factories.message(published_at=datetime(2026, 3, 1, 0, 0, tzinfo=UTC))

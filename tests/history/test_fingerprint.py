@@ -125,3 +125,23 @@ def test_a_row_that_is_missing_or_doubled_shows() -> None:
     assert by_arrow(ATTEMPTS, [*ROWS, ROWS[0]]) != WHOLE
     assert by_arrow(ATTEMPTS, [*ROWS[1:], ROWS[1]]).rows == WHOLE.rows
     assert by_arrow(ATTEMPTS, [*ROWS[1:], ROWS[1]]) != WHOLE
+
+
+def neighbours(table: Table) -> list[Row]:
+    """Rows as they come of two messages with 200 subscribers each, settled together: their numbers are close, and go up together."""
+    rows: list[Row] = []
+    for number in range(400):
+        message, place = divmod(number, 200)
+        id = 1_000_100 + number
+        given = {"id": id, "message_id": 7_000 + message, "subscription_id": place, "delivery_id": id}
+        given |= {"number": 1, "attempts": 1, "lane_id": place, "subscriber_id": place}
+        given |= {"transaction_id": 9_000 + message, "seen_before": 9_000 + message}
+        times = dict.fromkeys(("settled_at", "published_at", "started_at", "at"), archived.seconds(message))
+        rows.append({column.name: (given | times).get(column.name) for column in table.columns})
+    return rows
+
+
+@pytest.mark.parametrize("table", TABLES, ids=[table.name for table in TABLES])
+def test_no_two_neighbours_have_the_same(table: Table) -> None:
+    rows = neighbours(table)
+    assert len({by_arrow(table, [row]).checksum for row in rows}) == len(rows)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 from delivery.history.workers import by_context, by_frame, each, shares
 
@@ -37,9 +38,18 @@ def test_nothing_to_do(spark: "SparkSession") -> None:
     assert each(spark, shares(nothing), told) == []
 
 
-@pytest.mark.parametrize("count", [1, 16, 17, 500])
-def test_all_are_dealt_out_once(count: int) -> None:
+@pytest.mark.parametrize("way", [by_context, by_frame])
+def test_what_a_task_says_when_it_fails_is_told(spark: "SparkSession", way: Callable[..., Any]) -> None:
+    def fails(task: str) -> bytes:
+        raise ValueError(f"nothing to be had of {task}")
+
+    with pytest.raises(PySparkException, match="nothing to be had of this"):
+        way(spark, ["this"], fails)
+
+
+@pytest.mark.parametrize(("count", "tasks"), [(1, 1), (16, 16), (17, 16), (500, 62)])
+def test_all_are_dealt_out_once(count: int, tasks: int) -> None:
     dealt = shares(range(count))
     assert sorted(item for share in dealt for item in share) == list(range(count))
-    assert len(dealt) == min(count, 16)
+    assert len(dealt) == tasks
     assert max(map(len, dealt)) - min(map(len, dealt)) <= 1
