@@ -4,6 +4,8 @@ Each settlement belongs to the hour of its `settled_at`, with the attempts that 
 settled more than once: each time counts in its own hour, for that is what happened then. Percentiles are exact.
 """
 
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -41,14 +43,23 @@ def measured(deliveries: "DataFrame", attempts: "DataFrame") -> "DataFrame":
     """Return one row of an hour for each key that something was settled of; all COLUMNS but `blocked_seconds`."""
     from pyspark.sql import functions as sql
 
-    rows = (
-        _of_deliveries(_settled(deliveries))
-        .join(_of_attempts(_tried(attempts)), [*_GROUP], "left")
-        .join(_named(deliveries), "named")
-    )
+    # Laid by hour and subscription once, settlements and attempts alike: all that follows finds them so.
+    rows = _settled(deliveries).unionByName(_tried(attempts)).repartition("hour", "subscription_id")
     return (
-        rows.fillna(0, [*COUNTS])
-        .withColumn("hour", sql.timestamp_seconds(sql.col("hour") * _HOUR_SECONDS))
+        _in_order(rows)
+        .groupBy(*_GROUP)
+        .agg(
+            sql.max_by("named", "settled_at").alias("named"),
+            *(sql.count_if(sql.col("status") == status).alias(name) for name, status in STATUSES.items()),
+            sql.count_if("is_attempt").alias("attempts"),
+            sql.count_if("is_failed").alias("failed_attempts"),
+            sql.count_if("is_retried").alias("retried"),
+            sql.sum("bytes").alias("bytes"),
+            *_spread("latency", ~sql.col("is_attempt")),
+            *_spread("response", sql.col("is_attempt")),
+        )
+        # Of attempts alone nothing was settled.
+        .join(sql.broadcast(_named(deliveries)), "named")
         .select(*(column for column in COLUMNS if column != "blocked_seconds"))
     )
 
@@ -62,15 +73,17 @@ def with_stops(measured: "DataFrame", stopped: "DataFrame", names: "DataFrame") 
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
-    once = ["hour", "subscription_id", "place"]
     names = names.select("subscription_id", *(sql.col(name).alias(f"known_{name}") for name in _NAMES))
-    place = sql.row_number().over(
-        Window.partitionBy("hour", "subscription_id").orderBy("subscriber", "event_type")
+    place = sql.row_number().over(Window.partitionBy(*_HOUR).orderBy("subscriber", "event_type"))
+    stopped = stopped.withColumnsRenamed({name: f"stopped_{name}" for name in _HOUR})
+    is_first = (sql.col("place") == 1) & reduce(
+        and_, (sql.col(name) == sql.col(f"stopped_{name}") for name in _HOUR)
     )
     known = [sql.coalesce(name, f"known_{name}", sql.lit("")).alias(name) for name in _NAMES]
     return (
         measured.withColumn("place", place)
-        .join(stopped.withColumn("place", sql.lit(1)), once, "full")
+        .join(stopped, is_first, "full")
+        .withColumns({name: sql.coalesce(name, f"stopped_{name}") for name in _HOUR})
         .join(names, "subscription_id", "left")
         .select(*(column for column in COLUMNS if column not in _NAMES), *known)
         .fillna(0, [*COUNTS, "blocked_seconds"])
@@ -79,76 +92,60 @@ def with_stops(measured: "DataFrame", stopped: "DataFrame", names: "DataFrame") 
 
 
 _NAMES = ("subscriber", "subscription", "event_type", "endpoint")
+_HOUR = ("hour", "subscription_id")
 # Numbers in place of KEY: Spark groups and sorts by them in a fraction of the time. Only of one subscription in one hour may two `who`
 # be taken for the same.
-_GROUP = ("hour", "subscription_id", "who")
-_HOUR_SECONDS = 3_600
+_GROUP = (*_HOUR, "who")
+_HOUR_MICROSECONDS = 3_600_000_000
+
+
+def _settled(deliveries: "DataFrame") -> "DataFrame":
+    """Return what counts of settlements, of which `value` is the latency in milliseconds."""
+    from pyspark.sql import functions as sql
+
+    waited = (sql.unix_micros("settled_at") - sql.unix_micros("published_at")) / 1000.0
+    is_delivered = sql.col("status") == "DELIVERED"
+    return deliveries.select(
+        *_group(),
+        sql.lit(False).alias("is_attempt"),
+        # A replay is delivered long after the publication: that is no delay.
+        sql.when(is_delivered & sql.col("replay_id").isNull(), waited).alias("value"),
+        "status",
+        "settled_at",
+        sql.xxhash64(*_NAMES).alias("named"),
+        (sql.col("attempts") > 1).alias("is_retried"),
+        sql.when(is_delivered, sql.col("body_bytes")).otherwise(0).alias("bytes"),
+        sql.lit(False).alias("is_failed"),
+    )
+
+
+def _tried(attempts: "DataFrame") -> "DataFrame":
+    """Return what counts of attempts, in the columns of settlements: `value` is the milliseconds that the response took."""
+    from pyspark.sql import functions as sql
+
+    return attempts.select(
+        *_group(),
+        sql.lit(True).alias("is_attempt"),
+        sql.col("duration_ms").cast("double").alias("value"),
+        sql.lit(None).cast("string").alias("status"),
+        sql.lit(None).cast("timestamp").alias("settled_at"),
+        sql.lit(None).cast("bigint").alias("named"),
+        sql.lit(False).alias("is_retried"),
+        sql.lit(0).cast("bigint").alias("bytes"),
+        (~sql.col("outcome").isin(*SUCCESSES)).alias("is_failed"),
+    )
 
 
 def _group() -> "list[Column]":
     """The columns of _GROUP, of what was settled."""
     from pyspark.sql import functions as sql
 
-    hour = sql.floor(sql.unix_micros("settled_at") / sql.lit(_HOUR_SECONDS * 1_000_000))
+    at = sql.unix_micros("settled_at")
     return [
-        hour.alias("hour"),
+        sql.timestamp_micros(at - sql.pmod(at, sql.lit(_HOUR_MICROSECONDS))).alias("hour"),
         sql.col("subscription_id"),
         sql.xxhash64("subscriber", "event_type").alias("who"),
     ]
-
-
-def _settled(deliveries: "DataFrame") -> "DataFrame":
-    from pyspark.sql import functions as sql
-
-    waited = (sql.unix_micros("settled_at") - sql.unix_micros("published_at")) / 1000.0
-    is_published = (sql.col("status") == "DELIVERED") & sql.col("replay_id").isNull()
-    return deliveries.select(
-        *_group(),
-        sql.xxhash64(*_NAMES).alias("named"),
-        "settled_at",
-        "status",
-        sql.col("attempts").alias("tries"),
-        "body_bytes",
-        # A replay is delivered long after the publication: that is no delay.
-        sql.when(is_published, waited).alias("latency"),
-    )
-
-
-def _tried(attempts: "DataFrame") -> "DataFrame":
-    from pyspark.sql import functions as sql
-
-    return attempts.select(*_group(), "outcome", sql.col("duration_ms").cast("double").alias("duration_ms"))
-
-
-def _of_deliveries(settled: "DataFrame") -> "DataFrame":
-    from pyspark.sql import functions as sql
-
-    bytes_ = sql.when(sql.col("status") == "DELIVERED", sql.col("body_bytes")).otherwise(0)
-    return (
-        _in_order(settled, "latency")
-        .groupBy(*_GROUP)
-        .agg(
-            sql.max_by("named", "settled_at").alias("named"),
-            *(sql.count_if(sql.col("status") == status).alias(name) for name, status in STATUSES.items()),
-            sql.count_if(sql.col("tries") > 1).alias("retried"),
-            sql.sum(bytes_).alias("bytes"),
-            *_spread("latency", "latency"),
-        )
-    )
-
-
-def _of_attempts(tried: "DataFrame") -> "DataFrame":
-    from pyspark.sql import functions as sql
-
-    return (
-        _in_order(tried, "duration_ms")
-        .groupBy(*_GROUP)
-        .agg(
-            sql.count("*").alias("attempts"),
-            sql.count_if(~sql.col("outcome").isin(*SUCCESSES)).alias("failed_attempts"),
-            *_spread("duration_ms", "response"),
-        )
-    )
 
 
 def _named(deliveries: "DataFrame") -> "DataFrame":
@@ -158,31 +155,27 @@ def _named(deliveries: "DataFrame") -> "DataFrame":
     return deliveries.select(*_NAMES).distinct().withColumn("named", sql.xxhash64(*_NAMES))
 
 
-def _in_order(rows: "DataFrame", column: str) -> "DataFrame":
-    """Add the `place` of each value of a column within its group, from 0, and the `last` place; null has its place behind that."""
+def _in_order(rows: "DataFrame") -> "DataFrame":
+    """Add the `place` of each value among those of its group, from 0, and the `last` place; null has its place behind that."""
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
-    group = Window.partitionBy(*_GROUP)
-    place = sql.row_number().over(group.orderBy(sql.asc_nulls_last(column))) - 1
-    return rows.withColumn("place", place).withColumn("last", sql.count(column).over(group) - 1)
+    group = Window.partitionBy(*_GROUP, "is_attempt")
+    place = sql.row_number().over(group.orderBy(sql.asc_nulls_last("value"))) - 1
+    return rows.withColumn("place", place).withColumn("last", sql.count("value").over(group) - 1)
 
 
-def _spread(column: str, measure: str) -> "list[Column]":
-    """Percentiles of a column that is in order, exact, between two values in proportion; and its largest value.
+def _spread(measure: str, is_of: "Column") -> "list[Column]":
+    """Percentiles of values that are in order, exact, between two of them in proportion; and the largest. Null when there are none.
 
     Spark's own `percentile` counts each group's values in a table of its own, which takes four times as long.
     """
     from pyspark.sql import functions as sql
 
-    value, place = sql.col(column), sql.col("place")
-
     def at(share: float) -> "Column":
-        wanted = sql.col("last") * share
-        below, above = sql.floor(wanted), sql.ceil(wanted)
-        lower, upper = sql.max(sql.when(place == below, value)), sql.max(sql.when(place == above, value))
-        part = sql.max(wanted - below)
-        return sql.when(part == 0, lower).otherwise((1 - part) * lower + part * upper)
+        # Of the two values beside the place that is wanted each counts the more the nearer it is, and none of the others.
+        part = 1 - sql.abs(sql.col("place") - sql.col("last") * share)
+        return sql.sum(sql.when(is_of & (part > 0), part * sql.col("value")))
 
     found = [at(share).alias(f"{measure}_{name}") for name, share in _PERCENTILES.items()]
-    return [*found, sql.max(column).alias(f"{measure}_max")]
+    return [*found, sql.max(sql.when(is_of, sql.col("value"))).alias(f"{measure}_max")]
