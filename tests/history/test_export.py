@@ -128,6 +128,12 @@ class TestWhatIsArchived:
         assert result["chunks"] > 1
         assert [row["id"] for row in rows(job, DELIVERIES)] == ids
 
+    @pytest.mark.parametrize(("made", "chunks"), [(6, 1), (7, 2)])
+    def test_a_small_rest_comes_along(self, job: Job, made: int, chunks: int) -> None:
+        ids = [settled(days=10 - number).pk for number in range(made)]
+        assert export(job, rows=4)["chunks"] == chunks
+        assert [row["id"] for row in rows(job, DELIVERIES)] == ids
+
     def test_many_of_one_moment_are_in_one_chunk(self, job: Job) -> None:
         moment = timezone.now() - timedelta(days=1)
         made = [factories.message(published_at=moment) for _ in range(4)]
