@@ -4,7 +4,7 @@ A row's checksum is the exclusive or of its values, each laid over itself, shift
 times, and of the first 64 bits of the MD5 of its texts and bytes. Of rows it is the sum of those, spread, in 64 bits. It tells a row that is
 missing, doubled or different, or has another's value, whatever the order. One number that is different always makes the row's different; several
 in one row could make up for each other, but the columns are shifted so far apart that numbers which go together, as ids and times of
-neighbours do, did not in any of two million rows. It guards against faults, not against forgers.
+neighbours do, do not: of the million deliveries, attempts and messages of `bench history` no two have the same. It guards against faults, not against forgers.
 
 Both take it within a microsecond. PostgreSQL's own hashes of numbers took Arrow twenty times as long as these shifts, and sums over
 expressions for each column took PostgreSQL longer than reading the rows.

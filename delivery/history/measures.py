@@ -74,16 +74,16 @@ def with_stops(measured: "DataFrame", stopped: "DataFrame", names: "DataFrame") 
     from pyspark.sql import functions as sql
 
     names = names.select("subscription_id", *(sql.col(name).alias(f"known_{name}") for name in _NAMES))
-    place = sql.row_number().over(Window.partitionBy(*_HOUR).orderBy("subscriber", "event_type"))
-    stopped = stopped.withColumnsRenamed({name: f"stopped_{name}" for name in _HOUR})
+    place = sql.row_number().over(Window.partitionBy(*_HOURLY).orderBy("subscriber", "event_type"))
+    stopped = stopped.withColumnsRenamed({name: f"stopped_{name}" for name in _HOURLY})
     is_first = (sql.col("place") == 1) & reduce(
-        and_, (sql.col(name) == sql.col(f"stopped_{name}") for name in _HOUR)
+        and_, (sql.col(name) == sql.col(f"stopped_{name}") for name in _HOURLY)
     )
     known = [sql.coalesce(name, f"known_{name}", sql.lit("")).alias(name) for name in _NAMES]
     return (
         measured.withColumn("place", place)
         .join(stopped, is_first, "full")
-        .withColumns({name: sql.coalesce(name, f"stopped_{name}") for name in _HOUR})
+        .withColumns({name: sql.coalesce(name, f"stopped_{name}") for name in _HOURLY})
         .join(names, "subscription_id", "left")
         .select(*(column for column in COLUMNS if column not in _NAMES), *known)
         .fillna(0, [*COUNTS, "blocked_seconds"])
@@ -92,10 +92,10 @@ def with_stops(measured: "DataFrame", stopped: "DataFrame", names: "DataFrame") 
 
 
 _NAMES = ("subscriber", "subscription", "event_type", "endpoint")
-_HOUR = ("hour", "subscription_id")
+_HOURLY = ("hour", "subscription_id")
 # Numbers in place of KEY: Spark groups and sorts by them in a fraction of the time. Only of one subscription in one hour may two `who`
 # be taken for the same.
-_GROUP = (*_HOUR, "who")
+_GROUP = (*_HOURLY, "who")
 _HOUR_MICROSECONDS = 3_600_000_000
 
 
@@ -156,7 +156,7 @@ def _named(deliveries: "DataFrame") -> "DataFrame":
 
 
 def _in_order(rows: "DataFrame") -> "DataFrame":
-    """Add the `place` of each value among those of its group, from 0, and the `last` place; null has its place behind that."""
+    """Add the `place` of each value, from 0, among those of its group's settlements or attempts, and the `last`; null stands behind that."""
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 

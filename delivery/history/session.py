@@ -29,6 +29,8 @@ _ANYWHERE = {
     # What goes to Python's workers, and what waits for them, is bounded by bytes: 10,000 bodies burst the heap.
     "spark.sql.execution.arrow.maxBytesPerBatch": "8m",
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+    # What all are told may take as long as a whole archive takes to be read.
+    "spark.sql.broadcastTimeout": "-1",
     # What is kept is read a few times, and gone with the run.
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
 }

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Task = TypeVar("Task")
-# A task takes Spark about as long as reading a small file: few have a task each, and of many a large cluster still has enough.
-_LEAST_SHARES = 16
+# A task takes Spark about as long as reading a small file: so many have one each; and of many more a large cluster still has enough.
+_SHARES_OF_FEW = 16
 _ITEMS_A_SHARE = 8
 
 
@@ -33,8 +33,8 @@ def each(spark: "SparkSession", tasks: Sequence[Task], do: Callable[[Task], Any]
 
 
 def shares(items: Sequence[Task]) -> list[Sequence[Task]]:
-    """Deal out, in turns, what is too little for a task each: give the largest first, and all have about the same to do."""
-    count = min(len(items), max(_LEAST_SHARES, len(items) // _ITEMS_A_SHARE))
+    """Deal out, in turns, what is too little for a task each: if the largest come first, all have about the same to do."""
+    count = min(len(items), max(_SHARES_OF_FEW, len(items) // _ITEMS_A_SHARE))
     return [items[place::count] for place in range(count)]
 
 

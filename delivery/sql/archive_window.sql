@@ -23,8 +23,8 @@ SELECT
                 SELECT published_at FROM delivery_message WHERE published_at >= piece.since
                 ORDER BY published_at OFFSET %(rows)s LIMIT 1
             ) AND EXISTS (
-                SELECT FROM delivery_message WHERE published_at >= piece.since
-                ORDER BY published_at OFFSET %(rows)s + %(rows)s / 2
+                SELECT FROM delivery_message WHERE published_at >= piece.since AND published_at < %(end)s
+                OFFSET %(rows)s::bigint * 3 / 2
             )
         ),
         (
@@ -32,8 +32,8 @@ SELECT
                 SELECT settled_at FROM delivery_delivery WHERE settled_at >= piece.since
                 ORDER BY settled_at OFFSET %(rows)s LIMIT 1
             ) AND EXISTS (
-                SELECT FROM delivery_delivery WHERE settled_at >= piece.since
-                ORDER BY settled_at OFFSET %(rows)s + %(rows)s / 2
+                SELECT FROM delivery_delivery WHERE settled_at >= piece.since AND settled_at < %(end)s
+                OFFSET %(rows)s::bigint * 3 / 2
             )
         )
     ) AS until

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from delivery.history.measures import COLUMNS, COUNTS, measured, with_stops
@@ -89,6 +90,25 @@ def test_percentiles_are_exact(spark: SparkSession) -> None:
         1000.0,
         1010.0,
     ]
+
+
+def test_a_percentile_between_two_values_is_in_proportion(spark: SparkSession) -> None:
+    waits = {1: 10, 2: 40, 3: 20}
+    deliveries = [
+        delivery(id, published_at=AT, settled_at=AT + timedelta(milliseconds=wait))
+        for id, wait in waits.items()
+    ]
+    # Beside another number of responses.
+    attempts = [attempt(id, settled_at=AT, duration_ms=id) for id in (1, 2)]
+    (row,) = rows(of(spark, deliveries, attempts))
+    places = ("p50", "p95", "p99", "max")
+    assert [row[f"latency_{place}"] for place in places] == pytest.approx([20.0, 38.0, 39.6, 40.0])
+    assert [row[f"response_{place}"] for place in places] == pytest.approx([1.5, 1.95, 1.99, 2.0])
+
+
+def test_attempts_of_nothing_that_was_settled_make_no_row(spark: SparkSession) -> None:
+    found = of(spark, [delivery(1)], [attempt(1), attempt(2, subscription_id=2)])
+    assert [(row["subscription_id"], row["attempts"]) for row in rows(found)] == [(1, 1)]
 
 
 def test_a_replay_and_what_was_not_delivered_have_no_latency(spark: SparkSession) -> None:
