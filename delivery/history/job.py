@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Connection = psycopg.Connection[Any]
+# Writing that down takes as long as a run.
+_ENDING = "ending Spark, which the first time writes down what makes its next start quick"
 
 
 class Stopped(Exception):  # noqa: N818 - nothing is wrong: a person wants the run to stop
@@ -70,6 +72,8 @@ def job(
                 kept = sessions or ending.enter_context(Sessions())
                 used.append(ending.enter_context(kept.used(spark)))
                 progress.doing("Spark has started")
+                if sessions is None:
+                    ending.callback(progress.doing, _ENDING)
             return used[0]
 
         yield Job(

@@ -34,13 +34,14 @@ def history(
     attempts = [attempt(id, started_at=seconds(at)) for id, at in tried.items()]
     rows = frame(spark, DELIVERIES, deliveries)
     nothing = spark.createDataFrame([], UNARCHIVED.spark)
-    holds = held(frame(spark, JOURNAL, journal), places(rows))
-    return in_turn(known(rows, frame(spark, ATTEMPTS, attempts), nothing), holds)
+    # Kept as by a run, which goes through it again and again, and does not plan it each time.
+    holds = held(frame(spark, JOURNAL, journal), places(rows)).cache()
+    return in_turn(known(rows, frame(spark, ATTEMPTS, attempts), nothing).cache(), holds).cache()
 
 
 def found(turns: DataFrame) -> Found:
-    some = of_doubted(doubted(turns))
-    rows = findings(overtaken(late(some), some)).collect()
+    some = of_doubted(doubted(turns)).cache()
+    rows = findings(overtaken(late(some).cache(), some)).collect()
     return sorted((row.kind, row.delivery_id, row.other_delivery_id) for row in rows)
 
 

@@ -1,4 +1,7 @@
-"""Tasks for Spark's workers: every one is done, by either way there is."""
+"""Tasks for Spark's workers: every one is done, by either way there is.
+
+The lock has no packages of Spark Connect; the way that is meant for it goes on any session.
+"""
 
 import os
 from collections.abc import Callable, Sequence
