@@ -19,7 +19,11 @@ class Visitor:
         self.page.get_by_role("heading", name="Blocked subscribers").wait_for()
 
     def photograph(self, name: str) -> None:
-        """Keep the page as it looks wide and narrow, light and dark; none may be wider than its window."""
+        """Keep the page as it looks wide and narrow, light and dark; none may be wider than its window.
+
+        After a click that leads to another page, first expect something that only that one has.
+        """
+        self.page.wait_for_load_state()
         SCREENSHOTS.mkdir(exist_ok=True)
         for width in (1280, 390):
             self.page.set_viewport_size({"width": width, "height": 860})

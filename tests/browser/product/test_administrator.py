@@ -8,6 +8,7 @@ from standardwebhooks import Webhook
 from subscriptions.management.commands.provision import ADMINISTRATOR
 from tests.browser.product.conftest import Enter
 from tests.browser.visitor import Visitor
+from tests.operation.installation import eventually
 from tests.product import Product
 from tests.receivers import Receiver
 from tests.rest import Rest
@@ -24,6 +25,7 @@ def add_named(visitor: Visitor, kind: str, name: str) -> None:
     visitor.page.goto(f"/admin/subscriptions/{kind}/add/")
     visitor.page.locator("#id_name").fill(name)
     save(visitor.page)
+    expect(visitor.page.get_by_text("was added successfully")).to_be_visible()
 
 
 def choose(page: Page, field: str, choice: str) -> None:
@@ -56,13 +58,18 @@ def test_sets_up_a_flow_and_sees_its_first_message_delivered(
     save(page)
     secret = page.locator("#secret").inner_text()
 
-    published = Rest(product.rest.base_url, key).publish(name, BODY)
+    publisher = Rest(product.rest.base_url, key)
+    published = publisher.publish(name, BODY)
     assert published["deliveries"] == 1
     (received,) = endpoint.wait_for_count(1)
     assert Webhook(secret).verify(received.body, dict(received.headers)) == {
         "project": {"id": "proj1008"},
         "title": "The door does not close",
     }
+    eventually(
+        lambda: publisher.get(f"messages/{published['id']}")["deliveries"][0]["status"] == "DELIVERED",
+        "the answer is settled",
+    )
     page.goto(f"/admin/delivery/message/?event_type={name}")
     expect(page.locator("#result_list")).to_contain_text(published["id"])
     expect(page.locator("#result_list")).to_contain_text("DELIVERED")
