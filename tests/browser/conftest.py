@@ -9,13 +9,16 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connections
 from django.test import Client
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.visitor import PASSWORD, Visitor
 from tests.browser.watching import watched
 
 CHROMIUM = Path("/usr/bin/chromium")
+
+# As long as whatever else is waited for in a page; on a busy machine its own five seconds are not many.
+expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -60,7 +60,7 @@ def test_the_chart_follows_what_is_counted_and_the_page_stays_as_it_is(
     ann.photograph("traffic-overview")
     ann.page.get_by_text("As a table").focus()
     TrafficMinute.objects.filter(failed__gte=700).update(failed=1_700)
-    ann.page.wait_for_function(f"{DRAWN}[2] === {failed + 3_000}", timeout=15_000)
+    ann.page.wait_for_function(f"{DRAWN}[2] === {failed + 3_000}")
     expect(ann.page.locator("#traffic-table")).to_be_visible()
     assert ann.page.evaluate("document.activeElement.textContent") == "As a table"
 
@@ -91,5 +91,5 @@ def test_a_subscription_s_health_comes_by_itself(day: Subscription, ann: Visitor
     ann.page.goto(f"/admin/subscriptions/subscription/{day.pk}/change/")
     ann.page.locator("#id_name").fill("renamed, not saved yet")
     SubscriptionTraffic.objects.all().delete()
-    expect(ann.page.get_by_text("Nothing was delivered or failed for good")).to_be_visible(timeout=10_000)
+    expect(ann.page.get_by_text("Nothing was delivered or failed for good")).to_be_visible()
     expect(ann.page.locator("#id_name")).to_have_value("renamed, not saved yet")

@@ -2,7 +2,6 @@
 
 import secrets
 import threading
-import time
 
 import pytest
 from aiohttp import web
@@ -183,10 +182,9 @@ def test_from_serial_to_concurrent_and_back_takes_effect_while_it_is_served(
     flow.publish_numbered(600)
     of.endpoint.wait_for_count(10)
     assert counted.most == 1
-    changed_at = time.monotonic()
     change(flow, of, processing="CONCURRENT")
     eventually(lambda: counted.most > 1, "several are under way")
-    assert time.monotonic() - changed_at < 3
+    assert len(of.endpoint.received) < 600
     change(flow, of, max_in_flight=2)
     before = len(of.endpoint.received)
     of.endpoint.wait_for_count(before + 100)

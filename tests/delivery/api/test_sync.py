@@ -28,7 +28,7 @@ def rules(receiver: Receiver) -> Endpoint:
 @pytest.fixture
 def asked(event_type: EventType, rules: Endpoint) -> Subscription:
     """The subscription that is called."""
-    return factories.subscription("rules", event_type=event_type, endpoint=rules.url, timeout_seconds=1)
+    return factories.subscription("rules", event_type=event_type, endpoint=rules.url)
 
 
 def stored() -> Delivery:
@@ -146,6 +146,7 @@ def test_without_an_answer_a_problem_says_so(
     code: str,
     outcome: str,
 ) -> None:
+    Subscription.objects.update(timeout_seconds=1)
     rules.always(behaviour)
     answer = publishing.publish(EVENT, BODY)
     problem = refused(answer, status, code)
@@ -162,7 +163,7 @@ def test_without_an_answer_a_problem_says_so(
 def test_one_that_lets_pass_answers_200_and_empty_instead(
     publishing: Caller, asked: Subscription, rules: Endpoint, behaviour: Behaviour
 ) -> None:
-    Subscription.objects.update(lets_pass_on_timeout=True)
+    Subscription.objects.update(lets_pass_on_timeout=True, timeout_seconds=1)
     rules.always(behaviour)
     answer = publishing.publish(EVENT, BODY)
     assert (answer.status, answer.content) == (200, b"")

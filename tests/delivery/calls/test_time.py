@@ -10,6 +10,8 @@ from tests.delivery.calls.calling import called, outcome, read_request, serving
 from tests.receivers import OK, Behaviour, Drip, Hold, Receiver
 
 LATE = 0.5
+# Far beyond it, and far before anything here would end by itself.
+HANGS_MS = 20_000
 
 
 @pytest.mark.parametrize("behaviour", [Hold(), Drip()], ids=lambda one: type(one).__name__)
@@ -18,7 +20,7 @@ def test_an_endpoint_is_not_waited_for_longer_than_its_time(receiver: Receiver, 
     hook.always(behaviour)
     ended = called(hook.url, timeout_seconds=LATE)
     assert (outcome(ended), ended.answer) == (OutcomeClass.TIMEOUT, None)
-    assert LATE * 1000 <= ended.outcome.duration_ms < LATE * 1000 + 2000
+    assert LATE * 1000 <= ended.outcome.duration_ms < HANGS_MS
     hook.always(OK)
     assert outcome(called(hook.url)) is OutcomeClass.SUCCESS
 
@@ -63,4 +65,4 @@ def test_a_tls_handshake_that_never_ends_is_cut() -> None:
     with serving(wait_for_more) as port:
         ended = called(f"https://127.0.0.1:{port}/", timeout_seconds=LATE)
     assert outcome(ended) in (OutcomeClass.TIMEOUT, OutcomeClass.TLS)
-    assert ended.outcome.duration_ms < LATE * 1000 + 2000
+    assert ended.outcome.duration_ms < HANGS_MS
