@@ -28,8 +28,9 @@ STEPS: dict[str, list[str]] = {
     "pytest": [PYTHON, "-m", "pytest"],
 }
 # Each of them has a database server and a home of its own (tests/surroundings.py), and gets its tests in their order: those that empty
-# the tables come last. One more than the processors of a small machine: a third of the time a test waits for others.
-ALL_OF_THEM = ["--numprocesses=3", "--dist=load"]
+# the tables come last. What shares a started product is for one of them (tests/conftest.py). One more than the processors of a small
+# machine: a third of the time a test waits for others.
+ALL_OF_THEM = ["--numprocesses=3", "--dist=loadgroup", "--no-loadscope-reorder"]
 
 
 class Command(BaseCommand):
