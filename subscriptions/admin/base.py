@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.views.main import ChangeList
+from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import get_object_or_404
@@ -48,6 +49,12 @@ unfold_list.result_headers = _once_a_list(unfold_list.result_headers)
 def id_of(text: str) -> int | None:
     """Return the id that stands in an address, or None for what no row can have."""
     return int(text) if text.isdecimal() and len(text) <= LONGEST_ID else None
+
+
+def person(request: HttpRequest) -> User:
+    """Return who is signed in: nobody else comes as far as to a page of the console."""
+    assert isinstance(request.user, User)
+    return request.user
 
 
 def actor_of(request: HttpRequest) -> str:

@@ -15,7 +15,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from subscriptions.admin import role_words
+from subscriptions.admin import rights, role_words
+from subscriptions.admin.base import person
 from subscriptions.admin.recorded import RecordedAdmin
 
 # Django's own admin module registers it when it is imported.
@@ -55,16 +56,14 @@ class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "permissions":
-            return RightsField(self._offered(), label="Rights", required=False)
+            return RightsField(rights.held(person(request)), label="Rights", required=False)
         return super().formfield_for_dbfield(db_field, request, **kwargs)
 
-    def _offered(self) -> QuerySet[Permission]:
-        """Return the rights about what has a page here, those of one kind together: others mean nothing."""
-        pages = [model._meta.model_name for model in self.admin_site._registry]
-        rights = Permission.objects.filter(
-            content_type__app_label__in=role_words.OUR_APPS, content_type__model__in=pages
-        )
-        return rights.order_by("content_type__app_label", "content_type__model", "codename")
+    def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        return bool(super().has_change_permission(request, obj)) and _may_touch(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        return bool(super().has_delete_permission(request, obj)) and _may_touch(request, obj)
 
     @admin.display(description="what it lets somebody do")
     def in_one_line(self, row: Group) -> str:
@@ -81,3 +80,8 @@ class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
     def people(self, row: Any) -> SafeString:
         url = reverse("admin:auth_user_changelist")
         return format_html('<a class="inturn-link" href="{}?groups__id__exact={}">{}</a>', url, row.pk, row.n)
+
+
+def _may_touch(request: HttpRequest, row: Group | None) -> bool:
+    """A role with more than one's own rights is left to those who have them."""
+    return row is None or not rights.has_more(row, than=person(request))

@@ -16,8 +16,8 @@ from django.utils.safestring import SafeString
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
 
-from subscriptions.admin import role_words
-from subscriptions.admin.base import actor_of
+from subscriptions.admin import rights, role_words
+from subscriptions.admin.base import actor_of, person
 from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.admin.times import ago
 from subscriptions.changes import record_new_password
@@ -35,11 +35,14 @@ class RolesField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
         return f"{obj.name}: {role_words.summary(obj)}"
 
 
-def roles_field() -> RolesField:
-    roles = Group.objects.order_by("name").prefetch_related("permissions__content_type")
-    return RolesField(
-        roles, label="Roles", required=False, help_text="Without a role they can sign in and see nothing."
-    )
+def roles_field(giver: User) -> RolesField:
+    """Those roles that the giver may give away."""
+    given = rights.roles_within(giver)
+    said = "Without a role they can sign in and see nothing."
+    if Group.objects.exclude(pk__in=given).exists():
+        said += " Roles that let somebody do more than you may are given by those who have them."
+    shown = given.order_by("name").prefetch_related("permissions__content_type")
+    return RolesField(shown, label="Roles", required=False, help_text=said)
 
 
 class UserForm(UserChangeForm):  # type: ignore[misc]  # Unfold has no types
@@ -88,7 +91,7 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "groups":
             # Without Django's links beside it, to make and change roles: those are elsewhere.
-            return roles_field()
+            return roles_field(person(request))
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if db_field.name == "is_superuser":
             field.label = "Everything, whatever the roles"
@@ -135,5 +138,5 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
 
 
 def _may_touch(request: HttpRequest, row: User | None) -> bool:
-    """Whoever may do everything is touched only by their like: a new password would be theirs."""
-    return row is None or not row.is_superuser or bool(request.user.is_superuser)
+    """Whoever may do more is left to their like: with a new password one would be them."""
+    return row is None or not rights.has_more(row, than=person(request))

@@ -123,6 +123,78 @@ class TestPeople:
         assert "una" not in page
 
 
+LEADS = ("view_user", "add_user", "change_user", "delete_user", "view_group", "change_group", "delete_group")
+
+
+class TestLeads:
+    """They look after people and roles, and may do nothing else."""
+
+    @pytest.fixture
+    def lena(self, db: None) -> User:
+        leads = Group.objects.create(name="Leads")
+        leads.permissions.set(Permission.objects.filter(codename__in=LEADS, content_type__app_label="auth"))
+        lena = User.objects.create_user("lena", is_staff=True)
+        lena.groups.add(leads)
+        return lena
+
+    @pytest.fixture
+    def lead(self, lena: User) -> Client:
+        client = Client()
+        client.force_login(lena)
+        return client
+
+    @pytest.fixture
+    def adam(self, db: None) -> User:
+        adam = User.objects.create_user("adam", is_staff=True)
+        adam.groups.add(Group.objects.get(name="Administrators"))
+        return adam
+
+    def test_give_their_own_roles(self, lead: Client, lena: User) -> None:
+        una = User.objects.create_user("una", is_staff=True)
+        leads = Group.objects.get(name="Leads")
+        given = _given(una) | {"groups": [leads.pk]}
+        assert lead.post(f"/admin/auth/user/{una.pk}/change/", given).status_code == 302
+        assert list(una.groups.all()) == [leads]
+
+    def test_give_nobody_a_role_that_lets_do_more(self, lead: Client, lena: User) -> None:
+        address = f"/admin/auth/user/{lena.pk}/change/"
+        page = lead.get(address).text
+        assert "Leads: " in page
+        assert "Administrators: " not in page
+        assert "are given by those who have them" in page
+        administrators = Group.objects.get(name="Administrators")
+        page = lead.post(address, _given(lena) | {"groups": [administrators.pk]}).text
+        assert "is not one of the available choices" in page
+        assert [group.name for group in lena.groups.all()] == ["Leads"]
+
+    @pytest.mark.parametrize("is_active", [True, False])
+    def test_leave_whoever_may_do_more_to_others(self, lead: Client, adam: User, is_active: bool) -> None:
+        User.objects.filter(pk=adam.pk).update(is_active=is_active)
+        address = f"/admin/auth/user/{adam.pk}"
+        new = {"password1": "another long password", "password2": "another long password"}
+        assert lead.get(f"{address}/change/").status_code == 200
+        assert lead.post(f"{address}/change/", _given(adam)).status_code == 403
+        assert lead.post(f"{address}/password/", new).status_code == 403
+        assert lead.post(f"{address}/delete/", {"post": "yes"}).status_code == 403
+
+    def test_put_no_right_into_a_role_that_they_have_not(self, lead: Client) -> None:
+        leads = Group.objects.get(name="Leads")
+        payloads = Permission.objects.get(codename="view_payload")
+        address = f"/admin/auth/group/{leads.pk}/change/"
+        assert payloads.name not in lead.get(address).text
+        given = {"name": "Leads", "permissions": [payloads.pk]}
+        assert "is not one of the available choices" in lead.post(address, given).text
+        assert payloads not in leads.permissions.all()
+
+    def test_leave_a_role_that_lets_do_more_to_others(self, lead: Client) -> None:
+        auditors = Group.objects.get(name="Auditors")
+        address = f"/admin/auth/group/{auditors.pk}"
+        assert lead.get(f"{address}/change/").status_code == 200
+        assert lead.post(f"{address}/change/", {"name": "Auditors"}).status_code == 403
+        assert lead.post(f"{address}/delete/", {"post": "yes"}).status_code == 403
+        assert auditors.permissions.exists()
+
+
 class TestWords:
     def test_follow_the_rights(self, ann: Client) -> None:
         auditors = Group.objects.get(name="Auditors")
