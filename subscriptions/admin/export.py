@@ -2,11 +2,13 @@
 
 import csv
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
+from django.db import Error
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import URLPattern, path
@@ -15,8 +17,12 @@ from django.views.decorators.http import require_GET
 
 from subscriptions.admin.keyset import AFTER, BEFORE, KeysetAdmin
 
+log = logging.getLogger(__name__)
+
 ROWS_AT_ONCE = 1_000
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
+BROKEN_OFF = "BROKEN OFF: the database failed meanwhile, and what is older is missing. Export again."
+_LAST_LINES = {"csv": f'"{BROKEN_OFF}"\r\n', "jsonl": json.dumps({"broken_off": BROKEN_OFF}) + "\n"}
 # With these a spreadsheet takes a cell for a formula, and runs what somebody else wrote.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -51,8 +57,9 @@ class ExportedAdmin(KeysetAdmin):
             raise Http404
         rows = map(self.exported, _in_parts(self.get_changelist_instance(request).queryset))
         name = f"{self.opts.verbose_name_plural}-{timezone.now():%Y%m%d-%H%M%S}.{form}".replace(" ", "-")
+        lines = csv_lines(rows) if form == "csv" else json_lines(rows)
         return StreamingHttpResponse(
-            csv_lines(rows) if form == "csv" else json_lines(rows),
+            _to_the_end(lines, _LAST_LINES[form]),
             content_type=CONTENT_TYPES[form],
             headers={"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"},
         )
@@ -70,6 +77,20 @@ def csv_lines(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
 def json_lines(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
     for row in rows:
         yield json.dumps(row, ensure_ascii=False, default=_plain) + "\n"
+
+
+def _to_the_end(lines: Iterator[str], otherwise: str) -> Iterator[str]:
+    """Yield the lines, and another where the database failed: what is sent by then would look whole."""
+    is_begun = False
+    try:
+        for line in lines:
+            yield line
+            is_begun = True
+    except Error:
+        if not is_begun:
+            raise
+        log.exception("an export was broken off")
+        yield otherwise
 
 
 def _in_parts(rows: QuerySet[Any]) -> Iterator[Model]:

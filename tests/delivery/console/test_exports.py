@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import DatabaseError, connection
 from django.test import Client
 
 from delivery.models import JournalEntry, PayloadView
@@ -69,6 +70,36 @@ def test_takes_what_the_filters_fit_and_all_pages_of_it(ann: Client, monkeypatch
     change("other")
     lines = taken(ann, f"{CHANGES}/export/jsonl/?actor=eve&before={wanted[2]}").splitlines()
     assert [json.loads(line)["id"] for line in lines] == wanted[::-1]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_what_is_broken_off_says_so(ann: Client, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    monkeypatch.setattr(export, "ROWS_AT_ONCE", 2)
+    for number in range(5):
+        change(f"number {number}")
+    answer: Any = ann.get(f"{CHANGES}/export/{form}/")
+    lines = iter(answer.streaming_content)
+    began = [next(lines), next(lines)]
+    break_the_transaction()
+    *_, last = [line.decode() for line in (*began, *lines)]
+    if form == "csv":
+        assert next(csv.reader([last])) == [export.BROKEN_OFF]
+    else:
+        assert json.loads(last) == {"broken_off": export.BROKEN_OFF}
+
+
+def test_what_fails_before_its_first_line_is_no_answer(ann: Client) -> None:
+    change("mine")
+    answer: Any = ann.get(f"{CHANGES}/export/csv/")
+    break_the_transaction()
+    with pytest.raises(DatabaseError):
+        list(answer.streaming_content)
+
+
+def break_the_transaction() -> None:
+    """From now on the database refuses everything."""
+    with connection.cursor() as cursor, pytest.raises(DatabaseError):
+        cursor.execute("SELECT 1 / 0")
 
 
 def test_the_page_leads_to_an_export_of_what_it_shows(ann: Client) -> None:
