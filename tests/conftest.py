@@ -1,7 +1,6 @@
 """Sets up Django on a database server of the tests' own, then offers what several kinds of test use."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import django
 import pytest
@@ -16,34 +15,17 @@ from tests.receivers import Receiver  # noqa: E402 - settings must be readable b
 
 # Fixtures that make a test transactional, whatever its mark says.
 EMPTYING = {"live_server", "transactional_db"}
-# Whose tests share a product that is started for them; other tests share what their file makes.
-FOLDERS_OF_A_PRODUCT = {"browser/product", "faults", "flows", "operation"}
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Let what migrations made outlive tests that empty all tables, and keep together what shares something started."""
+    """Let what migrations made, such as the built-in policies, outlive tests that empty all tables.
+
+    All of them or none: where one lets Django make content types anew, those put back clash with them.
+    """
     marker = item.get_closest_marker("django_db")
     asks = marker and marker.kwargs.get("transaction")
-    if asks or not EMPTYING.isdisjoint(_fixtures(item)):
-        # All of them or none: where one lets Django make content types anew, those put back clash with them.
+    if asks or not EMPTYING.isdisjoint(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.django_db(transaction=True, serialized_rollback=True), append=False)
-    if not _asks_the_database(item):
-        file = item.path.relative_to(Path(__file__).parent)
-        folder = str(file.parent)
-        item.add_marker(pytest.mark.xdist_group(folder if folder in FOLDERS_OF_A_PRODUCT else str(file)))
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with those that start products: they take longest, and the many short ones fill what is left at the end."""
-    items.sort(key=_asks_the_database)
-
-
-def _asks_the_database(item: pytest.Item) -> bool:
-    return item.get_closest_marker("django_db") is not None or "db" in _fixtures(item)
-
-
-def _fixtures(item: pytest.Item) -> list[str]:
-    return getattr(item, "fixturenames", [])
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from tests.operation.installation import eventually
 from tests.product import Flow, Product
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def surviving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     product = Product(tmp_path_factory.mktemp("faults"))
     try:

@@ -7,7 +7,7 @@ import pytest
 from tests.product import Flow, Product
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     product = Product(tmp_path_factory.mktemp("flows"))
     try:

@@ -7,7 +7,7 @@ import pytest
 from tests.operation.installation import Installation
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
     installation = Installation(tmp_path_factory.mktemp("home"))
     try:

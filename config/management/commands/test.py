@@ -28,9 +28,8 @@ STEPS: dict[str, list[str]] = {
     "pytest": [PYTHON, "-m", "pytest"],
 }
 # Each of them has a database server and a home of its own (tests/surroundings.py), and gets its tests in their order: those that empty
-# the tables come last. What shares a started product is for one of them (tests/conftest.py). One more than the processors of a small
-# machine: a third of the time a test waits for others.
-ALL_OF_THEM = ["--numprocesses=3", "--dist=loadgroup", "--no-loadscope-reorder"]
+# the tables come last. One more than the processors of a small machine: a third of the time a test waits for others.
+ALL_OF_THEM = ["--numprocesses=3", "--dist=load"]
 
 
 class Command(BaseCommand):
