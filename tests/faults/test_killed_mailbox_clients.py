@@ -38,11 +38,13 @@ def test_a_killed_web_server_and_a_killed_postgresql_cost_clients_nothing_but_ti
     draining: Draining, product: Product
 ) -> None:
     draining.fill(6_000)
+    # Found before it is time: on a busy machine all may be drained when a search is over.
+    serving, killed = product.whole("web") - {product.top("web")}, product.postmaster()
     with draining.drained_by(15, 15, 20):
         draining.wait_until_left(5_000)
-        kill(*product.whole("web") - {product.top("web")})
+        kill(*serving)
+        # More than what was out: the web server is there again, and asks the database.
         draining.wait_until_left(3_000)
-        killed = product.postmaster()
         kill(killed)
         eventually(lambda: product.postmaster() not in (None, killed), "another server")
         eventually(product.is_ready, "the web server has found it")
