@@ -32,7 +32,8 @@ class Product(Installation):
     def connect(self) -> psycopg.Connection:
         """A connection of the test's own to the product's database."""
         url = running_url(self.home)
-        assert url is not None, "PostgreSQL does not run"
+        if url is None:
+            raise psycopg.OperationalError("PostgreSQL does not run")
         return psycopg.connect(url, autocommit=True, application_name="test")
 
     def flow(self, name: str, **fields: Any) -> "Flow":

@@ -24,7 +24,8 @@ def product(surviving: Product) -> Product:
     """The product with both its senders at work."""
     if not surviving.is_running():
         surviving.start()
-    eventually(lambda: len(Observed(surviving).senders()) == 2, "both senders are at work")
+    observed = Observed(surviving)
+    eventually(lambda: observed.is_well(senders=2), "all that was killed is back")
     return surviving
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psycopg
 from psycopg import sql
 
 from delivery.models.lane import LANE_LOCKS
@@ -26,6 +27,13 @@ class Observed:
                 "SELECT application_name FROM pg_stat_activity WHERE datname = current_database()"
             ).fetchall()
         return {int(found[1]) for (name,) in rows if (found := _SENDER.match(name))}
+
+    def is_well(self, *, senders: int = 1) -> bool:
+        """Whether PostgreSQL, which may have been killed, answers the web server and so many senders."""
+        try:
+            return len(self.senders()) >= senders and self._product.is_ready()
+        except psycopg.OperationalError:
+            return False
 
     def wait_until_quiet(self) -> None:
         """Wait until no lane of another test sends: its outcomes would be committed together with what is observed."""

@@ -7,7 +7,7 @@ import pytest
 
 from tests.faults import drained
 from tests.faults.draining import BATCH, Draining
-from tests.operation.installation import eventually, kill
+from tests.operation.installation import kill
 from tests.product import Flow, Product
 
 MESSAGES = 20_000
@@ -46,8 +46,7 @@ def test_a_killed_web_server_and_a_killed_postgresql_cost_clients_nothing_but_ti
         # More than what was out: the web server is there again, and asks the database.
         draining.wait_until_left(3_000)
         kill(killed)
-        eventually(lambda: product.postmaster() not in (None, killed), "another server")
-        eventually(product.is_ready, "the web server has found it")
+        product.wait_for_postgres_after(killed)
     statuses = {status for line in draining.lines("unanswered") for _, status in line["of"]}
     # No answer at all while there is no web server; while there is no database, one that says when to ask again.
     assert statuses == {0, 503}

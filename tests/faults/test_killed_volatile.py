@@ -3,7 +3,6 @@
 import secrets
 from collections import Counter
 
-import psycopg
 import pytest
 
 from tests.faults.observed import Observed
@@ -29,14 +28,6 @@ def subscribe(flow: Flow, receiver: Receiver, owner: str) -> Subscribed:
 def sent(of: Subscribed) -> Counter[str]:
     """How often each message came."""
     return Counter(request.id for request in of.endpoint.received)
-
-
-def is_back(product: Product, observed: Observed) -> bool:
-    """Whether PostgreSQL, which was killed, answers the web server and the senders again."""
-    try:
-        return bool(observed.senders()) and product.is_ready()
-    except (psycopg.OperationalError, AssertionError):
-        return False
 
 
 def wait_until_none_is_pending(flow: Flow, of: Subscribed) -> set[str]:
@@ -96,7 +87,7 @@ def test_when_postgresql_is_killed_what_is_read_and_not_sent_is_dropped(
     eventually(lambda: len(observed.run_of(of)) > 0, "the run is on disk")
     under_way = {request.id for request in of.endpoint.received}
     kill(product.postmaster())
-    eventually(lambda: is_back(product, observed), "the database is back")
+    eventually(observed.is_well, "the database is back")
     of.endpoint.always(OK)
     hold.release()
     assert wait_until_none_is_pending(volatile, of) == {"DELIVERED", "EXPIRED"}

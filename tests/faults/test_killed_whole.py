@@ -61,9 +61,11 @@ def test_everything_killed_at_once_loses_nothing(
 def test_postgresql_killed_under_load_loses_nothing(
     flow: Flow, lanes: list[Subscribed], product: Product, observed: Observed
 ) -> None:
+    killed = product.postmaster()
     with Load(flow).running() as load:
         load.wait_for_more(50)
-        kill(product.postmaster())
+        kill(killed)
+        product.wait_for_postgres_after(killed)
         load.wait_for_more(50)
     # A publisher is told that the database is away, and when to ask again.
     for refusal in load.refused:
@@ -71,7 +73,7 @@ def test_postgresql_killed_under_load_loses_nothing(
         assert refusal.headers["content-type"] == "application/problem+json"
         assert refusal.headers["retry-after"]
     insist_on_all(flow, lanes, load.accepted)
-    eventually(lambda: len(observed.senders()) == 2, "both senders are back")
+    eventually(lambda: observed.is_well(senders=2), "both senders are back")
 
 
 def test_a_killed_web_server_loses_nothing(flow: Flow, lanes: list[Subscribed], product: Product) -> None:

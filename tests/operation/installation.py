@@ -110,6 +110,14 @@ class Installation:
                 return pid
         return None
 
+    def wait_for_postgres_after(self, killed: int | None) -> None:
+        """Wait until the web server has found the server that follows the one with that postmaster.
+
+        Some that the killed one had begun outlive it for a moment, and answer.
+        """
+        eventually(lambda: self.postmaster() not in (None, killed), "another server")
+        eventually(self.is_ready, "the web server has found it")
+
     def guardian(self) -> int | None:
         return _leader({pid for pid in self.processes() if b"config.guardian" in _arguments(pid)})
 

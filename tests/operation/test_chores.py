@@ -59,5 +59,5 @@ def test_it_goes_on_with_a_database_that_was_restarted(running: Installation) ->
     eventually(lambda: worker(running), "somebody does chores")
     before, killed = running.whole("chores"), running.postmaster()
     kill(killed)
-    eventually(lambda: running.postmaster() not in (None, killed), "another server")
+    running.wait_for_postgres_after(killed)
     eventually(lambda: worker(running) in before, "the same worker does chores")

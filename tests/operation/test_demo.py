@@ -129,8 +129,7 @@ def test_a_message_is_delivered_to_one_subscriber_now_and_then(running_demo: Dem
 def test_the_trickle_outlives_its_database(running_demo: Demo) -> None:
     trickle, postgres = running_demo.top("demo"), running_demo.postmaster()
     kill(postgres)
-    eventually(lambda: running_demo.postmaster() not in (None, postgres), "another server")
-    eventually(running_demo.is_ready, "the web server has found it")
+    running_demo.wait_for_postgres_after(postgres)
     running_demo.wait_until_more("demo-reporting/all-created")
     assert running_demo.top("demo") == trickle
 

@@ -153,8 +153,7 @@ def test_a_restarted_database_fails_the_run_and_the_next_is_done(
     with suppress(psycopg.OperationalError), history.held():
         id, _ = history.begin()
         kill(killed)
-    eventually(lambda: running.postmaster() not in (None, killed), "another server")
-    eventually(running.is_ready, "all is well again")
+    running.wait_for_postgres_after(killed)
     history.wait_until(id, "FAILED")
     history.let_be_due()
     history.wait_for_next(id, "DONE")

@@ -170,8 +170,7 @@ def test_who_waits_outlasts_a_restart_of_the_database(box: Box, join: Join) -> N
     postmaster = box.product.postmaster()
     assert postmaster is not None
     processes.send(signal.SIGKILL, [postmaster])
-    eventually(lambda: box.product.postmaster() not in (None, postmaster), "PostgreSQL is started again")
-    eventually(box.product.is_ready, "it is ready")
+    box.product.wait_for_postgres_after(postmaster)
     assert [box.publish()] == client.ids()
 
 

@@ -58,8 +58,7 @@ def test_a_killed_postgresql_is_restarted_where_it_was(running: Installation) ->
     url = postgres.running_url(running.home)
     killed = running.postmaster()
     kill(killed)
-    eventually(lambda: running.postmaster() not in (None, killed), "another server")
-    eventually(running.is_ready, "the web server has found it")
+    running.wait_for_postgres_after(killed)
     assert postgres.running_url(running.home) == url
 
 
