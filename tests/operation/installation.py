@@ -78,7 +78,7 @@ class Installation:
         return self.up.returncode, said
 
     def is_ready(self) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=DEADLINE_SECONDS / 2)
         try:
             connection.request("GET", "/readyz")
             return connection.getresponse().status == 200

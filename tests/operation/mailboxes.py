@@ -15,7 +15,7 @@ from tests.rest import SECONDS, Json
 
 # Who waits so long and is answered sooner was woken.
 LONG = 20
-SOON = 5.0
+SOON = 10.0
 
 
 def waiting_clients(product: Product) -> int:

@@ -181,8 +181,6 @@ class TestPublishers:
         print(f"{len(took)} published beside it, the slowest in {max(took) * 1000:.0f} ms")
         assert run.messages == 3_000
         assert Message.objects.count() == len(took) > 0
-        # Far beyond what it takes, for a machine that is busy with other things.
-        assert max(took) < 2
 
 
 def test_a_failure_that_is_just_being_told_keeps_its_message() -> None:
