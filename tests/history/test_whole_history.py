@@ -17,7 +17,7 @@ from tests.receivers import Receiver
 pytestmark = pytest.mark.timeout(2 * SECONDS)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     """One that has delivered all real payloads eleven times over, and whose history is archived, measured and verified."""
     product = Product(tmp_path_factory.mktemp("history"))
@@ -30,11 +30,6 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         yield product
     finally:
         product.kill_all()
-
-
-@pytest.fixture(scope="module")
-def verified(product: Product) -> str:
-    return history(product, "verify")
 
 
 def counted(product: Product, table: str, condition: str = "true") -> int:
@@ -56,13 +51,23 @@ def archived(product: Product, question: str) -> Any:
     return row[0]
 
 
-def test_it_is_proven_that_every_promise_was_kept(verified: str, product: Product) -> None:
+def test_it_is_proven_archived_once_and_adds_up(product: Product) -> None:
+    """One test: in processes side by side each of several would begin with a run of its own."""
+    verified = history(product, "verify")
+    insist_that_every_promise_was_kept(verified, product)
+    insist_that_all_there_is_was_checked(verified, product)
+    insist_that_a_foreign_reader_finds_all_of_it_once(product)
+    history(product, "rollup")
+    insist_that_its_hours_add_up(product)
+
+
+def insist_that_every_promise_was_kept(verified: str, product: Product) -> None:
     assert "verdict: proven" in verified
     assert f"deliveries: {counted(product, 'delivery'):,}" in verified
     assert "broken 0" in verified
 
 
-def test_what_was_checked_is_all_there_is(verified: str, product: Product) -> None:
+def insist_that_all_there_is_was_checked(verified: str, product: Product) -> None:
     assert counted(product, "message") >= 2 * webhooks.COUNT
     assert f"attempts: {counted(product, 'attempt'):,}" in verified
     for kind in ("ORDER", "TWICE", "OWED", "GROUP", "GAPS", "STRAY"):
@@ -70,7 +75,7 @@ def test_what_was_checked_is_all_there_is(verified: str, product: Product) -> No
         assert "checked 0" not in line
 
 
-def test_a_foreign_reader_finds_every_message_delivery_and_attempt_once(product: Product) -> None:
+def insist_that_a_foreign_reader_finds_all_of_it_once(product: Product) -> None:
     assert archived(product, "messages: SELECT count(DISTINCT id) FROM {}") == counted(product, "message")
     assert archived(product, "messages: SELECT count(*) FROM {}") == counted(product, "message")
     assert archived(product, "deliveries: SELECT count(*) FROM {}") == counted(
@@ -81,8 +86,7 @@ def test_a_foreign_reader_finds_every_message_delivery_and_attempt_once(product:
     )
 
 
-def test_its_hours_add_up_to_what_happened(product: Product) -> None:
-    history(product, "rollup")
+def insist_that_its_hours_add_up(product: Product) -> None:
     with product.connect() as connection:
         sums = connection.execute(
             "SELECT sum(delivered), sum(rejected), sum(redundant), sum(attempts) FROM delivery_historyhour"

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,27 +39,27 @@ def bench(*options: str, home: Path, name: str = "deliver") -> subprocess.Comple
     )
 
 
-@pytest.fixture(scope="module")
-def home() -> Any:
+@pytest.fixture
+def home() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         # Where PostgreSQL has to run as nobody, it must be able to pass.
         Path(folder).chmod(0o711)
         yield Path(folder)
 
 
-@pytest.fixture(scope="module")
-def ended(home: Path) -> subprocess.CompletedProcess[str]:
-    return bench("--json", home=home)
+def test_it_measures_everything_quietly_and_leaves_nothing_behind(home: Path) -> None:
+    """One test: in processes side by side each of several would begin with a bench of its own."""
+    ended = bench("--json", home=home)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    report = orjson.loads(ended.stdout)
+    insist_on_the_promised_shape(report)
+    insist_that_each_number_stands_beside_its_limit(report)
+    insist_that_everything_came_once_and_in_order(report)
+    assert list(home.glob("*")) == []
+    assert str(home) not in subprocess.run(["ps", "-ef"], capture_output=True, text=True, check=True).stdout
 
 
-@pytest.fixture(scope="module")
-def report(ended: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    assert ended.returncode == 0, ended.stderr
-    report: dict[str, Any] = orjson.loads(ended.stdout)
-    return report
-
-
-def test_it_prints_one_object_of_the_promised_shape(report: dict[str, Any]) -> None:
+def insist_on_the_promised_shape(report: dict[str, Any]) -> None:
     assert set(report) == {"bench", "machine", "results", "receiver"}
     assert report["bench"] == "deliver"
     assert set(report["machine"]) == {"processor", "cores", "system", "python", "postgresql"}
@@ -68,7 +69,7 @@ def test_it_prints_one_object_of_the_promised_shape(report: dict[str, Any]) -> N
             assert isinstance(result[name], int | float if kind is float else kind), (name, result)
 
 
-def test_each_number_stands_beside_its_limit(report: dict[str, Any]) -> None:
+def insist_that_each_number_stands_beside_its_limit(report: dict[str, Any]) -> None:
     assert [(result["wanted"], result["unit"]) for result in report["results"]] == [
         (0.4, "/s"),
         (4, "/s"),
@@ -82,7 +83,7 @@ def test_each_number_stands_beside_its_limit(report: dict[str, Any]) -> None:
         assert result["ratio"] == pytest.approx(result["value"] / result["limit"], rel=0.01)
 
 
-def test_everything_came_once_and_in_order(report: dict[str, Any]) -> None:
+def insist_that_everything_came_once_and_in_order(report: dict[str, Any]) -> None:
     # 10 lanes × 20 messages, 50 for one alone, twice 45 healthy lanes × 4, and twice 10 lanes × 20 for the retries.
     expected = 200 + 50 + 2 * 180 + 2 * 200
     assert report["receiver"] == {
@@ -92,15 +93,6 @@ def test_everything_came_once_and_in_order(report: dict[str, Any]) -> None:
         "duplicated": 0,
         "out_of_order": 0,
     }
-
-
-def test_standard_error_is_free_of_noise(ended: subprocess.CompletedProcess[str]) -> None:
-    assert ended.stderr == ""
-
-
-def test_nothing_is_left_behind(ended: subprocess.CompletedProcess[str], home: Path) -> None:
-    assert list(home.glob("*")) == []
-    assert str(home) not in subprocess.run(["ps", "-ef"], capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.slow
