@@ -28,6 +28,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.django_db(transaction=True, serialized_rollback=True), append=False)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest: at the end the other processes would wait for it."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
     """A real HTTP receiver of the test's own."""

@@ -11,6 +11,8 @@ import pytest
 from config.env import CHECKOUT
 from delivery.history.jvm import NICE, JavaError, Jvm
 
+# Each starts a JVM of its own, or two.
+pytestmark = pytest.mark.long
 CHILD = """
 import sys
 from pathlib import Path

@@ -77,8 +77,8 @@ class Waiting:
 
     def again(self) -> None:
         """Ask once more, on the same connection."""
-        self.connection.sendall(self._raw)
         self.asked_at = time.monotonic()
+        self.connection.sendall(self._raw)
 
     def answer(self) -> tuple[HTTPResponse, bytes]:
         with HTTPResponse(self.connection, method="POST") as response:

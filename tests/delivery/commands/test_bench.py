@@ -15,6 +15,7 @@ from config.env import CHECKOUT
 from config.processes import having
 from tests.operation.installation import eventually
 
+pytestmark = pytest.mark.long
 RESULT = {
     "name": str,
     "value": float,
