@@ -1,9 +1,9 @@
 """The figures of a mailbox: what is available, what is out, how old, how fast."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
-from django.db import connection
+from django.db.models import F
 from django.utils import timezone
 
 from delivery import mailbox_figures
@@ -65,13 +65,22 @@ def test_the_rates_are_those_of_the_last_whole_minute(mailbox: Box) -> None:
     mailbox.put(5)
     receipts = [message["receipt"] for message in mailbox.next(5)]
     mailbox.ask("ack", receipts[:3])
-    assert rates(mailbox) == (0, 0)
-    shift(-10)
-    assert rates(mailbox) == (5, 3)
-    shift(-50)
-    assert rates(mailbox) == (5, 3)
-    shift(-10)
-    assert rates(mailbox) == (0, 0)
+    # Counted in one of the periods of ten seconds, or in two if one ended meanwhile.
+    at = sorted(MailboxRate.objects.values_list("at", flat=True))
+    first, last = at[0], at[-1]
+    assert rates_at(mailbox, first + timedelta(seconds=9)) == (0, 0)
+    assert rates_at(mailbox, last + timedelta(seconds=10)) == (5, 3)
+    assert rates_at(mailbox, first + timedelta(seconds=69)) == (5, 3)
+    assert rates_at(mailbox, last + timedelta(seconds=70)) == (0, 0)
+
+
+def test_who_asks_is_told_the_rates(mailbox: Box) -> None:
+    mailbox.put(5)
+    mailbox.ask("ack", [message["receipt"] for message in mailbox.next(5)][:3])
+    # Well within the last minute, for as long as this may take.
+    MailboxRate.objects.update(at=F("at") - timedelta(seconds=30))
+    status = mailbox.status()
+    assert (status["received_per_minute"], status["acknowledged_per_minute"]) == (5, 3)
 
 
 def test_one_subscription_can_be_asked_about_alone(mailbox: Box) -> None:
@@ -96,12 +105,7 @@ def test_counting_ends_and_says_so(mailbox: Box, monkeypatch: pytest.MonkeyPatch
     assert "is_at_least" not in mailbox.status()
 
 
-def rates(mailbox: Box) -> tuple[int, int]:
-    status = mailbox.status()
-    return status["received_per_minute"], status["acknowledged_per_minute"]
-
-
-def shift(seconds: int) -> None:
-    with connection.cursor() as cursor:
-        table = MailboxRate._meta.db_table
-        cursor.execute(f"UPDATE {table} SET at = at + make_interval(secs => %s)", [seconds])  # noqa: S608 - a model's
+def rates_at(mailbox: Box, now: datetime) -> tuple[int, int]:
+    id = mailbox.subscriber.pk
+    figures = mailbox_figures.of_subscribers([id], now=now, limit=10)[id]
+    return figures.received_per_minute, figures.acknowledged_per_minute
