@@ -28,10 +28,11 @@ class Observed:
             ).fetchall()
         return {int(found[1]) for (name,) in rows if (found := _SENDER.match(name))}
 
-    def is_well(self, *, senders: int = 1) -> bool:
-        """Whether PostgreSQL, which may have been killed, answers the web server and so many senders."""
+    def is_well(self, *, senders: int | None = None) -> bool:
+        """Whether PostgreSQL, which may have been killed, answers the web server and just so many senders, or any."""
         try:
-            return len(self.senders()) >= senders and self._product.is_ready()
+            found = len(self.senders())
+            return (found > 0 if senders is None else found == senders) and self._product.is_ready()
         except psycopg.OperationalError:
             return False
 

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(2 * SECONDS)]
 
 @pytest.fixture
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """One that has delivered all real payloads eleven times over, and whose history is archived, measured and verified."""
+    """One that has delivered all real payloads eleven times over, and whose history is archived."""
     product = Product(tmp_path_factory.mktemp("history"))
     try:
         product.start()

@@ -158,7 +158,7 @@ class TestPublishers:
         assert DedupKey.objects.get().delivery_id == newest.pk
 
     def test_are_not_held_up_by_a_pass(self) -> None:
-        """Each publish beside it takes moments; the figures are printed."""
+        """Many are published while it works: held up, one would end with it. The figures are printed."""
         subscription = factories.subscription()
         event_type, publisher = subscription.event_type, factories.publisher()
         _fill(subscription.pk, 3_000)
@@ -180,7 +180,7 @@ class TestPublishers:
             publishing.result(60)
         print(f"{len(took)} published beside it, the slowest in {max(took) * 1000:.0f} ms")
         assert run.messages == 3_000
-        assert Message.objects.count() == len(took) > 0
+        assert Message.objects.count() == len(took) > 10
 
 
 def test_a_failure_that_is_just_being_told_keeps_its_message() -> None:
