@@ -17,8 +17,6 @@ from delivery.sql import numbered, statement
 CHANNEL = "inturn"
 # One for all web servers where clients wait: subscribers whose mailbox has news, as `12,34`.
 MAILBOX_CHANNEL = "inturn_mailboxes"
-# A dead server is noticed within about ten seconds even when its machine vanished.
-_KEEPALIVE = {"connect_timeout": 5, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
 # The server in turn lets go of the locks of a machine that vanished within about ten seconds.
 LETS_GO_OF_VANISHED = """
     SET tcp_keepalives_idle = 5;
@@ -33,10 +31,10 @@ class TimeUpError(Exception):
 
 
 def connection_parameters() -> dict[str, Any]:
-    """Return libpq parameters for the database that Django uses, TLS and all."""
+    """Return libpq parameters for the database that Django uses: TLS, what notices a machine that vanished, and all."""
     parameters = connection.get_connection_params()
     known = {default.keyword.decode() for default in pq.Conninfo.get_defaults()}
-    return {name: value for name, value in parameters.items() if name in known} | _KEEPALIVE
+    return {name: value for name, value in parameters.items() if name in known}
 
 
 async def connect(application_name: str) -> psycopg.AsyncConnection:
