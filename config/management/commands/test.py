@@ -40,7 +40,13 @@ class Command(BaseCommand):
         parser = ArgumentParser(prog="manage.py test", description=self.help, allow_abbrev=False)
         parser.add_argument("--only", choices=STEPS, action="append", help="this step; may be repeated")
         parser.add_argument("--full", action="store_true", help="run the tests that are marked as slow, too")
+        parser.add_argument(
+            "--torture", type=float, metavar="SECONDS", help="break a started product for so long instead"
+        )
+        parser.add_argument("--seed", type=int, default=1, help="of the torture run")
         options, pytest_arguments = parser.parse_known_args(argv[2:])
+        if options.torture is not None:
+            sys.exit(torture(options.torture, seed=options.seed))
         chosen = [] if options.full else ["-m", "not slow"]
         sys.exit(run(options.only or list(STEPS), [*chosen, *(pytest_arguments or ALL_OF_THEM)]))
 
@@ -58,6 +64,12 @@ def run(steps: Sequence[str], pytest_arguments: Sequence[str]) -> int:
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr, flush=True)
     return 1 if failed else 0
+
+
+def torture(seconds: float, *, seed: int) -> int:
+    """Run `tests.torture`, which starts a product of its own, and return its exit code."""
+    command = [PYTHON, "-m", "tests.torture", str(seconds), "--seed", str(seed)]
+    return subprocess.run(command, cwd=CHECKOUT, check=False).returncode
 
 
 @contextmanager

@@ -1,0 +1,9 @@
+"""A torture run: traffic, misbehaving receivers and random faults against a started product, judged from outside.
+
+    python3 manage.py test --torture 300 --seed 7
+
+`cast` has the subscriptions under test, `traffic` publishes and fetches, `faults` breaks things, `records` keeps
+what was seen from outside, `oracle` compares it with the promises, `run` joins them. The seed decides what is
+published, how each message is answered and which fault follows which; it does not decide the timing, so a seed
+that failed once may have to be run several times.
+"""

@@ -1,0 +1,229 @@
+"""Compares what was seen from outside with the promises of README; knows nothing of the product's tables.
+
+Every function is pure and returns findings; an empty list means that the promise held.
+"""
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tests.receivers import Received
+from tests.torture.records import Fetched, Published, Window
+
+# No lane stands still longer than its fault and these seconds.
+STANDSTILL_SECONDS = 10.0
+# Between the clocks of two processes of this machine, and what a thread may wait for its turn.
+TOLERANCE_SECONDS = 0.2
+
+DEFINITE = ("DELIVERED", "REJECTED")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    rule: str
+    lane: str
+    at: float
+    text: str
+
+
+def lost(
+    lane: str, owed: Sequence[Published], statuses: Mapping[str, str], received: Sequence[Received]
+) -> list[Finding]:
+    """Every owed message is settled, and what is DELIVERED was taken by the receiver."""
+    taken = {request.id for request in received if request.was_accepted}
+    findings = []
+    for message in owed:
+        status = statuses.get(message.id)
+        if status is None:
+            findings.append(Finding("LOST", lane, message.answered_at, f"{message.id} has no delivery"))
+        elif status == "PENDING":
+            findings.append(Finding("STUCK", lane, message.answered_at, f"{message.id} is still PENDING"))
+        elif status == "DELIVERED" and message.id not in taken:
+            findings.append(
+                Finding("LOST", lane, message.answered_at, f"{message.id} is DELIVERED, and never arrived")
+            )
+    return findings
+
+
+def published_twice(lane: str, received: Iterable[Received]) -> list[Finding]:
+    """One idempotency key is one message: the body carries the key."""
+    ids: dict[bytes, str] = {}
+    findings = []
+    for request in received:
+        first = ids.setdefault(request.body, request.id)
+        if first != request.id:
+            findings.append(
+                Finding("PUBLISHED TWICE", lane, request.at, f"{first} and {request.id}: {request.body!r}")
+            )
+    return findings
+
+
+def order(lane: str, published: Iterable[Published], received: Iterable[Received]) -> list[Finding]:
+    """If A was answered before B was sent, no first arrival of B comes before A's."""
+    messages = {message.id: message for message in published}
+    findings = []
+    latest: Published | None = None
+    seen = set()
+    for request in received:
+        message = messages.get(request.id)
+        if message is None or message.id in seen:
+            continue
+        seen.add(message.id)
+        if latest is not None and latest.sent_at > message.answered_at:
+            findings.append(
+                Finding("ORDER", lane, request.at, f"{latest.id} arrived before the earlier {message.id}")
+            )
+        if latest is None or message.sent_at > latest.sent_at:
+            latest = message
+    return findings
+
+
+def repeats(
+    lane: str, received: Iterable[Received], *, crashes: int, holds: bool, at_most: int = 1
+) -> list[Finding]:
+    """After a 2xx a message comes again only if marked, at most `at_most` times a crash; never if doubt is held."""
+    findings = []
+    answered: dict[str, bool] = {}
+    marked = 0
+    at = 0.0
+    for request in received:
+        in_doubt = request.redelivery == "in-doubt"
+        if in_doubt:
+            marked, at = marked + 1, request.at
+        if answered.get(request.id) and (holds or not in_doubt):
+            findings.append(
+                Finding("REPEATED", lane, request.at, f"{request.id} was answered 2xx and came again")
+            )
+        if in_doubt and holds:
+            findings.append(
+                Finding("NOT HELD", lane, request.at, f"{request.id} was in doubt and sent again")
+            )
+        answered[request.id] = answered.get(request.id, False) or request.was_accepted
+    if marked > crashes * at_most:
+        findings.append(Finding("REPEATED", lane, at, f"{marked} in doubt after {crashes} crashes"))
+    return findings
+
+
+def overtaken(lane: str, received: Sequence[Received], statuses: Mapping[str, str]) -> list[Finding]:
+    """Under `strict` nothing overtakes a failed message, unless it became IN_DOUBT meanwhile."""
+    return [
+        Finding(
+            "OVERTAKEN",
+            lane,
+            later.at,
+            f"{later.id} overtook {failed.id}, which was answered {failed.status}",
+        )
+        for failed, later in pairwise(received)
+        if later.id != failed.id
+        and not (failed.status is not None and 200 <= failed.status < 500)
+        and statuses.get(failed.id) != "IN_DOUBT"
+    ]
+
+
+def numbered(lane: str, received: Iterable[Received]) -> list[Finding]:
+    """The attempts of a delivery that arrive have rising numbers."""
+    last: dict[int, int] = {}
+    findings = []
+    for request in received:
+        if request.attempt <= last.get(request.delivery, 0):
+            text = f"{request.id}: attempt {request.attempt} after {last[request.delivery]}"
+            findings.append(Finding("NUMBERED TWICE", lane, request.at, text))
+        last[request.delivery] = request.attempt
+    return findings
+
+
+def standing_still(
+    lane: str, owed: Iterable[Published], received: Sequence[Received], excuses: Iterable[Window]
+) -> list[Finding]:
+    """While something waits, requests come; a pause may last as long as a fault and STANDSTILL_SECONDS."""
+    settled_at = {request.id: request.at for request in received}
+    waiting = sorted((settled_at[m.id], m.answered_at) for m in owed if m.id in settled_at)
+    ends = [end for end, _ in waiting]
+    # For those settled at or after each: since when the first of them waited.
+    since = [answered for _, answered in waiting]
+    for index in range(len(since) - 2, -1, -1):
+        since[index] = min(since[index], since[index + 1])
+    allowed = [window for window in excuses if window.lane in (None, lane)]
+    findings = []
+    for before, after in pairwise([0.0, *(request.at for request in received)]):
+        index = bisect_left(ends, after)
+        if index < len(since):
+            longest, at = _longest(max(before, since[index]), after, allowed)
+            if longest > STANDSTILL_SECONDS:
+                findings.append(Finding("STOOD STILL", lane, at, f"{longest:.1f} s without a request"))
+    return findings
+
+
+def _longest(begin: float, end: float, excuses: Iterable[Window]) -> tuple[float, float]:
+    """The longest part of a pause that no fault explains, and when it began."""
+    at, longest = begin, (0.0, begin)
+    for window in sorted(excuses, key=lambda window: window.since):
+        if window.until <= at or window.since >= end:
+            continue
+        longest = max(longest, (window.since - at, at))
+        at = max(at, window.until)
+    return max(longest, (end - at, at))
+
+
+def group(
+    lane: str,
+    owed: Iterable[Published],
+    statuses: Mapping[str, Sequence[str]],
+    received: Iterable[Received],
+    *,
+    most_in_doubt: int,
+) -> list[Finding]:
+    """Of a QUEUE group exactly one endpoint took each message; only what was in doubt may come twice."""
+    findings = []
+    takers: dict[str, list[Received]] = defaultdict(list)
+    for request in received:
+        if request.was_accepted:
+            takers[request.id].append(request)
+    for message in owed:
+        counted = Counter(statuses.get(message.id, ()))
+        if counted["DELIVERED"] != 1 or counted["PENDING"]:
+            findings.append(Finding("GROUP", lane, message.answered_at, f"{message.id} is {dict(counted)}"))
+    doubled = [taken for taken in takers.values() if len(taken) > 1]
+    unmarked = [
+        taken[1] for taken in doubled if all(request.redelivery != "in-doubt" for request in taken[1:])
+    ]
+    findings += [
+        Finding("GROUP", lane, request.at, f"{request.id} was taken twice, unmarked") for request in unmarked
+    ]
+    if len(doubled) > most_in_doubt:
+        findings.append(
+            Finding("GROUP", lane, 0.0, f"{len(doubled)} taken twice, at most {most_in_doubt} may be")
+        )
+    return findings
+
+
+def mailbox(lane: str, owed: Iterable[Published], fetched: Iterable[Fetched]) -> list[Finding]:
+    """Nobody gets what another holds; what was acknowledged does not come back; everything is fetched."""
+    by_id: dict[str, list[Fetched]] = defaultdict(list)
+    for fetch in fetched:
+        by_id[fetch.id].append(fetch)
+    findings = [
+        Finding("LOST", lane, message.answered_at, f"{message.id} was never fetched")
+        for message in owed
+        if message.id not in by_id
+    ]
+    for id, fetches in by_id.items():
+        for first, second in pairwise(sorted(fetches, key=lambda fetch: fetch.answered_at)):
+            held_until = first.asked_at + first.visibility if first.released_at is None else first.released_at
+            if second.answered_at < held_until - TOLERANCE_SECONDS:
+                findings.append(
+                    Finding("HELD", lane, second.answered_at, f"{id} was handed out while another held it")
+                )
+            if first.acknowledged_at is not None and second.asked_at > first.acknowledged_at:
+                findings.append(
+                    Finding("HELD", lane, second.answered_at, f"{id} came back after its acknowledgement")
+                )
+    return findings
+
+
+def unexpected(lane: str, statuses: Mapping[str, str], allowed: Iterable[str]) -> list[Finding]:
+    """Every delivery ends in a status that this lane may have."""
+    wrong = {id: status for id, status in statuses.items() if status not in {*allowed, *DEFINITE}}
+    return [Finding("STATUS", lane, 0.0, f"{id} is {status}") for id, status in list(wrong.items())[:10]]

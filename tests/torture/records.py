@@ -1,0 +1,86 @@
+"""What a torture run saw from outside: all times are of this process's monotonic clock, in seconds."""
+
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tests.receivers import Received
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """A message whose publisher got an answer; repeats with the same idempotency key are one message.
+
+    `sent_at` is before the first request, `answered_at` after the answer that accepted it.
+    """
+
+    id: str
+    event: str
+    key: str
+    sent_at: float
+    answered_at: float
+
+
+@dataclass(slots=True, kw_only=True)
+class Fetched:
+    """A message that a mailbox client got, and what the client then reported."""
+
+    id: str
+    asked_at: float
+    answered_at: float
+    visibility: float
+    released_at: float | None = None
+    acknowledged_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A time during which a lane may stand still, or a subscription does not match; lane None means every lane."""
+
+    since: float
+    until: float
+    lane: str | None
+    reason: str
+
+
+@dataclass(slots=True)
+class Journal:
+    """What was done to the product, in order; written by several threads."""
+
+    began: float = field(default_factory=time.monotonic)
+    events: list[tuple[float, str | None, str]] = field(default_factory=list)
+    excuses: list[Window] = field(default_factory=list)
+    inactive: list[Window] = field(default_factory=list)
+    crashes: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note(self, text: str, *, lane: str | None = None) -> float:
+        now = time.monotonic()
+        with self._lock:
+            self.events.append((now, lane, text))
+        return now
+
+    def excuse(
+        self, since: float, reason: str, *, lane: str | None = None, until: float | None = None
+    ) -> None:
+        """Lanes may have stood still since that moment, until now unless said otherwise."""
+        with self._lock:
+            self.excuses.append(Window(since, time.monotonic() if until is None else until, lane, reason))
+
+    def log_of(
+        self, lane: str, received: Iterable[Received], *, around: float, seconds: float = 20
+    ) -> list[str]:
+        """The lines that tell what happened to a lane around a moment."""
+        lines = [(at, text) for at, of, text in self.events if of in (None, lane)]
+        lines += [(request.at, _described(request)) for request in received]
+        return [
+            f"{at - self.began:9.3f}  {text}"
+            for at, text in sorted(lines)
+            if around - seconds < at < around + seconds / 2
+        ]
+
+
+def _described(request: Received) -> str:
+    marked = f" {request.redelivery}" if request.redelivery else ""
+    return f"  {request.id} delivery {request.delivery} attempt {request.attempt}{marked} -> {request.status}"

@@ -1,0 +1,168 @@
+"""The oracle itself: each rule finds its broken promise, and nothing in a history that keeps it."""
+
+from tests.receivers import Received
+from tests.torture import oracle
+from tests.torture.records import Fetched, Published, Window
+
+
+def published(number: int, *, sent_at: float | None = None, answered_at: float | None = None) -> Published:
+    """Message N, sent in second N and answered half a second later unless said otherwise."""
+    return Published(
+        id=f"msg_{number}",
+        event="E",
+        key=str(number),
+        sent_at=number if sent_at is None else sent_at,
+        answered_at=number + 0.5 if answered_at is None else answered_at,
+    )
+
+
+def request(
+    number: int, at: float, *, status: int | None = 200, attempt: int = 1, redelivery: str | None = None
+) -> Received:
+    headers = {
+        "webhook-id": f"msg_{number}",
+        "inturn-delivery": str(number),
+        "inturn-attempt": str(attempt),
+        **({"inturn-redelivery": redelivery} if redelivery else {}),
+    }
+    return Received(
+        at=at, method="POST", path="/", headers=headers, body=b"%d" % number, tries=attempt, status=status
+    )
+
+
+def fetched(at: float, *, released_at: float | None = None, acknowledged_at: float | None = None) -> Fetched:
+    return Fetched(
+        id="msg_1",
+        asked_at=at,
+        answered_at=at + 0.1,
+        visibility=5,
+        released_at=released_at,
+        acknowledged_at=acknowledged_at,
+    )
+
+
+def rules(findings: list[oracle.Finding]) -> list[str]:
+    return [finding.rule for finding in findings]
+
+
+TWO = [published(1), published(2)]
+
+
+class TestLost:
+    def test_a_message_without_a_delivery_is_lost(self) -> None:
+        assert rules(oracle.lost("a", TWO, {"msg_1": "DELIVERED"}, [request(1, 3)])) == ["LOST"]
+
+    def test_a_delivered_message_that_never_arrived_is_lost(self) -> None:
+        both = {"msg_1": "DELIVERED", "msg_2": "DELIVERED"}
+        assert rules(oracle.lost("a", TWO, both, [request(1, 3), request(2, 3, status=500)])) == ["LOST"]
+
+    def test_a_pending_message_is_stuck(self) -> None:
+        assert rules(oracle.lost("a", TWO[:1], {"msg_1": "PENDING"}, [])) == ["STUCK"]
+
+    def test_what_is_settled_and_arrived_is_not_lost(self) -> None:
+        statuses = {"msg_1": "DELIVERED", "msg_2": "REJECTED"}
+        assert oracle.lost("a", TWO, statuses, [request(1, 3)]) == []
+
+
+class TestOrder:
+    def test_a_later_message_must_not_arrive_first(self) -> None:
+        assert rules(oracle.order("a", TWO, [request(2, 3), request(1, 4)])) == ["ORDER"]
+
+    def test_messages_sent_at_the_same_time_have_no_order(self) -> None:
+        both = [published(1), published(2, sent_at=1.2)]
+        assert oracle.order("a", both, [request(2, 3), request(1, 4)]) == []
+
+    def test_a_later_attempt_has_no_order(self) -> None:
+        assert (
+            oracle.order("a", TWO, [request(1, 3, status=500), request(2, 4), request(1, 5, attempt=2)]) == []
+        )
+
+
+class TestRepeats:
+    def test_a_message_that_was_taken_must_not_come_again_unmarked(self) -> None:
+        again = [request(1, 3), request(1, 4, attempt=2)]
+        assert rules(oracle.repeats("a", again, crashes=9, holds=False)) == ["REPEATED"]
+
+    def test_a_marked_repeat_needs_a_crash(self) -> None:
+        again = [request(1, 3), request(1, 4, attempt=2, redelivery="in-doubt")]
+        assert oracle.repeats("a", again, crashes=1, holds=False) == []
+        assert rules(oracle.repeats("a", again, crashes=0, holds=False)) == ["REPEATED"]
+
+    def test_held_doubt_is_never_sent_again(self) -> None:
+        again = [request(1, 3, status=None), request(1, 4, attempt=2, redelivery="in-doubt")]
+        assert rules(oracle.repeats("a", again, crashes=1, holds=True)) == ["NOT HELD"]
+
+    def test_a_failed_message_may_come_again(self) -> None:
+        again = [request(1, 3, status=500), request(1, 4, attempt=2)]
+        assert oracle.repeats("a", again, crashes=0, holds=True) == []
+
+
+class TestOvertaken:
+    def test_nothing_overtakes_a_failed_message(self) -> None:
+        received = [request(1, 3, status=500), request(2, 4), request(1, 5, attempt=2)]
+        assert rules(oracle.overtaken("a", received, {})) == ["OVERTAKEN"]
+
+    def test_a_rejected_message_or_one_in_doubt_is_left_behind(self) -> None:
+        received = [request(1, 3, status=None), request(2, 4, status=400), request(3, 5)]
+        assert oracle.overtaken("a", received, {"msg_1": "IN_DOUBT"}) == []
+
+
+class TestStandingStill:
+    def test_a_pause_while_something_waits_is_found(self) -> None:
+        received = [request(1, 3), request(2, 20)]
+        (finding,) = oracle.standing_still("a", TWO, received, [])
+        assert (finding.rule, finding.at) == ("STOOD STILL", 3)
+
+    def test_a_fault_explains_its_time_and_ten_seconds(self) -> None:
+        received = [request(1, 3), request(2, 20)]
+        assert oracle.standing_still("a", TWO, received, [Window(4, 11, None, "fault")]) == []
+        assert oracle.standing_still("a", TWO, received, [Window(4, 11, "another", "fault")]) != []
+
+    def test_a_lane_without_work_may_rest(self) -> None:
+        assert (
+            oracle.standing_still("a", [published(1), published(30)], [request(1, 3), request(30, 31)], [])
+            == []
+        )
+
+
+class TestGroup:
+    def test_each_message_has_one_taker(self) -> None:
+        statuses = {"msg_1": ["DELIVERED", "REDUNDANT"], "msg_2": ["DELIVERED", "DELIVERED"]}
+        received = [request(1, 3), request(2, 3), request(2, 4)]
+        found = oracle.group("q", TWO, statuses, received, most_in_doubt=1)
+        assert rules(found) == ["GROUP", "GROUP"]
+
+    def test_a_marked_repeat_may_be_taken_twice(self) -> None:
+        statuses = {"msg_1": ["DELIVERED", "REDUNDANT"]}
+        received = [request(1, 3), request(1, 4, attempt=2, redelivery="in-doubt")]
+        assert oracle.group("q", TWO[:1], statuses, received, most_in_doubt=1) == []
+        assert rules(oracle.group("q", TWO[:1], statuses, received, most_in_doubt=0)) == ["GROUP"]
+
+
+class TestMailbox:
+    def test_nobody_gets_what_another_holds(self) -> None:
+        assert rules(oracle.mailbox("m", TWO[:1], [fetched(2), fetched(4)])) == ["HELD"]
+
+    def test_what_was_released_or_timed_out_comes_back(self) -> None:
+        assert oracle.mailbox("m", TWO[:1], [fetched(2, released_at=3), fetched(4)]) == []
+        assert oracle.mailbox("m", TWO[:1], [fetched(2), fetched(8)]) == []
+
+    def test_what_was_acknowledged_does_not(self) -> None:
+        assert rules(oracle.mailbox("m", TWO[:1], [fetched(2, acknowledged_at=3), fetched(8)])) == ["HELD"]
+
+    def test_every_message_is_fetched(self) -> None:
+        assert rules(oracle.mailbox("m", TWO[:1], [])) == ["LOST"]
+
+
+def test_one_key_is_one_message() -> None:
+    first, second = request(1, 3), request(2, 4)
+    same = Received(
+        at=4, method="POST", path="/", headers=second.headers, body=first.body, tries=1, status=200
+    )
+    assert oracle.published_twice("a", [first, second]) == []
+    assert rules(oracle.published_twice("a", [first, same])) == ["PUBLISHED TWICE"]
+
+
+def test_attempts_have_rising_numbers() -> None:
+    assert oracle.numbered("a", [request(1, 3), request(1, 4, attempt=2)]) == []
+    assert rules(oracle.numbered("a", [request(1, 3), request(1, 4)])) == ["NUMBERED TWICE"]

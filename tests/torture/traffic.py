@@ -1,0 +1,178 @@
+"""Publishers and mailbox clients that go on whatever happens."""
+
+import random
+import threading
+import time
+from collections.abc import Callable
+
+import orjson
+import requests
+
+from tests.product import Flow
+from tests.rest import Json, Rest
+from tests.torture.records import Fetched, Published
+
+# How long a publisher that is to end still repeats a request that nobody answers.
+LAST_ANSWER_SECONDS = 60.0
+REPEAT_SECONDS = 0.1
+VISIBILITY_SECONDS = 5
+BATCH = 5
+
+
+class Worker(threading.Thread):
+    """A thread that works until it is told to end; an error in it is kept for the run to report."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self.over = threading.Event()
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self.work()
+        except BaseException as error:  # noqa: BLE001 - reported by the run, which would miss the thread's
+            self.error = error
+
+    def work(self) -> None:
+        raise NotImplementedError
+
+
+class Publisher(Worker):
+    """Publishes numbered messages one after the other, and repeats each until it is answered."""
+
+    def __init__(self, flows: list[Flow], *, number: int, seed: int, pause_seconds: float) -> None:
+        super().__init__(f"publisher-{number}")
+        self._flows = flows
+        # One key for each event type: a publisher may only publish its own.
+        self._clients = [Rest(flow.publisher.base_url, flow.publisher.key) for flow in flows]
+        self._chance = random.Random(f"{seed} publisher {number}")
+        self._number = number
+        self._count = 0
+        self._pause_seconds = pause_seconds
+        self.published: list[Published] = []
+        self.refused: list[str] = []
+
+    def work(self) -> None:
+        while not self.over.wait(self._pause_seconds):
+            which = 0 if self._chance.random() < 0.8 else 1
+            if self._chance.random() < 0.1:
+                self._publish_batch(which)
+            else:
+                self._publish_one(which)
+
+    def _publish_one(self, which: int) -> None:
+        event, key = self._flows[which].event_type, self._next_key()
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key}
+        sent_at = time.monotonic()
+        answer = self._insist(
+            lambda: self._clients[which].ask(
+                "POST", f"events/{event}/messages", body=orjson.dumps(key), headers=headers
+            )
+        )
+        if answer is not None:
+            self._keep(event, key, answer.json()["id"], sent_at)
+
+    def _publish_batch(self, which: int) -> None:
+        event = self._flows[which].event_type
+        keys = [self._next_key() for _ in range(BATCH)]
+        items = [{"event": event, "body": key, "idempotency_key": key} for key in keys]
+        sent_at = time.monotonic()
+        answer = self._insist(
+            lambda: self._clients[which].ask(
+                "POST",
+                "messages:batch",
+                body=orjson.dumps(items),
+                headers={"Content-Type": "application/json"},
+            )
+        )
+        if answer is not None:
+            for key, result in zip(keys, answer.json()["results"], strict=True):
+                self._keep(event, key, result["id"], sent_at)
+
+    def _next_key(self) -> str:
+        self._count += 1
+        return f"{self._number}/{self._count}"
+
+    def _keep(self, event: str, key: str, id: str, sent_at: float) -> None:
+        self.published.append(
+            Published(id=id, event=event, key=key, sent_at=sent_at, answered_at=time.monotonic())
+        )
+
+    def _insist(self, ask: Callable[[], requests.Response]) -> requests.Response | None:
+        """Repeat until it is accepted; None if nobody answers any more at the end of the run."""
+        deadline: float | None = None
+        while True:
+            try:
+                answer = ask()
+            except requests.RequestException:
+                pass
+            else:
+                if answer.ok:
+                    return answer
+                if answer.status_code != 503:
+                    self.refused.append(f"{answer.status_code} {answer.text[:300]}")
+            if self.over.is_set():
+                deadline = deadline or time.monotonic() + LAST_ANSWER_SECONDS
+                if time.monotonic() > deadline:
+                    return None
+            time.sleep(REPEAT_SECONDS)
+
+
+class MailboxClient(Worker):
+    """Fetches, and acknowledges, releases or forgets what it got."""
+
+    def __init__(self, rest: Rest, mailbox: str, *, number: int, seed: int) -> None:
+        super().__init__(f"mailbox-client-{number}")
+        self._rest = rest
+        self._mailbox = mailbox
+        self._chance = random.Random(f"{seed} client {number}")
+        self.fetched: list[Fetched] = []
+
+    def work(self) -> None:
+        while not self.over.is_set():
+            asked_at = time.monotonic()
+            for message in self._fetch():
+                self._conclude(message, asked_at)
+
+    def _fetch(self) -> list[Json]:
+        query = {"max": 3, "wait": 1, "visibility": VISIBILITY_SECONDS}
+        try:
+            answer = self._rest.ask("POST", f"mailboxes/{self._mailbox}/next", query=query)
+        except requests.RequestException:
+            answer = None
+        if answer is None or answer.status_code != 200:
+            self.over.wait(REPEAT_SECONDS)
+            return []
+        messages: list[Json] = answer.json()["messages"]
+        return messages
+
+    def _conclude(self, message: Json, asked_at: float) -> None:
+        fetch = Fetched(
+            id=message["id"],
+            asked_at=asked_at,
+            answered_at=time.monotonic(),
+            visibility=VISIBILITY_SECONDS,
+        )
+        self.fetched.append(fetch)
+        chance = self._chance.random()
+        if chance < 0.04:
+            return
+        verb = "release" if chance < 0.08 else "ack"
+        if verb == "release":
+            fetch.released_at = time.monotonic()
+        if self._says(verb, message["receipt"]) and verb == "ack":
+            fetch.acknowledged_at = time.monotonic()
+
+    def _says(self, verb: str, receipt: str) -> bool:
+        """True if the answer was that it counted."""
+        body = orjson.dumps({"receipts": [receipt]})
+        try:
+            answer = self._rest.ask(
+                "POST",
+                f"mailboxes/{self._mailbox}/{verb}",
+                body=body,
+                headers={"Content-Type": "application/json"},
+            )
+        except requests.RequestException:
+            return False
+        return answer.ok and bool(answer.json()["results"][0]["ok"])
