@@ -5,12 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tests.product import Flow, Subscribed
-from tests.receivers import OK, Answer, Behaviour, Close, Hold, Received, Receiver
+from tests.receivers import Answer, Behaviour, Close, Hold, Received, Receiver, Slow
 from tests.rest import Json, Rest
 
 # Longer than any fault, so that a stopped sender does not take an answer that came for a time-out.
 PATIENT_SECONDS = 60
 HANGING_SECONDS = 2
+# So that a crash usually meets a request under way.
+TAKEN = Slow(0.03)
 MAX_IN_FLIGHT = 8
 QUEUE_LANES = 5
 PAUSE = {"pause_seconds": 1, "pause_max_seconds": 2}
@@ -107,6 +109,6 @@ def behaviour(role: Role, received: Received, *, seed: int) -> Behaviour:
     for name, percent in role.misdeeds.items():
         if chance < 10 * percent:
             lasting = name == "400" or received.tries <= 1 + chance % 2
-            return _MISDEEDS[name]() if lasting else OK
+            return _MISDEEDS[name]() if lasting else TAKEN
         chance -= 10 * percent
-    return OK
+    return TAKEN

@@ -27,7 +27,7 @@ from tests.torture.traffic import MailboxClient, Publisher, Worker
 
 PUBLISHERS = 2
 # Of each publisher, between two requests: lanes that block for seconds must keep up.
-PAUSE_SECONDS = 0.1
+PAUSE_SECONDS = 0.15
 SETTLED_SECONDS = 120.0
 MAILBOX = "mailbox"
 
