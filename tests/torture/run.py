@@ -3,7 +3,7 @@
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,13 +38,16 @@ class Result:
     messages: int = 0
     requests: int = 0
     crashes: int = 0
+    # Deliveries that a crash left in doubt: sent again with the mark, or held.
+    resent: int = 0
+    held: int = 0
     findings: list[Finding] = field(default_factory=list)
     logs: list[str] = field(default_factory=list)
 
     def report(self) -> str:
         lines = [
             f"seed {self.seed}: {self.messages} messages, {self.requests} requests, {self.crashes} crashes, "
-            f"{len(self.findings)} findings"
+            f"{self.resent} sent again in doubt, {self.held} held, {len(self.findings)} findings"
         ]
         lines += [f"{found.rule} in {found.lane}: {found.text}" for found in self.findings]
         return "\n".join([*lines, *self.logs])
@@ -134,7 +137,9 @@ class _Run:
         topic = [message for message in published if message.event == self._topic.event_type]
         queue = [message for message in published if message.event == self._queue.event_type]
         for lane in self._lanes:
-            self._add(result, lane, self._judge_lane(lane, topic))
+            statuses = self._statuses(self._topic, lane)
+            result.held += sum(status == "IN_DOUBT" for status in statuses.values())
+            self._add(result, lane, self._judge_lane(lane, topic, statuses))
         for lane in self._workers:
             result.requests += len(lane.received)
         result.findings += self._judge_queue(queue)
@@ -144,16 +149,18 @@ class _Run:
 
     def _add(self, result: Result, lane: Lane, findings: Sequence[Finding]) -> None:
         result.requests += len(lane.received)
+        result.resent += sum(request.redelivery == "in-doubt" for request in lane.received)
         result.findings += findings
         for finding in findings[:3]:
             result.logs.append(f"--- {finding.rule} in {lane.name}")
             result.logs += self._journal.log_of(lane.name, lane.received, around=finding.at)
 
-    def _judge_lane(self, lane: Lane, published: Sequence[Published]) -> list[Finding]:
+    def _judge_lane(
+        self, lane: Lane, published: Sequence[Published], statuses: Mapping[str, str]
+    ) -> list[Finding]:
         role, received = lane.role, lane.received
         inactive = [window for window in self._journal.inactive if window.lane == lane.name]
         owed = [message for message in published if not _overlaps(message, inactive)]
-        statuses = self._statuses(self._topic, lane)
         crashes = self._journal.crashes
         findings = [
             *oracle.lost(role.name, owed, statuses, received),

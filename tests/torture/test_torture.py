@@ -16,3 +16,5 @@ def test_a_tortured_product_keeps_its_promises(tmp_path: Path) -> None:
     # Every kind of fault had its turn, or the run says little.
     assert result.messages > 200
     assert result.crashes >= 4
+    assert result.resent
+    assert result.held
