@@ -15,8 +15,8 @@ from delivery.senders.request import Request, make_request
 from delivery.senders.settle import Settler
 from delivery.states import OutcomeClass
 
-# What a sender may hold of unsent deliveries, over all its lanes: it bounds the memory
-# of a process, whatever the number of lanes and the size of bodies.
+# The unsent deliveries that a sender may hold, shared by its lanes. Each lane gets MIN_ROWS and one body all
+# the same, so the memory of a process grows with its lanes: 5,000 lanes with bodies of 1 MiB hold 5 GB.
 PREFETCH_BYTES = 32 * 1024 * 1024
 PREFETCH_ROWS = 10_000
 MIN_ROWS = 8

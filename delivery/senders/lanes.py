@@ -25,7 +25,7 @@ from delivery.verdict import judge_lost
 
 log = logging.getLogger(__name__)
 
-# More lanes than this are left to other senders: locks are a shared resource of the server.
+# Locks are a shared resource of the server. Lanes beyond these wait until their sender has room: no other takes them.
 MAX_LANES = 20_000
 
 

@@ -159,8 +159,9 @@ class Stint:
     async def _end(self, desk: Desk, claims: Claims, listener: Listener) -> None:
         """Let all lanes finish what they are sending; those of slow endpoints first.
 
-        An attempt that turns out to be slow only when all lanes are given back is one more to wait
-        for while the others go on: it must delay them by no more than SLOW_SECONDS.
+        A slow attempt that shows only when all lanes are given back delays the other TOPIC lanes by
+        SLOW_SECONDS at most. A lane of independent messages (a queue's, retries, callbacks, CONCURRENT) keeps
+        its lock until each of its attempts has ended, and begins none meanwhile.
         """
         latest = time.monotonic() + MAX_TIMEOUT_SECONDS
         while not self._is_over() and time.monotonic() < latest:
