@@ -12,9 +12,10 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from subscriptions.admin.base import actor_of
+from subscriptions.admin.base import actor_of, person
 from subscriptions.admin.key_list import revoke_button, state_of_key
 from subscriptions.admin.recorded import RecordedAdmin
+from subscriptions.admin.rights import scopes_within
 from subscriptions.admin.shown_once import show_once
 from subscriptions.admin.times import ago
 from subscriptions.changes import record, snapshot
@@ -25,6 +26,8 @@ _HELP = {
     "name": "What it is for, such as production: to tell it from the others.",
     "expires_at": "In UTC. Empty: it is good until it is revoked.",
 }
+# Where not all scopes are offered.
+_LEFT_OUT = "Keys that may do more than you are made by those who may do it themselves."
 _OWNER = {Scope.PUBLISH: "publisher", Scope.FETCH: "subscriber"}
 
 
@@ -76,6 +79,8 @@ class ApiKeyAdmin(RecordedAdmin):
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if db_field.name in _HELP:
             field.help_text = _HELP[db_field.name]
+        if db_field.name == "scope":
+            _offer(field, scopes_within(person(request)))
         return field
 
     def changeform_view(
@@ -172,3 +177,10 @@ class ApiKeyAdmin(RecordedAdmin):
         if key.subscriber_id:
             return reverse("admin:subscriptions_subscriber_change", args=[key.subscriber_id])
         return reverse("admin:subscriptions_apikey_changelist")
+
+
+def _offer(field: Any, scopes: list[Scope]) -> None:
+    """Nobody gives away more than they have."""
+    field.choices = [choice for choice in field.choices if choice[0] in ("", *scopes)]
+    if len(scopes) < len(Scope):
+        field.help_text = _LEFT_OUT

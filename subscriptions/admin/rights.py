@@ -5,6 +5,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db.models import Q, QuerySet
 
 from subscriptions.admin.role_words import OUR_APPS
+from subscriptions.models import Scope
 
 
 def with_a_page() -> QuerySet[Permission]:
@@ -34,6 +35,20 @@ def has_more(row: User | Group, *, than: User) -> bool:
     if isinstance(row, User):
         return row.is_superuser or _overlap(held(row), _beyond(than))
     return _overlap(with_a_page().filter(group=row), _beyond(than))
+
+
+def scopes_within(user: User) -> list[Scope]:
+    """Return the scopes of keys that let do nothing beyond what the user may.
+
+    A read key shows every message and delivery with its payload; a manage key configures everything, and makes other keys.
+    """
+    beyond = _beyond(user)
+    scopes = [Scope.PUBLISH, Scope.FETCH]
+    if not beyond.filter(codename__startswith="view_").exists():
+        scopes.append(Scope.READ)
+    if not beyond.exists():
+        scopes.append(Scope.MANAGE)
+    return scopes
 
 
 def _beyond(user: User) -> QuerySet[Permission]:

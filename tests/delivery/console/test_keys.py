@@ -1,6 +1,7 @@
 """Keys in the console: made once, shown once, revoked."""
 
 import pytest
+from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 
 from subscriptions.models import (
@@ -48,3 +49,52 @@ class TestKeys:
     def test_who_may_only_read_sees_no_button(self, reader: Client) -> None:
         factories.api_key()
         assert "Revoke" not in reader.get(f"{ROOT}/apikey/").text
+
+
+class TestWhoMayMakeWhich:
+    """Nobody gives away more than they have."""
+
+    @pytest.fixture
+    def keeper(self, db: None) -> User:
+        """Somebody who looks after keys, and may do nothing else."""
+        role = Group.objects.create(name="Keepers")
+        role.permissions.set(Permission.objects.filter(codename__in=["view_apikey", "add_apikey"]))
+        keeper = User.objects.create_user("kim", is_staff=True)
+        keeper.groups.add(role)
+        return keeper
+
+    @pytest.fixture
+    def kim(self, keeper: User) -> Client:
+        client = Client()
+        client.force_login(keeper)
+        return client
+
+    def test_who_looks_after_keys_makes_those_of_applications(self, kim: Client) -> None:
+        assert offered(kim) == {"publish", "fetch"}
+        made = {"scope": "publish", "publisher": factories.publisher().pk}
+        assert kim.post(f"{ROOT}/apikey/add/", made).status_code == 302
+
+    @pytest.mark.parametrize("scope", ["read", "manage"])
+    def test_a_key_that_may_do_more_than_its_maker_is_refused(self, kim: Client, scope: str) -> None:
+        answer = kim.post(f"{ROOT}/apikey/add/", {"scope": scope})
+        assert list(answer.context["adminform"].form.errors) == ["scope"]
+        assert not ApiKey.objects.exists()
+
+    def test_who_sees_everything_makes_read_keys(self, kim: Client, keeper: User) -> None:
+        views = Permission.objects.filter(codename__startswith="view_")
+        keeper.user_permissions.set(views.exclude(codename="view_payload"))
+        assert "read" not in offered(kim)
+        keeper.user_permissions.set(views)
+        assert offered(kim) == {"publish", "fetch", "read"}
+        assert kim.post(f"{ROOT}/apikey/add/", {"scope": "read"}).status_code == 302
+
+    def test_who_may_do_everything_makes_manage_keys(self, kim: Client, keeper: User, ann: Client) -> None:
+        keeper.groups.add(Group.objects.get(name="Administrators"))
+        assert offered(kim) == offered(ann) == {"publish", "fetch", "read", "manage"}
+        assert kim.post(f"{ROOT}/apikey/add/", {"scope": "manage"}).status_code == 302
+        assert "Keys that may do more" not in kim.get(f"{ROOT}/apikey/add/").text
+
+
+def offered(person: Client) -> set[str]:
+    field = person.get(f"{ROOT}/apikey/add/").context["adminform"].form.fields["scope"]
+    return {value for value, _ in field.choices if value}
