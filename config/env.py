@@ -28,6 +28,8 @@ LARGEST_MESSAGE_BYTES = 100 * 1024 * 1024
 _HOST = r"[\w.-]+|\[[0-9a-fA-F:.]+\]"
 _BASE_URL = re.compile(rf"https?://({_HOST})(:[0-9]{{1,5}})?(/[^\s?#]*)?")
 _ALLOWED_HOST = re.compile(rf"{_HOST}|\*")
+# A key is looked up by its hash, without a limit of tries: it must be too long to be guessed.
+_BOOTSTRAP_KEY = re.compile(r"[!-~]{24,}")
 _RATE = re.compile(r"[1-9][0-9]{0,8} */ *[smh]")
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/]+\S*", re.IGNORECASE)
@@ -88,7 +90,7 @@ def read(environment: Mapping[str, str] = os.environ) -> Environment:
         database_url=_database_url(given) or running_url(home) or "",
         secret_key=given.text("INTURN_SECRET_KEY") or _kept(home / "secret-key"),
         encryption_keys=(given.text("INTURN_ENCRYPTION_KEYS") or _kept(home / "encryption-keys")).split(),
-        bootstrap_key=given.text("INTURN_BOOTSTRAP_KEY"),
+        bootstrap_key=_bootstrap_key(given),
         admin_password=given.text("INTURN_ADMIN_PASSWORD"),
         fetch_key=given.text("INTURN_FETCH_KEY"),
         allowed_networks=_allowed_networks(given),
@@ -137,6 +139,17 @@ def _allowed_hosts(given: Given, base_url: str) -> list[str]:
     base = _BASE_URL.fullmatch(base_url)
     assert base is not None
     return list(dict.fromkeys([*hosts, base[1].lower(), *LOCAL_HOSTS]))
+
+
+def _bootstrap_key(given: Given) -> str:
+    key = given.text("INTURN_BOOTSTRAP_KEY")
+    if key and not _BOOTSTRAP_KEY.fullmatch(key):
+        # Not what was given: it is a secret.
+        raise ImproperlyConfigured(
+            "INTURN_BOOTSTRAP_KEY: what was given is too short, or not of ASCII letters, digits and signs without "
+            "spaces; give at least 24 of them, such as `openssl rand -hex 24` prints"
+        )
+    return key
 
 
 def _allowed_networks(given: Given) -> tuple[Network, ...]:

@@ -121,6 +121,7 @@ AUTH_PASSWORD_VALIDATORS = [
         "OPTIONS": {"min_length": 12},
     },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "subscriptions.passwords.FewDistinctCharactersValidator"},
 ]
 
 LANGUAGE_CODE = "en-us"

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth import authenticate, get_user_model
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from subscriptions.models import ApiKey, ConfigurationChange
 from tests.subscriptions.api.client import Caller, refused
+
+PASSWORD = "open sesame, please"
 
 pytestmark = pytest.mark.django_db
 
@@ -33,10 +35,29 @@ def test_a_password_is_made_up_and_shown_once(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_given_password_is_set_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "open sesame" not in provision(monkeypatch, admin_password="open sesame")
-    assert authenticate(username="admin", password="open sesame") is not None
-    provision(monkeypatch, admin_password="another one")
-    assert authenticate(username="admin", password="open sesame") is not None
+    assert PASSWORD not in provision(monkeypatch, admin_password=PASSWORD)
+    assert authenticate(username="admin", password=PASSWORD) is not None
+    provision(monkeypatch, admin_password="another long one")
+    assert authenticate(username="admin", password=PASSWORD) is not None
+
+
+@pytest.mark.parametrize(
+    ("password", "told"),
+    [
+        ("a", "at least 12 characters"),
+        ("aaaaaaaaaaaa", "at least 5 different characters"),
+        ("password1234", "too common"),
+    ],
+)
+def test_a_weak_password_is_refused(monkeypatch: pytest.MonkeyPatch, password: str, told: str) -> None:
+    with pytest.raises(CommandError, match=f"^INTURN_ADMIN_PASSWORD: .*{told}"):
+        provision(monkeypatch, admin_password=password)
+    assert not get_user_model().objects.exists()
+
+
+def test_a_password_that_nobody_needs_any_more_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    provision(monkeypatch)
+    assert provision(monkeypatch, admin_password="a") == ""
 
 
 def test_the_bootstrap_key_manages_from_the_first_start(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,6 +75,20 @@ def test_another_bootstrap_key_takes_the_place_of_the_first(monkeypatch: pytest.
     refused(Caller("one").get("event-types"), 401)
     provision(monkeypatch, bootstrap_key="one")
     assert Caller("one").get("event-types").status == 200
+    refused(Caller("two").get("event-types"), 401)
+
+
+def test_a_bootstrap_key_that_a_person_revoked_stays_revoked(monkeypatch: pytest.MonkeyPatch) -> None:
+    provision(monkeypatch, bootstrap_key="one")
+    key = ApiKey.objects.get()
+    assert Caller("one").delete(f"keys/{key.pk}").status == 204
+    told = provision(monkeypatch, bootstrap_key="one")
+    refused(Caller("one").get("event-types"), 401)
+    assert told.startswith("INTURN_BOOTSTRAP_KEY: the key …one was revoked at ")
+    # Nor by way of another.
+    assert "revoked" not in provision(monkeypatch, bootstrap_key="two")
+    assert "stays revoked" in provision(monkeypatch, bootstrap_key="one")
+    refused(Caller("one").get("event-types"), 401)
     refused(Caller("two").get("event-types"), 401)
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.core.management.base import BaseCommand
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
+from django.core.management.base import BaseCommand, CommandError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -29,7 +31,12 @@ class Command(BaseCommand):
             shown = "of INTURN_ADMIN_PASSWORD" if given else password
             self.stdout.write(f"administrator {ADMINISTRATOR}, password {shown}")
         if settings.ENVIRONMENT.bootstrap_key:
-            install_bootstrap_key(settings.ENVIRONMENT.bootstrap_key, now=timezone.now())
+            key = install_bootstrap_key(settings.ENVIRONMENT.bootstrap_key, now=timezone.now())
+            if key.revoked_at is not None:
+                self.stdout.write(
+                    f"INTURN_BOOTSTRAP_KEY: the key …{key.hint} was revoked at {key.revoked_at:%Y-%m-%d %H:%M} UTC "
+                    "and stays revoked; set another, or unset it"
+                )
 
 
 def create_administrator(password: str) -> bool:
@@ -38,16 +45,22 @@ def create_administrator(password: str) -> bool:
     if users.filter(username=ADMINISTRATOR).exists():
         return False
     try:
+        validate_password(password, user=get_user_model()(username=ADMINISTRATOR))
         with transaction.atomic():
             users.create_superuser(ADMINISTRATOR, password=password)
+    except ValidationError as error:
+        raise CommandError(f"INTURN_ADMIN_PASSWORD: {' '.join(error.messages)}") from None
     except IntegrityError:
         # Another machine that starts at the same moment was first.
         return False
     return True
 
 
-def install_bootstrap_key(text: str, *, now: datetime) -> None:
-    """Let this key manage, and no other that INTURN_BOOTSTRAP_KEY was before."""
+def install_bootstrap_key(text: str, *, now: datetime) -> ApiKey:
+    """Let this key manage, and no other that INTURN_BOOTSTRAP_KEY was before; return it.
+
+    The others expire: given again, they work again. A key that was revoked, which only people do, stays revoked.
+    """
     with transaction.atomic():
         key, is_new = ApiKey.objects.get_or_create(
             hash=hash_of(text),
@@ -57,15 +70,16 @@ def install_bootstrap_key(text: str, *, now: datetime) -> None:
             changes.record(
                 actor=ACTOR, action="created", instance=key, before=None, after=changes.snapshot(key)
             )
-        elif key.revoked_at is not None:
-            _set_revoked(key, None)
-        for older in ApiKey.objects.filter(name=BOOTSTRAP_KEY_NAME, revoked_at=None).exclude(pk=key.pk):
-            _set_revoked(older, now)
+        elif key.expires_at is not None:
+            _set_expiry(key, None)
+        for older in ApiKey.objects.filter(name=BOOTSTRAP_KEY_NAME, expires_at=None).exclude(pk=key.pk):
+            _set_expiry(older, now)
+    return key
 
 
-def _set_revoked(key: ApiKey, moment: datetime | None) -> None:
+def _set_expiry(key: ApiKey, moment: datetime | None) -> None:
     before = changes.snapshot(key)
-    key.revoked_at = moment
-    key.save(update_fields=["revoked_at"])
-    action = "restored" if moment is None else "revoked"
+    key.expires_at = moment
+    key.save(update_fields=["expires_at"])
+    action = "restored" if moment is None else "replaced"
     changes.record(actor=ACTOR, action=action, instance=key, before=before, after=changes.snapshot(key))

@@ -42,6 +42,7 @@ WRONG = [
 ]
 SECRETS = ["INTURN_SECRET_KEY", "INTURN_ENCRYPTION_KEYS", "INTURN_BOOTSTRAP_KEY", "INTURN_ADMIN_PASSWORD"]
 HIDDEN = "hunter2"
+KEY = "0123456789abcdef01234567"
 
 
 @pytest.fixture
@@ -101,7 +102,8 @@ def test_a_url_of_a_database_is_taken_as_it_is(read: Read, url: str) -> None:
 
 @pytest.mark.parametrize("name", [*SECRETS, "DATABASE_URL", "PORT"])
 def test_the_end_of_a_files_line_is_no_part_of_its_value(read: Read, tmp_path: Path, name: str) -> None:
-    value = {"DATABASE_URL": "postgresql://me@host/name", "PORT": "8123"}.get(name, HIDDEN)
+    fitting = {"DATABASE_URL": "postgresql://me@host/name", "PORT": "8123", "INTURN_BOOTSTRAP_KEY": KEY}
+    value = fitting.get(name, HIDDEN)
     (tmp_path / "given").write_text(f"{value}\n")
     assert read(**{f"{name}_FILE": str(tmp_path / "given")}) == read(**{name: value})
 
@@ -132,6 +134,15 @@ def test_blank_is_refused_but_empty_is_not_given(read: Read, tmp_path: Path, nam
 
 def test_a_secret_that_looks_like_a_variable_is_itself(read: Read) -> None:
     assert read(INTURN_ADMIN_PASSWORD="$HOME").admin_password == "$HOME"
+
+
+@pytest.mark.parametrize("key", ["a", KEY[:-1], f"{KEY[:12]} {KEY[12:]}", f"{KEY}é"])
+def test_a_bootstrap_key_that_could_be_guessed_or_sent_by_nobody_is_refused(read: Read, key: str) -> None:
+    told = complaint(read, INTURN_BOOTSTRAP_KEY=key)
+    assert told.startswith("INTURN_BOOTSTRAP_KEY: ")
+    assert "openssl rand -hex 24" in told
+    assert KEY[:-1] not in told
+    assert read(INTURN_BOOTSTRAP_KEY=KEY).bootstrap_key == KEY
 
 
 def test_a_secret_that_was_not_given_is_made_once(read: Read) -> None:
