@@ -103,5 +103,6 @@ class Desk:
         return PREFETCH_BYTES // max(len(self.lanes), 1)
 
     def hanging(self, *, since: float) -> Sequence[Lane]:
-        """The lanes with an attempt under way that began before that moment of the monotonic clock."""
-        return [lane for lane in self.lanes.values() if lane.is_hanging(since=since)]
+        """The lanes with an attempt under way that began before that moment of the monotonic clock, or that wait for a locked row."""
+        held_up = self.settler.held_up
+        return [lane for lane in self.lanes.values() if lane.id in held_up or lane.is_hanging(since=since)]

@@ -10,6 +10,12 @@ sender connects again and takes its locks back. A lane that nobody touched
 meanwhile (its run in the database is the one we recorded) goes on as if nothing had happened,
 and its outcome, which may or may not have been committed, is committed now: the statements
 change nothing the second time, but for the counts of URLs' health, where one more does not matter. A lane that somebody else took is lost to us: LaneLostError.
+
+Whoever locks a row that a group wants to change (a bulk job, a migration, a person at psql) must hold up no other
+lane. So a statement waits for a lock for a moment only. When it does not get it the transaction is rolled back, and
+its groups go to `HeldUp`, from where they are committed one by one: those that the lock does not concern at once, the others again and again,
+while the committer's turn is free in between. A lane still waits until what it handed in is on disk, and what it
+hands in meanwhile is committed after that.
 """
 
 import asyncio
@@ -17,16 +23,16 @@ import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import Any
 
 import psycopg
-from psycopg.rows import dict_row
+from psycopg.errors import LockNotAvailable
 
-from delivery.database import connect
 from delivery.models.lane import LANE_LOCKS
-from delivery.senders.entries import Entry, LaneChange, Run
+from delivery.senders.entries import Entry
+from delivery.senders.groups import Group, HeldUp, Recorded, fail
+from delivery.senders.session import Session
 from delivery.senders.writing import queries
-from delivery.sql import statement
 
 log = logging.getLogger(__name__)
 
@@ -34,42 +40,26 @@ RECONNECT_SECONDS = 0.2
 # Who lost the database when we did has this long to come back and take its lanes: what was under way
 # there is known to it, and would be in doubt to us.
 GRACE_SECONDS = 2.0
-
-# A run as its lane's row has it: ids, and the attempts each had.
-Recorded = tuple[tuple[int, ...], tuple[int, ...]]
+# What met a lock is tried again this often.
+HELD_UP_SECONDS = 0.5
 
 
 class LaneLostError(Exception):
     """Another sender has taken the lane: stop serving it, and record nothing."""
 
 
-class Group:
-    """Entries that are committed together, and who waits for them."""
-
-    __slots__ = ("committed", "entries", "lane_id")
-
-    def __init__(self, lane_id: int, entries: tuple[Entry, ...], committed: "asyncio.Future[None]") -> None:
-        self.lane_id = lane_id
-        self.entries = entries
-        self.committed = committed
-
-
 class Settler:
     """The committer of one sender. `run` must be running while anything else is awaited."""
 
     def __init__(self, *, name: str) -> None:
-        self._name = name
+        self._session = Session(name=name)
         self._waiting: list[Group] = []
         self._arrived = asyncio.Event()
         self._turn = asyncio.Lock()
         self._were_many = False
+        self._held_up = HeldUp()
         self._runs: dict[int, Recorded] = {}
-        self._connection: psycopg.AsyncConnection | None = None
-        self._cursor: psycopg.AsyncCursor | None = None
-        self._slot: int | None = None
-        self.server_started_at: datetime | None = None
         self.has_lost_slot = False
-        self.backend_id = 0
         self.may_lock_at = float("-inf")
 
     async def commit(self, lane_id: int, *entries: Entry) -> None:
@@ -89,11 +79,21 @@ class Settler:
             return
         group = self._group(lane_id, entries)
         async with self._turn:
-            await self._commit_groups(self._only_ours([group]))
-        group.committed.result()
+            await self._commit_groups(self._held_up.join(self._only_ours([group])))
+        await group.committed
 
     async def run(self) -> None:
         """Commit what arrives, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._commit_what_arrives())
+            tasks.create_task(self._commit_held_up())
+
+    @property
+    def held_up(self) -> Sequence[int]:
+        """The lanes that wait for a row which somebody else has locked."""
+        return self._held_up.lane_ids
+
+    async def _commit_what_arrives(self) -> None:
         while True:
             await self._arrived.wait()
             async with self._turn:
@@ -102,7 +102,25 @@ class Settler:
                 self._were_many = len(groups) > 1
                 # Only who reads on is cancelled: what it would have recorded is no run of the lane's now.
                 wanted = [group for group in groups if not group.committed.cancelled()]
-                await self._commit_groups(self._only_ours(wanted))
+                await self._commit_groups(self._held_up.join(self._only_ours(wanted)))
+
+    async def _commit_held_up(self) -> None:
+        while True:
+            await self._held_up.is_any.wait()
+            for lane_id in self._held_up.lane_ids:
+                while await self._commit_first_held_up(lane_id):
+                    continue
+            if self._held_up.lane_ids:
+                await asyncio.sleep(HELD_UP_SECONDS)
+
+    async def _commit_first_held_up(self, lane_id: int) -> bool:
+        """Try the lane's first group; False if there is none, or it is held up still."""
+        async with self._turn:
+            group = self._held_up.take(lane_id)
+            if group is None:
+                return False
+            await self._commit_groups(self._only_ours([group]), was_held_up=True)
+            return group.committed.done()
 
     async def lock(self, lane_ids: Sequence[int]) -> list[dict[str, Any]]:
         """Take those lanes that nobody serves, and return their rows; see `lock_lanes.sql`."""
@@ -137,39 +155,40 @@ class Settler:
             await self._fetch("unlock_lanes", {"lane": [lane_id], "lock_class": LANE_LOCKS})
 
     async def take_slot(self, keys: Sequence[int]) -> bool:
-        """Connect and take one of these locks; False if all are taken.
-
-        Only with a slot does the connection bear the sender's name, by which the others know it.
-        """
-        self._connection = connection = await connect("inturn")
-        self._cursor = connection.cursor()
-        # Else the locks of a killed sender whose commit waits for a row would be held until it gets it.
-        await connection.execute("SET client_connection_check_interval = '500ms'")
-        found = await connection.execute("SELECT pg_postmaster_start_time()")
-        (self.server_started_at,) = await found.fetchone() or (None,)
-        for key in keys:
-            if await self._try_lock(key):
-                await connection.execute("SELECT set_config('application_name', %s, false)", (self._name,))
-                self._slot = key
-                self.backend_id = connection.info.backend_pid
-                return True
-        return False
+        """Connect and take one of these locks; False if all are taken."""
+        return await self._session.take_slot(keys)
 
     async def close(self) -> None:
         """Give everything back: the locks end with the connection."""
-        if self._connection is not None:
-            await self._connection.close()
+        await self._session.close()
+
+    @property
+    def backend_id(self) -> int:
+        return self._session.backend_id
+
+    @property
+    def server_started_at(self) -> datetime | None:
+        return self._session.server_started_at
 
     def _group(self, lane_id: int, entries: tuple[Entry, ...]) -> Group:
         if lane_id not in self._runs:
             raise LaneLostError
         return Group(lane_id, entries, asyncio.get_running_loop().create_future())
 
-    async def _commit_groups(self, groups: list[Group]) -> None:
-        """Commit them together, however long the database is away; lanes lost meanwhile are told so."""
+    async def _commit_groups(self, groups: list[Group], *, was_held_up: bool = False) -> None:
+        """Commit them together, however long the database is away; lanes lost meanwhile are told so.
+
+        When they meet a lock they are held up.
+        """
         while groups:
+            statements = queries([entry for group in groups for entry in group.entries])
             try:
-                await self._execute(queries([entry for group in groups for entry in group.entries]))
+                await self._session.execute(statements, briefly=was_held_up)
+            except LockNotAvailable:
+                if not was_held_up:
+                    log.warning("a row is locked", extra={"lanes": [group.lane_id for group in groups]})
+                self._held_up.put_back(groups)
+                return
             except (psycopg.OperationalError, psycopg.InterfaceError) as error:
                 log.warning("not committed yet", extra={"error": str(error), "groups": len(groups)})
                 await self._recover(groups)
@@ -184,7 +203,7 @@ class Settler:
 
     async def _recover(self, groups: list[Group]) -> None:
         """Make another try possible: what failed was the connection, or it may pass (a deadlock, a full disk)."""
-        if self._is_broken():
+        if self._session.is_broken:
             await self._reconnect(groups)
         else:
             await asyncio.sleep(RECONNECT_SECONDS)
@@ -193,51 +212,26 @@ class Settler:
         """One entry that cannot be stored must not cost the other lanes their outcomes."""
         if len(groups) > 1:
             for group in groups:
-                await self._commit_groups([group])
+                await self._commit_groups(self._held_up.join([group]))
             return
         log.error("not committed", exc_info=error, extra={"lane": groups[0].lane_id})
-        _fail(groups, error)
-
-    async def _execute(self, statements: list[tuple[str, dict[str, Any]]]) -> None:
-        if len(statements) == 1 and self._cursor is not None:
-            await self._cursor.execute(cast("Any", statements[0][0]), statements[0][1])
-            return
-        connection = self._open_connection()
-        async with connection.pipeline(), connection.transaction():
-            for text, columns in statements:
-                await connection.execute(cast("Any", text), columns)
+        fail(groups, error)
 
     async def _fetch(self, name: str, parameters: dict[str, Any]) -> list[dict[str, Any]] | None:
         """Execute a statement of `delivery/sql`; None if the connection was lost and is there again."""
         try:
-            async with self._open_connection().cursor(row_factory=dict_row) as cursor:
-                await cursor.execute(cast("Any", statement(name)), parameters)
-                return await cursor.fetchall()
+            return await self._session.fetch(name, parameters)
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
             log.warning("connection lost", extra={"error": str(error)})
             # The locks went with the connection; take them back before anything else.
             await self._recover([])
             return None
 
-    def _is_broken(self) -> bool:
-        return self._connection is None or self._connection.closed
-
-    async def _try_lock(self, key: int) -> bool:
-        cursor = await self._open_connection().execute("SELECT pg_try_advisory_lock(%s)", (key,))
-        row = await cursor.fetchone()
-        return row is not None and bool(row[0])
-
-    def _open_connection(self) -> psycopg.AsyncConnection:
-        if self._connection is None:
-            raise psycopg.OperationalError("not connected")
-        return self._connection
-
     async def _reconnect(self, groups: list[Group]) -> None:
         """Connect again and take the locks back."""
         while True:
             try:
-                await self.close()
-                self.has_lost_slot = not await self.take_slot([] if self._slot is None else [self._slot])
+                self.has_lost_slot = not await self._session.take_slot_back()
                 await self._take_back(groups)
                 break
             except (psycopg.OperationalError, psycopg.InterfaceError):
@@ -246,16 +240,15 @@ class Settler:
     def _only_ours(self, groups: Iterable[Group]) -> list[Group]:
         """Refuse what comes from lanes that were lost since it was handed in."""
         groups = list(groups)
-        _fail([group for group in groups if group.lane_id not in self._runs], LaneLostError())
+        fail([group for group in groups if group.lane_id not in self._runs], LaneLostError())
         return [group for group in groups if group.lane_id in self._runs]
 
     async def _take_back(self, groups: Iterable[Group]) -> None:
         # Whether what was under way was committed is unknown: either run is ours.
-        under_way = {group.lane_id: run for group in groups if (run := _run_after(group)) is not None}
+        under_way = {group.lane_id: run for group in groups if (run := group.run_after) is not None}
         parameters = {"lane": list(self._runs), "lock_class": LANE_LOCKS}
-        async with self._open_connection().cursor(row_factory=dict_row) as cursor:
-            await cursor.execute(cast("Any", statement("lock_lanes")), parameters)
-            found = {row["id"]: _recorded(row) for row in await cursor.fetchall()}
+        rows = await self._session.fetch("lock_lanes", parameters)
+        found = {row["id"]: _recorded(row) for row in rows}
         kept = {
             lane_id: ids
             for lane_id, ids in self._runs.items()
@@ -263,16 +256,14 @@ class Settler:
         }
         strange = [lane_id for lane_id in found if lane_id not in kept]
         if strange:
-            await self._open_connection().execute(
-                cast("Any", statement("unlock_lanes")), {"lane": strange, "lock_class": LANE_LOCKS}
-            )
+            await self._session.fetch("unlock_lanes", {"lane": strange, "lock_class": LANE_LOCKS})
         self.may_lock_at = time.monotonic() + GRACE_SECONDS
         log.info("connected again", extra={"lanes": len(kept), "lost": len(self._runs) - len(kept)})
         self._runs = kept
 
     def _finish(self, groups: Iterable[Group]) -> None:
         for group in groups:
-            run = _run_after(group)
+            run = group.run_after
             if run is not None and group.lane_id in self._runs:
                 self._runs[group.lane_id] = run
             if not group.committed.done():
@@ -281,20 +272,3 @@ class Settler:
 
 def _recorded(row: Mapping[str, Any]) -> Recorded:
     return tuple(row["run_ids"]), tuple(row["run_attempts"])
-
-
-def _run_after(group: Group) -> Recorded | None:
-    """The lane's run once the group is committed; None if the group does not change it."""
-    run: Recorded | None = None
-    for entry in group.entries:
-        if isinstance(entry, Run):
-            run = entry.ids, entry.attempts
-        elif isinstance(entry, LaneChange) and entry.ends_run:
-            run = (), ()
-    return run
-
-
-def _fail(groups: Iterable[Group], error: Exception) -> None:
-    for group in groups:
-        if not group.committed.done():
-            group.committed.set_exception(error)
