@@ -123,6 +123,5 @@ def _lasting_all(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 def _let_flow(lane_ids: set[int]) -> None:
     """What stopped these lanes is settled: their senders are to look again, or somebody is to take them."""
-    for lane_id in lane_ids:
-        wake.nudge(lane_id)
+    wake.nudge(*lane_ids)
     transaction.on_commit(lambda: wake.lanes(lane_ids))

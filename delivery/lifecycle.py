@@ -141,9 +141,7 @@ def _make_siblings_redundant(delivery_id: int) -> None:
 def _tell_senders(delivery_ids: Collection[int]) -> None:
     """Let the lanes read again: what a sender has read already is still in its hands."""
     lanes = Delivery.objects.filter(pk__in=delivery_ids).exclude(lane=None).values_list("lane_id", flat=True)
-    for lane_id in lanes.distinct().order_by():
-        if lane_id is not None:
-            wake.nudge(lane_id)
+    wake.nudge(*lanes.distinct().order_by())
 
 
 def _cancel(delivery_ids: Collection[int], *, reason: str) -> int:

@@ -40,8 +40,7 @@ def release(url: str, *, actor: str) -> None:
 
 def _tell_senders(lane_ids: list[int]) -> None:
     wake.changed()
-    for lane_id in lane_ids:
-        wake.nudge(lane_id)
+    wake.nudge(*lane_ids)
     # Nobody serves a lane in which nothing was to be sent.
     transaction.on_commit(lambda: wake.lanes(lane_ids))
 

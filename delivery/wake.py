@@ -1,8 +1,11 @@
-"""Waking the senders, and web servers where clients wait at a mailbox: notifications, sent after the commit and never within it.
+"""Waking the senders, and web servers where clients wait at a mailbox.
 
-A NOTIFY inside a publishing transaction would take a lock of the whole database
-through the commit. So one thread a process collects what publishers committed and sends it as one
+A NOTIFY inside a publishing transaction would take a lock of the whole database through the commit. So what
+publishers committed is collected by one thread a process and sent after the commit as one
 notification; if it is lost, the senders find the work by their next poll.
+
+What people do is rare, and no poll finds a delivery that was cancelled: the sender has read it. So a nudge and a change
+are part of the transaction that they tell of: who dies after the commit has told it.
 """
 
 import atexit
@@ -13,7 +16,7 @@ import time
 from collections.abc import Iterable
 
 import psycopg
-from django.db import transaction
+from django.db import DEFAULT_DB_ALIAS, connections
 
 from delivery.database import CHANNEL, MAILBOX_CHANNEL, connection_parameters
 
@@ -34,14 +37,14 @@ def mailboxes(subscriber_ids: Iterable[int]) -> None:
     _collector.add({f"mailbox {id}" for id in subscriber_ids})
 
 
-def nudge(lane_id: int) -> None:
-    """End the pause of a lane, once the transaction is committed."""
-    transaction.on_commit(lambda: _collector.add({f"nudge {lane_id}"}))
+def nudge(*lane_ids: int) -> None:
+    """Let the senders of these lanes read again what they have not sent, and end their pauses, once the transaction is committed."""
+    _tell_by_transaction({f"nudge {id}" for id in lane_ids})
 
 
 def changed() -> None:
     """Tell the senders that a subscription, policy or secret changed, once that is committed."""
-    transaction.on_commit(lambda: _collector.add({"changed"}))
+    _tell_by_transaction({"changed"})
 
 
 def disconnect() -> None:
@@ -98,7 +101,6 @@ class _Collector:
                     return
                 self._connection = None
                 log.warning("senders not woken yet", extra={"error": str(error)})
-                # Told again: most words are repeated by the senders' poll, but not that a delivery was cancelled.
                 with self._arrived:
                     self._words |= words
                 time.sleep(RECONNECT_SECONDS)
@@ -106,6 +108,12 @@ class _Collector:
 
 def _connect() -> psycopg.Connection:
     return psycopg.connect(**connection_parameters(), autocommit=True, application_name="inturn wake")
+
+
+def _tell_by_transaction(words: set[str]) -> None:
+    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+        for notification in notifications(words):
+            cursor.execute("SELECT pg_notify(%s, %s)", notification)
 
 
 def _tell(connection: psycopg.Connection, words: set[str]) -> None:

@@ -55,12 +55,14 @@ class Parcel:
 class Group:
     """One QUEUE message and those deliveries of one group of it that may still be tried.
 
-    A delivery that is none of a queue is a group of its own, without a number.
+    A delivery that is none of a queue is a group of its own, without a number. `wakes` is how often its lane
+    had been woken when it was read.
     """
 
     message_id: int
     number: int | None
     left: list[Parcel]
+    wakes: int = 0
 
     @property
     def places(self) -> frozenset[Place]:

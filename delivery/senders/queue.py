@@ -128,7 +128,7 @@ async def _read(lane: QueueLane, desk: Desk) -> None:
     if lane.ready.open_count(closed) > lane.manner.level(rows) or not _is_wanted(lane, closed):
         return
     lane.news.clear()
-    lane.read_at, asked_at = time.monotonic(), seconds_since_boot()
+    lane.read_at, asked_at, wakes = time.monotonic(), seconds_since_boot(), lane.wakes
     held = set(lane.held)
     most = None if lane.manner.capacity is None else rows
     wish: dict[str, Any] = {
@@ -143,7 +143,7 @@ async def _read(lane: QueueLane, desk: Desk) -> None:
     # What we held then may be settled by now, while the row that was read says otherwise.
     groups = [
         group
-        for group in groups_of(found, asked_at=asked_at)
+        for group in groups_of(found, asked_at=asked_at, wakes=wakes)
         if held.isdisjoint(parcel.delivery_id for parcel in group.left)
     ]
     await desk.know(parcel.subscription_id for group in groups for parcel in group.left)
@@ -224,22 +224,22 @@ async def _try(group: Group, parcel: Parcel, lane: QueueLane, desk: Desk) -> boo
         health.failed(endpoint.rules, is_unreachable=True)
         await _commit(lane, desk, *tell(lane, parcel, reason=endpoint.fault))
         return False
-    outcome = await _send(parcel, lane, desk)
+    outcome = await _send(group, parcel, lane, desk)
     if outcome is None:
         await desk.settler.commit(lane.id, lane.run(), *tell(lane, parcel))
         return False
     return await conclude(group, parcel, lane, desk, outcome=outcome)
 
 
-async def _send(parcel: Parcel, lane: QueueLane, desk: Desk) -> Outcome | None:
-    """Make one attempt; None if it is too late for that once it is recorded."""
+async def _send(group: Group, parcel: Parcel, lane: QueueLane, desk: Desk) -> Outcome | None:
+    """Make one attempt; None if it must not be made any more once it is recorded: it is too late, or a person may have cancelled it."""
     endpoint = desk.endpoints[parcel.subscription_id]
     if endpoint.fault:
         return unsendable(endpoint.fault, now=datetime.now(UTC))
     lane.under_way[parcel.delivery_id] = under_way = UnderWay(parcel.place, parcel.attempts)
     try:
         await desk.settler.commit(lane.id, lane.run())
-        if desk.is_overdue(parcel):
+        if desk.is_overdue(parcel) or group.wakes != lane.wakes:
             return None
         under_way.since = time.monotonic()
         return await desk.send(parcel)

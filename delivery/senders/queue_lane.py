@@ -38,7 +38,7 @@ class QueueLane(Lane):
     """`changed` is set whenever there may be something to do: news, a place that is free again, a pause that is over.
 
     `more` are the places of which there may be more to read than was read last, at `read_at`. What stops it
-    was reviewed at `reviewed_at`. While an endpoint hangs as the stint ends, the lane is parked: it goes on,
+    was reviewed at `reviewed_at`. `wakes` counts how often there was a reason to look again at what is read. While an endpoint hangs as the stint ends, the lane is parked: it goes on,
     but leaves that endpoint alone, until nothing hangs.
     """
 
@@ -53,6 +53,7 @@ class QueueLane(Lane):
         self.more: set[Place] = set()
         self.read_at = float("-inf")
         self.reviewed_at = float("-inf")
+        self.wakes = 0
         self._held: dict[int, Group] = {}
         self._turns = itertools.count(1)
         self._places_taken = 0
@@ -89,6 +90,7 @@ class QueueLane(Lane):
 
     def wake(self) -> None:
         super().wake()
+        self.wakes += 1
         self.changed.set()
 
     def try_now(self) -> None:

@@ -134,10 +134,11 @@ class Stint:
             call = await listener.next(seconds=min(seconds, 0.1))
             if call is None:
                 continue
-            if call.is_change or call.is_gap:
-                await self._notice_changes(desk, claims)
+            # First, for it takes no time: what was cancelled is not sent from here on.
             for lane_id in list(desk.lanes) if call.is_gap else call.nudged:
                 _wake(desk, lane_id)
+            if call.is_change or call.is_gap:
+                await self._notice_changes(desk, claims)
             await self._bring_news(desk, claims, call.lanes)
 
     async def _bring_news(self, desk: Desk, claims: Claims, lane_ids: Collection[int]) -> None:

@@ -106,9 +106,6 @@ def _wish(lane: TopicLane, desk: Desk) -> Wish:
 
 async def _send_run(lane: TopicLane, desk: Desk, tally: Tally) -> None:
     while lane.queue and not lane.is_yielding:
-        if lane.nudge.is_set():
-            await _forget_run(lane, desk)
-            return
         # It stays in the queue, and so in every run that is recorded, until it is settled.
         parcel = lane.queue[0]
         endpoint = desk.endpoints[parcel.subscription_id]
@@ -117,7 +114,7 @@ async def _send_run(lane: TopicLane, desk: Desk, tally: Tally) -> None:
             await _set_aside(lane, desk, parcel.subscription_id)
             continue
         # Last before it is sent: the database may have been waited for.
-        if desk.is_overdue(parcel):
+        if lane.nudge.is_set() or desk.is_overdue(parcel):
             await _forget_run(lane, desk)
             return
         if endpoint.fault and not parcel.is_volatile:

@@ -1,7 +1,8 @@
 """Senders' parts on the test database, each coroutine run on a loop of its own."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from ipaddress import IPv4Network
 from typing import Any
 
 from django.db import connection
@@ -45,14 +46,16 @@ def with_settler(scenario: Scenario, *, name: str = "inturn sender test") -> Non
     asyncio.run(run())
 
 
-def with_claims(scenario: Callable[[Claims, Desk], Awaitable[None]]) -> None:
+def with_claims(
+    scenario: Callable[[Claims, Desk], Awaitable[None]], *, networks: Sequence[IPv4Network] = ()
+) -> None:
     """Run the scenario with the claims of a sender that is alone; they are closed after it."""
 
     async def run(settler: Settler) -> None:
         reader = Reader(name="inturn reader test")
         answering = asyncio.create_task(reader.run())
         try:
-            async with Client(allowed_networks=[]) as client, asyncio.TaskGroup() as tasks:
+            async with Client(allowed_networks=networks) as client, asyncio.TaskGroup() as tasks:
                 desk = Desk(settler=settler, reader=reader, client=client)
                 claims = Claims(desk, tasks)
                 await claims.meet()

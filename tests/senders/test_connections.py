@@ -1,15 +1,17 @@
 """Connections beside Django's: as safe as its own, and made again when they are lost."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
 from django.db import connection
 
-from delivery import wake
+from delivery import lifecycle, resubmit, toggle, unblock, wake
 from delivery.database import CHANNEL, connect, connection_parameters
+from delivery.models import Delivery, Lane, LaneState
 from delivery.senders.read import Reader
+from subscriptions import changes
 from subscriptions.models import Policy, SigningSecret, Subscription
 from tests import factories
 from tests.senders.running import elsewhere
@@ -60,6 +62,42 @@ def test_what_could_not_be_told_is_told_again(listening: psycopg.Connection) -> 
     )
     wake.lanes([2])
     assert heard(listening) == "work 2"
+
+
+def _skip(row: Delivery) -> None:
+    assert row.lane is not None
+    Lane.objects.filter(pk=row.lane.pk).update(state=LaneState.BLOCKED, delivery_id=row.pk)
+    unblock.skip(row.lane, actor="ann")
+
+
+def _resubmit(row: Delivery) -> None:
+    lifecycle.cancel([row.pk], actor="ann")
+    resubmit.resubmit(row.pk, actor="ann")
+
+
+def _configure(row: Subscription) -> None:
+    changes.record(actor="ann", action="changed", instance=row, before=None, after=None)
+
+
+@pytest.mark.parametrize(
+    ("act", "told"),
+    [
+        (lambda row: lifecycle.cancel([row.pk], actor="ann"), "nudge"),
+        (_skip, "nudge"),
+        (_resubmit, "nudge"),
+        (lambda row: toggle.deactivate(row.subscription, actor="ann"), "changed"),
+        (lambda row: _configure(row.subscription), "changed"),
+    ],
+    ids=["cancel", "skip", "resubmit", "toggle", "configuration"],
+)
+def test_what_people_do_is_told_by_the_transaction_that_does_it(
+    listening: psycopg.Connection, act: Callable[[Delivery], object], told: str
+) -> None:
+    """Who dies after the commit has told it: what was cancelled is not sent."""
+    act(factories.delivery())
+    notification = next(iter(listening.notifies(timeout=SECONDS, stop_after=1)))
+    assert notification.payload.partition(" ")[0] == told
+    assert notification.pid == connection.connection.info.backend_pid
 
 
 def _rename(row: Subscription | Policy) -> None:

@@ -116,7 +116,7 @@ class TestOnThePage:
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
         told: list[str] = []
-        monkeypatch.setattr(wake._collector, "add", told.extend)
+        monkeypatch.setattr(wake, "changed", lambda: told.append("changed"))
         page = self.preview(ann)
         with django_capture_on_commit_callbacks(execute=True):
             answer = self.post(ann, page)

@@ -1,0 +1,57 @@
+"""What was cancelled is not sent once its sender has heard of it, however much of it was read before."""
+
+import asyncio
+from ipaddress import ip_network
+from typing import Any
+
+import psycopg
+import pytest
+
+from delivery import lifecycle
+from delivery.database import connection_parameters
+from delivery.models import Delivery, Status
+from delivery.senders.desk import Desk
+from delivery.senders.lanes import Claims
+from subscriptions.models import Processing
+from tests import factories
+from tests.receivers import Receiver
+from tests.senders.running import elsewhere, with_claims
+from tests.surroundings import NETWORKS
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# As long as only a hang takes.
+SECONDS = 30
+
+
+@pytest.mark.parametrize("processing", [Processing.SERIAL, Processing.CONCURRENT])
+def test_what_is_cancelled_after_it_was_read_is_not_sent(receiver: Receiver, processing: Processing) -> None:
+    endpoint = receiver.endpoint("a")
+    wants: dict[str, Any] = {"processing": processing}
+    if processing == Processing.CONCURRENT:
+        wants["max_in_flight"] = 2
+    subscription = factories.subscription(subscriber=factories.subscriber(**wants), endpoint=endpoint.url)
+    rows = [factories.delivery(subscription=subscription) for _ in range(4)]
+    cancelled, kept = [row.pk for row in rows[:3]], rows[3]
+    lane_id = rows[0].lane_id
+    assert lane_id is not None
+
+    async def scenario(claims: Claims, desk: Desk) -> None:
+        with psycopg.connect(**connection_parameters()) as other:
+            # What is read is recorded before it is sent, and there it waits for us.
+            other.execute("SELECT FROM delivery_lane WHERE id = %s FOR NO KEY UPDATE", [lane_id])
+            await claims.claim([lane_id])
+            async with asyncio.timeout(SECONDS):
+                while not desk.settler.held_up:
+                    await desk.settler.members()
+            await elsewhere(lambda: lifecycle.cancel(cancelled, actor="ann"))
+            # As when it hears of the commit.
+            desk.lanes[lane_id].wake()
+        async with asyncio.timeout(SECONDS):
+            while await elsewhere(Delivery.objects.pending().exists):
+                await asyncio.sleep(0.02)
+
+    with_claims(scenario, networks=[ip_network(NETWORKS)])  # type: ignore[list-item]
+    assert [request.delivery for request in endpoint.received] == [kept.pk]
+    statuses = dict(Delivery.objects.values_list("pk", "status"))
+    assert statuses == dict.fromkeys(cancelled, Status.CANCELLED) | {kept.pk: Status.DELIVERED}
