@@ -1,6 +1,6 @@
 """Making a subscription INACTIVE, and ACTIVE again.
 
-INACTIVE stops matching at once and sending within two seconds, also in the middle
+INACTIVE stops matching at once (messages published meanwhile are not kept for it) and sending within two seconds, also in the middle
 of a run: what is PENDING is held, and the subscriber's other subscriptions flow. A mailbox hands nothing of it out any
 more; what was handed out may be acknowledged all the same.
 """
@@ -23,7 +23,7 @@ def deactivate(subscription: Subscription, *, actor: str) -> bool:
     with transaction.atomic():
         if not _set(subscription, SubscriptionStatus.INACTIVE, actor=actor):
             return False
-        text = f"{subscription} was made INACTIVE: its deliveries are held."
+        text = f"{subscription} was made INACTIVE: its deliveries are held, and messages published meanwhile are not kept for it."
         journal.record(JournalKind.DEACTIVATED, text, actor=actor, subscription_id=subscription.pk)
         wake.changed()
     return True

@@ -64,7 +64,7 @@ class SubscriptionAdmin(FilterTester, TestSending, CompletedList, Base):
             return self.back(request, f"{subscription} was INACTIVE already.", level=messages.WARNING)
         undo = reverse("admin:subscriptions_subscription_activate", args=[object_id, "deliver"])
         message = format_html(
-            "{} is INACTIVE: what was published for it is held, and what is published from now on is not for it. The others flow. "
+            "{} is INACTIVE: its deliveries are held, and messages published from now on are not kept for it. The others flow. "
             '<button type="submit" id="undo" class="inturn-undo" form="console-post" formaction="{}">Undo</button>',
             subscription,
             undo,

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
+from rest_framework.response import Response
 
 from delivery import toggle
 from subscriptions.api.authentication import actor_of
@@ -38,7 +39,15 @@ class SubscriptionChangeSerializer(SubscriptionSerializer):
 
 
 class StatefulSubscriptionViews(SubscriptionViews):
-    """`PATCH {"status": "INACTIVE"}` holds its deliveries; ACTIVE delivers them in order, or cancels them."""
+    """Subscriptions that can be made ACTIVE and INACTIVE."""
+
+    def partial_update(self, request: Request, **place: str) -> Response:
+        """Change the fields that are given.
+
+        `status: INACTIVE` holds the subscription's deliveries, and messages published while a subscription is INACTIVE are not
+        kept for it. `status: ACTIVE` delivers what was held in order, or cancels it: see `backlog`.
+        """
+        return super().partial_update(request, **place)
 
     def get_serializer_class(self) -> type[SubscriptionSerializer]:
         return (

@@ -6,11 +6,14 @@ from django.utils.safestring import SafeString
 
 from delivery.console.counting import Bounded
 
+# Said wherever somebody may make a subscription INACTIVE.
+NOT_KEPT = "Messages published while it is INACTIVE will not be kept for it."
+
 
 def toggle_buttons(subscription_id: int, *, is_active: bool, backlog: Bounded | None) -> SafeString:
     """Return one button, or two when there is a backlog to decide about."""
     if is_active:
-        return _button(subscription_id, "deactivate", [], "Make INACTIVE")
+        return _button(subscription_id, "deactivate", [], "Make INACTIVE", title=NOT_KEPT)
     if not backlog:
         return _button(subscription_id, "activate", ["deliver"], "Make ACTIVE")
     return format_html(
@@ -20,12 +23,15 @@ def toggle_buttons(subscription_id: int, *, is_active: bool, backlog: Bounded | 
     )
 
 
-def _button(subscription_id: int, verb: str, arguments: list[str], text: str) -> SafeString:
+def _button(
+    subscription_id: int, verb: str, arguments: list[str], text: str, *, title: str = ""
+) -> SafeString:
     return format_html(
-        '<button type="submit" class="inturn-button" form="console-post" formaction="{}"{}>{}</button>',
+        '<button type="submit" class="inturn-button" form="console-post" formaction="{}"{}{}>{}</button>',
         reverse(f"admin:subscriptions_subscription_{verb}", args=[subscription_id, *arguments]),
         format_html(' data-confirm="{}"', f"{text}? What is CANCELLED is not sent, unless it is resubmitted.")
         if "cancel" in arguments
         else "",
+        format_html(' title="{}"', title) if title else "",
         text,
     )

@@ -77,6 +77,12 @@ def day_of(health: Health) -> SafeString:
 
 
 @register.simple_tag
+def not_kept() -> str:
+    """What everybody must know who makes a subscription INACTIVE."""
+    return buttons.NOT_KEPT
+
+
+@register.simple_tag
 def toggle_buttons(subscription: Subscription, backlog: Bounded | None) -> SafeString:
     is_active = subscription.status == SubscriptionStatus.ACTIVE
     return buttons.toggle_buttons(subscription.pk, is_active=is_active, backlog=backlog)

@@ -37,6 +37,29 @@ def test_made_inactive_and_undone_with_two_posts(ann: Client, head: Delivery) ->
     assert [change.actor for change in ConfigurationChange.objects.all()] == ["ann", "ann"]
 
 
+@pytest.mark.parametrize("address", ["/admin/", f"{SUBSCRIPTION}/", f"{SUBSCRIPTION}/{{pk}}/change/"])
+def test_where_it_is_offered_it_says_that_messages_published_meanwhile_are_not_kept(
+    ann: Client, head: Delivery, address: str
+) -> None:
+    page = ann.get(address.format(pk=head.subscription_id)).text
+    assert "Make INACTIVE" in page
+    assert "Messages published while it is INACTIVE will not be kept for it." in page
+
+
+def test_after_the_click_the_page_and_the_journal_say_that_messages_are_not_kept(
+    ann: Client, head: Delivery
+) -> None:
+    page = messages_after(ann, f"{SUBSCRIPTION}/{head.subscription_id}/deactivate/")
+    assert "messages published from now on are not kept for it" in page
+    assert "messages published meanwhile are not kept for it" in ann.get("/admin/delivery/journalentry/").text
+
+
+def test_the_api_says_that_messages_published_meanwhile_are_not_kept(client: Client) -> None:
+    description = client.get("/api/schema/?format=json").json()
+    change = description["paths"]["/api/v1/subscriptions/{id}"]["patch"]["description"]
+    assert "published while a subscription is INACTIVE are not kept for it" in " ".join(change.split())
+
+
 def test_made_active_without_the_backlog(ann: Client, head: Delivery) -> None:
     address = f"{SUBSCRIPTION}/{head.subscription_id}"
     ann.post(f"{address}/deactivate/")
