@@ -11,7 +11,8 @@ from tests import surroundings
 surroundings.arrange()
 django.setup()
 
-from tests.receivers import Receiver  # noqa: E402 - settings must be readable before
+from tests.flows import webhooks  # noqa: E402 - settings must be readable before
+from tests.receivers import Receiver  # noqa: E402
 
 # Fixtures that make a test transactional, whatever its mark says.
 EMPTYING = {"live_server", "transactional_db"}
@@ -31,6 +32,19 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest: at the end the other processes would wait for it."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say in one line, just before pytest's own last one, what this run did not test."""
+    gaps = []
+    if surroundings.CHROMIUM is None:
+        gaps.append(f"the console in a browser (no chromium: {surroundings.HOW_TO_GET_CHROMIUM})")
+    if webhooks.REAL not in webhooks.SOURCES:
+        gaps.append(f"real payloads ({webhooks.PLACE} names no file of them)")
+    if config.option.markexpr == "not slow":
+        gaps.append("slow tests (--full)")
+    if gaps:
+        terminalreporter.write_line(f"Not tested: {', '.join(gaps)}.")
 
 
 @pytest.fixture

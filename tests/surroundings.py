@@ -6,6 +6,7 @@ this runs before anything of Django does: `tests/conftest.py` imports it first.
 
 import atexit
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -18,6 +19,9 @@ from config.embedded.postgres import throwaway
 
 # Receivers of tests listen on the loopback, where no endpoint may be otherwise.
 NETWORKS = "127.0.0.0/8"
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+HOW_TO_GET_CHROMIUM = "apt-get install chromium fonts-liberation"
 
 
 def arrange() -> None:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from django.conf import settings
@@ -14,8 +13,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from tests.browser.visitor import PASSWORD, Visitor
 from tests.browser.watching import watched
-
-CHROMIUM = Path("/usr/bin/chromium")
+from tests.surroundings import CHROMIUM, HOW_TO_GET_CHROMIUM
 
 # As long as whatever else is waited for in a page; on a busy machine its own five seconds are not many.
 expect.set_options(timeout=30_000)
@@ -30,8 +28,8 @@ def _folder_of_static_files() -> None:
 @pytest.fixture(scope="package")
 def chromium(django_db_setup: None) -> Iterator[Browser]:
     """Debian's chromium; not the plug-in's fixture, whose event loop would outlive these tests."""
-    if not CHROMIUM.exists():
-        pytest.skip(f"no {CHROMIUM}: apt-get install chromium fonts-liberation")
+    if CHROMIUM is None:
+        pytest.skip(f"no chromium: {HOW_TO_GET_CHROMIUM}")
     # Playwright runs an event loop on this thread, so Django would refuse to ask the database.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     known = vars(connections["default"])
@@ -40,7 +38,7 @@ def chromium(django_db_setup: None) -> Iterator[Browser]:
         with sync_playwright() as playwright:
             # And it has another connection there, which must be able to put the same back.
             vars(connections["default"]).update(made_by_migrations)
-            yield playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
+            yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
     finally:
         del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 

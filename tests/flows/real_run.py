@@ -1,4 +1,4 @@
-"""One run of all real payloads through the started product, to good and bad endpoints."""
+"""One run of all payloads of a source through the started product, to good and bad endpoints."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -126,9 +126,9 @@ class Subscriber:
 class RealRun:
     """The run: after it everything is settled, and the rest of the tests only look."""
 
-    def __init__(self, product: Product, receiver: Receiver, refusing: Receiver) -> None:
+    def __init__(self, product: Product, receiver: Receiver, refusing: Receiver, *, source: str) -> None:
         self.product = product
-        self.webhooks = webhooks.read()
+        self.webhooks = webhooks.read(source)
         self.areas = webhooks.frequent_areas(self.webhooks)
         self.prefix = f"GitHub{secrets.token_hex(3)}"
         self.refusing = refusing

@@ -1,4 +1,8 @@
-"""The 329 real payloads, which stay outside the project."""
+"""Payloads of real webhooks, and made ones with their shapes: the same tests take both.
+
+The made ones are always there. A file of real ones, which stay outside the project, is named by INTURN_TEST_WEBHOOKS:
+one `{"event": "GitHub.Issues.Opened", "body": {…}}` a line.
+"""
 
 import json
 import os
@@ -10,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from config.env import CHECKOUT
+from tests.flows.made_webhooks import made_webhooks
 
-COUNT = 329
 PLACE = "INTURN_TEST_WEBHOOKS"
+MADE, REAL = "made", "real"
+SOURCES = [MADE, REAL] if os.environ.get(PLACE) else [MADE]
 # Event types of their own; the rest share one.
 FREQUENT = 8
 
@@ -35,18 +40,14 @@ class Webhook:
         return (self.body.get("repository") or {}).get("full_name") or ""
 
 
-def read() -> list[Webhook]:
-    """Read them all; a missing file is a failure that tells where it belongs."""
-    given = os.environ.get(PLACE)
-    path = Path(given) if given else CHECKOUT.parent / "shared" / "data" / "github-webhooks.jsonl"
+def read(source: str) -> list[Webhook]:
+    """Read all payloads of a source; a file that is named and missing is a failure."""
+    if source == MADE:
+        return [Webhook(event=event, raw=raw, body=json.loads(raw)) for event, raw in made_webhooks()]
+    path = Path(os.environ[PLACE])
     if not path.is_file():
-        pytest.fail(
-            f"{path} is missing: put the real payloads there, beside the checkout, or set {PLACE} to the file",
-            pytrace=False,
-        )
-    found = [_webhook(line) for line in path.read_bytes().splitlines()]
-    assert len(found) == COUNT
-    return found
+        pytest.fail(f"{PLACE} names {path}, and there is no such file", pytrace=False)
+    return [_webhook(line) for line in path.read_bytes().splitlines()]
 
 
 def frequent_areas(of: Sequence[Webhook]) -> list[str]:

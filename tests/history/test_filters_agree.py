@@ -196,10 +196,11 @@ FILTERS = [
 
 
 @pytest.mark.django_db
-def test_real_payloads_match_the_same_filters_everywhere(spark: SparkSession) -> None:
+@pytest.mark.parametrize("source", webhooks.SOURCES)
+def test_payloads_match_the_same_filters_everywhere(spark: SparkSession, source: str) -> None:
     messages = [
         ({"filter-string": one.event, "priority": ["low", "none", "high"][at % 3]}, one.raw)
-        for at, one in enumerate(webhooks.read())
+        for at, one in enumerate(webhooks.read(source))
     ]
     trees = [parse(text) for text in FILTERS]
     found = asked(archived(spark, messages), trees)

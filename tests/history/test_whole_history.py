@@ -1,4 +1,4 @@
-"""The whole pipeline on a real run of the product: all real payloads to good and bad endpoints, as TOPIC and as QUEUE."""
+"""The whole pipeline on a real run of the product: hundreds of payloads to good and bad endpoints, as TOPIC and as QUEUE."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,13 +19,14 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(2 * SECONDS)]
 
 @pytest.fixture
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """One that has delivered all real payloads eleven times over, and whose history is archived."""
+    """One that has delivered all payloads of each source eleven times over, and whose history is archived."""
     product = Product(tmp_path_factory.mktemp("history"))
     try:
         product.start()
-        with Receiver() as receiver, Receiver() as refusing, Receiver() as group:
-            RealRun(product, receiver, refusing).run()
-            QueueRun(product.flow("RealQueue", kind="QUEUE"), group).run()
+        for source in webhooks.SOURCES:
+            with Receiver() as receiver, Receiver() as refusing, Receiver() as group:
+                RealRun(product, receiver, refusing, source=source).run()
+                QueueRun(product.flow("RealQueue", kind="QUEUE"), group, source=source).run()
         archive(product)
         yield product
     finally:
@@ -67,7 +68,7 @@ def insist_that_every_promise_was_kept(verified: str, product: Product) -> None:
 
 
 def insist_that_all_there_is_was_checked(verified: str, product: Product) -> None:
-    assert counted(product, "message") >= 2 * webhooks.COUNT
+    assert counted(product, "message") >= 2 * sum(len(webhooks.read(source)) for source in webhooks.SOURCES)
     assert f"attempts: {counted(product, 'attempt'):,}" in verified
     for kind in ("ORDER", "TWICE", "OWED", "GROUP", "GAPS", "STRAY"):
         (line,) = [line for line in verified.splitlines() if f"kind {kind}" in line]

@@ -11,10 +11,7 @@ import django
 from django.db import transaction
 from django.utils import timezone
 
-from config.env import CHECKOUT
 from tests.many.sizes import FULL, sizes_of
-
-REAL = CHECKOUT.parent / "shared" / "data" / "github-webhooks.jsonl"
 
 
 def main() -> int:
@@ -23,7 +20,6 @@ def main() -> int:
     parser.add_argument(
         "--bodies",
         type=Path,
-        default=REAL,
         help="real payloads to cut bodies from; made ones where it is missing",
     )
     options = parser.parse_args()
