@@ -7,7 +7,9 @@ from importlib import import_module
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
-from django.db import OperationalError
+from django.db import InternalError, OperationalError
+
+from subscriptions.database_away import is_read_only
 
 # They only start other processes. Setting up Django would cost them more time and memory
 # than all that they do, and `up` runs for years.
@@ -28,6 +30,10 @@ def run(argv: Sequence[str]) -> None:
         if not _is_away(error):
             raise
         sys.exit(f"inturn: no database answers {_advice(error)}")
+    except InternalError as error:
+        if not is_read_only(error):
+            raise
+        sys.exit(f"inturn: the database takes no changes now ({reason(error)}): repeat this when it does")
 
 
 def reason(error: Exception) -> str:

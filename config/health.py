@@ -2,11 +2,12 @@
 
 from functools import lru_cache
 
-from django.db import connection
+from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, JsonResponse
 
-from subscriptions.api.problems import DATABASE_AWAY, Problem, database_away
+from subscriptions.api.problems import Problem, database_read_only, problem_of_database
+from subscriptions.database_away import connect_anew_next_time
 
 
 def live(_request: HttpRequest) -> HttpResponse:
@@ -15,16 +16,26 @@ def live(_request: HttpRequest) -> HttpResponse:
 
 
 def ready(_request: HttpRequest) -> HttpResponse:
-    """Answer `/readyz`: 200 when the database answers and has all migrations, else 503."""
+    """Answer `/readyz`: 200 when the database answers, takes changes and has all migrations, else 503."""
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
+        _require_writable()
         _require_migrations()
-    except DATABASE_AWAY:
-        return database_away().response()
     except Problem as problem:
         return problem.response()
+    except Error as error:
+        away = problem_of_database(error)
+        if away is None:
+            raise
+        return away.response()
     return JsonResponse({"status": "ready"})
+
+
+def _require_writable() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('transaction_read_only')::boolean")
+        if cursor.fetchone() == (True,):
+            connect_anew_next_time()
+            raise database_read_only()
 
 
 @lru_cache(maxsize=1)

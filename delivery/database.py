@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 from django.db import OperationalError, connection, transaction
 from psycopg import pq
-from psycopg.errors import QueryCanceled
+from psycopg.errors import QueryCanceled, ReadOnlySqlTransaction
 from psycopg.rows import tuple_row
 
 from delivery.sql import numbered, statement
@@ -24,6 +24,9 @@ LETS_GO_OF_VANISHED = """
     SET tcp_keepalives_count = 3;
     SET tcp_user_timeout = '10s';
 """
+# The same may well succeed later: the server does not answer, or takes no changes, as while a standby answers in its place.
+# See `subscriptions.database_away` for Django's errors.
+AWAY = (psycopg.OperationalError, psycopg.InterfaceError, ReadOnlySqlTransaction)
 
 
 class TimeUpError(Exception):
@@ -45,6 +48,16 @@ async def connect(application_name: str) -> psycopg.AsyncConnection:
     await connection.execute(LETS_GO_OF_VANISHED)
     connection.prepare_threshold = 0
     return connection
+
+
+async def may_write() -> bool:
+    """Whether a new connection may change something now."""
+    try:
+        async with await connect("inturn") as one:
+            found = await one.execute("SELECT NOT current_setting('transaction_read_only')::boolean")
+            return await found.fetchone() == (True,)
+    except psycopg.Error:
+        return False
 
 
 def execute(name: str, parameters: Mapping[str, Any]) -> None:

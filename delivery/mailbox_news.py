@@ -9,7 +9,7 @@ import logging
 
 import psycopg
 
-from delivery.database import MAILBOX_CHANNEL, connect
+from delivery.database import AWAY, MAILBOX_CHANNEL, connect
 from delivery.mailbox_waiters import Waiters
 from delivery.sql import statement
 
@@ -20,7 +20,7 @@ ASK_SECONDS = 1.0
 RECONNECT_SECONDS = 0.5
 # A server that does not answer for so long is given up: its machine may have vanished.
 ANSWER_SECONDS = 5.0
-_LOST = (psycopg.OperationalError, psycopg.InterfaceError, TimeoutError)
+_LOST = (*AWAY, TimeoutError)
 
 
 class MailboxNews:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.conf import settings
+from django.db import Error
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -22,7 +23,7 @@ from delivery.drafts import Draft, PublishRefusedError
 from delivery.publish import publish
 from subscriptions.api.authentication import publisher_of
 from subscriptions.api.bodies import read_body, too_large
-from subscriptions.api.problems import DATABASE_AWAY, Problem, database_away, invalid_field
+from subscriptions.api.problems import Problem, invalid_field, problem_of_database
 from subscriptions.api.schema import ProblemSerializer
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import PUBLISH, ApiView
@@ -116,10 +117,12 @@ class Batch:
         for text in texts:
             try:
                 results.append(self._result(text))
-            except DATABASE_AWAY:
+            except Error as error:
+                problem = problem_of_database(error)
+                if problem is None:
+                    raise
                 # Those before it are published, so the answer must still tell which.
-                away = {"error": database_away().document}
-                return results + [away] * (len(texts) - len(results))
+                return results + [{"error": problem.document}] * (len(texts) - len(results))
         return results
 
     def _result(self, text: str) -> dict[str, Any]:

@@ -11,16 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import InterfaceError, OperationalError, connection, transaction
+from django.db import connection, transaction
 
 from delivery.models.lane import DUTY_LOCKS
+from subscriptions.database_away import is_away
 
 log = logging.getLogger(__name__)
 
 LONGEST_PAUSE_SECONDS = 60.0
 AWAY_SECONDS = 1.0
-# A deadlock is among them, too.
-DATABASE_AWAY = (OperationalError, InterfaceError)
 
 
 @dataclass(slots=True)
@@ -43,20 +42,22 @@ class Duty:
         try:
             with transaction.atomic():
                 done = self.run_once(now) if self._is_ours() else 0
-        except DATABASE_AWAY as error:
+        except Exception as error:  # noqa: BLE001 - a fault of ours in one duty must not end the others
+            self._fail(error)
+            return 0
+        self.failures = 0
+        return done
+
+    def _fail(self, error: Exception) -> None:
+        if is_away(error):
             log.warning("duty broken off", extra={"duty": self.name, "error": str(error)})
             # The next turn makes another.
             connection.close()
             self._rest(AWAY_SECONDS)
-            return 0
-        except Exception:
-            # A fault of ours in one duty must not end the others.
-            log.exception("duty failed", extra={"duty": self.name})
-            self.failures += 1
-            self._rest(min(2.0 ** (self.failures - 1), LONGEST_PAUSE_SECONDS))
-            return 0
-        self.failures = 0
-        return done
+            return
+        log.error("duty failed", exc_info=error, extra={"duty": self.name})
+        self.failures += 1
+        self._rest(min(2.0 ** (self.failures - 1), LONGEST_PAUSE_SECONDS))
 
     def _is_ours(self) -> bool:
         with connection.cursor() as cursor:

@@ -5,7 +5,7 @@ import time
 from random import Random, randrange
 
 import orjson
-from django.db import IntegrityError, InterfaceError, OperationalError, connection
+from django.db import Error, IntegrityError, connection
 from django.utils import timezone
 
 from delivery.callback_urls import CALLBACK_URL
@@ -14,6 +14,7 @@ from delivery.demo.cast import QUEUES, Cast, provision
 from delivery.demo.receivers import HOST, Ports
 from delivery.drafts import Draft, PublishRefusedError
 from delivery.publish import publish
+from subscriptions.database_away import is_away
 
 log = logging.getLogger(__name__)
 
@@ -37,12 +38,14 @@ def trickle(ports: Ports) -> None:
         try:
             cast = cast or provision(ports)
             _publish(cast, artifacts.happen(now=timezone.now()), ports)
-        except (OperationalError, InterfaceError) as error:
-            log.warning("the database is away", extra={"error": str(error)})
-            connection.close()
         except IntegrityError:
             # Someone deleted what it leans on.
             cast = None
+        except Error as error:
+            if not is_away(error):
+                raise
+            log.warning("the database is away", extra={"error": str(error)})
+            connection.close()
         except PublishRefusedError as error:
             log.warning("a message of the demo was refused", extra={"error": error.detail})
         time.sleep(pause_seconds(time.monotonic() - began))

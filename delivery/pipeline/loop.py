@@ -7,7 +7,7 @@ import logging
 import time
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError, connection
+from django.db import Error, connection
 from django.utils import timezone
 
 from delivery.database import LETS_GO_OF_VANISHED
@@ -16,6 +16,7 @@ from delivery.models import SOLE_STEPS, PipelineRun, RunState
 from delivery.pipeline import runs, schedules, tidying
 from delivery.pipeline.child import Child
 from delivery.stopping import stopping
+from subscriptions.database_away import is_away
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +52,9 @@ class Loop:
                 tidying.forget(now)
                 tidying.forget_reports(now)
             self._attend()
-        except (OperationalError, InterfaceError) as error:
+        except Error as error:
+            if not is_away(error):
+                raise
             log.warning("the pipeline's turn was broken off", extra={"error": str(error)})
             # The next turn makes another.
             connection.close()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import psycopg
 
-from delivery.database import CHANNEL, connect
+from delivery.database import AWAY, CHANNEL, connect
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Listener:
         while True:
             try:
                 await self._listen()
-            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            except AWAY as error:
                 log.warning("cannot listen", extra={"error": str(error)})
                 await asyncio.sleep(RECONNECT_SECONDS)
 

@@ -13,7 +13,7 @@ from typing import Any, cast
 import psycopg
 from psycopg.rows import dict_row
 
-from delivery.database import connect
+from delivery.database import AWAY, connect
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.endpoints import endpoint_of
 from delivery.senders.parcel import Endpoint, Group, Parcel
@@ -95,8 +95,7 @@ class Reader:
                 try:
                     return await self._fetch(name, parameters)
                 except psycopg.Error as error:
-                    is_away = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-                    refused += not is_away
+                    refused += not isinstance(error, AWAY)
                     if refused >= MOST_REFUSALS:
                         raise
                     log.warning("cannot read", extra={"error": str(error)})

@@ -1,5 +1,6 @@
 """The connection on which a sender holds its locks and commits: what it holds ends with it."""
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
@@ -59,6 +60,12 @@ class Session:
         """Connect again and take the slot that it had; False if another has it now."""
         await self.close()
         return await self.take_slot([] if self._slot is None else [self._slot])
+
+    async def give_up(self) -> None:
+        """Close it, though it answers: its locks are free when this returns, and not a moment after."""
+        with contextlib.suppress(psycopg.Error):
+            await self._open().execute("SELECT pg_advisory_unlock_all()")
+        await self.close()
 
     async def close(self) -> None:
         """Give everything back: the locks end with the connection."""

@@ -26,8 +26,9 @@ from datetime import datetime
 from typing import Any
 
 import psycopg
-from psycopg.errors import LockNotAvailable
+from psycopg.errors import LockNotAvailable, ReadOnlySqlTransaction
 
+from delivery.database import AWAY, may_write
 from delivery.models.lane import LANE_LOCKS
 from delivery.senders.entries import Entry
 from delivery.senders.groups import Group, HeldUp, Recorded, fail
@@ -189,9 +190,9 @@ class Settler:
                     log.warning("a row is locked", extra={"lanes": [group.lane_id for group in groups]})
                 self._held_up.put_back(groups)
                 return
-            except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            except AWAY as error:
                 log.warning("not committed yet", extra={"error": str(error), "groups": len(groups)})
-                await self._recover(groups)
+                await self._recover(groups, error)
                 groups = self._only_ours(groups)
             except psycopg.Error as error:
                 # Something of the group cannot be stored: nobody may think that it was.
@@ -201,8 +202,14 @@ class Settler:
                 self._finish(groups)
                 return
 
-    async def _recover(self, groups: list[Group]) -> None:
-        """Make another try possible: what failed was the connection, or it may pass (a deadlock, a full disk)."""
+    async def _recover(self, groups: list[Group], error: Exception) -> None:
+        """Make another try possible: what failed was the connection, or it may pass (a deadlock, a full disk).
+
+        While the database takes no changes nothing is sent either, for no run can be recorded. The locks are kept, and
+        what was under way is committed by this session as soon as it may write, or by a new one if only that may.
+        """
+        if isinstance(error, ReadOnlySqlTransaction) and await may_write():
+            await self._session.give_up()
         if self._session.is_broken:
             await self._reconnect(groups)
         else:
@@ -221,10 +228,10 @@ class Settler:
         """Execute a statement of `delivery/sql`; None if the connection was lost and is there again."""
         try:
             return await self._session.fetch(name, parameters)
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        except AWAY as error:
             log.warning("connection lost", extra={"error": str(error)})
             # The locks went with the connection; take them back before anything else.
-            await self._recover([])
+            await self._recover([], error)
             return None
 
     async def _reconnect(self, groups: list[Group]) -> None:
@@ -234,7 +241,7 @@ class Settler:
                 self.has_lost_slot = not await self._session.take_slot_back()
                 await self._take_back(groups)
                 break
-            except (psycopg.OperationalError, psycopg.InterfaceError):
+            except AWAY:
                 await asyncio.sleep(RECONNECT_SECONDS)
 
     def _only_ours(self, groups: Iterable[Group]) -> list[Group]:

@@ -19,10 +19,10 @@ import time
 import zlib
 from collections.abc import Callable, Collection, Sequence
 
-import psycopg
 import uvloop
 from django.conf import settings
 
+from delivery.database import AWAY
 from delivery.models.lane import MEMBER_LOCKS
 from delivery.senders.desk import Desk
 from delivery.senders.http import Client
@@ -86,7 +86,7 @@ class Stint:
                 return await self._settler.take_slot(
                     [slot_key(self._queue, slot) for slot in range(self._slots)]
                 )
-            except psycopg.OperationalError as error:
+            except AWAY as error:
                 log.warning("cannot connect", extra={"error": str(error)})
                 await asyncio.sleep(POLL_SECONDS)
         return False

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from django.db import InternalError
 from django.db.models import Q
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
@@ -11,6 +12,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from subscriptions.api.problems import Problem
+from subscriptions.database_away import connect_anew_next_time, is_read_only
 from subscriptions.lookups import key_by_hash
 from subscriptions.models import ApiKey, Publisher, Scope
 from subscriptions.models.api_key import hash_of
@@ -65,7 +67,13 @@ def _note_use(key: ApiKey, *, now: datetime) -> None:
     stale = now - LAST_USED_PRECISION
     if key.last_used_at is None or key.last_used_at < stale:
         unnoted = Q(last_used_at=None) | Q(last_used_at__lt=stale)
-        ApiKey.objects.filter(unnoted, pk=key.pk).update(last_used_at=now)
+        try:
+            ApiKey.objects.filter(unnoted, pk=key.pk).update(last_used_at=now)
+        except InternalError as error:
+            # What only reads goes on while the database takes no changes.
+            if not is_read_only(error):
+                raise
+            connect_anew_next_time()
 
 
 class HasScope(BasePermission):

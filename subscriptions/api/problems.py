@@ -8,11 +8,13 @@ from typing import Any
 
 import orjson
 from django.core.exceptions import PermissionDenied
-from django.db import DataError, InterfaceError, OperationalError
+from django.db import DataError
 from django.db.models import ProtectedError
 from django.http import Http404, HttpResponse
 from rest_framework import exceptions
 from rest_framework.exceptions import APIException
+
+from subscriptions.database_away import connect_anew_next_time, is_away, is_read_only
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +22,6 @@ CONTENT_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = 5
 # A detail may quote what was sent.
 MAX_DETAIL_LENGTH = 500
-DATABASE_AWAY = (OperationalError, InterfaceError)
 
 FieldError = dict[str, Any]
 
@@ -89,7 +90,15 @@ def problem_of(error: BaseException | None) -> Problem | None:
             return _in_use(error)
         case DataError():
             return Problem(400, "invalid", "A value cannot be stored: it is too large or not text.")
-    return database_away() if isinstance(error, DATABASE_AWAY) else None
+    return problem_of_database(error)
+
+
+def problem_of_database(error: BaseException | None) -> Problem | None:
+    """503 if the database does not answer, or takes no changes; None if it is something else."""
+    if is_read_only(error):
+        connect_anew_next_time()
+        return database_read_only()
+    return database_away() if is_away(error) else None
 
 
 def invalid(errors: Sequence[FieldError]) -> Problem:
@@ -110,6 +119,16 @@ def database_away() -> Problem:
         "database-away",
         "The database does not answer. Repeat it later, a publish with the same Idempotency-Key: "
         "if the connection broke during the commit, it may be stored.",
+        headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
+    )
+
+
+def database_read_only() -> Problem:
+    return Problem(
+        503,
+        "database-read-only",
+        "The database takes no changes now, as during a fail-over, and nothing was done. Repeat it later; what only "
+        "reads is answered.",
         headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
     )
 
