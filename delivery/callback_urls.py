@@ -1,10 +1,12 @@
-"""Where an answer is wanted: the header `CallbackURL` of a message, checked as an endpoint is."""
+"""Where an answer is wanted: the header `CallbackURL` of a message.
+
+It is checked as an endpoint is, but for the addresses of a host name: publishing does not wait for the name servers of
+strangers. They are checked when the answer is delivered, as every address is that is connected to.
+"""
 
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 from django.conf import settings
 
@@ -12,11 +14,9 @@ from delivery.callback_tokens import callback_key, read_token
 from delivery.models import Callback
 from delivery.models.callback import MAX_HOPS
 from subscriptions.addresses import AddressRefusedError
-from subscriptions.endpoints import EndpointError, check_endpoint, parse_url
+from subscriptions.endpoints import EndpointError, check_literal, parse_url
 
 CALLBACK_URL = "callbackurl"
-# How long a host that was resolved is believed: a batch may name one a thousand times.
-RESOLVED_SECONDS = 10
 
 _CREDENTIALS = re.compile(r"[^:]+://[^/?#]*@")
 
@@ -41,7 +41,7 @@ class Wanted:
 def wanted(headers: Mapping[str, str], *, hops: int = 0) -> Wanted | None:
     """Return where an answer is wanted, None when nowhere; raises CallbackRefusedError.
 
-    `hops` led here already. It may ask the resolver, which takes longer than a transaction should.
+    `hops` led here already.
     """
     given = headers.get(CALLBACK_URL)
     if given is None:
@@ -62,21 +62,10 @@ def _checked_url(given: str) -> str:
         )
     try:
         parsed = parse_url(given)
-    except EndpointError as error:
+        check_literal(parsed, allowed_networks=settings.ENVIRONMENT.allowed_networks)
+    except (EndpointError, AddressRefusedError) as error:
         raise CallbackRefusedError(f"CallbackURL: {error}") from None
-    if refusal := _refusal(parsed.host, parsed.port, int(time.monotonic() / RESOLVED_SECONDS)):
-        raise CallbackRefusedError(f"CallbackURL: {refusal}")
     return parsed.url
-
-
-@lru_cache(maxsize=1_000)
-def _refusal(host: str, port: int, _period: int) -> str:
-    """Return why the guard refuses a host, "" if it does not."""
-    try:
-        check_endpoint(f"http://{host}:{port}/", allowed_networks=settings.ENVIRONMENT.allowed_networks)
-    except AddressRefusedError as error:
-        return str(error)
-    return ""
 
 
 def _hops_of_ours(url: str) -> int:

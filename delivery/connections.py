@@ -20,7 +20,7 @@ from urllib3.exceptions import NewConnectionError
 from urllib3.util.connection import create_connection
 
 from subscriptions.addresses import AddressRefusedError, Network, check_address
-from subscriptions.endpoints import addresses_of
+from subscriptions.resolver import resolver
 
 CONNECT_SECONDS = 5.0
 # A server that closes what is idle may do so at the moment it is used again: the call would be lost.
@@ -146,7 +146,7 @@ def _connect(connection: HTTPConnection, call: Call) -> socket.socket:
     """Try the host's addresses in turn; of several failures a refusal is the one that is told."""
     until = time.monotonic() + call.connect_seconds
     failure: OSError | None = None
-    for address in addresses_of(connection.host, connection.port or 0):
+    for address in resolver.addresses_of(connection.host, seconds=call.connect_seconds):
         try:
             check_address(address, allowed_networks=call.allowed_networks)
             return create_connection(
@@ -156,4 +156,5 @@ def _connect(connection: HTTPConnection, call: Call) -> socket.socket:
             )
         except OSError as error:
             failure = failure if isinstance(failure, AddressRefusedError) else error
-    raise failure or OSError("the host's name has no address")
+    assert failure is not None
+    raise failure

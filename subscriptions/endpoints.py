@@ -1,9 +1,6 @@
 """Where a subscription's messages go: a URL, with the method in front if it is not POST."""
 
-import queue
 import re
-import socket
-import threading
 from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import AddressValueError, IPv4Address, IPv6Address
@@ -12,11 +9,10 @@ from urllib.parse import SplitResult, quote, urlsplit
 import idna
 
 from subscriptions.addresses import Network, check_address
+from subscriptions.resolver import UnresolvedError, is_address, resolver
 
 METHODS = ("POST", "PUT", "PATCH", "DELETE", "GET")
 MAX_ENDPOINT_LENGTH = 2000
-# Longer than any resolver that is well needs; saving a subscription must not hang on it.
-RESOLVE_SECONDS = 3.0
 
 _METHOD_PREFIX = re.compile(r"([A-Za-z]+):(?=https?:)", re.IGNORECASE)
 # All that one client might read differently from another: white space, controls and backslashes.
@@ -72,9 +68,21 @@ def check_endpoint(text: str, *, allowed_networks: Collection[Network]) -> Parse
     check the very address they connect to.
     """
     endpoint = parse_endpoint(text)
-    for address in addresses_of(endpoint.host, endpoint.port):
+    for address in addresses_of(endpoint.host):
         check_address(address, allowed_networks=allowed_networks)
     return endpoint
+
+
+def check_literal(endpoint: ParsedEndpoint, *, allowed_networks: Collection[Network]) -> None:
+    """Raise AddressRefusedError when its host is an address that is not allowed, or a name of this machine's own.
+
+    No name server is asked: what other names lead to is checked when it is connected to.
+    """
+    name = endpoint.host.removesuffix(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        check_address("127.0.0.1", allowed_networks=allowed_networks)
+    elif is_address(endpoint.host):
+        check_address(endpoint.host, allowed_networks=allowed_networks)
 
 
 def _refuse_ambiguous(text: str) -> None:
@@ -156,22 +164,9 @@ def _url(parts: SplitResult, *, host: str) -> str:
     return f"{parts.scheme}://{netloc}{quote(parts.path or '/', safe=_URL_CHARACTERS)}{query}"
 
 
-def addresses_of(host: str, port: int) -> list[str]:
-    """Resolve a host within RESOLVE_SECONDS; it has no addresses when that fails, or takes longer.
-
-    The resolver cannot be told to hurry, so it is asked in a thread that may be left behind.
-    """
-    answer: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
-    threading.Thread(target=lambda: answer.put(_resolve(host.strip("[]"), port)), daemon=True).start()
+def addresses_of(host: str) -> list[str]:
+    """Resolve a host within RESOLVE_SECONDS; it has no addresses when that fails, or takes longer."""
     try:
-        return answer.get(timeout=RESOLVE_SECONDS)
-    except queue.Empty:
+        return resolver.addresses_of(host)
+    except UnresolvedError:
         return []
-
-
-def _resolve(host: str, port: int) -> list[str]:
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return []
-    return [str(address[0]) for *_, address in found]

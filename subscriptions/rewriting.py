@@ -200,7 +200,7 @@ def _refused(
 
 def _why_refused(server: Server, allowed_networks: Collection[Network]) -> str:
     try:
-        for address in addresses_of(*server):
+        for address in addresses_of(server[0]):
             check_address(address, allowed_networks=allowed_networks)
     except AddressRefusedError as error:
         return str(error)

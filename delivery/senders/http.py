@@ -1,13 +1,11 @@
-"""Sending one parcel with aiohttp; the only module that knows it.
+"""Sending one parcel with aiohttp.
 
-What the receiver does wrong is an Outcome, never an exception. Redirects are not
-followed, and every socket is made by the guard, so that a name that resolves to a forbidden
-address after it was saved is refused when connecting, whatever the resolver said before.
+What the receiver does wrong is an Outcome, never an exception. Redirects are not followed. Which addresses
+are connected to is for `delivery.senders.connector` to say.
 """
 
 import asyncio
 import os
-import socket
 import ssl
 import time
 from collections.abc import Sequence
@@ -20,35 +18,32 @@ import aiohttp
 from yarl import URL
 
 from delivery.outcome import EXCERPT_BYTES, Outcome, class_of
+from delivery.senders.connector import GuardedConnector
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.request import Request, make_request
 from delivery.states import OutcomeClass
-from subscriptions.addresses import AddressRefusedError, Network, check_address
+from subscriptions.addresses import AddressRefusedError, Network
+from subscriptions.resolver import Resolver
+from subscriptions.resolver import resolver as this_resolver
 
+# For all of it: resolving the name, connecting to one of its addresses, TLS.
 CONNECT_SECONDS = 5
 # Bodies of answers are read up to here so that the connection can be used again.
 DRAIN_BYTES = 64 * 1024
-KEEPALIVE_SECONDS = 30
 
 
 class Client:
     """An HTTP client for all lanes of one sender. Use it as an async context manager."""
 
-    def __init__(self, *, allowed_networks: Sequence[Network]) -> None:
+    def __init__(self, *, allowed_networks: Sequence[Network], resolver: Resolver = this_resolver) -> None:
         self._allowed_networks = tuple(allowed_networks)
+        self._resolver = resolver
         # Set when Inturn stops: an attempt that is cancelled then has no answer, and says so.
         self.is_closing = False
 
     async def __aenter__(self) -> "Client":
-        connector = aiohttp.TCPConnector(
-            limit=0,
-            ttl_dns_cache=10,
-            keepalive_timeout=KEEPALIVE_SECONDS,
-            socket_factory=self._open_socket,
-            happy_eyeballs_delay=None,
-        )
         self._session = aiohttp.ClientSession(
-            connector=connector,
+            connector=GuardedConnector(allowed_networks=self._allowed_networks, resolver=self._resolver),
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             skip_auto_headers=("Accept", "Accept-Encoding"),
@@ -122,15 +117,10 @@ class Client:
         ) as response:
             return await _read(response, now)
 
-    def _open_socket(self, address: "aiohttp.AddrInfoType") -> socket.socket:
-        family, kind, protocol, _, target = address
-        check_address(str(target[0]), allowed_networks=self._allowed_networks)
-        return socket.socket(family=family, type=kind, proto=protocol)
-
 
 @lru_cache(maxsize=1000)
 def _timeout(seconds: float) -> aiohttp.ClientTimeout:
-    return aiohttp.ClientTimeout(total=seconds, connect=None, sock_connect=min(CONNECT_SECONDS, seconds))
+    return aiohttp.ClientTimeout(total=seconds, connect=min(CONNECT_SECONDS, seconds))
 
 
 class _Answer:
@@ -204,6 +194,8 @@ def _failure(error: Exception, endpoint: Endpoint) -> _Answer:
         return _Answer(OutcomeClass.TLS, error=_words(error))
     if isinstance(error, aiohttp.InvalidURL):
         return _Answer(OutcomeClass.UNSENDABLE, error=f"the endpoint is not a valid URL: {_words(error)}")
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return _Answer(OutcomeClass.UNREACHABLE, error=f"{error.os_error} ({error.host}:{error.port})")
     if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:
         return _Answer(OutcomeClass.UNREACHABLE, error=_unconnected(error))
     if isinstance(error, aiohttp.ClientError | OSError):
@@ -232,9 +224,7 @@ def _timed_out(error: Exception, endpoint: Endpoint) -> str:
 
 def _unconnected(error: aiohttp.ClientConnectorError) -> str:
     """Say it as the operating system does; what aiohttp says is for programmers."""
-    number = error.os_error.errno or 0
-    # Name resolution has numbers of its own, which are negative.
-    words = os.strerror(number) if number > 0 else error.os_error.strerror or str(error.os_error)
+    words = os.strerror(error.os_error.errno or 0)
     return f"{words[:1].lower()}{words[1:]} ({error.host}:{error.port})"
 
 

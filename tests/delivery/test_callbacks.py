@@ -19,8 +19,11 @@ from delivery.drafts import Draft, PublishRefusedError
 from delivery.models import Callback, Delivery, JournalEntry, JournalKind, LaneKind, Message, Status
 from delivery.models.callback import MAX_HOPS
 from delivery.publish import publish
+from subscriptions import endpoints
 from subscriptions.models import EventType, Kind, Subscription
+from subscriptions.resolver import Resolver
 from tests import factories
+from tests.receivers.name_server import name_server
 
 URL = "https://publisher.example/answers?job=1"
 # Whatever network the tests run in, this one is on the list of those that are refused.
@@ -107,6 +110,15 @@ class TestPublishing:
             publish(factories.publisher(), [draft(event_type), draft(event_type, url)])
         assert (refused.value.status, refused.value.index) == (400, 1)
         assert not Message.objects.exists()
+
+    def test_publishing_does_not_wait_for_the_name_servers_of_a_stranger(
+        self, event_type: EventType, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        factories.subscription(event_type=event_type)
+        with name_server({}) as names:
+            monkeypatch.setattr(endpoints, "resolver", Resolver(servers=[names.address]))
+            assert published(event_type, "https://never-answered.test/").url == "https://never-answered.test/"
+            assert names.asked == []
 
     def test_a_repetition_by_idempotency_key_makes_no_second_callback(self, event_type: EventType) -> None:
         factories.subscription(event_type=event_type)

@@ -1,9 +1,7 @@
 """What an endpoint is, and that every client reads it the same."""
 
-import socket
-import threading
+from collections.abc import Iterator, Sequence
 from ipaddress import ip_network
-from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -12,7 +10,9 @@ from yarl import URL
 
 from subscriptions import endpoints
 from subscriptions.addresses import AddressRefusedError
-from subscriptions.endpoints import EndpointError, check_endpoint, parse_endpoint
+from subscriptions.endpoints import EndpointError, check_endpoint, check_literal, parse_endpoint, parse_url
+from subscriptions.resolver import Resolver
+from tests.receivers.name_server import NameServer, name_server
 
 
 @pytest.mark.parametrize(
@@ -98,22 +98,29 @@ def test_the_client_that_sends_reads_the_same_host_and_port(text: str) -> None:
     assert parse_endpoint(parsed.url).url == parsed.url
 
 
-def test_every_address_of_a_name_has_to_be_allowed() -> None:
-    found = [(0, 0, 0, "", (address, 443)) for address in ("1.1.1.1", "10.0.0.1")]
-    with patch.object(socket, "getaddrinfo", return_value=found):
-        with pytest.raises(AddressRefusedError, match=r"10\.0\.0\.1"):
-            check_endpoint("https://example.com/", allowed_networks=())
-        check_endpoint("https://example.com/", allowed_networks=[ip_network("10.0.0.0/8")])
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameServer]:
+    """Those that this process asks."""
+    known: dict[str, Sequence[str]] = {"two.example": ["1.1.1.1", "10.0.0.1"], "later.example": []}
+    with name_server(known) as names:
+        monkeypatch.setattr(endpoints, "resolver", Resolver(servers=[names.address]))
+        yield names
 
 
-def test_a_name_without_an_address_is_accepted_for_it_may_come_later() -> None:
-    with patch.object(socket, "getaddrinfo", side_effect=socket.gaierror):
-        assert check_endpoint("https://example.com/", allowed_networks=()).host == "example.com"
+def test_every_address_of_a_name_has_to_be_allowed(names: NameServer) -> None:
+    with pytest.raises(AddressRefusedError, match=r"10\.0\.0\.1"):
+        check_endpoint("https://two.example/", allowed_networks=())
+    check_endpoint("https://two.example/", allowed_networks=[ip_network("10.0.0.0/8")])
 
 
-def test_a_resolver_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    released = threading.Event()
-    monkeypatch.setattr(endpoints, "RESOLVE_SECONDS", 0.01)
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: released.wait(10) and [])
-    assert check_endpoint("https://example.com/", allowed_networks=()).host == "example.com"
-    released.set()
+@pytest.mark.parametrize("host", ["later.example", "never-answered.example"])
+def test_a_name_without_an_address_is_accepted_for_it_may_come_later(names: NameServer, host: str) -> None:
+    assert check_endpoint(f"https://{host}/", allowed_networks=()).host == host
+
+
+@pytest.mark.parametrize("host", ["localhost", "a.localhost.", "127.0.0.1", "[::ffff:7f00:1]"])
+def test_what_needs_no_name_server_is_refused_without_one(names: NameServer, host: str) -> None:
+    with pytest.raises(AddressRefusedError):
+        check_literal(parse_url(f"http://{host}/"), allowed_networks=())
+    check_literal(parse_url("http://two.example/"), allowed_networks=())
+    assert names.asked == []

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from delivery import calls
+from delivery import calls, connections
 from delivery.states import OutcomeClass
+from subscriptions.resolver import Resolver
 from tests.delivery.calls.calling import called, outcome, read_request, serving
 from tests.receivers import Receiver
+from tests.receivers.name_server import name_server
 
 
 def test_a_server_without_tls_fails_as_tls(receiver: Receiver) -> None:
@@ -46,25 +48,19 @@ def test_the_address_that_was_checked_is_the_one_that_is_connected_to(
 ) -> None:
     """A resolver that answers something else the second time changes nothing: nobody asks it again."""
     hook = receiver.endpoint("hook")
-    asked: list[str] = []
-    genuine = socket.getaddrinfo
-
-    def rebinding(host: str, *rest: object, **named: object) -> object:
-        if host != "rebinding.example":
-            return genuine(host, *rest, **named)  # type: ignore[arg-type]
-        asked.append(host)
-        return genuine("127.0.0.1" if len(asked) == 1 else "127.0.0.2", *rest, **named)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(socket, "getaddrinfo", rebinding)
+    known = {"rebinding.example": ["127.0.0.1"]}
     only = [ipaddress.ip_network("127.0.0.1/32")]
     url = hook.url.replace("127.0.0.1", "rebinding.example")
-    assert outcome(called(url, allowed=only)) is OutcomeClass.SUCCESS
-    assert len(asked) == 1
-    # The connection that is kept was checked when it was made.
-    assert outcome(called(url, allowed=only)) is OutcomeClass.SUCCESS
-    receiver.refuse_connections()
-    receiver.accept_connections()
-    assert outcome(called(url, allowed=only)) is OutcomeClass.REFUSED_ADDRESS
+    with name_server(known) as names:
+        monkeypatch.setattr(connections, "resolver", Resolver(servers=[names.address]))
+        assert outcome(called(url, allowed=only)) is OutcomeClass.SUCCESS
+        known["rebinding.example"] = ["127.0.0.2"]
+        # The connection that is kept was checked when it was made.
+        assert outcome(called(url, allowed=only)) is OutcomeClass.SUCCESS
+        receiver.refuse_connections()
+        receiver.accept_connections()
+        monkeypatch.setattr(connections, "resolver", Resolver(servers=[names.address]))
+        assert outcome(called(url, allowed=only)) is OutcomeClass.REFUSED_ADDRESS
 
 
 @pytest.fixture

@@ -1,0 +1,184 @@
+"""Which addresses a host name has; names whose servers do not answer delay no other name.
+
+c-ares asks /etc/hosts and the name servers from one thread of its own, any number of names at a time. libc's getaddrinfo
+holds a thread for each name, and for 10 s or more when its servers do not answer, so a pool of N threads is exhausted by N such
+names, whatever the limit per name; under uvloop N is 2 (4 threads of libuv, of which half may resolve). Sources of
+nsswitch.conf other than files and dns, such as mDNS or LDAP, are not asked.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from ipaddress import ip_address
+from typing import Any, TypeAlias
+
+import pycares
+
+log = logging.getLogger(__name__)
+
+# Longer than any name server that is well needs, and within the 5 s that connecting may take.
+RESOLVE_SECONDS = 3.0
+# A name that was not resolved is not asked for again so soon: many lanes and messages may name it.
+FAILED_SECONDS = 5.0
+# A question is lost, or a server slow to answer: asked again after 1 s, later after 2 and 4 s, or sooner where
+# the servers usually answer fast.
+_ASK_AGAIN_SECONDS = 1.0
+_TRIES = 4
+_MOST_FAILED = 10_000
+# Where c-ares cannot be used.
+_THREADS = 64
+_UNKNOWN = {pycares.errno.ARES_ENOTFOUND, pycares.errno.ARES_ENODATA}
+
+Addresses: TypeAlias = list[str]
+
+
+class UnresolvedError(OSError):
+    """The name has no address now; the message says why. An OSError, as a failed getaddrinfo is."""
+
+
+class Resolver:
+    """Resolves for all threads of one process. `servers` replace those of /etc/resolv.conf."""
+
+    def __init__(self, *, servers: Sequence[str] = ()) -> None:
+        self._servers = tuple(servers)
+        self._channel: pycares.Channel | None = None
+        self._left_behind: list[pycares.Channel] = []
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Forget what is under way: after a fork there is no thread that would hear the answers."""
+        if self._channel is not None:
+            # To be collected it would have to be closed, which waits for that thread.
+            self._left_behind.append(self._channel)
+        self._channel = None
+        self._threads: ThreadPoolExecutor | None = None
+        self._turn = threading.Lock()
+        self._under_way: dict[str, Future[Addresses]] = {}
+        self._failed: dict[str, tuple[float, str]] = {}
+
+    def addresses_of(self, host: str, *, seconds: float = RESOLVE_SECONDS) -> Addresses:
+        """Wait for a host's addresses, the best first, no longer than RESOLVE_SECONDS; raises UnresolvedError."""
+        seconds = min(seconds, RESOLVE_SECONDS)
+        try:
+            return self._ask(host).result(timeout=seconds)
+        except TimeoutError:
+            raise self._given_up(host, seconds) from None
+
+    async def find(self, host: str) -> Addresses:
+        """The same for a coroutine."""
+        try:
+            async with asyncio.timeout(RESOLVE_SECONDS):
+                # It cannot be cancelled, so that others may wait for the same answer.
+                return await asyncio.wrap_future(self._ask(host))
+        except TimeoutError:
+            raise self._given_up(host, RESOLVE_SECONDS) from None
+
+    def _ask(self, host: str) -> "Future[Addresses]":
+        host = host.strip("[]")
+        if is_address(host):
+            return _ended([host])
+        with self._turn:
+            until, words = self._failed.get(host, (0.0, ""))
+            if time.monotonic() < until:
+                return _ended(UnresolvedError(words))
+            if host in self._under_way:
+                return self._under_way[host]
+            asked = self._under_way[host] = Future()
+            asked.set_running_or_notify_cancel()
+            ask = self._ask_libc if self._open_channel() is None else self._ask_ares
+        # Not in its turn: what /etc/hosts knows is told before this returns.
+        ask(host, asked)
+        return asked
+
+    def _open_channel(self) -> pycares.Channel | None:
+        """Make what asks, on first use; None where it cannot be made."""
+        if self._channel is None:
+            try:
+                self._channel = pycares.Channel(
+                    servers=self._servers, timeout=_ASK_AGAIN_SECONDS, tries=_TRIES
+                )
+            except pycares.AresError:
+                # c-ares watches resolv.conf by inotify, of which a user may have only so many instances.
+                log.warning("c-ares cannot be used; names whose servers do not answer may delay others")
+        return self._channel
+
+    def _ask_ares(self, host: str, asked: "Future[Addresses]") -> None:
+        assert self._channel is not None
+        try:
+            self._channel.getaddrinfo(
+                host, None, type=socket.SOCK_STREAM, callback=partial(self._hear, host, asked)
+            )
+        except ValueError:
+            self._end(host, asked, "it is not a host name")
+
+    def _hear(self, host: str, asked: "Future[Addresses]", result: Any, error: int | None) -> None:
+        """Take c-ares' answer; in its thread."""
+        if error is None:
+            found = list(dict.fromkeys(node.addr[0].decode() for node in result.nodes))
+            self._end(host, asked, found or "the host's name has no address")
+        elif error in _UNKNOWN:
+            self._end(host, asked, "the host's name has no address")
+        else:
+            self._end(host, asked, "the name servers gave no answer")
+
+    def _ask_libc(self, host: str, asked: "Future[Addresses]") -> None:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(max_workers=_THREADS, thread_name_prefix="resolver")
+        self._threads.submit(self._wait_for_libc, host, asked)
+
+    def _wait_for_libc(self, host: str, asked: "Future[Addresses]") -> None:
+        try:
+            found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError):
+            self._end(host, asked, "the host name is not resolved")
+        else:
+            self._end(host, asked, list(dict.fromkeys(str(address[0]) for *_, address in found)))
+
+    def _end(self, host: str, asked: "Future[Addresses]", answer: Addresses | str) -> None:
+        with self._turn:
+            self._under_way.pop(host, None)
+            self._failed.pop(host, None)
+        if isinstance(answer, str):
+            asked.set_exception(self._failure(host, answer))
+        else:
+            asked.set_result(answer)
+
+    def _given_up(self, host: str, seconds: float) -> UnresolvedError:
+        return self._failure(host, f"the name servers gave no answer within {seconds:g} s")
+
+    def _failure(self, host: str, words: str) -> UnresolvedError:
+        """Remember it for a while."""
+        with self._turn:
+            self._failed[host] = time.monotonic() + FAILED_SECONDS, words
+            if len(self._failed) > _MOST_FAILED:
+                del self._failed[next(iter(self._failed))]
+        return UnresolvedError(words)
+
+
+def is_address(host: str) -> bool:
+    """Whether a host is an address already, IPv6 with or without its brackets."""
+    try:
+        ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True
+
+
+def _ended(answer: Addresses | UnresolvedError) -> "Future[Addresses]":
+    ended: Future[Addresses] = Future()
+    if isinstance(answer, UnresolvedError):
+        ended.set_exception(answer)
+    else:
+        ended.set_result(answer)
+    return ended
+
+
+# The one of this process.
+resolver = Resolver()
+os.register_at_fork(after_in_child=resolver.begin_anew)
