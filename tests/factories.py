@@ -93,6 +93,8 @@ def delivery(status: Status = Status.PENDING, **fields: Any) -> Delivery:
     fields["message"] = fields.get("message") or message(event_type=subscribed.event_type)
     if subscribed.mode == Mode.PUSH:
         fields.setdefault("lane", subscribed.subscriber.lane)
+    if fields.get("skipped"):
+        fields.setdefault("next_attempt_at", timezone.now())
     row = Delivery.objects.create(status=status, **_implied(status, fields["message"]) | fields)
     if status in _OUTCOMES and "attempts" not in fields:
         attempt(row)

@@ -1,17 +1,37 @@
 -- What a queue sender may send: of the oldest QUEUE messages of its lane the PENDING deliveries, group by group.
--- One probe of delivery_pending a subscription, so that what an INACTIVE one holds, or only endpoints that are
--- down could take, is never scanned. What failed in an earlier cycle comes after its pause, at most half as much.
--- A group of which one is held IN_DOUBT is left alone; it is looked for by message, so no index of statuses may
--- offer itself. The body stands in the first row of a group only.
-WITH picked AS (
+-- Finds the subscriptions by jumping on delivery_pending, so that it costs by those with something waiting, and what
+-- an INACTIVE one holds, or only endpoints that are down could take, is never scanned. What failed in an earlier
+-- cycle comes after its pause, least recently tried first, at most half as much; so does each member of a group that
+-- is read for another's sake. A group of which one is held IN_DOUBT is left alone; it is looked for by message, so no
+-- index of statuses may offer itself. The body stands in the first row of a group only.
+WITH RECURSIVE places AS (
+    (
+        SELECT skipped, subscription_id
+        FROM delivery_delivery
+        WHERE status = 'PENDING' AND lane_id = %(lane)s
+        ORDER BY skipped, subscription_id
+        LIMIT 1
+    )
+    UNION ALL
+    SELECT following.*
+    FROM places
+    CROSS JOIN LATERAL (
+        SELECT skipped, subscription_id
+        FROM delivery_delivery
+        WHERE status = 'PENDING' AND lane_id = %(lane)s
+            AND (skipped, subscription_id) > (places.skipped, places.subscription_id)
+        ORDER BY skipped, subscription_id
+        LIMIT 1
+    ) AS following
+), picked AS (
     SELECT delivery.message_id, delivery.queue_group
-    FROM subscriptions_eventtype event_type
-    JOIN delivery_sendable subscription ON subscription.event_type_id = event_type.id
+    FROM places
+    JOIN delivery_sendable subscription ON subscription.id = places.subscription_id
     CROSS JOIN LATERAL (
         (
             SELECT message_id, queue_group
             FROM delivery_delivery waiting
-            WHERE lane_id = %(lane)s AND NOT skipped AND subscription_id = subscription.id
+            WHERE NOT places.skipped AND lane_id = %(lane)s AND NOT skipped AND subscription_id = places.subscription_id
                 AND status = 'PENDING' AND id <> ALL (%(held)s::bigint[])
                 AND (expires_at IS NULL OR expires_at > now())
                 AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
@@ -27,21 +47,21 @@ WITH picked AS (
         (
             SELECT message_id, queue_group
             FROM delivery_delivery waiting
-            WHERE lane_id = %(lane)s AND skipped AND subscription_id = subscription.id
+            WHERE places.skipped AND lane_id = %(lane)s AND skipped AND subscription_id = places.subscription_id
                 AND status = 'PENDING' AND id <> ALL (%(held)s::bigint[])
                 AND (expires_at IS NULL OR expires_at > now())
                 AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
-                AND (next_attempt_at IS NULL OR next_attempt_at <= now())
+                AND next_attempt_at <= now()
                 AND NOT EXISTS (
                     SELECT FROM delivery_delivery settled
                     WHERE settled.message_id = waiting.message_id AND settled.queue_group = waiting.queue_group
                         AND settled.status || '' IN ('DELIVERED', 'IN_DOUBT')
                 )
-            ORDER BY id
+            ORDER BY next_attempt_at
             LIMIT greatest(%(rows)s / 2, 1)
         )
     ) AS delivery
-    WHERE event_type.kind = 'QUEUE' AND subscription.id <> ALL (%(excluded)s::bigint[])
+    WHERE subscription.id <> ALL (%(excluded)s::bigint[])
     GROUP BY delivery.message_id, delivery.queue_group
 ), sized AS (
     SELECT
@@ -66,6 +86,7 @@ FROM sized
 JOIN delivery_delivery delivery
     ON delivery.message_id = sized.message_id AND delivery.queue_group = sized.queue_group
     AND delivery.status = 'PENDING'
+    AND (delivery.next_attempt_at IS NULL OR delivery.next_attempt_at <= now())
     AND (delivery.expires_at IS NULL OR delivery.expires_at > now())
     AND (delivery.server_started_at IS NULL OR delivery.server_started_at = pg_postmaster_start_time())
 JOIN subscriptions_eventtype event_type ON event_type.id = sized.event_type_id

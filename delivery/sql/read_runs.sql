@@ -1,7 +1,8 @@
 -- The oldest PENDING deliveries of subscriptions that may be sent to, for several lanes at once, with what it takes to send them.
 -- Reads by status, not by "id greater than the last": ids become visible out of order. Leans on
--- delivery_pending, one probe a subscription, so that what an INACTIVE one holds back is never scanned. What
--- expired, and what is VOLATILE and of an earlier server, is left for `delivery.expiry`.
+-- delivery_pending, one probe a subscription, so that what an INACTIVE one holds back is never scanned. Of the
+-- skipped ones, on delivery_due, those tried least recently: read by id, some that always fail would keep later
+-- ones out of every run. What expired, and what is VOLATILE and of an earlier server, is left for `delivery.expiry`.
 SELECT
     wanted.wish, run.id, run.subscription_id, run.attempts, run.attempts_before, run.skipped, run.redelivery,
     run.message_id, run.replay_id, event_type.name AS event, run.content_type, run.body, run.server_started_at,
@@ -21,7 +22,7 @@ CROSS JOIN LATERAL (
             CROSS JOIN LATERAL (
                 SELECT
                     id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery, expires_at,
-                    server_started_at, replay_id
+                    server_started_at, replay_id, next_attempt_at
                 FROM delivery_delivery
                 WHERE lane_id = wanted.lane_id AND NOT skipped AND subscription_id = subscription.id
                     AND status = 'PENDING' AND id <> ALL (wanted.held::bigint[])
@@ -41,17 +42,17 @@ CROSS JOIN LATERAL (
             CROSS JOIN LATERAL (
                 SELECT
                     id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery, expires_at,
-                    server_started_at, replay_id
+                    server_started_at, replay_id, next_attempt_at
                 FROM delivery_delivery
                 WHERE lane_id = wanted.lane_id AND skipped AND subscription_id = subscription.id
-                    AND status = 'PENDING' AND id <> ALL (wanted.held::bigint[])
+                    AND status = 'PENDING' AND next_attempt_at IS NOT NULL AND id <> ALL (wanted.held::bigint[])
                     AND (expires_at IS NULL OR expires_at > now())
                     AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
-                ORDER BY id
+                ORDER BY next_attempt_at
                 LIMIT wanted.skipped_rows
             ) AS delivery
             WHERE subscription.subscriber_id = lane.subscriber_id
-            ORDER BY delivery.id
+            ORDER BY delivery.next_attempt_at
             LIMIT wanted.skipped_rows
         )
         ORDER BY id

@@ -10,6 +10,9 @@ WITH changed AS (
         redelivery = CASE WHEN verdict.outcome = 'LOST' THEN 'in-doubt' ELSE delivery.redelivery END,
         status = CASE WHEN delivery.status = 'PENDING' THEN verdict.status ELSE delivery.status END,
         next_attempt_at = CASE
+            -- A skipped one always has it: it is read by it.
+            WHEN verdict.status = 'PENDING' AND verdict.skipped
+                THEN now() + make_interval(secs => coalesce(verdict.wait_seconds, 0))
             WHEN verdict.status = 'PENDING' THEN now() + make_interval(secs => verdict.wait_seconds)
         END,
         skipped = delivery.status = 'PENDING' AND verdict.status = 'PENDING' AND verdict.skipped,

@@ -110,6 +110,21 @@ def test_old_failures_are_tried_again_however_long_the_backlog_is(flow: Flow, re
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 200
 
 
+def test_messages_that_fail_for_ever_keep_no_other_failure_from_its_next_try(
+    flow: Flow, receiver: Receiver
+) -> None:
+    # A run of four takes two old failures: two that fail for ever could fill it.
+    owner = flow.subscriber("owner", max_queued_to_send=4, refill_level=1)
+    of = flow.subscribe(receiver.endpoint("a"), subscriber=owner)
+    of.endpoint.follow(lambda request: Answer(500 if request.body == b"[]" or request.tries == 1 else 200))
+    for _ in range(3):
+        flow.publish(b"[]")
+    failed_once = flow.publish()
+    of.endpoint.wait_for(lambda _: failed_once in ids(of.endpoint.accepted))
+    of.endpoint.always(OK)
+    assert flow.wait_until_settled(of) == ["DELIVERED"] * 4
+
+
 def test_one_poisoned_message_keeps_no_fresh_one_waiting(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     of.endpoint.follow(lambda request: Answer(500 if request.body == b"[]" else 200))

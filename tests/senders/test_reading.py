@@ -1,10 +1,12 @@
 """Which deliveries a sender reads, in which order, and which lanes it finds work in."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.utils import timezone
 
 from delivery.models import Delivery, Status
 from delivery.senders.parcel import Parcel
@@ -172,3 +174,13 @@ def test_a_run_is_bounded_by_bytes_but_never_empty(subscription: Subscription) -
     rows = [row.pk for row in pending(subscription, 5, message=big)]
     assert ids(read(subscription.subscriber.lane.pk, max_bytes=2500)) == rows[:3]
     assert ids(read(subscription.subscriber.lane.pk, max_bytes=1)) == rows[:1]
+
+
+def test_of_old_failures_those_tried_least_recently_come_first(subscription: Subscription) -> None:
+    now = timezone.now()
+    poisoned = pending(subscription, 4, skipped=True, attempts=9, next_attempt_at=now)
+    (forgotten,) = pending(subscription, skipped=True, attempts=1, next_attempt_at=now - timedelta(hours=1))
+    assert ids(read(subscription.subscriber.lane.pk, rows=4, skipped_rows=2)) == [
+        poisoned[0].pk,
+        forgotten.pk,
+    ]
