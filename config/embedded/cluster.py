@@ -1,9 +1,13 @@
 """One PostgreSQL data folder with its password and port: made once, read by everyone.
 
 INTURN_HOME/postgresql-18/data/      PostgreSQL's own
-                          password   0600
+                          password   of the role that Inturn connects as, 0600
+                          owner      that role's name, once everything is its own
                           port       where it listens, kept over restarts
                           lock       held while any process of a server lives
+
+Inturn connects as a role that owns its database and is no superuser, so that no statement of its own, whoever wrote it, can
+run programs or read files. The superuser has no password: nobody connects as it.
 """
 
 import random
@@ -17,8 +21,10 @@ from pathlib import Path
 from config import processes
 from config.embedded.programs import Account, PostgresError, Programs
 
-USER = "inturn"
+SUPERUSER = "inturn"
+OWNER = "inturn_owner"
 DATABASE = "inturn"
+_STATEMENTS = Path(__file__).parent
 # Below the range from which systems take the ports of outgoing connections: one of
 # those, made while the server restarts, would take its port away.
 PORTS = range(20_000, 30_000)
@@ -43,7 +49,7 @@ class Cluster:
     def url(self) -> str:
         password = (self.folder / "password").read_text()
         port = (self.folder / "port").read_text()
-        return f"postgresql://{USER}:{password}@127.0.0.1:{port}/{DATABASE}"
+        return f"postgresql://{OWNER}:{password}@127.0.0.1:{port}/{DATABASE}"
 
     def has_url(self, url: str) -> bool:
         try:
@@ -80,8 +86,13 @@ class Cluster:
         account.insist_on_a_way_to(programs.folder)
         account.insist_on_a_way_to(self.folder)
         account.own(self.folder)
-        if self.data.exists():
-            return
+        if not self.data.exists():
+            self._create(programs, account)
+        # Made by a version that connected as the superuser, or cut short just before.
+        if not (self.folder / "owner").exists():
+            self._give_to_owner(programs, account)
+
+    def _create(self, programs: Programs, account: Account) -> None:
         unfinished = self.folder / "data.unfinished"
         shutil.rmtree(unfinished, ignore_errors=True)
         self._write_password(account)
@@ -100,21 +111,35 @@ class Cluster:
         locale = ["--locale=C.UTF-8"]
         if programs.major >= 17:
             locale += ["--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-        command = [programs.path("initdb"), f"--pgdata={data}", f"--username={USER}", *locale]
+        command = [programs.path("initdb"), f"--pgdata={data}", f"--username={SUPERUSER}", *locale]
         command += ["--auth=scram-sha-256", f"--pwfile={self.folder / 'password'}"]
         command += ["--encoding=UTF8", "--data-checksums", "--no-instructions"]
         _run(command, account)
 
     def _make_database(self, data: Path, programs: Programs, account: Account) -> None:
-        """In single-user mode, so that nobody ever connects to a server half set up."""
-        command = [programs.path("postgres"), "--single", "-D", str(data), "postgres"]
-        _run(command, account, said=f"CREATE DATABASE {DATABASE}\n")
+        say(f"CREATE DATABASE {DATABASE}", account, programs, data=data, database="postgres")
+
+    def _give_to_owner(self, programs: Programs, account: Account) -> None:
+        """Make the owner and give it all there is. May be repeated, should it be cut short."""
+        password = (self.folder / "password").read_text()
+        statements = (_STATEMENTS / "owner.sql").read_text().replace("<password>", password)
+        say(statements, account, programs, data=self.data)
+        (self.folder / "owner").write_text(OWNER)
 
 
 def clusters_of(home: Path) -> list[Cluster]:
     """Of every major version that has run here, the newest first."""
     folders = sorted(home.glob("postgresql-*"), key=lambda path: path.name.zfill(20), reverse=True)
     return [Cluster(folder) for folder in folders]
+
+
+def say(
+    statements: str, account: Account, programs: Programs, *, data: Path, database: str = DATABASE
+) -> None:
+    """Let the superuser execute them in single-user mode: nobody ever connects to a server half set up."""
+    # Such a server takes a statement to end with an empty line.
+    command = [programs.path("postgres"), "--single", "-j", "-D", str(data), database]
+    _run(command, account, said=f"{statements.strip()}\n\n")
 
 
 def _run(command: list[str], account: Account, *, said: str = "") -> None:

@@ -39,6 +39,12 @@ SETTINGS: Mapping[str, str] = {
     "log_timezone": "UTC",
     "log_checkpoints": "off",
     "log_line_prefix": "%m [%p] %a ",
+    # Statements and details (such as "Failing row contains") hold what people and applications wrote: Django writes values
+    # into the statement. The message itself is logged, and Inturn's own logs say more.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
+    "log_parameter_max_length": "0",
+    "log_parameter_max_length_on_error": "0",
 }
 # Everything is a temporary folder here, and what dies are processes, not machines.
 THROWAWAY: Mapping[str, str] = {"fsync": "off", "full_page_writes": "off"}
@@ -68,6 +74,7 @@ class Server:
         Waits as long as PostgreSQL takes to recover from a crash. Call it from the main
         thread: see `end_with_parent`.
         """
+        self._insist_on_no_other_major()
         self.cluster.folder.mkdir(parents=True, exist_ok=True)
         with self.cluster.lock.open("ab") as lock:
             self._take(lock)
@@ -91,6 +98,16 @@ class Server:
 
     def is_alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
+
+    def _insist_on_no_other_major(self) -> None:
+        """Refuse to begin empty beside what another major version has stored, which this one cannot read."""
+        others = [cluster.folder for cluster in clusters_of(self._home) if cluster.data.exists()]
+        if others and self.cluster.folder not in others:
+            raise PostgresError(
+                f"the data in {others[0]} is not of PostgreSQL {self._programs.major}, which is installed now and would "
+                "begin empty beside it: go back to the version that made it, and move the data as README.md says under "
+                "*A new major version of PostgreSQL*; or set DATABASE_URL"
+            )
 
     def _take(self, lock: BinaryIO) -> None:
         """Hold the lock that a server's processes inherit, so that two never share a folder."""

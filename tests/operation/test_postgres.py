@@ -13,6 +13,7 @@ import psycopg
 import pytest
 
 from config import processes
+from config.embedded.cluster import OWNER
 from config.embedded.postgres import THROWAWAY, Server, running_url
 from config.embedded.programs import NOBODY, find_programs
 from config.env import CHECKOUT
@@ -82,7 +83,7 @@ def test_the_password_is_needed_and_secret(server: Server) -> None:
     url = server.start()
     assert (server.cluster.folder / "password").stat().st_mode & 0o777 == 0o600
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
-        psycopg.connect(url.replace("inturn:", "inturn:not", 1))
+        psycopg.connect(url.replace(f"{OWNER}:", f"{OWNER}:not", 1))
 
 
 def test_a_taken_port_is_given_up_for_another(server: Server, tmp_path: Path) -> None:
