@@ -38,6 +38,7 @@ _SPARK_REMOTE = re.compile(r"sc://\S+")
 # Spark refuses to begin with less.
 _MEMORY = re.compile(r"(51[2-9]|5[2-9][0-9]|[6-9][0-9]{2}|[1-9][0-9]{3,6})m|[1-9][0-9]{0,3}g")
 
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
@@ -46,6 +47,7 @@ class Environment:
     """What this process was told; made once, by `read`."""
 
     home: Path
+    listen: Address
     port: int
     base_url: str
     allowed_hosts: list[str]
@@ -74,18 +76,25 @@ class Environment:
     web_threads: int
     log_level: str
 
+    @property
+    def own_url(self) -> str:
+        """Where this machine itself reaches its web server."""
+        return _own_url(self.listen, self.port)
+
 
 def read(environment: Mapping[str, str] = os.environ) -> Environment:
     """Read all settings; raises ImproperlyConfigured with the name of a wrong one."""
     given = Given(environment)
     home = Path(given.text("INTURN_HOME", default=str(CHECKOUT / "var"))).expanduser().resolve()
     port = given.whole("PORT", default=8000, least=1, most=65535)
-    base_url = _base_url(given, port)
+    listen = _listen(given)
+    base_url = _base_url(given, default=_own_url(listen, port))
     return Environment(
         home=home,
+        listen=listen,
         port=port,
         base_url=base_url,
-        allowed_hosts=_allowed_hosts(given, base_url),
+        allowed_hosts=_allowed_hosts(given, base_url, _own_host(listen)),
         debug=given.flag("INTURN_DEBUG", default=False),
         database_url=_database_url(given) or running_url(home) or "",
         secret_key=given.text("INTURN_SECRET_KEY") or _kept(home / "secret-key"),
@@ -121,16 +130,40 @@ def read(environment: Mapping[str, str] = os.environ) -> Environment:
     )
 
 
-def _base_url(given: Given, port: int) -> str:
+def _listen(given: Given) -> Address:
+    text = given.text("INTURN_LISTEN", default="127.0.0.1")
+    bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    try:
+        if "%" in bare:  # A zone, such as %eth0: no URL can have one.
+            raise ValueError
+        return ipaddress.ip_address(bare)
+    except ValueError:
+        raise wrong(
+            "INTURN_LISTEN", text, allowed="an IP address of this machine, like 127.0.0.1, 0.0.0.0 or [::]"
+        ) from None
+
+
+def _own_host(listen: Address) -> str:
+    """The host of `own_url`: what listens everywhere is asked at the loopback."""
+    if listen.version == 4:
+        return "127.0.0.1" if listen.is_unspecified else str(listen)
+    return "[::1]" if listen.is_unspecified else f"[{listen}]"
+
+
+def _own_url(listen: Address, port: int) -> str:
+    return f"http://{_own_host(listen)}:{port}"
+
+
+def _base_url(given: Given, *, default: str) -> str:
     return given.like(
         "INTURN_BASE_URL",
         pattern=_BASE_URL,
         allowed="an address like https://broker.example.com or http://127.0.0.1:8000",
-        default=f"http://127.0.0.1:{port}",
+        default=default,
     ).rstrip("/")
 
 
-def _allowed_hosts(given: Given, base_url: str) -> list[str]:
+def _allowed_hosts(given: Given, base_url: str, own_host: str) -> list[str]:
     """Those given, that of the base URL, and this machine's own, which `up` and probes ask."""
     hosts = given.items("INTURN_ALLOWED_HOSTS")
     for host in hosts:
@@ -138,7 +171,7 @@ def _allowed_hosts(given: Given, base_url: str) -> list[str]:
             raise wrong("INTURN_ALLOWED_HOSTS", host, allowed="a host name; give it without scheme and port")
     base = _BASE_URL.fullmatch(base_url)
     assert base is not None
-    return list(dict.fromkeys([*hosts, base[1].lower(), *LOCAL_HOSTS]))
+    return list(dict.fromkeys([*hosts, base[1].lower(), own_host, *LOCAL_HOSTS]))
 
 
 def _bootstrap_key(given: Given) -> str:

@@ -1,5 +1,6 @@
 """What `up` makes sure of before it starts anything."""
 
+import errno
 import fcntl
 import resource
 import socket
@@ -8,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from config import processes
+from config.env import Address
 
 
 class CannotStartError(RuntimeError):
@@ -41,10 +43,15 @@ def raise_file_limit() -> None:
         return
 
 
-def insist_on_free_port(port: int) -> None:
-    with socket.socket() as probe:
+def insist_on_free_port(listen: Address, port: int) -> None:
+    family = socket.AF_INET if listen.version == 4 else socket.AF_INET6
+    with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
+            probe.bind((str(listen), port))
         except OSError as error:
+            if error.errno == errno.EADDRNOTAVAIL:
+                raise CannotStartError(
+                    f"{listen} is no address of this machine: set INTURN_LISTEN"
+                ) from error
             raise CannotStartError(f"port {port} cannot be used ({error.strerror}): set PORT") from error

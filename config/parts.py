@@ -150,7 +150,7 @@ def web_command(environment: Environment) -> list[str]:
     return [
         *(sys.executable, "-m", "granian", "config.rsgi:application"),
         *("--interface", "rsgi", "--loop", "uvloop"),
-        *("--host", "127.0.0.1", "--port", str(environment.port), "--workers", workers),
+        *("--host", str(environment.listen), "--port", str(environment.port), "--workers", workers),
         *("--backpressure", str(_connections())),
         *("--respawn-failed-workers", "--respawn-interval", "0.2", "--workers-kill-timeout", "8"),
         *("--no-ws", "--no-access-log", "--log-level", "warning"),

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from urllib.parse import urlsplit
 
 from config import processes
 from config.clusters import CLUSTERS
@@ -67,7 +68,7 @@ class Supervisor:
     def _start(self) -> None:
         raise_file_limit()
         processes.end(lambda: processes.marked(f"{self._home}#"), [(signal.SIGKILL, 10)])
-        insist_on_free_port(self._environment.port)
+        insist_on_free_port(self._environment.listen, self._environment.port)
         self._guard()
         self._prepare(self._start_database())
         say(f"logs are in {self._logs}")
@@ -76,7 +77,7 @@ class Supervisor:
         for part in self._parts:
             part.start()
         self._wait_until_ready()
-        _announce(f"ready http://127.0.0.1:{self._environment.port}")
+        _announce(f"ready {self._environment.own_url}")
 
     def _start_database(self) -> dict[str, str]:
         """Start it unless one was given, and return the environment of all that use it."""
@@ -116,7 +117,7 @@ class Supervisor:
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_SECONDS
-        while not _is_ready(self._environment.port):
+        while not _is_ready(self._environment.own_url):
             self._tend()
             time.sleep(LOOK_EVERY_SECONDS / 2)
             failing = [part.name for part in self._parts if part.restarts.in_a_row >= GIVE_UP_AFTER_DEATHS]
@@ -200,8 +201,8 @@ def _ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def _is_ready(port: int) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+def _is_ready(url: str) -> bool:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=5)
     try:
         connection.request("GET", "/readyz")
         return connection.getresponse().status == 200

@@ -42,7 +42,7 @@ class Installation:
     def start(self) -> None:
         """Start `up` and wait for its line on standard output."""
         self.up = self.launch()
-        assert self._first_line() == f"ready http://127.0.0.1:{self.port}\n"
+        assert self.first_line() == f"ready http://127.0.0.1:{self.port}\n"
         assert self.is_ready()
 
     def is_running(self) -> bool:
@@ -60,7 +60,7 @@ class Installation:
             text=True,
         )
 
-    def _first_line(self) -> str:
+    def first_line(self) -> str:
         assert self.up is not None
         assert self.up.stdout is not None
         readable, _, _ = select.select([self.up.stdout], [], [], DEADLINE_SECONDS)

@@ -11,7 +11,7 @@ from config.parts import web_command
 
 
 class Command(BaseCommand):
-    help = "Serve the console and the API on 127.0.0.1:PORT until SIGTERM or SIGINT."
+    help = "Serve the console and the API on INTURN_LISTEN and PORT until SIGTERM or SIGINT."
     # Started without Django's apps: see config/command_line.py.
     requires_system_checks = []
 

@@ -31,6 +31,10 @@ WRONG = [
     ("INTURN_ALLOWED_NETWORKS", "home", "CIDR ranges"),
     ("INTURN_ALLOWED_HOSTS", "https://broker.example.com", "without scheme and port"),
     ("INTURN_ALLOWED_HOSTS", "broker.example.com:443", "without scheme and port"),
+    *(
+        ("INTURN_LISTEN", text, "like 127.0.0.1")
+        for text in ("localhost", "10.0.0.300", "[::", "fe80::1%eth0", "0.0.0.0:80")
+    ),
     ("INTURN_BASE_URL", "broker.example.com", "like https://"),
     ("INTURN_BASE_URL", "ftp://broker.example.com", "like https://"),
     ("HISTORY_URL", "s3a://", "s3a://bucket/inturn"),
@@ -185,3 +189,24 @@ def test_a_rate_that_publishing_does_not_understand_is_refused(read: Read, limit
 )
 def test_a_flag_may_be_said_in_several_ways(read: Read, text: str, flag: bool) -> None:
     assert read(INTURN_DEBUG=text).debug is flag
+
+
+@pytest.mark.parametrize(
+    ("listen", "own_url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:8000"),
+        ("0.0.0.0", "http://127.0.0.1:8000"),
+        ("[::]", "http://[::1]:8000"),
+        ("::", "http://[::1]:8000"),
+        ("::1", "http://[::1]:8000"),
+        ("10.1.2.3", "http://10.1.2.3:8000"),
+        ("[2001:DB8::7]", "http://[2001:db8::7]:8000"),
+    ],
+)
+def test_where_it_listens_it_is_asked_and_answers(read: Read, listen: str, own_url: str) -> None:
+    environment = read(INTURN_LISTEN=listen)
+    assert environment.own_url == environment.base_url == own_url
+    assert own_url.removeprefix("http://").removesuffix(":8000") in environment.allowed_hosts
+    named = read(INTURN_LISTEN=listen, INTURN_BASE_URL="https://broker.example.com")
+    assert (named.own_url, named.base_url) == (own_url, "https://broker.example.com")
+    assert own_url.removeprefix("http://").removesuffix(":8000") in named.allowed_hosts
