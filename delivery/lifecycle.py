@@ -4,11 +4,13 @@ Those that a sender makes are in `delivery/sql/settle.sql`, those of a mailbox's
 UPDATE, and only its row count tells whether it happened.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import orjson
 from django.conf import settings
 from django.db import IntegrityError, transaction
+from django.db.models import F
 
 from delivery import database, journal, wake
 from delivery.models import Delivery, JournalKind, Status
@@ -27,6 +29,8 @@ RESUBMITTABLE = (
     Status.CANCELLED,
 )
 CANCELLABLE = (Status.PENDING, Status.IN_FLIGHT, Status.IN_DOUBT)
+# A person ends one settlement by another: the archive has both.
+_SETTLED_ANEW: Mapping[str, Any] = {"settled_at": Clock(), "settled_before": F("settled_before") + 1}
 
 
 def cancel(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelled") -> int:
@@ -54,9 +58,7 @@ def cancel_some(delivery_ids: Collection[int], *, reason: str) -> int:
     with transaction.atomic():
         cancelled = _cancel(delivery_ids, reason=reason)
         doubtful = Delivery.objects.filter(pk__in=delivery_ids, status=Status.IN_DOUBT)
-        cancelled += doubtful.update(
-            status=Status.CANCELLED, settled_at=Clock(), reason=f"in doubt, {reason}"
-        )
+        cancelled += doubtful.update(status=Status.CANCELLED, **_SETTLED_ANEW, reason=f"in doubt, {reason}")
         if cancelled:
             _tell_senders(delivery_ids)
     return cancelled
@@ -122,7 +124,7 @@ def cancel_doubt(delivery_id: int, *, actor: str) -> bool:
 
 def _decide(delivery_id: int, status: Status, *, actor: str, words: str) -> bool:
     decided = Delivery.objects.filter(pk=delivery_id, status=Status.IN_DOUBT).update(
-        status=status, settled_at=Clock(), reason=f"in doubt, {words} by {actor}"
+        status=status, **_SETTLED_ANEW, reason=f"in doubt, {words} by {actor}"
     )
     if decided:
         _tell_senders([delivery_id])

@@ -8,9 +8,9 @@ and the next goes on where it was.
 A message goes when each of its deliveries is settled, longer ago than the days of its status, and archived: of a QUEUE group no
 DELIVERED goes while a sibling could still be sent again. With it go its deliveries, attempts and callbacks, and
 what refers to it: edited copies, answers to its callbacks; or none of them, when one has to stay. To stay has also what a failure
-is still to be told of, what a stopped lane names, what a key or an open callback refers to, what a
-duplicate would be compared with, and what a running resubmission has before it. `remove_messages.sql` has the
-conditions.
+is still to be told of, what a person sent again after a settlement that is not archived yet, what a stopped lane names, what a key or
+an open callback refers to, what a duplicate would be compared with, and what a running resubmission has before it.
+`remove_messages.sql` has the conditions.
 
 Races:
 - A person has a delivery sent again, or edits it. Every row is locked before the conditions are asked anew, by a statement that
@@ -121,10 +121,12 @@ def _forget(now: datetime) -> int:
 
 def _remove_some(run: RetentionRun, *, now: datetime) -> None:
     """Look through the next messages, remove those that may go, and write how far it got."""
-    until = retention_rules.current().until(now=now)
+    rules = retention_rules.current()
+    until = rules.until(now=now)
     chosen = {
         "until": orjson.dumps(until).decode(),
         "unmatched_until": until.get(UNMATCHED),
+        "archived_until": rules.waits_until,
         "resubmittable": [status.value for status in RESUBMITTABLE],
     }
     place = {"position": run.position, "last": run.last_id, "look": LOOK, "batch": BATCH}

@@ -31,6 +31,11 @@ class Rules:
         """What was noted before may be removed; None: nothing."""
         return self._until(now).get(JOURNAL)
 
+    @property
+    def waits_until(self) -> datetime | None:
+        """What was settled at this moment or later waits for the archive; None: nothing does."""
+        return self.archived_until if self.waits_for_archive else None
+
     def _until(self, now: datetime) -> dict[str, datetime]:
         gate = self.archived_until if self.waits_for_archive else now
         if gate is None:

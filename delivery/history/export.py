@@ -28,9 +28,9 @@ _ROWS_A_PIECE = 50_000
 _MOST_PIECES = 4
 # What is in a piece of time is found in these, by these columns; attempts belong to their deliveries.
 _RELATIONS = (
-    ("delivery_message", "published_at", (MESSAGES,)),
-    ("delivery_delivery", "settled_at", (DELIVERIES, ATTEMPTS)),
-    ("delivery_journalentry", "at", (JOURNAL,)),
+    ("delivery_message", "id", "published_at", (MESSAGES,)),
+    ("delivery_settlement", "delivery_id", "settled_at", (DELIVERIES, ATTEMPTS)),
+    ("delivery_journalentry", "id", "at", (JOURNAL,)),
 )
 
 
@@ -90,8 +90,8 @@ def _pieces(seen: Snapshot, window: Window) -> tuple[list[Piece], Counter[str]]:
     Together they are all ids there are, whatever was counted.
     """
     found, counted = [], Counter[str]()
-    for relation, at, tables in _RELATIONS:
-        text = statement("archive_bounds").format(relation=relation, at=at)
+    for relation, id, at, tables in _RELATIONS:
+        text = statement("archive_bounds").format(relation=relation, id=id, at=at)
         parameters = {
             "since": window.since,
             "until": window.until,

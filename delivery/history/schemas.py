@@ -151,6 +151,7 @@ DELIVERIES = Table(
         Column("replay_id", "bigint", "what made it, if not its message's publication", is_nullable=True),
         Column("attempts", "int"),
         Column("attempts_before", "int", "of them before a person sent it again"),
+        Column("settled_before", "int", "how often it had been settled before, and a person ended that"),
         Column("redelivery", "string"),
         Column("reason", "string"),
         Column("receive_count", "int", "how often it was fetched from a mailbox"),

@@ -40,6 +40,7 @@ FIXED = (
 GROWING = (
     Column("attempts", "int"),
     Column("attempts_before", "int"),
+    Column("settled_before", "int", "null of older files of the archive", is_nullable=True),
     Column("is_resent", "int", "1: a person sent it again"),
 )
 # ... and what its attempts come to.
@@ -70,7 +71,7 @@ UNARCHIVED = Table(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unarchived(Piece):
-    """The deliveries that are open, or were settled at `since` or later."""
+    """The deliveries that are open, and each settlement at `since` or later."""
 
     @property
     def select(self) -> str:
@@ -107,7 +108,7 @@ class Rest:
     since: datetime
 
     def deliveries(self) -> "DataFrame":
-        """Return UNARCHIVED of the deliveries that are open, or were settled since."""
+        """Return UNARCHIVED of the deliveries that are open, and of each settlement since."""
         piece = Unarchived(table=UNARCHIVED.name, since=self.since, until=NEVER)
         return self._few(UNARCHIVED, piece) or self._load(UnarchivedSource)
 

@@ -4,6 +4,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
+from delivery.states import Status
+
 
 class ChunkKind(models.TextChoices):
     EXPORT = "EXPORT"
@@ -86,21 +88,41 @@ class ArchiveFile(models.Model):
 
 
 class EarlierSettlement(models.Model):
-    """A settled delivery was changed: how it was settled before, with how many attempts, and who ended that.
+    """How a delivery was settled before its row was changed: by a person, or by an attempt that ended late.
 
-    Written by a trigger of the table. An export that saw it settled so has archived those attempts: the next one that finds
-    the delivery settled again leaves them out. `ended_by` is the transaction (xid8) that changed it, so that any snapshot tells
-    whether it still saw it.
+    A trigger of the table writes it with that change, so that settling itself costs nothing. What a person ended is a settlement of its
+    own: it has all that the archive wants to know, and the view `delivery_settlement` shows it beside those that stand. An export takes it
+    by its `settled_at`, and it stays until its delivery is removed.
+
+    What a late attempt ended `is_amended`: the delivery is settled still, now with that attempt, and the archive wants the newer
+    one. If an export saw the older, it has archived those attempts already. `ended_by`, the transaction (xid8) that
+    changed it, tells that of any snapshot.
     """
 
     delivery_id = models.BigIntegerField()
     settled_at = models.DateTimeField()
+    status = models.CharField(max_length=15, choices=Status, default="")
     attempts = models.IntegerField()
+    attempts_before = models.IntegerField(default=0)
+    settled_before = models.IntegerField(default=0)
+    redelivery = models.CharField(max_length=12, blank=True, default="")
+    reason = models.TextField(blank=True, default="")
+    receive_count = models.IntegerField(default=0)
+    message_id = models.BigIntegerField(default=0)
+    subscription_id = models.BigIntegerField(default=0)
+    queue_group = models.SmallIntegerField(null=True)
+    callback_id = models.BigIntegerField(null=True)
+    replay_id = models.BigIntegerField(null=True)
+    is_amended = models.BooleanField(default=True)
     ended_by = models.TextField(help_text="PostgreSQL's xid8.")
     ended_at = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["delivery_id"], name="earlier_settlement_of")]
+        indexes = [
+            models.Index(fields=["delivery_id"], name="earlier_settlement_of"),
+            # What an export takes of a piece of time.
+            models.Index(fields=["settled_at"], name="earlier_settlement_at", condition=Q(is_amended=False)),
+        ]
 
     def __str__(self) -> str:
         return f"delivery {self.delivery_id}, settled at {self.settled_at}"

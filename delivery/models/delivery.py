@@ -34,7 +34,8 @@ class Delivery(models.Model):
     """Its status is changed by `delivery.lifecycle` and the statements in `delivery/sql` only.
 
     `attempts` counts the attempts that were recorded; of those, `attempts_before` do not count against the
-    policy's `max_attempts`: they were made before a person had it sent again. `skipped` marks one that failed
+    policy's `max_attempts`: they were made before a person had it sent again. `settled_before` counts the settlements that
+    a person ended, by having it sent again or deciding what was in doubt: their rows are in EarlierSettlement. `skipped` marks one that failed
     and was overtaken: a run holds at most half of such. `reason` is the last
     attempt's outcome in words. `queue_group` is fixed when a QUEUE message is published, whatever
     becomes of the filters later: of the deliveries of a group at most one is DELIVERED. One with a `callback`
@@ -72,6 +73,7 @@ class Delivery(models.Model):
     status = models.CharField(max_length=15, choices=Status, default=Status.PENDING)
     attempts = models.IntegerField(default=0)
     attempts_before = models.IntegerField(default=0, db_default=0)
+    settled_before = models.IntegerField(default=0, db_default=0)
     skipped = models.BooleanField(default=False)
     redelivery = models.CharField(max_length=12, choices=Redelivery, blank=True, default=Redelivery.NONE)
     reason = models.TextField(blank=True, default="")

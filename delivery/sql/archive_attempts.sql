@@ -1,31 +1,46 @@
--- What of the attempts goes into the archive: of deliveries that were settled in a piece of time, of a range of their ids; without
--- those that were archived already, with an earlier settlement that an export saw. Its chunk's snapshot tells whether it
--- did; what was ended after the chunk was seen in any case, also by a database that was restored meanwhile and counts its transactions anew.
-WITH archived AS (
-    SELECT earlier.delivery_id, max(earlier.attempts) AS attempts
+-- What of the attempts goes into the archive: of deliveries that were settled in a piece of time, of a range of their ids. Each
+-- settlement has the attempts since the one before it, by their numbers: clocks may go back. Those that an attempt amended later were
+-- archived only if an export saw them. Its chunk's snapshot tells whether it did; what was ended after the chunk was seen in any case,
+-- also by a database that was restored meanwhile and counts its transactions anew.
+WITH earlier AS MATERIALIZED (
+    SELECT earlier.delivery_id, earlier.settled_before, earlier.is_amended, earlier.attempts
     FROM delivery_earliersettlement earlier
-    CROSS JOIN LATERAL (
+    LEFT JOIN LATERAL (
         SELECT until, snapshot, ended_at
         FROM delivery_archivechunk
-        WHERE kind = 'EXPORT' AND state = 'DONE' AND since <= earlier.settled_at
+        WHERE earlier.is_amended AND kind = 'EXPORT' AND state = 'DONE' AND since <= earlier.settled_at
         ORDER BY since DESC
         LIMIT 1
-    ) AS chunk
-    WHERE earlier.delivery_id >= %(first)s AND earlier.delivery_id < %(last)s AND earlier.settled_at < chunk.until AND (
-        earlier.ended_at > chunk.ended_at
-        OR NOT pg_visible_in_snapshot(earlier.ended_by::xid8, chunk.snapshot::pg_snapshot)
+    ) AS chunk ON true
+    WHERE earlier.delivery_id >= %(first)s AND earlier.delivery_id < %(last)s AND (
+        NOT earlier.is_amended
+        OR (
+            earlier.settled_at < chunk.until AND (
+                earlier.ended_at > chunk.ended_at
+                OR NOT pg_visible_in_snapshot(earlier.ended_by::xid8, chunk.snapshot::pg_snapshot)
+            )
+        )
     )
-    GROUP BY earlier.delivery_id
+), settled AS (
+    SELECT delivery_id, settled_at, settled_before, attempts, stands, message_id, subscription_id
+    FROM delivery_settlement
+    WHERE settled_at >= %(since)s AND settled_at < %(until)s AND delivery_id >= %(first)s AND delivery_id < %(last)s
+), archived AS (
+    SELECT settled.delivery_id, settled.settled_at, max(earlier.attempts) AS attempts
+    FROM earlier
+    JOIN settled ON settled.delivery_id = earlier.delivery_id AND (
+        settled.settled_before > earlier.settled_before
+        OR (settled.settled_before = earlier.settled_before AND earlier.is_amended)
+    )
+    GROUP BY settled.delivery_id, settled.settled_at
 )
 SELECT
-    attempt.delivery_id, attempt.number, delivery.settled_at, delivery.message_id, delivery.subscription_id,
+    attempt.delivery_id, attempt.number, settled.settled_at, settled.message_id, settled.subscription_id,
     attempt.started_at, attempt.duration_ms, attempt.outcome, attempt.status_code::int AS status_code, attempt.error,
     attempt.excerpt
-FROM delivery_delivery delivery
-JOIN delivery_attempt attempt ON attempt.delivery_id = delivery.id
-LEFT JOIN archived ON archived.delivery_id = delivery.id
-WHERE delivery.settled_at >= %(since)s AND delivery.settled_at < %(until)s
-    AND delivery.id >= %(first)s AND delivery.id < %(last)s
-    -- Once more: it does not follow for the planner.
-    AND attempt.delivery_id >= %(first)s AND attempt.delivery_id < %(last)s
-    AND attempt.number > coalesce(archived.attempts, 0)
+FROM settled
+JOIN delivery_attempt attempt ON attempt.delivery_id = settled.delivery_id
+LEFT JOIN archived ON archived.delivery_id = settled.delivery_id AND archived.settled_at = settled.settled_at
+-- The range once more: it does not follow for the planner.
+WHERE attempt.delivery_id >= %(first)s AND attempt.delivery_id < %(last)s
+    AND attempt.number > coalesce(archived.attempts, 0) AND (settled.stands OR attempt.number <= settled.attempts)

@@ -1,7 +1,7 @@
 -- How many rows of a relation there are in a piece of time, and the ids that part them into ranges of about as many rows: of
 -- `rows` each, but no more than `most` ranges.
 WITH found AS MATERIALIZED (
-    SELECT id FROM {relation} WHERE {at} >= %(since)s AND {at} < %(until)s
+    SELECT {id} AS id FROM {relation} WHERE {at} >= %(since)s AND {at} < %(until)s
 ), counted AS (
     SELECT count(*) AS rows, least(%(most)s, ceil(count(*)::float8 / %(rows)s))::int AS ranges FROM found
 ), shares AS (

@@ -1,12 +1,14 @@
 -- The next piece of time to be exported: from the watermark, or the first row there is, to `end`, or as far as there are no more
 -- rows than that, and no more than a month. A rest of less than half as many rows comes along: by itself it would cost seconds.
--- Nothing while `until` is not after `since`. Leans on message_by_time, delivery_settled and journal_by_time.
+-- Settlements that a person ended are few, and not counted. Nothing while `until` is not after `since`. Leans on message_by_time,
+-- delivery_settled, earlier_settlement_at and journal_by_time.
 WITH piece AS (
     SELECT coalesce(
         (SELECT until FROM delivery_archived WHERE id = 1),
         least(
             (SELECT min(published_at) FROM delivery_message),
             (SELECT min(settled_at) FROM delivery_delivery WHERE settled_at IS NOT NULL),
+            (SELECT min(settled_at) FROM delivery_earliersettlement WHERE NOT is_amended),
             (SELECT min(at) FROM delivery_journalentry)
         ),
         %(end)s::timestamptz

@@ -46,6 +46,12 @@ WITH RECURSIVE members AS MATERIALIZED (
                 subscription.dedup_mode <> 'NONE' AND member.published_at
                     > now() - interval '1 hour' - make_interval(secs => subscription.dedup_window_seconds)
             )
+            -- A person ended a settlement of it that is not archived yet.
+            OR EXISTS (
+                SELECT
+                FROM delivery_earliersettlement
+                WHERE delivery_id = delivery.id AND NOT is_amended AND settled_at >= %(archived_until)s::timestamptz
+            )
             -- Its failure is still to be told.
             OR EXISTS (SELECT FROM delivery_failurenotice WHERE delivery_id = delivery.id)
             -- It says why a lane is stopped.

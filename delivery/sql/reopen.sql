@@ -7,6 +7,7 @@ UPDATE delivery_delivery delivery
 SET status = 'PENDING',
     settled_at = NULL,
     attempts_before = delivery.attempts,
+    settled_before = delivery.settled_before + 1,
     redelivery = 'resubmitted',
     reason = %(reason)s,
     skipped = false,

@@ -10,12 +10,13 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from config.retention_days import DEFAULT_DAYS
-from delivery import retention
+from delivery import lifecycle, retention
 from delivery.models import (
     Archived,
     Attempt,
     DedupKey,
     Delivery,
+    EarlierSettlement,
     IdempotencyKey,
     JournalEntry,
     JournalKind,
@@ -111,6 +112,18 @@ class TestArchive:
         Delivery.objects.filter(pk=row.pk).update(settled_at=past(199))
         run_whole()
         assert is_there(row)
+
+    def test_what_was_settled_before_and_that_is_not_archived_stays(self) -> None:
+        row = old(Status.FAILED, settled_at=past(200))
+        lifecycle.reopen([row.pk], reason="resubmitted by ann")
+        Delivery.objects.filter(pk=row.pk).update(status=Status.DELIVERED, settled_at=past(300))
+        Archived.objects.update(until=past(250))
+        run_whole()
+        assert is_there(row)
+        Archived.objects.update(until=past(150))
+        run_whole()
+        assert not is_there(row)
+        assert not EarlierSettlement.objects.exists()
 
     def test_unless_the_setting_says_that_no_archive_is_kept(self, settings: Settings) -> None:
         Archived.objects.all().delete()

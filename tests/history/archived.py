@@ -80,6 +80,7 @@ def delivery(id: int, **fields: Any) -> Row:
         "replay_id": None,
         "attempts": 1,
         "attempts_before": 0,
+        "settled_before": 0,
         "redelivery": "",
         "reason": "",
         "receive_count": 0,

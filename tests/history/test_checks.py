@@ -105,3 +105,22 @@ def test_a_message_has_the_deliveries_it_was_accepted_with(spark: SparkSession) 
     deliveries = [delivery(id) for id in (1, 2, 3, 4, 6, 7)] + [delivery(8, message_id=3, replay_id=1)]
     checked = owed(frame(spark, MESSAGES, messages), of(spark, deliveries, []))
     assert found(checked) == [("OWED", 2, None), ("STRAY", 6, None), ("STRAY", 7, None)]
+
+
+def test_settlements_must_be_there_as_often_as_they_count(spark: SparkSession) -> None:
+    """1 is sound, 2 lacks its first, 3 one between; 4 has more than there are bits; 5 is of files without the numbers."""
+    deliveries = [
+        *settled_again(1, 0, 1, 2),
+        *settled_again(2, 1),
+        *settled_again(3, 0, 2),
+        *settled_again(4, *range(70)),
+        *(delivery(5, settled_at=seconds(60 + number), settled_before=None) for number in range(2)),
+    ]
+    attempts = [attempt(id) for id in range(1, 6)]
+    checked = tried(of(spark, deliveries, attempts))
+    assert found(checked) == [("GAPS", 2, None), ("GAPS", 3, None)]
+
+
+def settled_again(id: int, *numbers: int) -> list[Row]:
+    """Settlements of a delivery that were settled before so many times."""
+    return [delivery(id, settled_at=seconds(60 + number), settled_before=number) for number in numbers]

@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 OPEN = ("PENDING", "IN_FLIGHT")
 _CODES = (*OPEN, *STATUSES.values())
 _BITS = 4
+# The bits of a number that are no sign.
+_MOST_TIMES = 63
 
 
 def known(deliveries: "DataFrame", attempts: "DataFrame", unarchived: "DataFrame") -> "DataFrame":
     """Return FIXED, GROWING and TRIED of each delivery by `id`, its `status`, and what its settlements come to.
 
     That is how many `settlements` there are, `copies` (rows of the archive too many), whether it is `in_archive`, and whether it `is_untried`:
-    settled without an attempt before a person sent it again. Flags are 1 or 0.
+    settled without an attempt before a person sent it again. Flags are 1 or 0. By the numbers that they have, it was settled
+    `times`, of which `times_kept` are there; null where older files have no numbers.
     """
     from pyspark.sql import functions as sql
 
@@ -47,7 +50,7 @@ def known(deliveries: "DataFrame", attempts: "DataFrame", unarchived: "DataFrame
         now.join(in_archive, now.id == in_archive.delivery_id, "full")
         .select(
             sql.coalesce("id", "delivery_id").alias("id"),
-            *("status", *names(FIXED), *names(GROWING), *found),
+            *("status", *names(FIXED), *names(GROWING), *found, "times", "times_kept"),
             *attempted,
         )
         .fillna(0, ["tried", "numbers", "successes", "lost", *found])
@@ -113,15 +116,36 @@ def _now(rows: "DataFrame") -> "DataFrame":
         sql.min("is_archived").alias("is_archived"),
         sql.sum("copies").alias("copies"),
         sql.count("*").alias("settlements"),
+        *_times(),
         (was_untried | is_untried).cast("int").alias("is_untried"),
     )
+
+
+def _times() -> "list[Column]":
+    """How often each was settled, and how many of those times are there: each sets a bit. What is beyond those shares the last."""
+    from pyspark.sql import functions as sql
+
+    place = sql.least("settled_before", sql.lit(_MOST_TIMES - 1))
+    is_settled = _code(sql.col("state")) > len(OPEN)
+    # Python's shiftleft wants the number of bits to be the same for all.
+    bit = sql.expr(f"shiftleft(1L, least(settled_before, {_MOST_TIMES - 1}))")
+    is_numbered = sql.count("settled_before") == sql.count("*")
+    return [
+        sql.when(is_numbered, sql.max(place + is_settled.cast("int"))).alias("times"),
+        sql.coalesce(sql.bit_count(sql.bit_or(sql.when(is_settled, bit))), sql.lit(0)).alias("times_kept"),
+    ]
 
 
 def _status(state: "Column") -> "Column":
     from pyspark.sql import functions as sql
 
-    code = state.bitwiseAND(sql.lit((1 << _BITS) - 1)).cast("int")
-    return sql.element_at(sql.array(*(sql.lit(status) for status in _CODES)), code)
+    return sql.element_at(sql.array(*(sql.lit(status) for status in _CODES)), _code(state))
+
+
+def _code(state: "Column") -> "Column":
+    from pyspark.sql import functions as sql
+
+    return state.bitwiseAND(sql.lit((1 << _BITS) - 1)).cast("int")
 
 
 def _tried(attempts: "DataFrame") -> "DataFrame":

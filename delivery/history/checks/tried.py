@@ -2,7 +2,8 @@
 
 - TWICE: a delivery whose success is recorded is never sent again (SPEC 10.3). Explained: a person settled it while it was being sent,
   and had it sent again later, although its success was in its history by then.
-- GAPS: its attempts are numbered from 1 to as many as it counts (SPEC 10.4, 10.6). A lost one has its number, too.
+- GAPS: its attempts are numbered from 1 to as many as it counts (SPEC 10.4, 10.6). A lost one has its number, too. And it has as many
+  settlements as it counts: each is kept.
 - STRAY: no attempt without its delivery, no row of the archive twice (SPEC 7.1).
 """
 
@@ -82,7 +83,13 @@ def _gaps() -> "Column":
         ),
         *(sql.coalesce(numbered, sql.lit("")), "."),
     )
-    return finding(GAPS, text, when=(sql.col("settlements") > 0) & ~is_whole)
+    lacks = sql.coalesce(sql.col("times_kept") < sql.col("times"), sql.lit(False))
+    settled = words(
+        *("Delivery ", sql.col("id"), " was settled ", sql.col("times"), " times, and the history has "),
+        *(sql.col("times_kept"), " of them."),
+    )
+    said = sql.when(lacks, settled).otherwise(text)
+    return finding(GAPS, said, when=(sql.col("settlements") > 0) & (lacks | ~is_whole))
 
 
 def _stray() -> "Column":
