@@ -22,15 +22,15 @@ class Command(BaseCommand):
     help = "Migrate, make the lanes of the queue senders, create the administrator and the bootstrap key, collect static files. May be repeated."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        with self._one_at_a_time():
-            try:
+        try:
+            with self._one_at_a_time():
                 call_command("migrate", interactive=False, verbosity=0)
-            except OperationalError:  # It is away: told for all commands in one place.
-                raise
-            except DatabaseError as error:
-                raise CommandError(f"the database refuses the migrations: {reason(error)}") from error
-            queue_lanes.ensure(settings.ENVIRONMENT.queue_senders)
-            call_command("provision")
+                queue_lanes.ensure(settings.ENVIRONMENT.queue_senders)
+                call_command("provision")
+        except OperationalError:  # It is away: told for all commands in one place.
+            raise
+        except DatabaseError as error:
+            raise CommandError(f"the database refuses to be prepared: {reason(error)}") from error
         call_command("collectstatic", interactive=False, verbosity=0)
 
     @contextmanager
