@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import requests
 from requests.adapters import HTTPAdapter
 
-from delivery.connections import CONNECT_SECONDS, Call, pool_manager
+from delivery.connections import CONNECT_SECONDS, Call, FloodError, pool_manager
 from delivery.outcome import EXCERPT_BYTES, Outcome, class_of
 from delivery.states import OutcomeClass
 from subscriptions.addresses import AddressRefusedError, Network
@@ -224,7 +224,9 @@ def _failure(error: Exception, call: Call) -> Fault:
     if call.is_over or isinstance(error, requests.Timeout):
         return OutcomeClass.TIMEOUT, f"no answer within {call.seconds:g} s"
     if isinstance(error, requests.exceptions.SSLError):
-        return OutcomeClass.TLS, _plain(_innermost(error))
+        return OutcomeClass.TLS, _plain(_words(_innermost(error)))
+    if isinstance(flood := _innermost(error), FloodError):
+        return OutcomeClass.UNREACHABLE, str(flood)
     if isinstance(error, requests.ConnectionError):
         return OutcomeClass.UNREACHABLE, "the connection was closed before an answer came"
     return OutcomeClass.UNSENDABLE, _plain(f"{type(error).__name__}: {error}")
@@ -235,10 +237,14 @@ def _unconnected(error: OSError) -> str:
     return f"{words[:1].lower()}{words[1:]}"
 
 
-def _innermost(error: BaseException) -> str:
-    """What the operating system or TLS said; everything around it is for programmers."""
+def _innermost(error: BaseException) -> BaseException:
+    """What was raised first; everything around it is for programmers."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
+    return error
+
+
+def _words(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 

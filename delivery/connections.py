@@ -11,6 +11,8 @@ import ssl
 import threading
 import time
 from collections.abc import Collection
+from http import HTTPStatus
+from http.client import HTTPException, HTTPResponse
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,6 +21,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import NewConnectionError
 from urllib3.util.connection import create_connection
 
+from delivery.outcome import MAX_INFORMATIONAL
 from subscriptions.addresses import AddressRefusedError, Network, check_address
 from subscriptions.resolver import resolver
 
@@ -95,9 +98,30 @@ def _call() -> Call:
     return call
 
 
+class FloodError(HTTPException):
+    """The endpoint sends too much that is no answer; the message says what."""
+
+
+class _Answer(HTTPResponse):
+    """Skips informational answers (1xx), but not without end: to read them keeps all threads of the process waiting."""
+
+    _informational = 0
+
+    def _read_status(self) -> tuple[str, int, str]:
+        version, status, reason = super()._read_status()  # type: ignore[misc]
+        if not 100 <= status < 200 or status == HTTPStatus.SWITCHING_PROTOCOLS:
+            return version, status, reason
+        self._informational += 1
+        if self._informational > MAX_INFORMATIONAL:
+            raise FloodError(f"it sent more than {MAX_INFORMATIONAL} informational answers (1xx)")
+        # The only one that http.client reads on after, with all its headers.
+        return version, HTTPStatus.CONTINUE, reason
+
+
 class GuardedConnection(HTTPConnection):
     """A connection to an allowed address, which is not used again when it was idle for long."""
 
+    response_class = _Answer
     _used_at = 0.0
 
     def _new_conn(self) -> socket.socket:

@@ -6,6 +6,8 @@ from datetime import datetime
 from delivery.states import OutcomeClass
 
 EXCERPT_BYTES = 4096
+# Informational answers (1xx) that may come before the one that counts.
+MAX_INFORMATIONAL = 10
 
 TOO_MANY_REQUESTS = 429
 SERVICE_UNAVAILABLE = 503

@@ -1,11 +1,18 @@
-"""The connections that attempts are made on: to allowed addresses only."""
+"""The connections that attempts are made on: to allowed addresses only, and bounded in what they take in before an answer."""
 
+import asyncio
 import socket
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.http import RawResponseMessage
+from aiohttp.streams import StreamReader
 
+from delivery.outcome import MAX_INFORMATIONAL
 from subscriptions.addresses import Network, check_address
 from subscriptions.resolver import Resolver
 
@@ -14,6 +21,14 @@ KEEPALIVE_SECONDS = 30
 RESOLVED_SECONDS = 10
 # A second address is tried beside the first after this long, for both have only the time to connect.
 NEXT_ADDRESS_SECONDS = 0.25
+# What may come of informational answers and of the answer's header.
+MAX_HEADER_BYTES = 64 * 1024
+# So much is parsed in one go: of what comes beyond the limits, no more than this keeps the event loop busy.
+_PARSED_BYTES = 4 * 1024
+
+
+class FloodError(aiohttp.ClientConnectionError):
+    """The receiver sends too much that is no answer; the message says what."""
 
 
 class GuardedConnector(aiohttp.TCPConnector):
@@ -29,6 +44,8 @@ class GuardedConnector(aiohttp.TCPConnector):
             happy_eyeballs_delay=NEXT_ADDRESS_SECONDS,
             resolver=_Names(resolver),
         )
+        # There is no public way to say which protocol a connection speaks.
+        self._factory = partial[ResponseHandler](_BoundedHandler, self._loop)
 
     def _open_socket(self, address: "aiohttp.AddrInfoType") -> socket.socket:
         family, kind, protocol, _, target = address
@@ -59,3 +76,63 @@ class _Names(AbstractResolver):
 
     async def close(self) -> None:
         """Nothing: the resolver is used by others, too."""
+
+
+class _BoundedHandler(ResponseHandler):
+    """Ends a connection on which more comes than the one answer that is asked for.
+
+    aiohttp skips any number of informational answers, and parses and queues whatever comes, without back-pressure, on the
+    event loop that all lanes of a sender share; also on a kept connection that nothing was asked on.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._informational = 0
+        self._header_bytes = 0
+        self._is_answered = False
+
+    def set_response_params(self, **params: Any) -> None:
+        """Begin to wait for an answer: it is called once a request."""
+        self._informational = self._header_bytes = 0
+        self._is_answered = False
+        super().set_response_params(**params)
+
+    def data_received(self, data: bytes) -> None:
+        if len(data) <= _PARSED_BYTES:
+            self._take(data)
+            return
+        for start in range(0, len(data), _PARSED_BYTES):
+            if self._should_end():
+                return
+            self._take(data[start : start + _PARSED_BYTES])
+
+    def _take(self, data: bytes) -> None:
+        if not self._is_answered:
+            self._header_bytes += len(data)
+        super().data_received(data)
+        if not self._is_answered and self._header_bytes > MAX_HEADER_BYTES:
+            self._end(f"it sent more than {MAX_HEADER_BYTES // 1024} KiB before an answer")
+
+    def feed_data(self, data: tuple[RawResponseMessage, StreamReader], size: int = 0) -> None:
+        """Take one answer, whose header is complete."""
+        if self._is_answered:
+            self._end("it sent more than one answer")
+            return
+        if 100 <= data[0].code < 200 and data[0].code != 101:
+            self._informational += 1
+            if self._informational > MAX_INFORMATIONAL:
+                self._end(f"it sent more than {MAX_INFORMATIONAL} informational answers (1xx)")
+                return
+        else:
+            self._is_answered = True
+        super().feed_data(data, size)
+
+    def _end(self, words: str) -> None:
+        if self._should_end():
+            return
+        if self.transport is not None:
+            self.transport.abort()
+        self.set_exception(FloodError(words))
+
+    def _should_end(self) -> bool:
+        return self.transport is None or self.transport.is_closing() or self._exception is not None

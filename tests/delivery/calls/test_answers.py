@@ -1,5 +1,6 @@
 """An answer is told whole, or not at all."""
 
+import contextlib
 import gzip
 import socket
 
@@ -129,3 +130,32 @@ def test_a_content_type_that_no_header_may_hold_is_not_handed_on(sent: bytes, to
         ended = called(f"http://127.0.0.1:{port}/")
     assert ended.answer is not None
     assert ended.answer.content_type == told
+
+
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"
+
+
+@pytest.mark.parametrize("informational", [CONTINUE, HINTS], ids=["100", "103"])
+def test_a_flood_of_informational_answers_ends_the_call(informational: bytes) -> None:
+    def flood(connection: socket.socket) -> None:
+        read_request(connection)
+        with contextlib.suppress(OSError):
+            while True:
+                connection.sendall(informational * 1000)
+
+    with serving(flood) as port:
+        ended = called(f"http://127.0.0.1:{port}/", timeout_seconds=20.0)
+    assert ended.outcome.reason == "unreachable: it sent more than 10 informational answers (1xx)"
+
+
+@pytest.mark.parametrize("informational", [CONTINUE, HINTS], ids=["100", "103"])
+def test_some_informational_answers_are_skipped(informational: bytes) -> None:
+    def talk(connection: socket.socket) -> None:
+        read_request(connection)
+        connection.sendall(10 * informational + b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    with serving(talk) as port:
+        ended = called(f"http://127.0.0.1:{port}/")
+    assert ended.answer is not None
+    assert (ended.answer.status_code, ended.answer.body) == (200, b"ok")

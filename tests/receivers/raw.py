@@ -1,0 +1,47 @@
+"""Servers that answer what no proper server would."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+BLANK_LINE = b"\r\n\r\n"
+
+
+@contextlib.contextmanager
+def raw_server(answer: Callable[[socket.socket], None]) -> Iterator[int]:
+    """Do with each connection whatever `answer` does, in a thread of its own; yield the port."""
+    threads: list[threading.Thread] = []
+
+    def talk(connection: socket.socket) -> None:
+        # The other side ends what it does not want to hear.
+        with connection, contextlib.suppress(OSError):
+            connection.settimeout(30)
+            answer(connection)
+
+    def accept(listening: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            threads.append(threading.Thread(target=talk, args=(connection,)))
+            threads[-1].start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        accepting = threading.Thread(target=accept, args=(listening,))
+        accepting.start()
+        try:
+            yield listening.getsockname()[1]
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            accepting.join()
+            for thread in threads:
+                thread.join()
+
+
+def read_header(connection: socket.socket) -> None:
+    """Read a request as far as its header goes."""
+    request = b""
+    while BLANK_LINE not in request and (part := connection.recv(65_536)):
+        request += part
