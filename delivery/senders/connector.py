@@ -45,7 +45,7 @@ class GuardedConnector(aiohttp.TCPConnector):
             resolver=_Names(resolver),
         )
         # There is no public way to say which protocol a connection speaks.
-        self._factory = partial[ResponseHandler](_BoundedHandler, self._loop)
+        self._factory = partial(_BoundedHandler, self._loop)  # type: ignore[assignment]
 
     def _open_socket(self, address: "aiohttp.AddrInfoType") -> socket.socket:
         family, kind, protocol, _, target = address
