@@ -8,7 +8,9 @@ from subscriptions.models import ConfigurationChange
 
 MASKED = "•••"
 SECRET_FIELDS = frozenset({"auth", "headers", "secret", "hash", "password"})
-UNRECORDED_FIELDS = frozenset({"id", "created_at", "updated_at", "last_used_at", "last_login", "date_joined"})
+UNRECORDED_FIELDS = frozenset(
+    {"id", "created_at", "updated_at", "last_used_at", "last_login", "date_joined", "filter_identity"}
+)
 
 
 def snapshot(instance: models.Model) -> dict[str, Any]:

@@ -21,6 +21,7 @@ class Candidate:
     subscriber_id: int
     header_filter_string: str
     filter: str
+    filter_identity: str
     match_mode: str
     dedup_mode: str = DedupMode.NONE
     dedup_path: str = ""
@@ -74,10 +75,10 @@ def qualifying(
 
 
 def groups(chosen: Sequence[Candidate]) -> list[int]:
-    """Return the QUEUE group of each candidate, from 0: those with the same filter and header string share one."""
+    """Return the QUEUE group of each candidate, from 0: those with one meaning of the filter and one header string share it."""
     numbers: dict[tuple[str, str], int] = {}
     return [
-        numbers.setdefault((candidate.header_filter_string, candidate.filter), len(numbers))
+        numbers.setdefault((candidate.header_filter_string, candidate.filter_identity), len(numbers))
         for candidate in chosen
     ]
 

@@ -1,6 +1,6 @@
 """Rivals: two subscriptions of a SYNC event type that want the same messages, of which one would never be called."""
 
-from subscriptions.filters import FilterError, parse
+from subscriptions.filters import filter_identity
 from subscriptions.models import EventType, Kind, Subscription
 
 
@@ -17,10 +17,12 @@ def rival(
     if event_type.kind != Kind.SYNC:
         return None
     EventType.objects.select_for_update(no_key=True).only("pk").get(pk=event_type.pk)
-    others = Subscription.objects.filter(event_type=event_type, header_filter_string=header_filter_string)
-    rows = others.select_related("subscriber").only("name", "filter", "subscriber__name").order_by("id")
-    wanted = _meaning(filter_text)
-    return next((other for other in rows if other.pk != but.pk and _meaning(other.filter) == wanted), None)
+    others = Subscription.objects.filter(
+        event_type=event_type,
+        header_filter_string=header_filter_string,
+        filter_identity=filter_identity(filter_text),
+    ).exclude(pk=but.pk)
+    return others.select_related("subscriber").only("name", "subscriber__name").order_by("id").first()
 
 
 def refusal(other: Subscription) -> str:
@@ -29,11 +31,3 @@ def refusal(other: Subscription) -> str:
         f"{other} has the same filter and header string, and of a SYNC event type only one would ever be called. "
         "Change or delete that one, or give this one another filter."
     )
-
-
-def _meaning(filter_text: str) -> object:
-    """The filter's syntax tree, in which spaces and kinds of quotes make no difference."""
-    try:
-        return parse(filter_text) if filter_text else ""
-    except FilterError:
-        return filter_text

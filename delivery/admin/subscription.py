@@ -18,7 +18,7 @@ from delivery import toggle
 from delivery.admin.completed import CompletedList
 from delivery.admin.filter_tester import FilterTester
 from delivery.admin.test_sending import TestSending
-from delivery.console import health, mailboxes, retry_lane, url_health, waiting
+from delivery.console import health, mailboxes, queue_groups, retry_lane, url_health, waiting
 from delivery.console.buttons import toggle_buttons
 from delivery.console.labels import label
 from delivery.console.rights import may_toggle
@@ -88,6 +88,13 @@ class SubscriptionAdmin(FilterTester, TestSending, CompletedList, Base):
         shown = dict(extra_context or {})
         if (subscription_id := id_of(object_id)) is not None:
             shown |= {"may_toggle": may_toggle(request.user), **_now(subscription_id)}
+            row = (
+                Subscription.objects.select_related("event_type")
+                .defer("headers", "auth")
+                .filter(pk=subscription_id)
+                .first()
+            )
+            shown["group_size"] = None if row is None else queue_groups.group_size(row)
         page: HttpResponse = super().change_view(request, object_id, form_url, shown)
         return page
 

@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Count, Q
 
+from delivery.console import queue_groups
 from delivery.database import named_rows
 from delivery.models.message import public_id
 from delivery.schema import Violation, first_violation
@@ -44,6 +45,7 @@ class Entry:
     active: int
     inactive: int
     newest: Newest | None
+    groups: list[queue_groups.Group]
     publish_command: str
     subscribe_command: str
 
@@ -74,6 +76,7 @@ def read(event_type: EventType) -> Entry:
         active=counted["active"],
         inactive=counted["all"] - counted["active"],
         newest=newest_of([event_type.pk]).get(event_type.pk),
+        groups=queue_groups.of_event_type(event_type),
         publish_command=_publish_command(event_type),
         subscribe_command=_subscribe_command(event_type),
     )

@@ -1,4 +1,4 @@
-"""The groups of QUEUE event types that are down: no endpoint takes their messages."""
+"""The groups of QUEUE event types: which there are, and which are down because no endpoint takes their messages."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,9 +6,13 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any
 
+from django.db.models import Count, Min, Q
+
+from delivery.console import waiting
 from delivery.console.counting import WAITING_LIMIT, Bounded
 from delivery.database import named_rows
 from delivery.models.message import public_id
+from subscriptions.models import EventType, Kind, Subscription, SubscriptionStatus
 
 SHOWN = 20
 
@@ -38,10 +42,58 @@ class DownGroup:
     endpoints: tuple[DownEndpoint, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The subscriptions that share a group; `waiting` are the messages that wait for one of them."""
+
+    condition: str
+    active: int
+    inactive: int
+    waiting: Bounded | None
+
+
+def of_event_type(event_type: EventType) -> list[Group]:
+    """Return the first groups of a QUEUE event type, oldest first; one more than `SHOWN` if there are more."""
+    if event_type.kind != Kind.QUEUE:
+        return []
+    is_active = Q(status=SubscriptionStatus.ACTIVE)
+    found = list(
+        Subscription.objects.filter(event_type=event_type)
+        .values("header_filter_string", "filter_identity")
+        .annotate(all=Count("pk"), active=Count("pk", filter=is_active), first=Min("pk", filter=is_active))
+        .annotate(oldest=Min("pk"))
+        .order_by("oldest")[: SHOWN + 1]
+    )
+    # The oldest ACTIVE endpoint has a delivery of every message that waits for the group.
+    counted = waiting.of_subscriptions([row["first"] for row in found if row["first"] is not None])
+    return [
+        Group(
+            condition=" and ".join(_conditions(row)),
+            active=row["active"],
+            inactive=row["all"] - row["active"],
+            waiting=counted.get(row["first"]),
+        )
+        for row in found
+    ]
+
+
+def group_size(subscription: Subscription) -> int | None:
+    """Return how many subscriptions share its group, itself included; None unless its event type is a QUEUE."""
+    if subscription.event_type.kind != Kind.QUEUE:
+        return None
+    return Subscription.objects.filter(
+        event_type=subscription.event_type,
+        header_filter_string=subscription.header_filter_string,
+        filter_identity=subscription.filter_identity,
+    ).count()
+
+
 def down(*, limit: int) -> list[DownGroup]:
     """Return the groups whose messages have waited longest."""
     found = named_rows("queue_groups_down", {"limit": WAITING_LIMIT, "rows": limit})
-    grouped = groupby(found, lambda row: (row["event_type_id"], row["header_filter_string"], row["filter"]))
+    grouped = groupby(
+        found, lambda row: (row["event_type_id"], row["header_filter_string"], row["filter_identity"])
+    )
     return [_group(list(rows)) for _, rows in grouped]
 
 
@@ -62,5 +114,5 @@ def _group(rows: list[dict[str, Any]]) -> DownGroup:
 def _conditions(row: dict[str, Any]) -> Iterator[str]:
     if row["header_filter_string"]:
         yield f"FILTER_STRING = {row['header_filter_string']}"
-    if row["filter"]:
-        yield row["filter"]
+    if row["filter_identity"]:
+        yield row["filter_identity"]

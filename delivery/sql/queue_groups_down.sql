@@ -26,26 +26,26 @@ WITH RECURSIVE failed AS (
 ), endpoints AS (
     SELECT
         subscription.id, subscription.name, subscription.subscriber_id, subscription.event_type_id,
-        subscription.header_filter_string, subscription.filter, subscription.endpoint, oldest.delivery_id
+        subscription.header_filter_string, subscription.filter_identity, subscription.endpoint, oldest.delivery_id
     FROM (SELECT subscription_id, min(id) AS delivery_id FROM failed GROUP BY subscription_id) AS oldest
     JOIN subscriptions_subscription subscription ON subscription.id = oldest.subscription_id
     WHERE subscription.status = 'ACTIVE'
 ), down AS (
-    SELECT event_type_id, header_filter_string, filter, min(delivery_id) AS delivery_id
+    SELECT event_type_id, header_filter_string, filter_identity, min(delivery_id) AS delivery_id
     FROM endpoints
-    GROUP BY event_type_id, header_filter_string, filter
+    GROUP BY event_type_id, header_filter_string, filter_identity
     HAVING count(*) = (
         SELECT count(*)
         FROM subscriptions_subscription member
         WHERE member.event_type_id = endpoints.event_type_id
             AND member.header_filter_string = endpoints.header_filter_string
-            AND member.filter = endpoints.filter AND member.status = 'ACTIVE'
+            AND member.filter_identity = endpoints.filter_identity AND member.status = 'ACTIVE'
     )
     ORDER BY min(delivery_id)
     LIMIT %(rows)s
 )
 SELECT
-    event_type.id AS event_type_id, event_type.name AS event, down.header_filter_string, down.filter,
+    event_type.id AS event_type_id, event_type.name AS event, down.header_filter_string, down.filter_identity,
     message.id AS message_id, message.published_at AS oldest_at,
     endpoints.id AS subscription_id, subscriber.name || '/' || endpoints.name AS subscription, endpoints.endpoint,
     delivery.reason, delivery.next_attempt_at,
@@ -66,7 +66,7 @@ JOIN delivery_delivery oldest ON oldest.id = down.delivery_id
 JOIN delivery_message message ON message.id = oldest.message_id
 JOIN subscriptions_eventtype event_type ON event_type.id = down.event_type_id
 JOIN endpoints
-    ON endpoints.event_type_id = down.event_type_id AND endpoints.filter = down.filter
+    ON endpoints.event_type_id = down.event_type_id AND endpoints.filter_identity = down.filter_identity
     AND endpoints.header_filter_string = down.header_filter_string
 JOIN subscriptions_subscriber subscriber ON subscriber.id = endpoints.subscriber_id
 JOIN delivery_delivery delivery ON delivery.id = endpoints.delivery_id

@@ -130,10 +130,16 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
         for name in columns & set(attrs):
             setattr(row, name, attrs[name])
         try:
-            # Whether a name is in use is left to the database: any answer now is soon old.
-            row.validate_constraints(exclude={"name"})
+            # Whether a name is in use is left to the database: any answer now is soon old. What Inturn itself sets
+            # follows from the rest when the row is saved.
+            row.validate_constraints(exclude={"name", *self._set_by_inturn})
         except ValidationError as error:
             raise serializers.ValidationError(error.message_dict) from None
+
+    @property
+    def _set_by_inturn(self) -> frozenset[str]:
+        model: type[models.Model] = self.Meta.model
+        return frozenset(field.name for field in model._meta.concrete_fields if not field.editable)
 
 
 def _is_storable(value: Any) -> bool:

@@ -1,5 +1,7 @@
 """From a syntax tree back to text: the one spelling of all filters that share it."""
 
+from subscriptions.filters.errors import FilterError
+from subscriptions.filters.parse import parse
 from subscriptions.filters.tree import (
     And,
     Comparison,
@@ -15,8 +17,20 @@ from subscriptions.filters.tree import (
 )
 
 
+def filter_identity(text: str) -> str:
+    """Return what is the same text for all spellings of a filter; one that does not parse stands for itself.
+
+    Stored beside each filter. Whoever changes what it returns must rewrite the stored ones in a migration, or
+    the groups of QUEUE event types fall apart.
+    """
+    try:
+        return normalised(parse(text)) if text else ""
+    except FilterError:
+        return text
+
+
 def normalised(tree: Condition) -> str:
-    """Parses to the same tree, and is the identity of a QUEUE group: changing it regroups."""
+    """Return the filter's one spelling, which parses to the same tree."""
     match tree:
         case Comparison(path, operator, operand):
             right = _path(operand) if isinstance(operand, Path) else _literal(operand)

@@ -69,6 +69,20 @@ def test_a_subscription_with_another_filter_is_another_group(flow: Flow, receive
     assert settled(flow, nothing) == []
 
 
+def test_two_spellings_of_one_filter_are_one_group(flow: Flow, receiver: Receiver) -> None:
+    group = subscribe(flow, receiver, ["a"], filter="$$->'Body'->>'p' = '1'")
+    group += subscribe(flow, receiver, ["b"], filter="$$->’Body’->>’p’=’1’")
+    answers = receiver.endpoint(f"answers-{flow.event_type[-8:]}")
+    ids = [flow.publish(b'{"p":"1"}') for _ in range(20)]
+    ids.append(flow.publish(b'{"p":"1"}', CallbackURL=answers.url))
+    wait_until_delivered(flow, group, 21)
+    assert settled(flow, group) == [Counter(DELIVERED=1, REDUNDANT=1)] * 21
+    requests = [request for of in group for request in of.endpoint.received]
+    assert Counter(request.id for request in requests) == Counter(ids)
+    assert [request.id for request in requests if "CallbackURL" in request.headers] == [ids[-1]]
+    assert len(flow.rest.get(f"messages/{ids[-1]}")["callbacks"]) == 1
+
+
 def test_one_that_is_down_is_passed_over(flow: Flow, receiver: Receiver) -> None:
     down, *up = subscribe(flow, receiver, ["a", "b", "c"])
     down.endpoint.always(Close())

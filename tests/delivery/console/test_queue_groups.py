@@ -107,6 +107,42 @@ class TestQueueGroups:
         assert "503: busy" in page
 
 
+class TestGroupsOfAnEventType:
+    def test_its_page_lists_them_with_endpoints_and_what_waits(self, ann: Client) -> None:
+        jobs = Jobs(2, filter="$$->'Body'->>'size' = 'large'")
+        factories.subscription(
+            event_type=jobs.event_type, filter="$$->’Body’->>’size’=’large’", status="INACTIVE"
+        )
+        factories.subscription(event_type=jobs.event_type, header_filter_string="proj1")
+        jobs.publish()
+        first, second = queue_groups.of_event_type(jobs.event_type)
+        assert (first.condition, first.active, first.inactive, str(first.waiting)) == (
+            "$$->'Body'->>'size' = 'large'",
+            2,
+            1,
+            "1",
+        )
+        assert (second.condition, second.active, second.inactive) == ("FILTER_STRING = proj1", 1, 0)
+        page = ann.get(f"/admin/subscriptions/eventtype/{jobs.event_type.pk}/change/").text
+        assert "Groups: each message goes to one endpoint" in page
+        assert "2 ACTIVE, 1 INACTIVE" in page
+        assert "FILTER_STRING = proj1" in page
+
+    def test_that_of_a_topic_has_none(self, ann: Client) -> None:
+        subscription = factories.subscription()
+        page = ann.get(f"/admin/subscriptions/eventtype/{subscription.event_type_id}/change/").text
+        assert "Groups: each message" not in page
+
+    def test_the_page_of_a_subscription_says_how_many_share_its_group(self, ann: Client) -> None:
+        jobs = Jobs(3)
+        alone = factories.subscription(event_type=jobs.event_type, header_filter_string="proj1")
+        of_topic = factories.subscription()
+        page = "/admin/subscriptions/subscription/{}/change/"
+        assert "one of 3 endpoints of its group" in ann.get(page.format(jobs.endpoints[0].pk)).text
+        assert "the only endpoint of its group" in ann.get(page.format(alone.pk)).text
+        assert "of its group" not in ann.get(page.format(of_topic.pk)).text
+
+
 def retried(due_at: datetime, *, subscription: Subscription | None = None) -> Delivery:
     lane = Lane.objects.get(kind="RETRY")
     return factories.delivery(subscription=subscription, lane=lane, attempts=1, next_attempt_at=due_at)
