@@ -1,15 +1,16 @@
 """Verify: is all that SPEC promises (section 10) true of the whole history? "Proven", or "broken here" with the rows (SPEC 7.3).
 
 The whole history is the archive and what is not archived yet, as one snapshot of PostgreSQL shows both: the ledger's files, and the deliveries
-that are open or were settled since the watermark. The snapshot is held until those are read, seconds. What each
-delivery comes to is kept on the disk of whoever computes, once, for the checks to go through.
+that are open or were settled since the watermark. Those are read first, onto the disk of whoever computes, and the snapshot ends
+before the archive is read, however large that is. What each delivery comes to is kept there too, once, for the checks to go through.
 
 The findings of a run, at most so many of each kind, are written in one transaction at its end; their whole number is in its result.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from delivery.history import ledger, schemas
@@ -22,8 +23,10 @@ from delivery.history.checks.owed import owed, owed_counts
 from delivery.history.checks.tried import tried, tried_counts
 from delivery.history.frames import frame_of_rows
 from delivery.history.job import Job
+from delivery.history.ledger import File
+from delivery.history.schemas import Table
 from delivery.history.unarchived import EVER, Rest
-from delivery.history.window import Snapshot, snapshot
+from delivery.history.window import snapshot
 from delivery.sql import statement
 
 if TYPE_CHECKING:
@@ -62,7 +65,6 @@ def verify(job: Job) -> dict[str, Any]:
     with _history(job) as history:
         job.progress.doing("checking attempts")
         attempts = judgement.judge(tried(history.deliveries), tried_counts())
-        history.release()
         job.progress.advance(attempts["attempts"], attempts["attempts"])
         job.progress.doing("checking the order of each subscriber")
         turns = doubted(in_turn(history.deliveries, history.holds))
@@ -100,40 +102,63 @@ def _judge_order(judgement: Judgement, turns: "DataFrame") -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """What is known of each delivery, when subscriptions were held, the archive's messages, and the watermark.
-
-    `release` lets go of PostgreSQL's snapshot; not before all that it shows was read, once.
-    """
+    """What is known of each delivery, when subscriptions were held, the archive's messages, and the watermark."""
 
     deliveries: "DataFrame"
     holds: "DataFrame"
     messages: "DataFrame"
     until: str | None
-    release: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """What a snapshot of PostgreSQL showed: what is not archived yet, kept by Spark, and which files of the archive count."""
+
+    until: datetime | None
+    deliveries: "DataFrame"
+    journal: "DataFrame"
+    places: list[tuple[int, str]]
+    files: dict[str, list[File]]
+
+    def archived(self, job: Job, table: Table) -> "DataFrame":
+        return job.archive.frame(job.spark, table, self.files[table.name])
 
 
 @contextmanager
 def _history(job: Job) -> Iterator[History]:
-    job.progress.doing("reading the history")
-    with ExitStack() as kept, ExitStack() as snapshots:
-        seen = snapshots.enter_context(snapshot(job.conninfo))
-        until = ledger.archived_until(seen.connection)
-        rest = Rest(spark=job.spark, conninfo=job.conninfo, snapshot=seen.name, since=until or EVER)
-        archived = _archived(job, seen, "deliveries")
-        journal = about_holds(_archived(job, seen, "journal").unionByName(rest.journal()))
+    with ExitStack() as kept:
+        found = _rows(job, kept)
+        job.progress.doing("reading the archive")
+        archived = found.archived(job, schemas.DELIVERIES)
+        journal = about_holds(found.archived(job, schemas.JOURNAL).unionByName(found.journal))
         journal = kept.enter_context(_kept(journal))
-        holds = kept.enter_context(_kept(held(journal, _places(job, seen, archived, journal))))
+        holds = kept.enter_context(_kept(held(journal, _places(job, found, archived, journal))))
         # The first that goes through it is who waits for it.
-        attempts = _archived(job, seen, "attempts")
+        attempts = found.archived(job, schemas.ATTEMPTS)
         deliveries = kept.enter_context(
-            _kept(known(archived, attempts, rest.deliveries()), is_needed_now=False)
+            _kept(known(archived, attempts, found.deliveries), is_needed_now=False)
         )
         yield History(
             deliveries=deliveries,
             holds=holds,
-            messages=_archived(job, seen, "messages").select("id", "owed"),
-            until=until.isoformat() if until else None,
-            release=snapshots.close,
+            messages=found.archived(job, schemas.MESSAGES).select("id", "owed"),
+            until=found.until.isoformat() if found.until else None,
+        )
+
+
+def _rows(job: Job, kept: ExitStack) -> Rows:
+    """Read all that is wanted of PostgreSQL in one snapshot, and let go of it: joining the archive may take minutes."""
+    job.progress.doing("reading what is not archived yet")
+    with snapshot(job.conninfo) as seen:
+        until = ledger.archived_until(seen.connection)
+        rest = Rest(spark=job.spark, conninfo=job.conninfo, snapshot=seen.name, since=until or EVER)
+        names = seen.connection.execute(statement("subscription_names")).fetchall()
+        return Rows(
+            until=until,
+            deliveries=kept.enter_context(_kept(rest.deliveries())),
+            journal=kept.enter_context(_kept(rest.journal())),
+            places=[(subscription_id, endpoint) for subscription_id, *_, endpoint in names],
+            files={table.name: ledger.files(seen.connection, table.name) for table in schemas.TABLES},
         )
 
 
@@ -151,18 +176,12 @@ def _kept(frame: "DataFrame", *, is_needed_now: bool = True) -> "Iterator[DataFr
         frame.unpersist()
 
 
-def _places(job: Job, seen: Snapshot, deliveries: "DataFrame", journal: "DataFrame") -> "DataFrame":
+def _places(job: Job, found: Rows, deliveries: "DataFrame", journal: "DataFrame") -> "DataFrame":
     """Return where deliveries go now, and where they went, if any URL was ever stopped."""
-    names = seen.connection.execute(statement("subscription_names")).fetchall()
-    now = [(subscription_id, endpoint) for subscription_id, *_, endpoint in names]
-    found = frame_of_rows(job.spark, _PLACES, now)
+    now = frame_of_rows(job.spark, _PLACES, found.places)
     if about_urls(journal).isEmpty():
-        return places(found)
-    return places(found.unionByName(deliveries.select("subscription_id", "endpoint")))
-
-
-def _archived(job: Job, seen: Snapshot, table: str) -> "DataFrame":
-    return job.archive.frame(job.spark, schemas.BY_NAME[table], ledger.files(seen.connection, table))
+        return places(now)
+    return places(now.unionByName(deliveries.select("subscription_id", "endpoint")))
 
 
 def _counts(frame: "DataFrame", counts: "Column") -> Counts:

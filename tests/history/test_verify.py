@@ -6,22 +6,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 from pyspark.sql import SparkSession
 
 from delivery.history.verify import verify
 from delivery.models import Finding, JournalEntry, PipelineRun, RunState, Status, Step
 from tests import factories
-from tests.history.archived import attempt, delivery, entry, job, message, seconds, write
+from tests.history.archived import Told, attempt, delivery, entry, job, message, seconds, write
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 Found = tuple[str, int | None, int | None, int | None]
 
 
-def verified(url: Path, spark: SparkSession) -> dict[str, Any]:
+def verified(url: Path, spark: SparkSession, told: Told | None = None) -> dict[str, Any]:
     run = PipelineRun.objects.create(step=Step.VERIFY, state=RunState.RUNNING)
-    with job(url, spark=spark, run_id=run.pk) as given:
+    with job(url, spark=spark, run_id=run.pk, progress=told) as given:
         result = verify(given)
     PipelineRun.objects.filter(pk=run.pk).update(state=RunState.DONE, ended_at=timezone.now())
     return result
@@ -215,3 +216,31 @@ def test_times_near_midnight_are_of_one_history(tmp_path: Path, spark: SparkSess
     rows["deliveries"][1]["settled_at"] += timedelta(days=1)
     write(tmp_path, **rows)
     assert verified(tmp_path, spark)["verdict"] == "proven"
+
+
+def test_the_snapshot_is_gone_before_the_archive_is_read(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large archive takes minutes, and vacuum would wait for them."""
+    monkeypatch.setattr("delivery.history.unarchived.FEW", 0)
+    archive, elsewhere = tmp_path / "archive", tmp_path / "elsewhere"
+    rows = sound(range(1, 4))
+    write(archive, **rows, until=timezone.now() - timedelta(hours=1))
+    factories.delivery()
+    JournalEntry.objects.create(kind="CANCELLED", text="")
+    archive.rename(elsewhere)
+    held: list[Any] = []
+
+    def look_and_bring_the_archive() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pid, state, query FROM pg_stat_activity WHERE datname = current_database() "
+                "AND pid <> pg_backend_pid() AND (backend_xmin IS NOT NULL OR state LIKE 'idle in transaction%')"
+            )
+            held.append(cursor.fetchall())
+        elsewhere.rename(archive)
+
+    told = Told()
+    told.when("reading the archive", look_and_bring_the_archive)
+    assert verified(archive, spark, told)["deliveries"] == 4
+    assert held == [[]]
