@@ -9,7 +9,16 @@ from subscriptions.models import ConfigurationChange
 MASKED = "•••"
 SECRET_FIELDS = frozenset({"auth", "headers", "secret", "hash", "password"})
 UNRECORDED_FIELDS = frozenset(
-    {"id", "created_at", "updated_at", "last_used_at", "last_login", "date_joined", "filter_identity"}
+    {
+        "id",
+        "created_at",
+        "updated_at",
+        "changed_in",
+        "last_used_at",
+        "last_login",
+        "date_joined",
+        "filter_identity",
+    }
 )
 
 

@@ -24,7 +24,6 @@ def rotate(subscription: Subscription, *, now: datetime, overlap: timedelta) -> 
     if overlap and valid.count() >= MAX_VALID:
         raise TooManySecretsError
     valid.filter(Q(expires_at=None) | Q(expires_at__gt=now + overlap)).update(expires_at=now + overlap)
-    # The senders look at what was updated.
     subscription.save(update_fields=["updated_at"])
     return SigningSecret.objects.create(subscription=subscription)
 

@@ -12,6 +12,8 @@ waits, and nothing is discarded. Kept only for subscriptions whose policy has `b
 from django.db import models
 from django.db.models.functions import Now
 
+from subscriptions.models.named import Watched
+
 
 class UrlState(models.TextChoices):
     ENABLED = "ENABLED"
@@ -19,10 +21,11 @@ class UrlState(models.TextChoices):
     FROZEN = "FROZEN"
 
 
-class UrlHealth(models.Model):
+class UrlHealth(Watched):
     """Written by the statement `url_health.sql` and `delivery.url_release` only.
 
-    `attempts` and `failures` count since it was last enabled, `failures_in_row` since the last success.
+    `attempts` and `failures` count since it was last enabled, `failures_in_row` since the last success. `changed_in` is
+    of the last change of its state.
     """
 
     url = models.CharField(max_length=2000, primary_key=True)
@@ -47,6 +50,7 @@ class UrlHealth(models.Model):
         ]
         indexes = [
             models.Index(fields=["since"], name="url_health_broken", condition=~models.Q(state="ENABLED")),
+            models.Index(fields=["changed_in"], name="url_health_changed"),
         ]
 
     def __str__(self) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
 
 from delivery.outcome import Outcome
+from delivery.senders.changes import Changed
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.entries import Settlement
 from delivery.senders.http import Client
@@ -62,10 +63,24 @@ class Desk:
         self.endpoints.update({endpoint.subscription_id: endpoint for endpoint in changed})
         return changed
 
-    def is_stale(self, subscription_id: int, *, version: str) -> bool:
-        """Whether what is known of a subscription is another version than that."""
-        known = self.endpoints.get(subscription_id)
-        return known is not None and known.version != version
+    def stale(self, changed: Changed) -> Collection[int]:
+        """Return the subscriptions of which another version is known."""
+        if changed.is_all:
+            return list(self.endpoints)
+        known = self.endpoints
+        return [
+            id for id, version in changed.versions.items() if id in known and known[id].version != version
+        ]
+
+    def lanes_of(self, endpoints: Collection[Endpoint]) -> Sequence[Lane]:
+        """Return the lanes that send to these endpoints."""
+        lane_ids = {endpoint.lane_id for endpoint in endpoints}
+        subscription_ids = {endpoint.subscription_id for endpoint in endpoints}
+        return [
+            lane
+            for lane in self.lanes.values()
+            if lane.id in lane_ids or not subscription_ids.isdisjoint(lane.places)
+        ]
 
     async def see_circuit(self, settlement: Settlement) -> None:
         """After a failure was counted, see whether it has disabled the URL: the next is not sent if so."""

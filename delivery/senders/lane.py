@@ -1,11 +1,11 @@
 """One lane as its sender keeps it in memory, whatever its kind."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from delivery.senders.parcel import Endpoint
+from delivery.senders.parcel import Place
 from subscriptions.models import Processing
 
 # An attempt that takes longer is slow: its lane does not keep the others from ending the stint.
@@ -61,9 +61,10 @@ class Lane:
         """Whether an attempt under way began before that moment of the monotonic clock."""
         raise NotImplementedError
 
-    def concerns(self, endpoint: Endpoint) -> bool:
-        """Whether a change of the endpoint is a reason to look again."""
-        raise NotImplementedError
+    @property
+    def places(self) -> Collection[Place]:
+        """The places it sends to, where these are not all of one subscriber."""
+        return ()
 
     def cut_off(self) -> None:
         """End the attempts under way: their answers are not waited for any longer."""

@@ -17,7 +17,7 @@ from delivery.senders.health import Health
 from delivery.senders.lane import SLOW_SECONDS, Lane
 from delivery.senders.manner import manner_of
 from delivery.senders.outages import Outages
-from delivery.senders.parcel import Endpoint, Group, Parcel, Place
+from delivery.senders.parcel import Group, Parcel, Place
 from delivery.senders.ready import Ready
 
 
@@ -99,8 +99,9 @@ class QueueLane(Lane):
         for health in self.health.values():
             health.try_now()
 
-    def concerns(self, endpoint: Endpoint) -> bool:
-        return endpoint.subscription_id in self.health
+    @property
+    def places(self) -> Collection[Place]:
+        return self.health.keys()
 
     def park(self) -> None:
         self._is_parked = True

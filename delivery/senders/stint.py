@@ -24,6 +24,7 @@ from django.conf import settings
 
 from delivery.database import AWAY
 from delivery.models.lane import MEMBER_LOCKS
+from delivery.senders.changes import Changes
 from delivery.senders.desk import Desk
 from delivery.senders.http import Client
 from delivery.senders.lane import SLOW_SECONDS, Lane
@@ -37,8 +38,6 @@ from subscriptions.limits import MAX_TIMEOUT_SECONDS
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 0.5
-# Changes of subscriptions are looked for this far back: they become visible after their time.
-CHANGE_WINDOW_SECONDS = 30
 # When Inturn stops, an attempt under way has this long to get its answer.
 STOP_SECONDS = 5.0
 # And all that can still be recorded is, this long after.
@@ -55,6 +54,7 @@ class Stint:
         self._must_stop = must_stop
         self._settler = Settler(name=f"inturn sender {os.getpid()}")
         self._reader = Reader(name=f"inturn reader {os.getpid()}")
+        self._changes = Changes(self._reader)
 
     async def run(self) -> bool:
         """Send until the stint ends; False if there was no free slot."""
@@ -149,13 +149,11 @@ class Stint:
         await claims.claim(lane_ids)
 
     async def _notice_changes(self, desk: Desk, claims: Claims) -> None:
-        await claims.notice_paces(seconds=CHANGE_WINDOW_SECONDS)
-        rows = await desk.reader.fetch("changed_subscriptions", {"seconds": CHANGE_WINDOW_SECONDS})
-        stale = [row["id"] for row in rows if desk.is_stale(row["id"], version=row["version"])]
-        for endpoint in await desk.refresh(stale) if stale else []:
-            for lane in desk.lanes.values():
-                if lane.concerns(endpoint):
-                    lane.wake()
+        changed = await self._changes.look()
+        claims.notice_paces(changed.lanes)
+        if stale := desk.stale(changed):
+            for lane in desk.lanes_of(await desk.refresh(stale)):
+                lane.wake()
 
     async def _end(self, desk: Desk, claims: Claims, listener: Listener) -> None:
         """Let all lanes finish what they are sending; those of slow endpoints first.

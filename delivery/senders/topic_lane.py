@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from delivery.senders.entries import Run
 from delivery.senders.lane import Lane
-from delivery.senders.parcel import Endpoint, Parcel
+from delivery.senders.parcel import Parcel
 from delivery.senders.request import Request
 from delivery.states import LaneState
 
@@ -60,9 +60,6 @@ class TopicLane(Lane):
 
     def is_hanging(self, *, since: float) -> bool:
         return self.sending_since is not None and self.sending_since < since
-
-    def concerns(self, endpoint: Endpoint) -> bool:
-        return endpoint.lane_id == self.id
 
     def cut_off(self) -> None:
         if self.sending_since is not None and self.task is not None:

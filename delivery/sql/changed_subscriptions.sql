@@ -1,8 +1,9 @@
--- The subscriptions that changed lately, by themselves, by their policy, because a secret of theirs expired or their URL broke,
--- with the version they have now (see `endpoints.sql`). The window overlaps the last call amply: a change
--- becomes visible later than its time says.
+-- The subscriptions that changed since the last look, by themselves, by their policy or their secrets, because a secret
+-- expired or their URL broke, with the version they have now (see `endpoints.sql`). At least one row: the first columns
+-- are what the next look is given. No clock but this database's is read, and a change that commits late is found: it
+-- bears the number of its transaction, and the next look begins with the oldest one that was under way at this.
 SELECT
-    subscription.id, concat_ws(
+    looked.horizon, looked.at, change.id, concat_ws(
         ' ', subscription.xmin, policy.xmin, health.state, (
             SELECT string_agg(secret.id || ':' || secret.xmin, ' ' ORDER BY secret.id)
             FROM subscriptions_signingsecret secret
@@ -11,24 +12,31 @@ SELECT
         )
     ) AS version
 FROM (
+    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon, now() AS at
+) AS looked
+LEFT JOIN (
     SELECT id
     FROM subscriptions_subscription
-    WHERE updated_at > now() - make_interval(secs => %(seconds)s)
+    WHERE changed_in >= %(horizon)s::bigint
     UNION
     SELECT subscription.id
     FROM subscriptions_policy policy
     JOIN subscriptions_subscription subscription ON subscription.policy_id = policy.id
-    WHERE policy.updated_at > now() - make_interval(secs => %(seconds)s)
+    WHERE policy.changed_in >= %(horizon)s::bigint
     UNION
     SELECT subscription_id
     FROM subscriptions_signingsecret
-    WHERE expires_at BETWEEN now() - make_interval(secs => %(seconds)s) AND now()
+    WHERE changed_in >= %(horizon)s::bigint
+    UNION
+    SELECT subscription_id
+    FROM subscriptions_signingsecret
+    WHERE expires_at > %(at)s::timestamptz AND expires_at <= now()
     UNION
     SELECT subscription.id
     FROM delivery_urlhealth health
     JOIN subscriptions_subscription subscription ON subscriptions_url(subscription.endpoint) = health.url
-    WHERE health.state <> 'ENABLED' AND health.since > now() - make_interval(secs => %(seconds)s)
-) AS change
-JOIN subscriptions_subscription subscription ON subscription.id = change.id
-JOIN subscriptions_policy policy ON policy.id = subscription.policy_id
+    WHERE health.changed_in >= %(horizon)s::bigint
+) AS change ON true
+LEFT JOIN subscriptions_subscription subscription ON subscription.id = change.id
+LEFT JOIN subscriptions_policy policy ON policy.id = subscription.policy_id
 LEFT JOIN delivery_urlhealth health ON health.url = subscriptions_url(subscription.endpoint)

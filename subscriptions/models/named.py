@@ -5,6 +5,19 @@ from django.db import models
 from subscriptions.names import MAX_NAME_LENGTH, validate_name
 
 
+class Watched(models.Model):
+    """A row that senders keep a copy of: a trigger writes `changed_in` with every insert and update.
+
+    It is the xid8 of the transaction. Times would not do: the clocks of web servers differ, and a transaction may commit
+    long after the time it wrote.
+    """
+
+    changed_in = models.BigIntegerField(null=True, editable=False)
+
+    class Meta:
+        abstract = True
+
+
 class Named(models.Model):
     name = models.CharField(max_length=MAX_NAME_LENGTH, unique=True, validators=[validate_name])
     description = models.TextField(blank=True, default="")

@@ -3,7 +3,7 @@
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from subscriptions.models.named import Named
+from subscriptions.models.named import Named, Watched
 
 # What a subscription has that names none.
 DEFAULT_POLICY = "teamforge"
@@ -42,7 +42,7 @@ def _action(default: Action, help_text: str) -> "models.CharField[str, str]":
     return models.CharField(max_length=12, choices=Action, default=default, help_text=help_text)
 
 
-class Policy(Named):
+class Policy(Named, Watched):
     """One row a policy; those that come with the installation stay as they are.
 
     `blocks_when_overloaded` is the switch of SPEC 4 for 503 and 429: both block the
@@ -161,6 +161,7 @@ class Policy(Named):
 
     class Meta(Named.Meta):
         verbose_name_plural = "policies"
+        indexes = [models.Index(fields=["changed_in"], name="policy_changed")]
         constraints = [
             models.CheckConstraint(
                 name="policy_pause_grows",

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import Q
 
 from subscriptions.encryption import EncryptedJSONField
+from subscriptions.models.named import Watched
 from subscriptions.models.subscription import Subscription
 
 SECRET_BYTES = 32
@@ -23,7 +24,7 @@ class SigningSecretQuerySet(models.QuerySet["SigningSecret"]):
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=now))
 
 
-class SigningSecret(models.Model):
+class SigningSecret(Watched):
     """One secret of a subscription; all that have not expired sign each request."""
 
     subscription = models.ForeignKey(Subscription, on_delete=models.CASCADE, related_name="secrets")
@@ -35,6 +36,13 @@ class SigningSecret(models.Model):
 
     class Meta:
         ordering = ["-id"]
+        indexes = [
+            # The senders query both twice a second.
+            models.Index(fields=["changed_in"], name="secret_changed"),
+            models.Index(
+                fields=["expires_at"], name="secret_expiring", condition=Q(expires_at__isnull=False)
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"secret {self.pk} of {self.subscription}"

@@ -3,7 +3,7 @@
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from subscriptions.models.named import Named
+from subscriptions.models.named import Named, Watched
 
 
 class Processing(models.TextChoices):
@@ -16,7 +16,7 @@ class MatchMode(models.TextChoices):
     FIRST = "FIRST", "FIRST: only the first by position"
 
 
-class Subscriber(Named):
+class Subscriber(Named, Watched):
     processing = models.CharField(max_length=10, choices=Processing, default=Processing.SERIAL)
     max_in_flight = models.PositiveSmallIntegerField(
         default=1,
@@ -44,5 +44,5 @@ class Subscriber(Named):
         ]
         indexes = [
             # The senders ask every half second who changed.
-            models.Index(fields=["updated_at"], name="subscriber_changed"),
+            models.Index(fields=["changed_in"], name="subscriber_changed"),
         ]

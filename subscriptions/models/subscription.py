@@ -11,6 +11,7 @@ from subscriptions.filter_strings import validate_filter_string
 from subscriptions.filters import filter_identity
 from subscriptions.limits import MAX_TIMEOUT_SECONDS
 from subscriptions.models.event_type import EventType
+from subscriptions.models.named import Watched
 from subscriptions.models.policy import Policy
 from subscriptions.models.subscriber import Subscriber
 from subscriptions.names import MAX_NAME_LENGTH, validate_name
@@ -32,7 +33,7 @@ class SubscriptionStatus(models.TextChoices):
     INACTIVE = "INACTIVE"
 
 
-class Subscription(models.Model):
+class Subscription(Watched):
     """What a subscriber wants, and where it goes.
 
     `headers` is a JSON object of the headers to send along; `auth` one of
@@ -41,9 +42,6 @@ class Subscription(models.Model):
 
     `filter` is the text as typed, `filter_identity` its meaning: what shares a QUEUE group, or is a rival of a SYNC
     event type, has the same one and the same `header_filter_string`. `save` writes both.
-
-    `updated_at` tells the senders that what they know of it is old: every change that
-    concerns delivering, a new secret too, must move it.
     """
 
     name = models.CharField(max_length=MAX_NAME_LENGTH, validators=[validate_name])
@@ -135,7 +133,7 @@ class Subscription(models.Model):
                 name="subscription_matching",
                 condition=models.Q(status="ACTIVE"),
             ),
-            models.Index(fields=["updated_at"], name="subscription_changed"),
+            models.Index(fields=["changed_in"], name="subscription_changed"),
         ]
 
     def __str__(self) -> str:

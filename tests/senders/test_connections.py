@@ -10,11 +10,9 @@ from django.db import connection
 from delivery import lifecycle, resubmit, toggle, unblock, wake
 from delivery.database import CHANNEL, connect, connection_parameters
 from delivery.models import Delivery, Lane, LaneState
-from delivery.senders.read import Reader
 from subscriptions import changes
-from subscriptions.models import Policy, SigningSecret, Subscription
+from subscriptions.models import Policy, Subscription
 from tests import factories
-from tests.senders.running import elsewhere
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -103,28 +101,3 @@ def test_what_people_do_is_told_by_the_transaction_that_does_it(
 def _rename(row: Subscription | Policy) -> None:
     row.name += "x"
     row.save(update_fields=["name"])
-
-
-@pytest.mark.parametrize("what", ["subscription", "policy", "secret"])
-def test_a_change_is_noticed_whatever_the_clock_of_who_made_it_says(what: str) -> None:
-    policy = factories.policy("mine")
-    subscription = factories.subscription(policy=policy)
-
-    def change() -> None:
-        if what == "secret":
-            SigningSecret.objects.create(subscription=subscription)
-        else:
-            _rename(policy if what == "policy" else subscription)
-
-    async def reading() -> None:
-        reader = Reader(name="inturn reader test")
-        try:
-            (before,) = await reader.endpoints([subscription.pk])
-            await elsewhere(change)
-            (row,) = await reader.fetch("changed_subscriptions", {"seconds": 3600})
-            (after,) = await reader.endpoints([subscription.pk])
-            assert before.version != row["version"] == after.version
-        finally:
-            await reader.close()
-
-    asyncio.run(reading())

@@ -1,0 +1,41 @@
+"""Which subscriptions and lanes were configured otherwise since a sender last looked.
+
+A look begins where the one before it was: with the oldest transaction that was under way then. So no change is missed,
+however late it commits and whatever the clocks say; one that was seen may be seen again, and has the version that is
+known already.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from delivery.senders.read import Reader
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """Versions of subscriptions by id, and rows of lanes; `is_all`: whatever is known may be old."""
+
+    versions: Mapping[int, str]
+    lanes: Sequence[Mapping[str, Any]]
+    is_all: bool = False
+
+
+class Changes:
+    """The looks of one sender; the first finds nothing, so it comes before anything is known."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._horizon: int | None = None
+        self._at: datetime | None = None
+
+    async def look(self) -> Changed:
+        since = {"horizon": self._horizon, "at": self._at}
+        rows = await self._reader.fetch("changed_subscriptions", since)
+        lanes = await self._reader.fetch("changed_lanes", {"horizon": self._horizon})
+        # Transactions are numbered from a lower number only after a backup was restored.
+        is_all = self._horizon is not None and rows[0]["horizon"] < self._horizon
+        self._horizon, self._at = rows[0]["horizon"], rows[0]["at"]
+        versions = {row["id"]: row["version"] for row in rows if row["id"] is not None}
+        return Changed(versions, lanes, is_all=is_all)
