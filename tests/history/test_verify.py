@@ -226,7 +226,7 @@ def test_the_snapshot_is_gone_before_the_archive_is_read(
     archive, elsewhere = tmp_path / "archive", tmp_path / "elsewhere"
     rows = sound(range(1, 4))
     write(archive, **rows, until=timezone.now() - timedelta(hours=1))
-    factories.delivery()
+    factories.delivery(id=50)
     JournalEntry.objects.create(kind="CANCELLED", text="")
     archive.rename(elsewhere)
     held: list[Any] = []
