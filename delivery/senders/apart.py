@@ -35,6 +35,7 @@ async def conclude(group: Group, parcel: Parcel, lane: QueueLane, desk: Desk, *,
     endpoint, health = desk.endpoints[parcel.subscription_id], lane.health_of(parcel)
     verdict = judge_apart(outcome, endpoint.rules, parcel.tries, moves=lane.manner.moves)
     settlement = settle(parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome)
+    settlement = desk.successes.see(settlement, endpoint)
     if verdict.status is not Status.DELIVERED:
         if lane.manner.spares:
             _learn(health, outcome, verdict, endpoint.rules)

@@ -14,6 +14,7 @@ from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.read import Reader
 from delivery.senders.request import Request, make_request
 from delivery.senders.settle import Settler
+from delivery.senders.successes import Successes
 from delivery.states import OutcomeClass
 
 # The unsent deliveries that a sender may hold, shared by its lanes. Each lane gets MIN_ROWS and one body all
@@ -32,6 +33,7 @@ class Desk:
         self.client = client
         self.endpoints: dict[int, Endpoint] = {}
         self.lanes: dict[int, Lane] = {}
+        self.successes = Successes()
         self._asked: set[int] = set()
         self._asking = asyncio.Lock()
 

@@ -12,7 +12,8 @@ from delivery.verdict import Verdict
 class Settlement:
     """The outcome of one attempt; `number` is the attempt's, counted from 1.
 
-    `circuit` is the subscription whose URL's health it tells, if its policy keeps that.
+    `circuit` is the subscription whose URL's health it tells, if its policy keeps that, after so many successes there
+    that are not written yet.
     """
 
     lane_id: int
@@ -22,6 +23,7 @@ class Settlement:
     outcome: Outcome
     was_skipped: bool = False
     circuit: int | None = None
+    successes_before: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

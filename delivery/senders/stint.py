@@ -109,6 +109,7 @@ class Stint:
             claims = Claims(desk, lanes)
             await self._poll_until_over(desk, claims, listener)
             await self._end(desk, claims, listener)
+            await desk.successes.write(desk.reader)
 
     async def _poll_until_over(self, desk: Desk, claims: Claims, listener: Listener) -> None:
         while not self._is_over() and time.monotonic() < self._deadline:
@@ -118,6 +119,7 @@ class Stint:
     async def _poll(self, desk: Desk, claims: Claims) -> None:
         """Look at everything that a notification may have failed to tell."""
         await claims.meet()
+        await desk.successes.write(desk.reader)
         await self._notice_changes(desk, claims)
         stopped = [lane.id for lane in desk.lanes.values() if lane.is_pausing]
         for row in await desk.reader.fetch("due_lanes", {"lane": stopped}) if stopped else []:

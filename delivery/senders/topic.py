@@ -143,6 +143,7 @@ async def _send(lane: TopicLane, desk: Desk, parcel: Parcel, tally: Tally) -> St
         outcome = await lane.sending(desk.send(parcel, request=lane.request))
     verdict = judge(outcome, endpoint.rules, parcel.tries)
     settlement = settle(parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome)
+    settlement = desk.successes.see(settlement, endpoint)
     if verdict.step in STOPPING:
         await stop(lane, desk, settlement, endpoint)
         return verdict.step

@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 
-from delivery.outcome import Outcome
 from delivery.senders.entries import Entry, FreshBudget, LaneChange, Redundant, Run, Settlement
 from delivery.sql import statement
 from delivery.states import FAILURES, OutcomeClass, Status
@@ -141,16 +140,16 @@ def _change_row(change: LaneChange) -> dict[str, Any]:
 
 def _circuits(settlements: Iterable[Settlement]) -> list[tuple[str, list[dict[str, Any]]]]:
     """Count what the attempts tell of their URLs, and then see what follows."""
-    outcomes: dict[int, list[Outcome]] = {}
+    told: dict[int, list[bool]] = {}
     for entry in settlements:
         if entry.circuit is not None and entry.outcome.outcome not in _TELL_NOTHING:
-            outcomes.setdefault(entry.circuit, []).append(entry.outcome)
-    rows = [_circuit_row(circuit, found) for circuit, found in outcomes.items()]
+            failed = entry.outcome.outcome is not OutcomeClass.SUCCESS
+            told.setdefault(entry.circuit, []).extend([*[False] * entry.successes_before, failed])
+    rows = [_circuit_row(circuit, failed) for circuit, failed in told.items()]
     return [(statement("count_at_urls"), rows), (statement("judge_urls"), rows)]
 
 
-def _circuit_row(subscription_id: int, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    failed = [outcome.outcome is not OutcomeClass.SUCCESS for outcome in outcomes]
+def _circuit_row(subscription_id: int, failed: Sequence[bool]) -> dict[str, Any]:
     succeeded_last = max((place for place, is_failed in enumerate(failed) if not is_failed), default=-1)
     return {
         "subscription_id": subscription_id,

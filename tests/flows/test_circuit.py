@@ -117,3 +117,14 @@ def test_other_subscriptions_of_its_subscriber_flow_while_it_is_disabled(
     other = flow.subscribe(receiver.endpoint(f"other-{secrets.token_hex(4)}"), subscriber=of.subscriber)
     flow.publish()
     assert flow.wait_until_settled(other) == ["DELIVERED"]
+
+
+def test_a_success_waits_for_nobody_else_at_its_url(flow: Flow, receiver: Receiver) -> None:
+    of = subscribe(flow, receiver)
+    flow.publish()
+    eventually(lambda: health(flow, of).get("attempts") == 1, "the first success is counted")
+    with flow.product.connect() as another_sender, another_sender.transaction():
+        another_sender.execute("SELECT FROM delivery_urlhealth WHERE url = %s FOR UPDATE", (of.endpoint.url,))
+        flow.publish_numbered(20)
+        assert flow.wait_until_settled(of) == ["DELIVERED"] * 21
+    eventually(lambda: health(flow, of)["attempts"] == 21, "the others are counted once the row is free")

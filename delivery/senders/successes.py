@@ -1,0 +1,46 @@
+"""Successes at URLs whose health is kept: counted in memory, written now and then.
+
+The row of a URL is shared by all its subscriptions and all senders. Written with each success it would be locked by one
+group commit after the other, and every sender would wait for every other's disk. A success at a URL that is well
+changes nothing that cannot wait: it is written within about a second, or together with the next failure there, which
+must not be judged without it. What a sender had not written when it died is lost: the URL then has some successes
+fewer among its attempts, and its last one may be a second older. A success at a URL that is disabled is written at
+once, for it enables the URL.
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+import orjson
+
+from delivery.senders.entries import Settlement
+from delivery.senders.parcel import Endpoint
+from delivery.senders.read import Reader
+from delivery.states import OutcomeClass
+
+
+class Successes:
+    """Those of one sender that are not written yet, by subscription."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[int] = Counter()
+
+    def see(self, settlement: Settlement, endpoint: Endpoint) -> Settlement:
+        """Return what is to be committed: without the success that is counted here, or with those counted before."""
+        if settlement.circuit is None:
+            return settlement
+        if settlement.outcome.outcome is OutcomeClass.SUCCESS and not endpoint.is_disabled:
+            self._counts[settlement.circuit] += 1
+            return replace(settlement, circuit=None)
+        return replace(settlement, successes_before=self._counts.pop(settlement.circuit, 0))
+
+    async def write(self, reader: Reader) -> None:
+        """Write them, but for those at a URL whose row is locked now: these stay for the next call."""
+        if not self._counts:
+            return
+        counts, self._counts = self._counts, Counter()
+        rows = [{"subscription_id": id, "attempts": count} for id, count in counts.items()]
+        written = await reader.fetch("count_successes", {"rows": orjson.dumps(rows).decode()})
+        for row in written:
+            del counts[row["subscription_id"]]
+        self._counts.update(counts)

@@ -1,0 +1,32 @@
+-- Adds successes to the health of the URLs of these subscriptions, and returns the subscriptions whose URL was not
+-- locked by somebody else: what is read on this connection must not wait for a row that can wait itself.
+WITH told AS (
+    SELECT
+        subscriptions_url(subscription.endpoint) AS url, sum(succeeded.attempts) AS attempts,
+        array_agg(subscription.id) AS subscriptions
+    FROM json_to_recordset(%(rows)s::json) AS succeeded (subscription_id bigint, attempts bigint)
+    JOIN subscriptions_subscription subscription ON subscription.id = succeeded.subscription_id
+    GROUP BY subscriptions_url(subscription.endpoint)
+), free AS (
+    SELECT health.url
+    FROM delivery_urlhealth health
+    JOIN told ON told.url = health.url
+    FOR UPDATE OF health SKIP LOCKED
+), counted AS (
+    UPDATE delivery_urlhealth health
+    SET attempts = health.attempts + told.attempts, failures_in_row = 0, last_success_at = now()
+    FROM told
+    JOIN free ON free.url = told.url
+    WHERE health.url = told.url
+    RETURNING health.url
+), made AS (
+    INSERT INTO delivery_urlhealth (url, state, attempts, failures, failures_in_row)
+    SELECT url, 'ENABLED', attempts, 0, 0
+    FROM told
+    WHERE NOT EXISTS (SELECT FROM delivery_urlhealth health WHERE health.url = told.url)
+    ON CONFLICT (url) DO NOTHING
+    RETURNING url
+)
+SELECT unnest(told.subscriptions) AS subscription_id
+FROM told
+WHERE told.url IN (SELECT url FROM counted UNION SELECT url FROM made)
