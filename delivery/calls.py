@@ -4,6 +4,7 @@ An endpoint is called on connections that are kept and guarded (see `delivery.co
 request: nothing is repeated and no redirect is followed. What the endpoint does wrong is an Outcome, never an exception.
 """
 
+import logging
 import os
 import time
 from collections.abc import Collection, Mapping
@@ -24,6 +25,8 @@ from subscriptions.addresses import AddressRefusedError, Network
 if TYPE_CHECKING:
     # Commands and the bench's bare loops have no use for the models that it brings.
     from delivery.senders.request import Request
+
+log = logging.getLogger(__name__)
 
 # An answer is held in memory whole before it is handed on.
 MAX_ANSWER_BYTES = 10 * 1024 * 1024
@@ -196,9 +199,7 @@ def _unusable(response: Response) -> str:
         return "its answer has no status that could be handed on"
     encodings = response.headers.get("Content-Encoding", "").lower().split(",")
     unknown = {encoding.strip() for encoding in encodings} - _DECODABLE
-    return (
-        f"its answer has a Content-Encoding that was not asked for: {_plain(min(unknown))}" if unknown else ""
-    )
+    return "its answer has a Content-Encoding that was not asked for" if unknown else ""
 
 
 def _content_type(response: Response) -> str:
@@ -229,7 +230,8 @@ def _failure(error: Exception, call: Call) -> Fault:
         return OutcomeClass.UNREACHABLE, str(flood)
     if isinstance(error, requests.ConnectionError):
         return OutcomeClass.UNREACHABLE, "the connection was closed before an answer came"
-    return OutcomeClass.UNSENDABLE, _plain(f"{type(error).__name__}: {error}")
+    log.error("cannot call: an error of Inturn's own", exc_info=error)
+    return OutcomeClass.UNSENDABLE, f"Inturn could not send it: {type(error).__name__}, see its log"
 
 
 def _unconnected(error: OSError) -> str:

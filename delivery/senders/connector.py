@@ -13,7 +13,7 @@ from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 
 from delivery.outcome import MAX_INFORMATIONAL
-from subscriptions.addresses import Network, check_address
+from subscriptions.addresses import AddressRefusedError, Network, check_address, is_allowed
 from subscriptions.resolver import Resolver
 
 KEEPALIVE_SECONDS = 30
@@ -42,7 +42,7 @@ class GuardedConnector(aiohttp.TCPConnector):
             keepalive_timeout=KEEPALIVE_SECONDS,
             socket_factory=self._open_socket,
             happy_eyeballs_delay=NEXT_ADDRESS_SECONDS,
-            resolver=_Names(resolver),
+            resolver=_Names(resolver, allowed_networks=allowed_networks),
         )
         # There is no public way to say which protocol a connection speaks.
         self._factory = partial(_BoundedHandler, self._loop)  # type: ignore[assignment]
@@ -54,14 +54,19 @@ class GuardedConnector(aiohttp.TCPConnector):
 
 
 class _Names(AbstractResolver):
-    """Resolves by the resolver that the rest of Inturn uses."""
+    """Resolves by the resolver that the rest of Inturn uses; of several addresses, those that are allowed."""
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: Resolver, *, allowed_networks: Sequence[Network]) -> None:
         self._resolver = resolver
+        self._allowed_networks = allowed_networks
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
     ) -> list[ResolveResult]:
+        found = await self._resolver.find(host)
+        allowed = [one for one in found if is_allowed(one, allowed_networks=self._allowed_networks)]
+        if not allowed:
+            raise AddressRefusedError(found[0])
         return [
             ResolveResult(
                 hostname=host,
@@ -71,7 +76,7 @@ class _Names(AbstractResolver):
                 proto=0,
                 flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
             )
-            for address in await self._resolver.find(host)
+            for address in allowed
         ]
 
     async def close(self) -> None:

@@ -5,8 +5,6 @@ are connected to is for `delivery.senders.connector` to say.
 """
 
 import asyncio
-import os
-import ssl
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -19,10 +17,11 @@ from yarl import URL
 
 from delivery.outcome import EXCERPT_BYTES, Outcome, class_of
 from delivery.senders.connector import GuardedConnector
+from delivery.senders.faults import Fault, evidence, fault_of
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.request import Request, make_request
 from delivery.states import OutcomeClass
-from subscriptions.addresses import AddressRefusedError, Network
+from subscriptions.addresses import Network
 from subscriptions.resolver import Resolver
 from subscriptions.resolver import resolver as this_resolver
 
@@ -77,7 +76,7 @@ class Client:
             task.uncancel()
             answer = _Answer(OutcomeClass.TIMEOUT, error="no answer had come when Inturn was stopped")
         except Exception as error:  # noqa: BLE001 - every way to fail is an outcome; none may stop the lane
-            answer = _failure(error, endpoint)
+            answer = _failure(error, endpoint.timeout_seconds)
         return Outcome(
             outcome=answer.outcome,
             started_at=started_at,
@@ -103,7 +102,7 @@ class Client:
             task.uncancel()
             return "no answer had come when Inturn was stopped"
         except Exception as error:  # noqa: BLE001 - as for an attempt
-            return str(error) or type(error).__name__
+            return _fault(error, seconds)[1]
 
     async def _exchange(self, request: Request, *, now: datetime) -> "_Answer":
         endpoint = request.endpoint
@@ -184,49 +183,12 @@ def retry_after(value: str, *, now: datetime) -> float | None:
     return max((aware - now).total_seconds(), 0.0)
 
 
-def _failure(error: Exception, endpoint: Endpoint) -> _Answer:
-    refused = _refusal(error)
-    if refused is not None:
-        return _Answer(OutcomeClass.REFUSED_ADDRESS, error=str(refused))
-    if isinstance(error, TimeoutError):
-        return _Answer(OutcomeClass.TIMEOUT, error=_timed_out(error, endpoint))
-    if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
-        return _Answer(OutcomeClass.TLS, error=_words(error))
-    if isinstance(error, aiohttp.InvalidURL):
-        return _Answer(OutcomeClass.UNSENDABLE, error=f"the endpoint is not a valid URL: {_words(error)}")
-    if isinstance(error, aiohttp.ClientConnectorDNSError):
-        return _Answer(OutcomeClass.UNREACHABLE, error=f"{error.os_error} ({error.host}:{error.port})")
-    if isinstance(error, aiohttp.ClientConnectorError) and error.os_error.errno:
-        return _Answer(OutcomeClass.UNREACHABLE, error=_unconnected(error))
-    if isinstance(error, aiohttp.ClientError | OSError):
-        return _Answer(OutcomeClass.UNREACHABLE, error=_words(error))
-    return _Answer(OutcomeClass.UNSENDABLE, error=f"{type(error).__name__}: {error}"[:500])
+def _failure(error: Exception, seconds: float) -> _Answer:
+    outcome, words = _fault(error, seconds)
+    answer = _Answer(outcome, error=words)
+    answer.excerpt = evidence(error)
+    return answer
 
 
-def _refusal(error: BaseException) -> AddressRefusedError | None:
-    """Find the guard's refusal: connecting wraps it, once for several addresses."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, AddressRefusedError):
-            return seen
-        inner = getattr(seen, "os_error", None) or seen.__cause__ or seen.__context__
-        if isinstance(inner, BaseExceptionGroup):
-            inner = next(iter(inner.exceptions), None)
-        seen = inner if inner is not seen else None
-    return None
-
-
-def _timed_out(error: Exception, endpoint: Endpoint) -> str:
-    if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return f"no connection within {min(CONNECT_SECONDS, endpoint.timeout_seconds):g} s"
-    return f"no answer within {endpoint.timeout_seconds:g} s"
-
-
-def _unconnected(error: aiohttp.ClientConnectorError) -> str:
-    """Say it as the operating system does; what aiohttp says is for programmers."""
-    words = os.strerror(error.os_error.errno or 0)
-    return f"{words[:1].lower()}{words[1:]} ({error.host}:{error.port})"
-
-
-def _words(error: BaseException) -> str:
-    return (str(error) or type(error).__name__)[:500]
+def _fault(error: Exception, seconds: float) -> Fault:
+    return fault_of(error, connect_seconds=min(CONNECT_SECONDS, seconds), seconds=seconds)

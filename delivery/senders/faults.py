@@ -1,0 +1,101 @@
+"""What prevented an answer, in words of our own.
+
+aiohttp's words hold the whole URL, where receivers keep tokens, and bytes that the receiver sent. An outcome's error is read by whoever
+may see deliveries or the journal, also without the right to see payloads, so it holds neither: at most host and port.
+"""
+
+import logging
+import os
+import ssl
+
+import aiohttp
+from aiohttp.http_exceptions import LineTooLong
+
+from delivery.outcome import EXCERPT_BYTES
+from delivery.senders.connector import FloodError
+from delivery.states import OutcomeClass
+from subscriptions.addresses import AddressRefusedError
+
+log = logging.getLogger(__name__)
+
+# What is wrong, as an outcome and in words.
+Fault = tuple[OutcomeClass, str]
+
+
+def fault_of(error: Exception, *, connect_seconds: float, seconds: float) -> Fault:
+    """Class what was raised instead of an answer. It is the receiver's fault, or UNSENDABLE."""
+    refused = _refusal(error)
+    if refused is not None:
+        return OutcomeClass.REFUSED_ADDRESS, str(refused)
+    if isinstance(error, aiohttp.ConnectionTimeoutError):
+        return OutcomeClass.TIMEOUT, f"no connection within {connect_seconds:g} s"
+    if isinstance(error, TimeoutError):
+        return OutcomeClass.TIMEOUT, f"no answer within {seconds:g} s"
+    if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
+        return OutcomeClass.TLS, _without_tls(error)
+    if isinstance(error, aiohttp.InvalidURL):
+        return OutcomeClass.UNSENDABLE, "the endpoint is not a valid URL"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return OutcomeClass.UNREACHABLE, _unconnected(error)
+    if isinstance(error, aiohttp.ClientError | OSError):
+        return OutcomeClass.UNREACHABLE, _unanswered(error)
+    log.error("cannot send: an error of Inturn's own", exc_info=error)
+    return OutcomeClass.UNSENDABLE, f"Inturn could not send it: {type(error).__name__}, see its log"
+
+
+def evidence(error: Exception) -> bytes:
+    """What the receiver sent instead of an answer, as far as it is known: an excerpt, for those who may see payloads."""
+    if not isinstance(error, aiohttp.ClientResponseError):
+        return b""
+    return error.message.encode(errors="replace")[:EXCERPT_BYTES]
+
+
+def _refusal(error: BaseException) -> AddressRefusedError | None:
+    """Find the guard's refusal: connecting wraps it, once for several addresses."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, AddressRefusedError):
+            return seen
+        inner = getattr(seen, "os_error", None) or seen.__cause__ or seen.__context__
+        if isinstance(inner, BaseExceptionGroup):
+            inner = next(iter(inner.exceptions), None)
+        seen = inner if inner is not seen else None
+    return None
+
+
+def _without_tls(error: BaseException) -> str:
+    """Say it as OpenSSL does."""
+    place = f" ({error.host}:{error.port})" if isinstance(error, aiohttp.ClientConnectorError) else ""
+    cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return f"its certificate cannot be verified: {cause.verify_message}{place}"
+    reason = getattr(cause, "reason", None) or ""
+    words = reason.replace("_", " ").lower()
+    return f"no TLS connection: {words}{place}" if words else f"no TLS connection{place}"
+
+
+def _unconnected(error: aiohttp.ClientConnectorError) -> str:
+    place = f"({error.host}:{error.port})"
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return f"{error.os_error} {place}"
+    words = _of_system(error.os_error) or "none of its addresses can be connected to"
+    return f"{words} {place}"
+
+
+def _unanswered(error: Exception) -> str:
+    if isinstance(error, FloodError):
+        return str(error)
+    if isinstance(error, aiohttp.ClientResponseError):
+        if isinstance(error.__cause__ and error.__cause__.__cause__, LineTooLong):
+            return "its answer's header is too long"
+        return "its answer is not HTTP"
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "its answer broke off"
+    words = _of_system(error) if isinstance(error, OSError) else ""
+    return words or "the connection was closed before an answer came"
+
+
+def _of_system(error: OSError) -> str:
+    """As the operating system says it, beginning in lower case; empty if that had nothing to say."""
+    words = os.strerror(error.errno) if error.errno else ""
+    return f"{words[:1].lower()}{words[1:]}"
