@@ -68,13 +68,15 @@ class MessageViews(ApiView, GenericViewSet[Message]):
         """Read a message with its first 100 deliveries and the newest 10 attempts of each.
 
         All deliveries are in `GET deliveries?message=…`, more attempts in `GET deliveries/{id}`. Its
-        publisher may read a message too, with its own key.
+        publisher may read a message too, with its own key, and sees outcomes and status codes, but no `reason`, `error`
+        and `excerpt`.
         """
         shown = Prefetch("deliveries", _shown_deliveries(), to_attr="shown_deliveries")
         callbacks = Prefetch("callbacks", _shown_callbacks(), to_attr="shown_callbacks")
         rows = self.get_queryset().select_related("answers").prefetch_related(shown, callbacks)
         rows = rows.annotate(delivery_count=Count("deliveries"))
-        return Response(MessageDetailSerializer(self._found(id, rows)).data)
+        context = {"for_publisher": key_of(request).scope == Scope.PUBLISH}
+        return Response(MessageDetailSerializer(self._found(id, rows), context=context).data)
 
     @extend_schema(responses=ExplanationsSerializer)
     def explain(self, request: Request, id: str) -> Response:

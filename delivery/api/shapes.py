@@ -171,6 +171,8 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
 class MessageDetailSerializer(serializers.ModelSerializer[Message]):
     """A message. `body` when it is JSON, else `body_base64`.
 
+    For its publisher every `reason`, `error` and `excerpt` is empty: receivers and people are not its business.
+
     When `delivery_count` tells that it has more deliveries than are here, page through all by `GET
     deliveries?message=…`.
     """
@@ -229,7 +231,16 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
     def to_representation(self, instance: Message) -> dict[str, Any]:
         shown: dict[str, Any] = super().to_representation(instance)
         del shown["body_base64" if is_json(instance) else "body"]
+        if self.context.get("for_publisher"):
+            _leave_out_receivers(shown["deliveries"])
         return shown
+
+
+def _leave_out_receivers(deliveries: list[dict[str, Any]]) -> None:
+    for delivery in deliveries:
+        delivery["reason"] = ""
+        for attempt in delivery["attempts"]:
+            attempt["error"] = attempt["excerpt"] = ""
 
 
 def is_json(message: Message) -> bool:

@@ -176,3 +176,32 @@ def test_explaining_tells_of_every_subscription_why_or_why_not(manager: Caller) 
     assert "filter" in told["filtered"][1]
     assert "FILTER_STRING" in told["header"][1]
     assert "INACTIVE" in told["off"][1]
+
+
+def test_a_publisher_sees_outcomes_but_nothing_of_the_receiver(
+    publishing: Caller, manager: Caller, publisher: Publisher
+) -> None:
+    message = factories.message(publisher=publisher)
+    delivery = factories.delivery(
+        Status.CANCELLED, message=message, attempts=1, reason="cancelled by ann: RECEIVER"
+    )
+    factories.attempt(
+        delivery,
+        outcome="SERVER_ERROR",
+        status_code=500,
+        error="connection refused (receiver:81)",
+        excerpt=b"RECEIVER",
+    )
+    address = f"messages/{message.public_id}"
+    (shown,) = manager.get(address).body["deliveries"]
+    (attempt,) = shown["attempts"]
+    assert (shown["reason"], attempt["error"], attempt["excerpt"]) == (
+        "cancelled by ann: RECEIVER",
+        "connection refused (receiver:81)",
+        "RECEIVER",
+    )
+    told = publishing.get(address).body
+    assert "receiver" not in str(told).lower().replace("receive_count", "")
+    (shown,) = told["deliveries"]
+    (attempt,) = shown["attempts"]
+    assert (shown["status"], attempt["outcome"], attempt["status_code"]) == ("CANCELLED", "SERVER_ERROR", 500)
