@@ -37,28 +37,29 @@ class Session:
         return self._connection is None or self._connection.closed
 
     async def take_slot(self, keys: Sequence[int]) -> bool:
-        """Connect and take one of these locks; False if all are taken.
+        """Connect anew and take one of these locks; False if all are taken.
 
         Only with a slot does the connection bear the sender's name, by which the others know it.
         """
+        await self.close()
         self._connection = connection = await connect("inturn")
         self._cursor = connection.cursor()
         # Else the locks of a killed sender whose commit waits for a row would be held until it gets it.
         await connection.execute("SET client_connection_check_interval = '500ms'")
         await connection.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'")
-        found = await connection.execute("SELECT pg_postmaster_start_time()")
-        (self.server_started_at,) = await found.fetchone() or (None,)
+        # Asked for, and not what the connection was told at its start: a pooler makes that up.
+        found = await connection.execute("SELECT pg_postmaster_start_time(), pg_backend_pid()")
+        self.server_started_at, backend_id = await found.fetchone() or (None, 0)
         for key in keys:
             if await self._try_lock(key):
                 await connection.execute("SELECT set_config('application_name', %s, false)", (self._name,))
                 self._slot = key
-                self.backend_id = connection.info.backend_pid
+                self.backend_id = backend_id
                 return True
         return False
 
     async def take_slot_back(self) -> bool:
         """Connect again and take the slot that it had; False if another has it now."""
-        await self.close()
         return await self.take_slot([] if self._slot is None else [self._slot])
 
     async def give_up(self) -> None:
