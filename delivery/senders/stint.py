@@ -7,7 +7,8 @@ for a slow endpoint, pause or idle are parked one by one while the rest go on, t
 what they are sending, which takes them a moment.
 
 A cluster has as many slots as workers, each an advisory lock. A stint that finds no
-free slot is surplus (its task was handed out twice) and returns.
+free slot waits for one: the session of a killed sender may hold it for some seconds more, and
+another machine that is taken for this one as long as it lives.
 """
 
 import asyncio
@@ -57,15 +58,14 @@ class Stint:
         self._changes = Changes(self._reader)
 
     async def run(self) -> bool:
-        """Send until the stint ends; False if there was no free slot."""
+        """Send until the stint ends. A successor is always needed, also of one that never got a slot."""
         raise_file_limit()
         collect_garbage_rarely()
         overdue = asyncio.create_task(self._give_up_when_overdue())
         try:
-            if not await self._take_slot():
-                return False
-            async with Client(allowed_networks=settings.ENVIRONMENT.allowed_networks) as client:
-                await self._work(Desk(settler=self._settler, reader=self._reader, client=client))
+            if await self._take_slot():
+                async with Client(allowed_networks=settings.ENVIRONMENT.allowed_networks) as client:
+                    await self._work(Desk(settler=self._settler, reader=self._reader, client=client))
         finally:
             overdue.cancel()
             await self._reader.close()
@@ -81,14 +81,14 @@ class Stint:
         os._exit(1)
 
     async def _take_slot(self) -> bool:
-        while not self._must_stop():
+        keys = [slot_key(self._queue, slot) for slot in range(self._slots)]
+        while not self._must_stop() and time.monotonic() < self._deadline:
             try:
-                return await self._settler.take_slot(
-                    [slot_key(self._queue, slot) for slot in range(self._slots)]
-                )
+                if await self._settler.take_slot(keys):
+                    return True
             except AWAY as error:
                 log.warning("cannot connect", extra={"error": str(error)})
-                await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
         return False
 
     async def _work(self, desk: Desk) -> None:
@@ -229,7 +229,7 @@ def collect_garbage_rarely() -> None:
 
 
 def run() -> bool:
-    """Work one stint as the settings say; False if it was surplus."""
+    """Work one stint as the settings say."""
     stint = Stint(
         queue=settings.Q_CLUSTER["cluster_name"],
         slots=settings.ENVIRONMENT.sender_processes,

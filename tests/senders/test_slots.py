@@ -1,0 +1,62 @@
+"""A sender without a free slot waits for one: it must not stay idle until Inturn starts again."""
+
+import os
+import subprocess
+import sys
+from urllib.parse import quote
+
+import psycopg
+import pytest
+from django.db import connection
+
+from config.env import CHECKOUT
+from delivery.database import connection_parameters
+from delivery.senders.stint import slot_key
+from tests.operation.installation import eventually
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# What the only sender of `delivery.bench.sender 1` needs.
+SLOT = slot_key("bench", 0)
+
+
+def test_it_works_as_soon_as_the_session_that_held_its_slot_is_gone() -> None:
+    ghost = psycopg.connect(**connection_parameters(), autocommit=True)
+    ghost.execute("SELECT pg_advisory_lock(%s)", [SLOT])
+    environment = os.environ | {"DATABASE_URL": url(), "DJANGO_SETTINGS_MODULE": "config.settings"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "delivery.bench.sender", "1"], cwd=CHECKOUT, env=environment
+    ) as sender:
+        try:
+            eventually(lambda: sender.poll() is not None or has_asked(), "it has found the slot taken")
+            assert sender.poll() is None
+            assert not is_at_work(sender.pid)
+            ghost.close()
+            eventually(lambda: is_at_work(sender.pid), "it is at work")
+        finally:
+            ghost.close()
+            sender.terminate()
+            sender.wait(timeout=30)
+
+
+def has_asked() -> bool:
+    return is_connected("inturn", last="%pg_try_advisory_lock%")
+
+
+def is_at_work(pid: int) -> bool:
+    return is_connected(f"inturn sender {pid}")
+
+
+def is_connected(name: str, *, last: str = "%") -> bool:
+    """Whether there is a connection of that name, whose last statement was such."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM pg_stat_activity WHERE application_name = %s AND query LIKE %s", [name, last]
+        )
+        return cursor.fetchone() is not None
+
+
+def url() -> str:
+    given = connection.settings_dict
+    user, password = quote(given["USER"]), quote(given["PASSWORD"])
+    return f"postgresql://{user}:{password}@{given['HOST']}:{given['PORT']}/{given['NAME']}"
