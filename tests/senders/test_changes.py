@@ -1,7 +1,8 @@
 """A sender learns of every change of configuration, whatever the clocks say and however late it commits."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,10 +14,14 @@ from django.utils import timezone
 from delivery.database import connection_parameters
 from delivery.models import UrlHealth, UrlState
 from delivery.senders.changes import Changed, Changes
+from delivery.senders.desk import Desk
+from delivery.senders.lanes import Claims
+from delivery.senders.parcel import Place
 from delivery.senders.read import Reader
+from delivery.senders.topic_lane import TopicLane
 from subscriptions.models import Policy, SigningSecret, Subscription
 from tests import factories
-from tests.senders.running import elsewhere
+from tests.senders.running import elsewhere, with_claims
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -150,3 +155,25 @@ def test_after_a_backup_was_restored_everything_may_be_old(subscription: Subscri
             await reader.close()
 
     assert asyncio.run(look()).is_all
+
+
+def test_each_lane_is_looked_at_once_however_many_endpoints_changed() -> None:
+    looked_at: list[int] = []
+
+    class Watched(TopicLane):
+        @property
+        def places(self) -> Collection[Place]:
+            looked_at.append(self.id)
+            return ()
+
+    async def scenario(_: Claims, desk: Desk) -> None:
+        (known,) = await desk.refresh([(await elsewhere(factories.subscription)).pk])
+        row = {"kind": "TOPIC", "state": "IDLE", "failures": 0, "wait_seconds": None, "processing": "SERIAL"}
+        row |= {"max_in_flight": 1, "max_queued_to_send": 500, "refill_level": 100}
+        desk.lanes = {id: Watched(row | {"id": id}) for id in range(100)}
+        changed = [replace(known, subscription_id=1000 + id, lane_id=id) for id in range(50)]
+        assert [lane.id for lane in desk.lanes_of(changed)] == list(range(50))
+        assert sorted(looked_at) == list(range(50, 100))
+        desk.lanes = {}
+
+    with_claims(scenario)
