@@ -18,6 +18,7 @@ FORBIDDEN_NETWORKS: dict[Network, str] = {
         "10.0.0.0/8": "private",
         "100.64.0.0/10": "shared by a provider's customers",
         "127.0.0.0/8": "loopback",
+        "168.63.129.16/32": "metadata of Azure",
         "169.254.0.0/16": "link-local and cloud metadata",
         "172.16.0.0/12": "private",
         "192.0.0.0/24": "protocol assignments",
@@ -29,8 +30,10 @@ FORBIDDEN_NETWORKS: dict[Network, str] = {
         "203.0.113.0/24": "documentation",
         "224.0.0.0/4": "multicast",
         "240.0.0.0/4": "reserved and broadcast",
-        # Holds :: and ::1, and IPv4 addresses in a form long given up.
+        # Of IPv6 only 2000::/3 is given out as public (IANA). These have names of their own, for the refusal; ::/96 holds :: and ::1,
+        # and IPv4 addresses in a form long given up.
         "::/96": "this machine, loopback",
+        "::ffff:0:0:0/96": "IPv4-translated",
         "64:ff9b::/96": "NAT64",
         "64:ff9b:1::/48": "NAT64",
         "100::/64": "discarded",
@@ -47,7 +50,12 @@ FORBIDDEN_NETWORKS: dict[Network, str] = {
     }.items()
 }
 
-_NAT64 = ip_network("64:ff9b::/96")
+_PUBLIC_IPV6 = ip_network("2000::/3")
+# Networks whose addresses end with an IPv4 address.
+_IPV4_AT_END = (ip_network("64:ff9b::/96"), ip_network("::ffff:0:0:0/96"))
+# Of an interface id, the part that says that an IPv4 address follows (ISATAP, RFC 5214), but for its bits "universal" and "group".
+_ISATAP = 0x0000_5EFE
+_ISATAP_MASK = 0xFCFF_FFFF
 
 
 class AddressRefusedError(OSError):
@@ -72,8 +80,7 @@ def is_allowed(address: str, *, allowed_networks: Collection[Network]) -> bool:
     except ValueError:
         return False
     return all(
-        _network_of(one, allowed_networks) is not None or _network_of(one, FORBIDDEN_NETWORKS) is None
-        for one in (carrier, *carried)
+        _network_of(one, allowed_networks) is not None or not _use_of(one) for one in (carrier, *carried)
     )
 
 
@@ -95,9 +102,23 @@ def _with_embedded(address: Address) -> list[Address]:
     if not isinstance(address, IPv6Address):
         return [address]
     embedded: list[Address | None] = [address.sixtofour, *(address.teredo or ())]
-    if address in _NAT64:
+    if _network_of(address, _IPV4_AT_END) is not None or _is_isatap(address):
         embedded.append(IPv4Address(int(address) & 0xFFFF_FFFF))
     return [address, *(one for one in embedded if one is not None)]
+
+
+def _is_isatap(address: IPv6Address) -> bool:
+    return int(address) >> 32 & _ISATAP_MASK == _ISATAP
+
+
+def _use_of(address: Address) -> str:
+    """Say what a forbidden address is for; empty if it is not forbidden."""
+    network = _network_of(address, FORBIDDEN_NETWORKS)
+    if network is not None:
+        return f"in {network} ({FORBIDDEN_NETWORKS[network]})"
+    if isinstance(address, IPv6Address) and address not in _PUBLIC_IPV6:
+        return f"not in {_PUBLIC_IPV6}, which public addresses are of"
+    return ""
 
 
 def _network_of(address: Address, networks: Collection[Network]) -> Network | None:
@@ -109,5 +130,4 @@ def _reason(address: str) -> str:
         addresses = _with_embedded(_canonical(address))
     except ValueError:
         return "it is not an IP address"
-    found = [network for one in addresses if (network := _network_of(one, FORBIDDEN_NETWORKS))]
-    return " and ".join(f"it is in {network} ({FORBIDDEN_NETWORKS[network]})" for network in found)
+    return " and ".join(f"it is {use}" for one in addresses if (use := _use_of(one)))

@@ -13,6 +13,7 @@ FORBIDDEN = [
     "100.64.0.1",
     "127.0.0.1",
     "127.255.255.254",
+    "168.63.129.16",
     "169.254.169.254",
     "172.16.0.1",
     "172.31.255.255",
@@ -37,6 +38,16 @@ FORBIDDEN = [
     "64:ff9b::7f00:1",
     "64:ff9b::8.8.8.8",
     "64:ff9b:1::1",
+    "::ffff:0:127.0.0.1",
+    "::ffff:0:8.8.8.8",
+    "1::1",
+    "200::1",
+    "400::1",
+    "4000::1",
+    "e000::1",
+    "2606:4700::5efe:127.0.0.1",
+    "2606:4700::200:5efe:10.0.0.1",
+    "2606:4700:1:2:300:5efe:169.254.169.254",
     "100::1",
     "2001:0:4136:e378:8000:63bf:3fff:fdd2",
     "2001:db8::1",
@@ -50,7 +61,17 @@ FORBIDDEN = [
     "fec0::1",
     "ff02::1",
 ]
-PUBLIC = ["1.1.1.1", "8.8.8.8", "172.32.0.1", "100.128.0.1", "192.0.1.1", "2606:4700::1111", "::ffff:8.8.8.8"]
+PUBLIC = [
+    "1.1.1.1",
+    "8.8.8.8",
+    "172.32.0.1",
+    "100.128.0.1",
+    "192.0.1.1",
+    "2606:4700::1111",
+    "::ffff:8.8.8.8",
+    "2606:4700::5efe:8.8.8.8",
+    "2a00::5eff:7f00:1",
+]
 
 
 @pytest.mark.parametrize("address", FORBIDDEN)
@@ -82,6 +103,8 @@ def test_an_administrator_allows_a_range(address: str) -> None:
     [
         ("64:ff9b::/96", "64:ff9b::808:808", "64:ff9b::a00:1"),
         ("2002::/16", "2002:808:808::1", "2002:a9fe:a9fe::1"),
+        ("::ffff:0:0:0/96", "::ffff:0:8.8.8.8", "::ffff:0:10.0.0.1"),
+        ("fd00::/8", "fd00::5efe:8.8.8.8", "fd00::5efe:10.0.0.1"),
     ],
 )
 def test_to_allow_a_gateway_does_not_allow_what_is_private_behind_it(
@@ -90,6 +113,16 @@ def test_to_allow_a_gateway_does_not_allow_what_is_private_behind_it(
     assert is_allowed(public, allowed_networks=[ip_network(gateway)])
     assert not is_allowed(private, allowed_networks=[ip_network(gateway)])
     assert is_allowed(private, allowed_networks=[ip_network(gateway), ip_network("0.0.0.0/0")])
+
+
+def test_an_administrator_allows_what_is_not_of_the_public_part_of_ipv6() -> None:
+    assert is_allowed("4000::1", allowed_networks=[ip_network("4000::/16")])
+    assert is_allowed("168.63.129.16", allowed_networks=[ip_network("168.63.129.16/32")])
+
+
+def test_the_refusal_of_what_is_in_no_range_says_so() -> None:
+    with pytest.raises(AddressRefusedError, match=r"2000::/3"):
+        check_address("4000::1", allowed_networks=())
 
 
 def test_the_refusal_tells_the_range_and_what_an_administrator_can_do() -> None:
