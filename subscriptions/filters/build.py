@@ -16,6 +16,7 @@ from subscriptions.filters.parts import (
     step_behind,
     value_of,
 )
+from subscriptions.filters.patterns import MAX_PART, is_costly
 from subscriptions.filters.tree import (
     And,
     Comparison,
@@ -147,6 +148,10 @@ def _like(path: Path, keyword: Token, pattern: Part) -> Like:
             if (len(text) - len(text.rstrip("\\"))) % 2:
                 raise pattern.refusal(
                     "a pattern must not end in a single \\; write \\\\ for the character itself"
+                )
+            if is_costly(text):
+                raise pattern.refusal(
+                    f"a part between two % that holds _ has at most {MAX_PART} characters; split it with a %"
                 )
             return Like(path, text)
     raise pattern.refusal(f"{keyword} takes a pattern in single quotes, such as 'proj%'")

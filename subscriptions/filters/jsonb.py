@@ -24,6 +24,10 @@ class Missing(Enum):
 
 MISSING: Final = Missing.MISSING
 
+# How many characters the numbers of a body, written out, may take beyond the bytes of the body: 1e131071 are eight
+# bytes and 131,072 characters, and whoever publishes could otherwise make a small body take gigabytes as text.
+MAX_GROWTH: Final = 1_000_000
+
 # From the source of PostgreSQL's numeric: digits before the point are counted in
 # groups of four, in 16 bits; digits behind it in 14; exponents up to INT_MAX / 2.
 _MAX_ADJUSTED = 4 * 32768 - 1
@@ -35,29 +39,71 @@ _INT_DIGITS = 640
 
 
 def read(body: bytes) -> Json | Missing:
-    """The value jsonb would hold, MISSING for what jsonb would refuse."""
+    """The value jsonb would hold, MISSING for what jsonb would refuse or what grows too long as text."""
+    numbers = _Numbers()
     try:
         text = body.decode()
-        value = _decoded(text)
+        value = _decoded(text, numbers)
     except (ValueError, RecursionError):
         return MISSING
     if ("\\u" in text and _has_refused_escape(text)) or _is_too_deep(text, value):
         return MISSING
+    # What was read may hold less than the text: of equal names the last counts.
+    if numbers.growth > MAX_GROWTH and _digits_in(value) > len(body) + MAX_GROWTH:
+        return MISSING
     return value
 
 
-def _decoded(text: str) -> Json:
+class _Numbers:
+    """Reads the numbers of one body, and counts how much longer they are when written out."""
+
+    def __init__(self) -> None:
+        self.growth = 0
+
+    def decimal(self, digits: str) -> Decimal:
+        number = _decimal(digits)
+        if "e" in digits or "E" in digits:
+            self.growth += max(_length(number) - len(digits), 0)
+        return number
+
+    def integer(self, digits: str) -> int | Decimal:
+        return int(digits) if len(digits) < _INT_DIGITS else _decimal(digits)
+
+
+def _decoded(text: str, numbers: _Numbers) -> Json:
     try:
-        return cast("Json", _DECODER.decode(text))
+        decoder = json.JSONDecoder(parse_float=numbers.decimal, parse_constant=_constant)
+        return cast("Json", decoder.decode(text))
     except json.JSONDecodeError:
         raise
     except ValueError:
         # A number with more digits than int takes. Rare, and the way through Python is slow.
-        return cast("Json", _DECODER_OF_LONG_NUMBERS.decode(text))
+        decoder = json.JSONDecoder(
+            parse_int=numbers.integer, parse_float=numbers.decimal, parse_constant=_constant
+        )
+        return cast("Json", decoder.decode(text))
 
 
-def _integer(digits: str) -> int | Decimal:
-    return int(digits) if len(digits) < _INT_DIGITS else _decimal(digits)
+def _length(number: int | Decimal) -> int:
+    """How many characters the number takes when it is printed."""
+    if type(number) is int:
+        return len(str(number))
+    sign, digits, exponent = cast("Decimal", number).as_tuple()
+    scale = max(-cast("int", exponent), 0)
+    before = max(len(digits) + cast("int", exponent), 1) if number else 1
+    return sign + before + (1 + scale if scale else 0)
+
+
+def _digits_in(value: Json) -> int:
+    match value:
+        case dict():
+            return sum(map(_digits_in, value.values()))
+        case list():
+            return sum(map(_digits_in, value))
+        case bool() | str() | None:
+            return 0
+        case number:
+            return _length(number)
 
 
 def _decimal(digits: str) -> Decimal:
@@ -80,11 +126,6 @@ def _check_range(digits: str) -> None:
 def _constant(name: str) -> Json:
     raise ValueError(f"{name} is not JSON")
 
-
-_DECODER = json.JSONDecoder(parse_float=_decimal, parse_constant=_constant)
-_DECODER_OF_LONG_NUMBERS = json.JSONDecoder(
-    parse_int=_integer, parse_float=_decimal, parse_constant=_constant
-)
 
 _SURROGATE_PAIR = r"u[dD][89abAB]..\\u[dD][c-fC-F].."
 _ESCAPE = re.compile(rf"\\(?:{_SURROGATE_PAIR}|(u0000|u[dD][89a-fA-F]..)|.)")

@@ -1,80 +1,81 @@
 """How `to_python` reads a value before comparing it, by the kind of the other side."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any, TypeAlias
 
+from subscriptions.filters.document import Document
 from subscriptions.filters.jsonb import Json, Missing, text_of
-from subscriptions.filters.tree import NUMBER_LENGTH, NUMBER_TEXT, Kind, Path
+from subscriptions.filters.tree import NUMBER_LENGTH, NUMBER_TEXT, Kind, Literal, Path
 
 Comparable: TypeAlias = str | int | Decimal | bool
-Reader: TypeAlias = Callable[[Json | Missing], Comparable | None]
+Reader: TypeAlias = Callable[[Document, Json | Missing], Comparable | None]
 
 _NUMBER = re.compile(NUMBER_TEXT)
 _CERTAINLY_SHORT = 10**18
 
 
-def reader(path: Path, kind: Kind) -> Reader:
-    """None stands for null: the value cannot be compared with a literal of this kind."""
-    return (_TEXT_READERS if path.is_text else _JSON_READERS)[kind]
+def reader(path: Path, kind: Kind, literals: Iterable[Literal]) -> Reader:
+    """How to read a value for comparing it with these literals of one kind.
+
+    None stands for null: the value cannot be compared with a literal of this kind.
+    """
+    if not path.is_text:
+        return _JSON_READERS[kind]
+    if kind is Kind.STRING and any(str(literal).startswith(("{", "[")) for literal in literals):
+        return Document.text_of
+    return _TEXT_READERS[kind]
 
 
 def comparable_pair(left: Json | Missing, right: Json | Missing) -> tuple[Any, Any] | None:
     """Both as they are if JSON gives them an order: two numbers or two strings."""
-    for read in _JSON_READERS.values():
+    for read in (_number, _string):
         if read(left) is not None and read(right) is not None:
             return left, right
     return None
 
 
-def like_pattern(pattern: str) -> re.Pattern[str]:
-    """For `fullmatch`. Takes at most the time of pattern times text, whatever they are."""
-    first, *others = _between_percents(pattern)
-    if not others:
-        return re.compile(first, re.DOTALL)
-    *inner, last = others
-    # Pieces have a fixed length, so the first place where one fits is never worse than
-    # a later one: atomic groups give up the backtracking that would take for ever.
-    found = "".join(f"(?>.*?{piece})" for piece in inner if piece)
-    return re.compile(f"{first}{found}.*{last}", re.DOTALL)
+def _beginning(_document: Document, value: Json | Missing) -> str | None:
+    """The text, of a container its first character: that decides against literals that begin with another."""
+    if type(value) is dict:
+        return "{"
+    return "[" if type(value) is list else text_of(value)
 
 
-def _between_percents(pattern: str) -> list[str]:
-    pieces = [""]
-    for escaped, character in re.findall(r"(\\?)(.)", pattern, re.DOTALL):
-        if escaped or character not in "%_":
-            pieces[-1] += re.escape(character)
-        elif character == "_":
-            pieces[-1] += "."
-        else:
-            pieces.append("")
-    return pieces
-
-
-def _number_in_text(value: Json | Missing) -> int | Decimal | None:
+def _number_in_text(_document: Document, value: Json | Missing) -> int | Decimal | None:
     if type(value) is int and -_CERTAINLY_SHORT < value < _CERTAINLY_SHORT:
         return value
-    text = text_of(value)
+    text = None if type(value) is dict or type(value) is list else text_of(value)
     if text is None or len(text) > NUMBER_LENGTH or not _NUMBER.fullmatch(text):
         return None
     return Decimal(text)
 
 
-def _truth_in_text(value: Json | Missing) -> bool | None:
-    return {"true": True, "false": False}.get(text_of(value) or "")
+def _truth_in_text(_document: Document, value: Json | Missing) -> bool | None:
+    if type(value) is str:
+        return {"true": True, "false": False}.get(value)
+    return value if type(value) is bool else None
 
 
-def _number_in_json(value: Json | Missing) -> int | Decimal | None:
+def _number_in_json(_document: Document, value: Json | Missing) -> int | Decimal | None:
+    return _number(value)
+
+
+def _string_in_json(_document: Document, value: Json | Missing) -> str | None:
+    return _string(value)
+
+
+def _number(value: Json | Missing) -> int | Decimal | None:
     return value if type(value) is int or type(value) is Decimal else None
 
 
-def _string_in_json(value: Json | Missing) -> str | None:
+def _string(value: Json | Missing) -> str | None:
     return value if type(value) is str else None
 
 
 _TEXT_READERS: dict[Kind, Reader] = {
-    Kind.STRING: text_of,
+    Kind.STRING: _beginning,
     Kind.NUMBER: _number_in_text,
     Kind.BOOLEAN: _truth_in_text,
 }

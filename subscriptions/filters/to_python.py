@@ -14,14 +14,13 @@ from subscriptions.filters.jsonb import (
     MISSING,
     Json,
     Missing,
-    canonical,
     element,
     equal,
     has_key,
     printed,
-    text_of,
 )
-from subscriptions.filters.reading import comparable_pair, like_pattern, reader
+from subscriptions.filters.patterns import like_test
+from subscriptions.filters.reading import comparable_pair, reader
 from subscriptions.filters.tree import (
     And,
     Comparison,
@@ -73,7 +72,7 @@ def text_at(path: Path) -> Callable[[Document], str | None]:
 
     def text(document: Document) -> str | None:
         value = find(document)
-        return text_of(value) if path.is_text or value is MISSING else printed(value)
+        return document.text_of(value) if path.is_text or value is MISSING else printed(value)
 
     return text
 
@@ -88,8 +87,8 @@ def identity_at(path: Path) -> Callable[[Document], str | None]:
     def identity(document: Document) -> str | None:
         value = find(document)
         if path.is_text:
-            return text_of(value)
-        return None if value is MISSING or value is None else canonical(value)
+            return document.text_of(value)
+        return None if value is MISSING or value is None else document.identity_of(value)
 
     return identity
 
@@ -147,10 +146,10 @@ def _comparison(path: Path, asked: Operator, operand: Path | Literal) -> Test:
         return _membership(path, (operand,), sought=asked is Operator.EQUAL)
     if operand is None:
         return _never
-    find, read, compare = _find(path), reader(path, kind_of(operand)), _COMPARE[asked]
+    find, read, compare = _find(path), reader(path, kind_of(operand), [operand]), _COMPARE[asked]
 
     def is_ordered(document: Document) -> bool:
-        value = read(find(document))
+        value = read(document, find(document))
         return value is not None and compare(value, operand)
 
     return is_ordered
@@ -160,7 +159,7 @@ def _between_paths(path: Path, asked: Operator, other: Path) -> Test:
     left, right, compare = _find(path), _find(other), _COMPARE[asked]
 
     def texts(document: Document) -> bool:
-        one, two = text_of(left(document)), text_of(right(document))
+        one, two = document.text_of(left(document)), document.text_of(right(document))
         return one is not None and two is not None and compare(one, two)
 
     def equality(document: Document) -> bool:
@@ -185,13 +184,13 @@ def _membership(path: Path, literals: tuple[Literal, ...], *, sought: bool) -> T
 def _among_text(path: Path, kind: Kind, literals: tuple[Literal, ...], *, sought: bool) -> Test:
     if kind is Kind.NULL:
         return _never
-    find, read, members = _find(path), reader(path, kind), frozenset(literals)
+    find, read, members = _find(path), reader(path, kind, literals), frozenset(literals)
 
     def is_member(document: Document) -> bool:
-        return read(find(document)) in members
+        return read(document, find(document)) in members
 
     def is_no_member(document: Document) -> bool:
-        value = read(find(document))
+        value = read(document, find(document))
         return value is not None and value not in members
 
     return is_member if sought else is_no_member
@@ -216,11 +215,11 @@ def _among_json(path: Path, literals: tuple[Literal, ...], *, sought: bool) -> T
 
 
 def _like(path: Path, pattern: str, *, sought: bool) -> Test:
-    find, fits = _find(path), like_pattern(pattern).fullmatch
+    find, fits = _find(path), like_test(pattern)
 
     def is_like(document: Document) -> bool:
-        text = text_of(find(document))
-        return text is not None and (fits(text) is not None) is sought
+        text = document.text_of(find(document))
+        return text is not None and fits(text) is sought
 
     return is_like
 

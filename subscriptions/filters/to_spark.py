@@ -23,7 +23,7 @@ from operator import and_, eq, ge, gt, le, lt, ne, or_
 from typing import TYPE_CHECKING, Any, cast
 
 from subscriptions.filters.document import Document
-from subscriptions.filters.reading import like_pattern
+from subscriptions.filters.patterns import like_expression
 from subscriptions.filters.to_python import to_python
 from subscriptions.filters.tree import (
     And,
@@ -119,8 +119,7 @@ def _native(tree: Condition, header: "Column") -> "Column":
         case Membership(path, literals):
             return _text(path, header).isin(list(literals))
         case Like(path, pattern):
-            # Java reads the regular expressions of `to_python` as Python does.
-            return _text(path, header).rlike(rf"(?s)\A{like_pattern(pattern).pattern}\z")
+            return _text(path, header).rlike(rf"(?s)\A{like_expression(pattern)}\z")
         case IsNull(path):
             return _text(path, header).isNull()
         case Exists():

@@ -41,13 +41,19 @@ BEGIN
     IF jsonb_path_exists(parsed, 'strict $.**{{{jsonb.MAX_DEPTH + 1}}}') THEN
         RETURN NULL;
     END IF;
+    IF octet_length(body) + {jsonb.MAX_GROWTH} < (
+        SELECT sum(length(number #>> '{{}}'))
+        FROM jsonb_path_query(parsed, 'strict $.** ? (@.type() == "number")') AS number
+    ) THEN
+        RETURN NULL;
+    END IF;
     RETURN parsed;
 EXCEPTION
     WHEN data_exception OR program_limit_exceeded THEN
         RETURN NULL;
 END
 $function$
-"""
+"""  # noqa: S608 - of numbers above
 
 _Roots: TypeAlias = Mapping[Root, str]
 

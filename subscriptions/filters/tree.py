@@ -2,7 +2,9 @@ r"""The syntax tree of the filter language, and what each node means.
 
 A filter is a condition over `$$`, the document of one message: `$$->'Header'`
 holds its headers, all text, and `$$->'Body'` its body if that is JSON. A body
-that is not JSON is missing, like any path that leads nowhere.
+that is not JSON is missing, like any path that leads nowhere. So is one whose
+numbers, written out without exponents, take over a million characters more than
+the body has bytes.
 
 Every compiler (`to_python`, `to_sql`, `to_spark`) keeps these rules:
 

@@ -141,6 +141,15 @@ ODDITIES = [
     ],
 ]
 
+# Whose numbers are few bytes and many characters: read up to a bound, which these keep, pass or seem to pass.
+GROWING = [
+    *["[" + ",".join([number] * count) + "]" for number in ("1e131071", "-1e131071") for count in (7, 8)],
+    *["[" + ",".join(["1e-16383"] * count) + "]" for count in (60, 61, 62)],
+    '{"a": [' + ",".join(["1e131071"] * 8) + '], "a": 1}',
+    '{"a": 1, "b": [' + ",".join(["1E99"] * 20_000) + "]}",
+    *["[" + "1e999, " * 1000 + f"1e{end}]" for end in range(6_990, 7_020)],
+]
+
 _text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
 _words = st.sampled_from(WORDS) | _text
 _spaces = st.sampled_from(["", "", " ", "\n\t", "\r"])

@@ -1,5 +1,7 @@
 """The compilers mean the same, and what they mean is what PostgreSQL means."""
 
+from hashlib import sha256
+
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from subscriptions.filters.sql import Parameter
 from subscriptions.filters.tree import Condition, Path
 from tests.filters.asking import answers, ask, truth
 from tests.filters.random_filters import cases, walks
-from tests.filters.random_messages import ODDITIES, WORDS, Message, bodies
+from tests.filters.random_messages import GROWING, ODDITIES, WORDS, Message, bodies
 
 pytestmark = pytest.mark.usefixtures("inturn_json")
 
@@ -75,6 +77,16 @@ def test_no_oddity_is_read_differently() -> None:
     for body, (text,) in zip(asked, rows, strict=True):
         value = read(body)
         assert text == (None if value is MISSING else printed(value)), body
+
+
+def test_numbers_grow_to_the_same_bound_everywhere() -> None:
+    asked = [text.encode() for text in GROWING]
+    rows = ask(["sha256(convert_to(body::text, 'UTF8'))"], [], [({}, body) for body in asked])
+    ours = [read(body) for body in asked]
+    assert [digest and bytes(digest) for (digest,) in rows] == [
+        None if value is MISSING else sha256(printed(value).encode()).digest() for value in ours
+    ]
+    assert {value is MISSING for value in ours[-30:]} == {True, False}
 
 
 def test_no_text_is_taken_for_a_number_by_one_side_only() -> None:

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from delivery.models import Lane, LaneKind
+from subscriptions.filters import filter_identity
 from subscriptions.models import (
     ApiKey,
     EventType,
@@ -81,7 +82,8 @@ def _destination(number: int, event_type: EventType, place: int) -> dict[str, An
         return {"endpoint": endpoint, "header_filter_string": f"group-{place // GROUP}"}
     if number % 10 == 7:
         return {"mode": Mode.PULL}
-    return {"endpoint": endpoint, "filter": "" if number % 2 else f"$$->'Body'->>'number' > '{number}'"}
+    text = "" if number % 2 else f"$$->'Body'->>'number' > '{number}'"
+    return {"endpoint": endpoint, "filter": text, "filter_identity": filter_identity(text)}
 
 
 def _make_keys(publishers: list[Publisher], subscribers: list[Subscriber], *, now: datetime) -> None:

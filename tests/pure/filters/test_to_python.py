@@ -5,7 +5,17 @@ from typing import Any
 
 import pytest
 
-from subscriptions.filters import document, header_name, jsonb, parse, parse_path, text_at, to_python
+from subscriptions.filters import (
+    FilterError,
+    document,
+    header_name,
+    identity_at,
+    jsonb,
+    parse,
+    parse_path,
+    text_at,
+    to_python,
+)
 from subscriptions.filters.document import Document
 
 BODY = {
@@ -154,6 +164,63 @@ def test_the_body_is_parsed_once_and_only_when_asked(monkeypatch: pytest.MonkeyP
     assert parsed == []
     assert to_python(parse("$$->'Body'->'a' = 1 and $$->'Body'->>'a' = 1"))(message)
     assert parsed == [b"{}"]
+
+
+def test_a_body_whose_numbers_grow_without_bound_is_missing() -> None:
+    number = b"1e131071"
+    assert ask("$$->'Body' is not null", b"[" + b",".join([number] * 7) + b"]")
+    assert ask("$$->'Body' is null", b"[" + b",".join([number] * 8) + b"]")
+    # Written out, they take no more characters than they have bytes.
+    assert ask("$$->'Body' is not null", b"[" + b"9" * 100_000 + b",1" * 1_000_000 + b"]")
+
+
+@pytest.fixture
+def prints(monkeypatch: pytest.MonkeyPatch) -> list[jsonb.Json]:
+    """What is printed from now on, as `->>` does."""
+    printed: list[jsonb.Json] = []
+    original = jsonb.printed
+
+    def counted(value: jsonb.Json) -> str:
+        printed.append(value)
+        return original(value)
+
+    monkeypatch.setattr(jsonb, "printed", counted)
+    return printed
+
+
+@pytest.mark.parametrize("value", [[1, [2]], {"a": 1}])
+def test_a_container_is_not_printed_to_compare_it_with_a_literal_that_begins_otherwise(
+    prints: list[jsonb.Json], value: object
+) -> None:
+    message = document(HEADERS, json.dumps({"id": value}).encode())
+    wishes = ["= 'proj1'", "!= ''", "in ('a', 'b')", "> 'proj1'", "= 5", "< 5", "= true", "not in (5, 'x')"]
+    answers = [to_python(parse(f"$$->'Body'->>'id' {wish}"))(message) for wish in wishes]
+    assert answers == [False, True, False, json.dumps(value)[0] == "{", False, False, False, False]
+    assert prints == []
+
+
+def test_a_container_is_printed_once_for_all_filters_of_a_message(prints: list[jsonb.Json]) -> None:
+    message = document(HEADERS, b'{"id": [1, [2]]}')
+    for number in range(61):
+        assert to_python(parse(f"$$->'Body'->>'id' not like '%{number}%{number}%{number}%'"))(message)
+        assert not to_python(parse(f"$$->'Body'->>'id' = '[{number}]'"))(message)
+    assert to_python(parse("$$->'Body'->>'id' = '[1, [2]]'"))(message)
+    assert prints.count([1, [2]]) == 1
+
+
+def test_a_container_that_identifies_is_printed_once_for_all_subscriptions(prints: list[jsonb.Json]) -> None:
+    message = document(HEADERS, b'{"id": [1, [2]]}')
+    identities = [identity_at(parse_path("$$->'Body'->'id'"))(message) for _ in range(3)]
+    assert identities == ["[1, [2]]"] * 3
+    assert prints.count([1, [2]]) == 1
+
+
+def test_a_long_part_with_a_placeholder_is_refused() -> None:
+    assert ask("$$->'Body'->>'a' like '%" + "a_" * 50 + "%'", {"a": "ab" * 50})
+    with pytest.raises(FilterError, match="has at most 100 characters"):
+        parse("$$->'Body'->>'a' like '%" + "a_" * 50 + "a%'")
+    # At the ends it is looked for in one place only.
+    assert ask("$$->'Body'->>'a' like '" + "a_" * 100 + "%" + "_b" * 100 + "'", {"a": "ab" * 200})
 
 
 def test_many_wildcards_do_not_make_a_pattern_slow() -> None:
