@@ -16,8 +16,6 @@ from delivery import database, journal, wake
 from delivery.models import Delivery, JournalKind, Status
 from delivery.models.moment import Clock
 
-# Deliveries settled by one statement: a long one would hold up the senders' commits.
-BATCH = 5_000
 # What a person may have sent again. A success that is recorded is none of it: neither the delivery's own, nor its
 # sibling's (REDUNDANT), nor that of the same fact in another message (DUPLICATE).
 RESUBMITTABLE = (
@@ -50,29 +48,19 @@ def cancel(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelle
     return cancelled
 
 
-def cancel_some(delivery_ids: Collection[int], *, reason: str) -> int:
+def cancel_some(delivery_ids: Collection[int], *, reason: str, are_read: bool = True) -> int:
     """Settle what is CANCELLABLE of a bulk job's batch as CANCELLED and return how many; the journal is its caller's.
 
-    Call it after `failures.tell_of`, which locks them in one order and tells what is in doubt.
+    Call it after `failures.tell_of`, which locks them in one order and tells what is in doubt. Unless `are_read`
+    senders need not be told, for they hold none of them.
     """
     with transaction.atomic():
         cancelled = _cancel(delivery_ids, reason=reason)
         doubtful = Delivery.objects.filter(pk__in=delivery_ids, status=Status.IN_DOUBT)
         cancelled += doubtful.update(status=Status.CANCELLED, **_SETTLED_ANEW, reason=f"in doubt, {reason}")
-        if cancelled:
+        if cancelled and are_read:
             _tell_senders(delivery_ids)
     return cancelled
-
-
-def cancel_backlog(subscription_id: int, *, actor: str) -> int:
-    """Settle everything open of a subscription as CANCELLED, in batches, and return how many."""
-    total = 0
-    while True:
-        wanted = {"subscription": subscription_id, "limit": BATCH}
-        ids = [id for (id,) in database.rows("open_of_subscription", wanted)]
-        if not ids:
-            return total
-        total += _cancel(ids, reason=f"backlog cancelled by {actor}")
 
 
 def reopen(delivery_ids: Collection[int], *, reason: str) -> list[int]:

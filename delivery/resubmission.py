@@ -19,9 +19,10 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Max, QuerySet
 
-from delivery import failures, journal, lifecycle, pacing, selection
+from delivery import backlog, failures, journal, lifecycle, pacing, selection
 from delivery.models import BulkVerb, Delivery, JournalKind, Resubmission, ResubmissionState
 from subscriptions import changes
+from subscriptions.models import Subscription
 
 # Small enough for the senders, which may wait for its rows.
 BATCH = 500
@@ -30,6 +31,10 @@ SLOWEST_RATE, FASTEST_RATE = 0.01, BATCH
 
 _KINDS = {BulkVerb.RESUBMIT: JournalKind.RESUBMITTED, BulkVerb.CANCEL: JournalKind.CANCELLED}
 _DONE = {BulkVerb.RESUBMIT: "sent again", BulkVerb.CANCEL: "cancelled"}
+
+
+class BacklogError(Exception):
+    """It cancels the backlog of a subscription, which waits for it: it cannot be ended early."""
 
 
 def start(
@@ -50,8 +55,32 @@ def start(
     return job
 
 
+def start_backlog(subscription: Subscription, *, actor: str) -> Resubmission | None:
+    """Have cancelled what a subscription holds; None if that is nothing. See `delivery.backlog`.
+
+    Call it in the transaction that makes the subscription ACTIVE, with its row locked.
+    """
+    count = backlog.count(subscription, limit=selection.COUNT_LIMIT)
+    if not count:
+        return None
+    job = Resubmission.objects.create(
+        verb=BulkVerb.CANCEL,
+        filter={"subscription": str(subscription.pk)},
+        is_backlog=True,
+        actor=actor,
+        count=count,
+        last_id=backlog.last_id(),
+    )
+    job.refresh_from_db(fields=["created_at", "next_at"])
+    backlog.hold(subscription, cancellation_id=job.pk)
+    _record(job, f"Begins: {counted(job)} deliveries that {subscription} holds are to be cancelled.", actor)
+    return job
+
+
 def cancel(job: Resubmission, *, actor: str, now: datetime) -> bool:
-    """End it; what was done stays so. False if it had ended."""
+    """End it; what was done stays so. False if it had ended; raises BacklogError."""
+    if job.is_backlog and job.state == ResubmissionState.RUNNING:
+        raise BacklogError
     with transaction.atomic():
         running = Resubmission.objects.filter(pk=job.pk, state=ResubmissionState.RUNNING)
         if not running.update(state=ResubmissionState.CANCELLED, ended_at=now):
@@ -73,9 +102,10 @@ def advance(now: datetime) -> int:
     if job is None:
         return 0
     size = pacing.batch_size(job.rate, most=BATCH)
-    ids = list(_left(job)[:size])
+    ids = _next(job, size=size)
     _do(job, ids, now=now)
-    if len(ids) < size:
+    # A backlog is looked through once more.
+    if len(ids) < (1 if job.is_backlog else size):
         _end(job, now=now)
     job.save()
     return len(ids) or 1
@@ -91,6 +121,16 @@ def done_to(job: Resubmission) -> str:
     return _DONE[BulkVerb(job.verb)]
 
 
+def _next(job: Resubmission, *, size: int) -> list[int]:
+    if job.is_backlog:
+        return backlog.left(_held_by(job), after=job.position, until=job.last_id, limit=size)
+    return list(_left(job)[:size])
+
+
+def _held_by(job: Resubmission) -> int:
+    return int(job.filter["subscription"])
+
+
 def _left(job: Resubmission) -> QuerySet[Delivery, int]:
     left = selection.selected(job.filter, job.verb).filter(id__gt=job.position, id__lte=job.last_id)
     if job.verb == BulkVerb.RESUBMIT:
@@ -101,20 +141,27 @@ def _left(job: Resubmission) -> QuerySet[Delivery, int]:
 def _do(job: Resubmission, ids: list[int], *, now: datetime) -> None:
     # Locks them all, too: what is not selected any more, for who was first, is nothing that was asked for.
     failures.tell_of(ids)
-    still = list(_left(job).filter(id__in=ids))
+    left = (
+        selection.selected(job.filter, job.verb).values_list("id", flat=True)
+        if job.is_backlog
+        else _left(job)
+    )
+    still = list(left.filter(id__in=ids))
     by = f"by {job.actor} ({job})"
     if job.verb == BulkVerb.CANCEL:
-        job.changed += lifecycle.cancel_some(still, reason=f"cancelled {by}")
+        job.changed += lifecycle.cancel_some(still, reason=f"cancelled {by}", are_read=not job.is_backlog)
     else:
         job.changed += len(lifecycle.reopen(still, reason=f"resubmitted {by}"))
     job.done += len(ids)
-    job.position = ids[-1] if ids else job.last_id
+    job.position = max(job.position, ids[-1]) if ids else job.last_id
     job.next_at = pacing.due_after(job.next_at, done=len(ids), rate=job.rate, now=now)
 
 
 def _end(job: Resubmission, *, now: datetime) -> None:
     job.state = ResubmissionState.DONE
     job.ended_at = now
+    if job.is_backlog:
+        backlog.let_flow(_held_by(job), cancellation_id=job.pk)
     _record(job, f"Done: {job.changed:,} of {job.done:,} deliveries were {done_to(job)}.", job.actor)
 
 

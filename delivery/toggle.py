@@ -10,10 +10,11 @@ from typing import Literal
 from django.db import transaction
 from django.utils import timezone
 
-from delivery import journal, lifecycle, wake
-from delivery.models import JournalKind, Lane
+from delivery import journal, resubmission, wake
+from delivery.backlog import wake_senders
+from delivery.models import JournalKind, Resubmission
 from subscriptions import changes
-from subscriptions.models import Mode, Subscription, SubscriptionStatus
+from subscriptions.models import Subscription, SubscriptionStatus
 
 Backlog = Literal["deliver", "cancel"]
 
@@ -29,27 +30,25 @@ def deactivate(subscription: Subscription, *, actor: str) -> bool:
     return True
 
 
-def activate(subscription: Subscription, *, backlog: Backlog, actor: str) -> int:
-    """Make it ACTIVE, and deliver what was held in order, or cancel that first; return how many were cancelled.
+def activate(subscription: Subscription, *, backlog: Backlog, actor: str) -> Resubmission | None:
+    """Make it ACTIVE, and deliver what was held in order, or have that cancelled first; return the job that does so.
 
-    Cancelling comes first, while nothing of it can be sent.
+    None if there is nothing to cancel. What is published from now on matches it, and is sent when the job has ended.
     """
     with transaction.atomic():
-        cancelled = 0
+        job = None
         if backlog == "cancel" and _lock(subscription).status == SubscriptionStatus.INACTIVE:
-            cancelled = lifecycle.cancel_backlog(subscription.pk, actor=actor)
+            job = resubmission.start_backlog(subscription, actor=actor)
         if _set(subscription, SubscriptionStatus.ACTIVE, actor=actor):
-            fate = (
-                f"{cancelled} held deliveries were cancelled" if cancelled else "what was held is delivered"
-            )
+            fate = "what was held is delivered" if job is None else f"what was held is cancelled ({job})"
             journal.record(
                 JournalKind.ACTIVATED,
                 f"{subscription} was made ACTIVE: {fate}.",
                 actor=actor,
                 subscription_id=subscription.pk,
             )
-            _wake(subscription)
-    return cancelled
+            wake_senders(subscription)
+    return job
 
 
 def _lock(subscription: Subscription) -> Subscription:
@@ -73,11 +72,3 @@ def _set(subscription: Subscription, status: SubscriptionStatus, *, actor: str) 
             after={"status": status.value},
         )
     return bool(changed)
-
-
-def _wake(subscription: Subscription) -> None:
-    lane_ids = list(Lane.objects.of(subscription).values_list("pk", flat=True))
-    wake.changed()
-    transaction.on_commit(lambda: wake.lanes(lane_ids))
-    if subscription.mode == Mode.PULL:
-        transaction.on_commit(lambda: wake.mailboxes([subscription.subscriber_id]))

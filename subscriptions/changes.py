@@ -18,6 +18,7 @@ UNRECORDED_FIELDS = frozenset(
         "last_login",
         "date_joined",
         "filter_identity",
+        "cancellation_id",
     }
 )
 

@@ -92,7 +92,12 @@ class ResubmissionAdmin(WatchedAdmin):
 
     def cancel(self, request: HttpRequest, object_id: int) -> HttpResponse:
         job: Resubmission = self.permitted(request, object_id)
-        if not resubmission.cancel(job, actor=actor_of(request), now=timezone.now()):
+        try:
+            is_stopped = resubmission.cancel(job, actor=actor_of(request), now=timezone.now())
+        except resubmission.BacklogError:
+            text = "Nothing was done: its subscription was made ACTIVE on condition that this ends; make that INACTIVE."
+            return self.back(request, text, level=messages.WARNING)
+        if not is_stopped:
             return self.back(request, f"Nothing was done: it is {job.state}.", level=messages.WARNING)
         return self.back(
             request, f"Stopped after {job.done:,}; what was {resubmission.done_to(job)} stays so."
@@ -108,7 +113,7 @@ class ResubmissionAdmin(WatchedAdmin):
             # Where counting ended early, nobody knows how much is left.
             "most": row.count if row.count <= COUNT_LIMIT else None,
             "is_running": row.state == ResubmissionState.RUNNING,
-            "may_change": self.may_change_rows(request),
+            "may_stop": self.may_change_rows(request) and not row.is_backlog,
             "left_alone": row.done - row.changed,
         }
 

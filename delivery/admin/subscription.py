@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from delivery import toggle
+from delivery import resubmission, toggle
 from delivery.admin.completed import CompletedList
 from delivery.admin.filter_tester import FilterTester
 from delivery.admin.test_sending import TestSending
@@ -75,12 +75,19 @@ class SubscriptionAdmin(FilterTester, TestSending, CompletedList, Base):
         subscription = self._toggled(request, object_id)
         if backlog not in ("deliver", "cancel"):
             raise BadRequest("The backlog is to deliver or to cancel.")
-        cancelled = toggle.activate(subscription, backlog=cast("Backlog", backlog), actor=actor_of(request))
-        kept = "can be fetched" if subscription.mode == Mode.PULL else "is delivered in order"
-        fate = (
-            f": {cancelled:,} held deliveries are CANCELLED" if cancelled else f", and what was held {kept}"
+        job = toggle.activate(subscription, backlog=cast("Backlog", backlog), actor=actor_of(request))
+        if job is None:
+            kept = "can be fetched" if subscription.mode == Mode.PULL else "is delivered in order"
+            return self.back(request, f"{subscription} is ACTIVE again, and what was held {kept}.")
+        message = format_html(
+            '{} is ACTIVE again: {} held deliveries are being CANCELLED (<a href="{}">{}</a>). What is published from now on '
+            "is sent after that.",
+            subscription,
+            resubmission.counted(job),
+            reverse("admin:delivery_resubmission_change", args=[job.pk]),
+            job,
         )
-        return self.back(request, f"{subscription} is ACTIVE again{fate}.")
+        return self.back(request, message)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None

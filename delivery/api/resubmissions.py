@@ -209,7 +209,11 @@ class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
         """End it; what was sent again stays so. 409 when it has ended."""
         Strict(data=request.data).is_valid(raise_exception=True)
         job = self.get_object()
-        if not resubmission.cancel(job, actor=actor_of(request), now=timezone.now()):
+        try:
+            is_ended = resubmission.cancel(job, actor=actor_of(request), now=timezone.now())
+        except resubmission.BacklogError:
+            raise _needed(job) from None
+        if not is_ended:
             raise Problem(409, "ended", f"It is {job.state}; only a RUNNING one can be cancelled.")
         return self._shown()
 
@@ -254,6 +258,15 @@ class CancellationViews(ResubmissionViews):
     def cancel(self, request: Request, pk: str) -> Response:
         """End it; what was cancelled stays so. 409 when it has ended."""
         return super().cancel(request, pk)
+
+
+def _needed(job: Resubmission) -> Problem:
+    return Problem(
+        409,
+        "backlog",
+        f"The subscription {job.filter['subscription']} was made ACTIVE on condition that this ends. To hold what is "
+        "published for it from now on, make it INACTIVE.",
+    )
 
 
 def _previewed(chosen: Mapping[str, Any], verb: BulkVerb) -> dict[str, Any]:

@@ -34,7 +34,7 @@ class SubscriptionChangeSerializer(SubscriptionSerializer):
             toggle.deactivate(instance, actor=actor)
         elif status == SubscriptionStatus.ACTIVE:
             toggle.activate(instance, backlog=backlog, actor=actor)
-        instance.refresh_from_db(fields=["status", "updated_at"])
+        instance.refresh_from_db(fields=["status", "updated_at", "cancellation_id"])
         return instance
 
 

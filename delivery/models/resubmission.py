@@ -20,13 +20,15 @@ class Resubmission(models.Model):
     """Goes through the deliveries that its filter selects by id, up to `last_id`, `rate` a second.
 
     `done` were gone through so far, up to `position`; of them `changed` were sent again, or cancelled: the others
-    could not be. `count` is how many it selected when it was made.
+    could not be. `count` is how many it selected when it was made. With `is_backlog` it cancels what the subscription that its
+    filter names had held when it was made ACTIVE; the subscription's `cancellation_id` keeps it from being sent to until then.
     """
 
     verb = models.CharField(
         max_length=8, choices=BulkVerb, default=BulkVerb.RESUBMIT, db_default=BulkVerb.RESUBMIT
     )
     filter = models.JSONField(default=dict)
+    is_backlog = models.BooleanField(default=False, db_default=False)
     rate = models.FloatField(null=True, help_text="Deliveries a second; empty: as fast as it goes.")
     actor = models.CharField(max_length=200)
     state = models.CharField(max_length=9, choices=ResubmissionState, default=ResubmissionState.RUNNING)

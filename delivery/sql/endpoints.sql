@@ -9,7 +9,7 @@ SELECT
                 AND (secret.expires_at IS NULL OR secret.expires_at > now())
         )
     ) AS version,
-    subscription.status = 'ACTIVE' AS is_active,
+    subscription.status = 'ACTIVE' AND subscription.cancellation_id IS NULL AS is_active,
     policy.breaks_circuit AND coalesce(health.state <> 'ENABLED', false) AS is_disabled,
     subscription.endpoint, subscription.headers, subscription.auth, subscription.timeout_seconds, subscription.probe_url,
     policy.name, policy.on_unreachable, policy.on_unavailable, policy.on_server_error, policy.on_rate_limited,

@@ -12,7 +12,7 @@
 WITH mailbox AS MATERIALIZED (
     SELECT id, max_receives
     FROM subscriptions_subscription
-    WHERE subscriber_id = %(subscriber)s::bigint AND mode = 'PULL' AND status = 'ACTIVE'
+    WHERE subscriber_id = %(subscriber)s::bigint AND mode = 'PULL' AND status = 'ACTIVE' AND cancellation_id IS NULL
 ), returned AS MATERIALIZED (
     SELECT delivery.id, mailbox.max_receives
     FROM mailbox

@@ -4,21 +4,24 @@
 -- the ranges, see `fetch.sql`.
 SELECT
     subscription.subscriber_id,
-    CASE WHEN subscription.status = 'ACTIVE' THEN fresh.n + due.n + lapsed.n ELSE 0 END AS available,
-    CASE WHEN subscription.status = 'ACTIVE' THEN delayed.n ELSE 0 END AS delayed,
-    CASE WHEN subscription.status = 'ACTIVE' THEN 0 ELSE fresh.n + due.n + lapsed.n + delayed.n END AS held,
+    CASE WHEN mailbox.is_open THEN fresh.n + due.n + lapsed.n ELSE 0 END AS available,
+    CASE WHEN mailbox.is_open THEN delayed.n ELSE 0 END AS delayed,
+    CASE WHEN mailbox.is_open THEN 0 ELSE fresh.n + due.n + lapsed.n + delayed.n END AS held,
     leased.n AS in_flight,
     (
         SELECT message.published_at
         FROM delivery_delivery delivery
         JOIN delivery_message message ON message.id = delivery.message_id
         WHERE delivery.id = CASE
-            WHEN subscription.status = 'ACTIVE'
+            WHEN mailbox.is_open
             THEN least(fresh.oldest, due.oldest, lapsed.oldest, delayed.oldest, leased.oldest)
             ELSE leased.oldest
         END
     ) AS oldest_at
 FROM subscriptions_subscription subscription
+CROSS JOIN LATERAL (
+    SELECT subscription.status = 'ACTIVE' AND subscription.cancellation_id IS NULL AS is_open
+) AS mailbox
 CROSS JOIN LATERAL (
     SELECT count(*) AS n, min(id) AS oldest FROM (
         SELECT id FROM delivery_delivery

@@ -4,7 +4,7 @@
 WITH mailbox AS MATERIALIZED (
     SELECT id, subscriber_id, max_receives
     FROM subscriptions_subscription
-    WHERE subscriber_id = ANY(%(subscribers)s::bigint[]) AND mode = 'PULL' AND status = 'ACTIVE'
+    WHERE subscriber_id = ANY(%(subscribers)s::bigint[]) AND mode = 'PULL' AND status = 'ACTIVE' AND cancellation_id IS NULL
 )
 SELECT DISTINCT mailbox.subscriber_id
 FROM mailbox

@@ -1,37 +1,51 @@
--- The deliveries of a subscription that are not settled, up to a limit: in its mailbox, put off there, fetched from there, in lanes.
--- The first three each walk their partial index (delivery_in_mailbox, delivery_delayed, delivery_leased; the ranges are
--- for that, as in `fetch.sql`), whatever was delivered before. The last is read only when those are too few.
-(
-    SELECT id
-    FROM delivery_delivery
-    WHERE subscription_id BETWEEN %(subscription)s::bigint AND %(subscription)s::bigint
-        AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
-    ORDER BY subscription_id, id
-    LIMIT %(limit)s::int
-)
-UNION ALL
-(
-    SELECT id
-    FROM delivery_delivery
-    WHERE subscription_id BETWEEN %(subscription)s::bigint AND %(subscription)s::bigint
-        AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
-    ORDER BY subscription_id, next_attempt_at
-    LIMIT %(limit)s::int
-)
-UNION ALL
-(
-    SELECT id
-    FROM delivery_delivery
-    WHERE subscription_id BETWEEN %(subscription)s::bigint AND %(subscription)s::bigint AND status = 'IN_FLIGHT'
-    ORDER BY subscription_id, lease_expires_at, id
-    LIMIT %(limit)s::int
-)
-UNION ALL
-(
-    SELECT id
-    FROM delivery_delivery
-    WHERE subscription_id = %(subscription)s::bigint AND status = 'PENDING' AND lane_id IS NOT NULL
-    ORDER BY id
-    LIMIT %(limit)s::int
-)
+-- The open deliveries of a subscription with ids in a range, the oldest first, up to a limit: in its lanes, in its mailbox, put off
+-- there, and fetched from there. Each part walks its partial index (delivery_pending, delivery_in_mailbox, delivery_delayed,
+-- delivery_leased; the ranges of one value are for that, as in `fetch.sql`), whatever was delivered before. With `spares_resubmitted`
+-- without what a person has sent again.
+SELECT id
+FROM (
+    SELECT delivery.id
+    FROM delivery_subscriptionlane place
+    CROSS JOIN (VALUES (false), (true)) AS kind (skipped)
+    CROSS JOIN LATERAL (
+        SELECT id
+        FROM delivery_delivery
+        WHERE lane_id BETWEEN place.lane_id AND place.lane_id AND skipped = kind.skipped
+            AND subscription_id = place.subscription_id AND status = 'PENDING'
+            AND id > %(after)s::bigint AND id <= %(until)s::bigint
+            AND NOT (%(spares_resubmitted)s::boolean AND redelivery = 'resubmitted')
+        ORDER BY lane_id, skipped, subscription_id, id
+        LIMIT %(limit)s::int
+    ) AS delivery
+    WHERE place.subscription_id = %(subscription)s::bigint
+    UNION ALL
+    (
+        SELECT id
+        FROM delivery_delivery
+        WHERE subscription_id BETWEEN %(subscription)s::bigint AND %(subscription)s::bigint
+            AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
+            AND id > %(after)s::bigint AND id <= %(until)s::bigint
+            AND NOT (%(spares_resubmitted)s::boolean AND redelivery = 'resubmitted')
+        ORDER BY subscription_id, id
+        LIMIT %(limit)s::int
+    )
+    UNION ALL
+    (
+        SELECT id
+        FROM delivery_delivery
+        WHERE subscription_id = %(subscription)s::bigint AND next_attempt_at >= '-infinity'
+            AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
+            AND id > %(after)s::bigint AND id <= %(until)s::bigint
+            AND NOT (%(spares_resubmitted)s::boolean AND redelivery = 'resubmitted')
+    )
+    UNION ALL
+    (
+        SELECT id
+        FROM delivery_delivery
+        WHERE subscription_id = %(subscription)s::bigint AND lease_expires_at >= '-infinity' AND status = 'IN_FLIGHT'
+            AND id > %(after)s::bigint AND id <= %(until)s::bigint
+            AND NOT (%(spares_resubmitted)s::boolean AND redelivery = 'resubmitted')
+    )
+) AS open
+ORDER BY id
 LIMIT %(limit)s::int

@@ -3,4 +3,4 @@ SELECT delivery.id
 FROM delivery_delivery delivery
 JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
 WHERE delivery.id = ANY (%(delivery)s::bigint[]) AND delivery.lane_id = %(lane)s
-    AND delivery.status = 'PENDING' AND subscription.status = 'ACTIVE'
+    AND delivery.status = 'PENDING' AND subscription.status = 'ACTIVE' AND subscription.cancellation_id IS NULL

@@ -63,6 +63,13 @@ class SubscriptionSerializer(StrictModel):
         help_text="With dedup_mode PATH: where in a message stands what identifies it, e.g. $$->'Body'->>'id'.",
     )
 
+    cancellation = serializers.IntegerField(
+        source="cancellation_id",
+        read_only=True,
+        allow_null=True,
+        help_text="The cancellation of its backlog that is under way: nothing is sent until that has ended. null: none is.",
+    )
+
     class Meta:
         model = Subscription
         fields = [
@@ -85,6 +92,7 @@ class SubscriptionSerializer(StrictModel):
             "dedup_window_seconds",
             "max_receives",
             "status",
+            "cancellation",
             "position",
             "created_at",
             "updated_at",

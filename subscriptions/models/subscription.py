@@ -94,6 +94,11 @@ class Subscription(Watched):
         help_text="PULL: what was fetched so often and never acknowledged is FAILED. Empty: it comes back until it expires.",
     )
     status = models.CharField(max_length=8, choices=SubscriptionStatus, default=SubscriptionStatus.ACTIVE)
+    cancellation_id = models.BigIntegerField(
+        null=True,
+        editable=False,
+        help_text="The cancellation of its backlog that is under way: nothing is sent until that has ended.",
+    )
     position = models.PositiveIntegerField(
         default=0, help_text="Order of trial when match_mode is FIRST, and of a SYNC event type."
     )

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from psycopg.errors import LockNotAvailable
 
@@ -17,6 +17,7 @@ from delivery.database import connection_parameters
 from subscriptions.api import subscription_fields
 from subscriptions.models import EventType, Publisher, Subscription, SubscriptionStatus
 from tests import factories
+from tests.delivery.test_resubmission import finish
 from tests.subscriptions.api.client import caller
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -88,7 +89,10 @@ def test_cancelling_a_backlog_lets_it_go_on(subscription: Subscription) -> None:
     factories.delivery(subscription=subscription)
     Subscription.objects.update(status=SubscriptionStatus.INACTIVE)
     with publishing_meanwhile() as could_publish:
-        assert toggle.activate(subscription, backlog="cancel", actor="ann") == 1
+        job = toggle.activate(subscription, backlog="cancel", actor="ann")
+        assert job is not None
+        with transaction.atomic():
+            finish(job)
     assert could_publish
     assert all(could_publish)
 

@@ -10,6 +10,7 @@ from delivery.models import Delivery, JournalEntry, JournalKind, Lane, LaneState
 from delivery.states import OPEN
 from subscriptions.models import ConfigurationChange, Subscription, SubscriptionStatus
 from tests import factories
+from tests.delivery.test_resubmission import finish
 
 ACTOR = "ann"
 
@@ -51,7 +52,7 @@ class TestToggle:
     def test_active_again_keeps_the_backlog_to_deliver(self, subscription: Subscription) -> None:
         held = factories.delivery(subscription=subscription)
         toggle.deactivate(subscription, actor=ACTOR)
-        assert toggle.activate(subscription, backlog="deliver", actor=ACTOR) == 0
+        assert toggle.activate(subscription, backlog="deliver", actor=ACTOR) is None
         held.refresh_from_db()
         assert held.status == Status.PENDING
 
@@ -61,7 +62,9 @@ class TestToggle:
         held = [factories.delivery(subscription=subscription) for _ in range(3)]
         other = factories.delivery(subscription=factories.subscription(subscriber=subscription.subscriber))
         toggle.deactivate(subscription, actor=ACTOR)
-        assert toggle.activate(subscription, backlog="cancel", actor=ACTOR) == 3
+        job = toggle.activate(subscription, backlog="cancel", actor=ACTOR)
+        assert job is not None
+        assert finish(job).changed == 3
         assert {row.status for row in Delivery.objects.filter(pk__in=[row.pk for row in held])} == {
             Status.CANCELLED
         }
@@ -72,7 +75,7 @@ class TestToggle:
         self, subscription: Subscription
     ) -> None:
         factories.delivery(subscription=subscription)
-        assert toggle.activate(subscription, backlog="cancel", actor=ACTOR) == 0
+        assert toggle.activate(subscription, backlog="cancel", actor=ACTOR) is None
         assert Delivery.objects.get().status == Status.PENDING
 
 

@@ -112,6 +112,32 @@ def test_each_failure_is_told_once_whenever_it_dies(
     assert found == Counter(delivery["id"] for delivery in flow.deliveries(of))
 
 
+def test_a_backlog_is_cancelled_whenever_it_dies_and_nothing_of_it_is_sent(
+    flow: Flow, receiver: Receiver, chores: Chores, product: Product
+) -> None:
+    of = flow.subscribe(receiver.endpoint("hook"))
+    of.endpoint.always(Answer(503))
+    published = flow.publish_numbered(1000) + flow.publish_numbered(400)
+    of.endpoint.wait_for_count(1)
+    flow.rest.patch(f"subscriptions/{of.id}", {"status": "INACTIVE"})
+    eventually(lambda: flow.lane(of)["state"] == "IDLE", "its sender holds nothing of it")
+    of.endpoint.always(OK)
+    tried = len(of.endpoint.received)
+    with product.connect() as connection, connection.transaction():
+        # The second batch has to wait for us.
+        last = "SELECT max(id) FROM delivery_delivery WHERE subscription_id = %s"
+        connection.execute(f"SELECT FROM delivery_delivery WHERE id = ({last}) FOR UPDATE", [of.id])
+        wish = {"status": "ACTIVE", "backlog": "cancel"}
+        address = f"cancellations/{flow.rest.patch(f'subscriptions/{of.id}', wish)['cancellation']}"
+        fresh = flow.publish_numbered(3)
+        kill(chores.waiting_for(connection.info.backend_pid))
+        assert flow.rest.get(address)["done"] == 1000
+    received = of.endpoint.wait_for_count(tried + 3)
+    assert [request.id for request in received[tried:]] == fresh
+    assert flow.rest.get(address)["cancelled"] == len(published)
+    assert flow.wait_until_settled(of) == ["CANCELLED"] * len(published) + ["DELIVERED"] * 3
+
+
 def test_a_resubmission_goes_on_where_it_was(flow: Flow, receiver: Receiver, chores: Chores) -> None:
     of = refusing(flow, receiver)
     published = flow.publish_numbered(120)

@@ -56,11 +56,12 @@ def test_a_backlog_is_delivered_in_order(flow: Flow, receiver: Receiver) -> None
 def test_a_backlog_is_cancelled(flow: Flow, receiver: Receiver) -> None:
     of, ids = _held_backlog(flow, receiver)
     before = len(of.endpoint.received)
-    flow.rest.patch(f"subscriptions/{of.id}", {"status": "ACTIVE", "backlog": "cancel"})
-    fresh = flow.publish()
-    received = of.endpoint.wait_for_count(before + 1)
-    assert [request.id for request in received[before:]] == [fresh]
-    assert flow.wait_until_settled(of) == ["CANCELLED"] * len(ids) + ["DELIVERED"]
+    answer = flow.rest.patch(f"subscriptions/{of.id}", {"status": "ACTIVE", "backlog": "cancel"})
+    assert flow.rest.get(f"cancellations/{answer['cancellation']}")["count"] == len(ids)
+    fresh = flow.publish_numbered(3)
+    received = of.endpoint.wait_for_count(before + 3)
+    assert [request.id for request in received[before:]] == fresh
+    assert flow.wait_until_settled(of) == ["CANCELLED"] * len(ids) + ["DELIVERED"] * 3
 
 
 def test_retry_now_ends_the_pause(flow: Flow, receiver: Receiver) -> None:

@@ -2,10 +2,11 @@
 
 import pytest
 
-from delivery.models import Delivery
+from delivery.models import Delivery, Resubmission
 from delivery.states import Status
 from subscriptions.models import ConfigurationChange, Subscription, SubscriptionStatus
 from tests import factories
+from tests.delivery.test_resubmission import finish
 from tests.subscriptions.api.client import Caller, fields_of, refused
 
 
@@ -34,6 +35,7 @@ def test_active_may_cancel_the_backlog(manager: Caller, subscription: Subscripti
     path = f"subscriptions/{subscription.pk}"
     manager.patch(path, {"status": "INACTIVE"})
     assert manager.patch(path, {"status": "ACTIVE", "backlog": "cancel"}).status == 200
+    finish(Resubmission.objects.get())
     assert statuses() == ["CANCELLED", "DELIVERED"]
 
 

@@ -3,11 +3,12 @@
 import pytest
 from django.test import Client
 
-from delivery.models import Delivery, JournalEntry, JournalKind, Lane
+from delivery.models import Delivery, JournalEntry, JournalKind, Lane, Resubmission
 from delivery.states import Status
 from subscriptions.models import ConfigurationChange
 from tests import factories
 from tests.delivery.console.blocking import block, suspend
+from tests.delivery.test_resubmission import finish
 
 SUBSCRIPTION = "/admin/subscriptions/subscription"
 LANE = "/admin/delivery/lane"
@@ -63,7 +64,16 @@ def test_the_api_says_that_messages_published_meanwhile_are_not_kept(client: Cli
 def test_made_active_without_the_backlog(ann: Client, head: Delivery) -> None:
     address = f"{SUBSCRIPTION}/{head.subscription_id}"
     ann.post(f"{address}/deactivate/")
-    assert "1 held deliveries are CANCELLED" in messages_after(ann, f"{address}/activate/cancel/")
+    page = messages_after(ann, f"{address}/activate/cancel/")
+    job = Resubmission.objects.get()
+    assert (
+        f'1 held deliveries are being CANCELLED (<a href="/admin/delivery/resubmission/{job.pk}/change/">'
+        in page
+    )
+    assert "What it held is being cancelled" in ann.get(f"{address}/change/").text
+    assert "Stop" not in ann.get(f"/admin/delivery/resubmission/{job.pk}/change/").text
+    finish(job)
+    assert "What it held is being cancelled" not in ann.get(f"{address}/change/").text
     head.refresh_from_db()
     assert head.status == Status.CANCELLED
 

@@ -23,6 +23,7 @@ from tests.delivery.mailbox.box import (
     server_start,
     status_of,
 )
+from tests.delivery.test_resubmission import finish
 
 EDIT = Edit(headers={"content-type": "application/json"}, content_type="application/json", body=b'{"n": 2}')
 DAYS = timedelta(days=settings.ENVIRONMENT.mailbox_days)
@@ -126,7 +127,9 @@ def test_made_active_again_without_its_backlog_the_mailbox_is_empty(mailbox: Box
     mailbox.one()
     Delivery.objects.filter(pk=put_off.pk).update(next_attempt_at=timezone.now())
     toggle.deactivate(mailbox.subscription, actor="ann")
-    assert toggle.activate(mailbox.subscription, backlog="cancel", actor="ann") == 3
+    job = toggle.activate(mailbox.subscription, backlog="cancel", actor="ann")
+    assert job is not None
+    assert finish(job).changed == 3
     assert mailbox.subscription.status == SubscriptionStatus.ACTIVE
     assert {status_of(delivery) for delivery in (out, waiting, put_off)} == {Status.CANCELLED}
     assert ids(mailbox.next(10)) == public_ids([untouched])
