@@ -14,7 +14,7 @@ from django.db.models import F
 
 from delivery import database, journal, wake
 from delivery.models import Delivery, JournalKind, Status
-from delivery.models.moment import Clock
+from delivery.models.moment import ArchiveClock
 
 # What a person may have sent again. A success that is recorded is none of it: neither the delivery's own, nor its
 # sibling's (REDUNDANT), nor that of the same fact in another message (DUPLICATE).
@@ -28,7 +28,7 @@ RESUBMITTABLE = (
 )
 CANCELLABLE = (Status.PENDING, Status.IN_FLIGHT, Status.IN_DOUBT)
 # A person ends one settlement by another: the archive has both.
-_SETTLED_ANEW: Mapping[str, Any] = {"settled_at": Clock(), "settled_before": F("settled_before") + 1}
+_SETTLED_ANEW: Mapping[str, Any] = {"settled_at": ArchiveClock(), "settled_before": F("settled_before") + 1}
 
 
 def cancel(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelled") -> int:

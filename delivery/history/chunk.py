@@ -70,6 +70,11 @@ def begin(
     return Chunk(id=row[0], kind=kind, state="WRITING", until=until)
 
 
+def forget(database: psycopg.Connection[Any], chunk: Chunk) -> None:
+    """Let nothing be left in the ledger of a chunk that is being written."""
+    database.execute("DELETE FROM delivery_archivechunk WHERE id = %s AND state = 'WRITING'", [chunk.id])
+
+
 def publish(database: psycopg.Connection[Any], archive: Archive, chunk: Chunk, content: Content) -> None:
     """Make verified files part of the archive, in place of those they replace."""
     rows = [
@@ -112,7 +117,7 @@ def recover(database: psycopg.Connection[Any], archive: Archive) -> None:
     for id, kind, state, until in database.execute(statement("archive_unfinished")).fetchall():
         chunk = Chunk(id=id, kind=kind, state=state, until=until)
         if state == "WRITING":
-            database.execute("DELETE FROM delivery_archivechunk WHERE id = %s", [id])
+            forget(database, chunk)
             continue
         files = "SELECT staged, path FROM delivery_archivefile WHERE chunk_id = %s ORDER BY id"
         for staged, path in database.execute(files, [id]).fetchall():

@@ -19,7 +19,7 @@ from delivery.history.job import Job
 from delivery.history.names import Names
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TABLES
 from delivery.history.source import ALL_IDS, Piece
-from delivery.history.window import LAG, ROWS, Snapshot, Window, horizon, next_window, snapshot
+from delivery.history.window import LAG, ROWS, Snapshot, Window, horizon, is_certain, next_window, snapshot
 from delivery.history.workers import each, shares
 from delivery.sql import statement
 
@@ -49,6 +49,8 @@ def export(job: Job, *, rows: int = ROWS, lag: timedelta = LAG) -> dict[str, Any
     count = 0
     while not (window := next_window(job.database, end=now.until, rows=rows)).is_empty:
         found = _export_window(job, window)
+        if found is None:
+            break
         exported.update(found)
         count += bool(found)
         job.progress.advance(exported.total(), None)
@@ -61,17 +63,23 @@ def export(job: Job, *, rows: int = ROWS, lag: timedelta = LAG) -> dict[str, Any
     }
 
 
-def _export_window(job: Job, window: Window) -> dict[str, int]:
-    """Archive a piece of time, and return how many rows of each table: none at all leave no chunk."""
+def _export_window(job: Job, window: Window) -> dict[str, int] | None:
+    """Archive a piece of time, and return how many rows of each table: none at all leave no chunk.
+
+    None: it is not certain any more what happened then, and the next export goes on from here.
+    """
     job.progress.doing(f"counting what happened until {window.until:%Y-%m-%d %H:%M:%S}")
+    chunk = chunks.begin(
+        job.database, kind="EXPORT", run_id=job.run_id, since=window.since, until=window.until
+    )
+    if not is_certain(job.database, window):
+        chunks.forget(job.database, chunk)
+        return None
     with snapshot(job.conninfo) as seen:
         pieces, counted = _pieces(seen, window)
         if not pieces:
-            job.database.execute(statement("archive_skip"), {"until": window.until})
+            job.database.execute(statement("archive_skip"), {"chunk": chunk.id})
             return {}
-        chunk = chunks.begin(
-            job.database, kind="EXPORT", run_id=job.run_id, since=window.since, until=window.until
-        )
         names = Names.of_rows(seen.connection.execute(statement("subscription_names")).fetchall())
         extraction = Extraction(
             conninfo=job.conninfo, snapshot=seen.name, names=names, archive=job.archive, chunk=chunk

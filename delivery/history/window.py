@@ -1,9 +1,13 @@
 """Which piece of time is exported next, and the snapshot in which it is read: nothing that commits late is missed.
 
-A row carries the time of the very moment it was written (`clock_timestamp()`), which is after its transaction began. So what has a time
+A row carries the time of the very moment it was written, which is after its transaction began. So what has a time
 before `until` was written by a transaction that began before `until`; the piece ends where the oldest transaction began
 that has written and not ended yet. The snapshot is taken after that was looked up: it shows all of the piece,
 and so does every later one.
+
+The database's clock may go back: another server takes over, or somebody sets it. So the times that rows carry are never before what an
+export has taken (`delivery_clock`): a chunk is begun in the ledger first, then it `is_certain` that nobody writes with
+an earlier time any more, and then the snapshot is taken. While the clock is behind, nothing is exported.
 
 One snapshot for all readers, and for the counting that the files are compared with. It holds back vacuum
 for as long as a chunk takes: seconds, which is why chunks are bounded.
@@ -64,6 +68,12 @@ def next_window(database: psycopg.Connection[Any], *, end: datetime, rows: int =
     row = database.execute(statement("archive_window"), {"end": end, "rows": rows}).fetchone()
     assert row is not None
     return Window(*row)
+
+
+def is_certain(database: psycopg.Connection[Any], window: Window) -> bool:
+    """Return whether nothing more will be of the window, of which a chunk has begun."""
+    row = database.execute(statement("archive_certain"), {"until": window.until}).fetchone()
+    return row == (True,)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from delivery.models.moment import Clock
+from delivery.models.moment import ArchiveClock
 
 
 class JournalKind(models.TextChoices):
@@ -34,7 +34,7 @@ class JournalKind(models.TextChoices):
 class JournalEntry(models.Model):
     """What it is about is told by ids without foreign keys: entries outlive their subject."""
 
-    at = models.DateTimeField(db_default=Clock())
+    at = models.DateTimeField(db_default=ArchiveClock())
     kind = models.CharField(max_length=11, choices=JournalKind)
     text = models.TextField()
     actor = models.CharField(max_length=200, blank=True, default="", help_text="Empty: Inturn itself.")

@@ -4,7 +4,7 @@ import re
 
 from django.db import models
 
-from delivery.models.moment import Clock
+from delivery.models.moment import ArchiveClock
 from subscriptions.models import EventType, Publisher
 from subscriptions.names import MAX_NAME_LENGTH
 
@@ -52,7 +52,7 @@ class Message(models.Model):
         db_index=False,
         help_text="What a person edited and sent again.",
     )
-    published_at = models.DateTimeField(db_default=Clock())
+    published_at = models.DateTimeField(db_default=ArchiveClock())
     owed = models.IntegerField(null=True, help_text="With how many deliveries it was accepted.")
     transaction_id = models.BigIntegerField(null=True, help_text="PostgreSQL's xid8 of its publication.")
     seen_before = models.BigIntegerField(

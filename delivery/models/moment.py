@@ -12,3 +12,14 @@ class Clock(Func):
     function = "clock_timestamp"
     template = "%(function)s()"
     output_field = DateTimeField()
+
+
+class ArchiveClock(Clock):
+    """The same for what is archived by its time: what is published, settled or noted is never before what an export has taken already.
+
+    The database's clock goes back when another server takes over whose clock is behind, or when it is set. What had a time before
+    the archive's end would never be archived, and retention would remove it. So it has that end for its time,
+    until the clock is past it again. Statements write it `(SELECT delivery_clock())`: that is asked once for all rows.
+    """
+
+    function = "delivery_clock"

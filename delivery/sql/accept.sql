@@ -15,11 +15,14 @@ WITH drafts AS (
     SELECT nextval(pg_get_serial_sequence('delivery_message', 'id')) AS id, drafts.* FROM drafts
 ), messages AS (
     INSERT INTO delivery_message (
-        id, event_type_id, publisher_id, headers, content_type, body, destination, owed, transaction_id, seen_before
+        id, event_type_id, publisher_id, headers, content_type, body, destination, published_at, owed, transaction_id,
+        seen_before
     )
     OVERRIDING SYSTEM VALUE
     SELECT
         id, event_type_id, %(publisher)s::bigint, headers, content_type, body, destination,
+        -- Asked once: as the column's default it would be asked for each.
+        (SELECT delivery_clock()),
         (SELECT count(*) FROM unnest(%(match_ordinal)s::int[]) AS owed WHERE owed = ordinal),
         (SELECT pg_current_xact_id()::text::bigint), (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
     FROM numbered

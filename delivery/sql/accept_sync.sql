@@ -16,7 +16,7 @@ WITH message AS (
     INSERT INTO delivery_delivery (
         message_id, subscription_id, status, settled_at, attempts, skipped, redelivery, reason, receive_count
     )
-    SELECT id, %(subscription)s::bigint, 'IN_DOUBT', clock_timestamp(), 0, false, '', %(reason)s::text, 0
+    SELECT id, %(subscription)s::bigint, 'IN_DOUBT', (SELECT delivery_clock()), 0, false, '', %(reason)s::text, 0
     FROM message
     WHERE %(subscription)s::bigint IS NOT NULL
     RETURNING id

@@ -1,3 +1,7 @@
--- Moves the watermark over a piece of time in which nothing happened.
-INSERT INTO delivery_archived AS mark (id, until) VALUES (1, %(until)s)
+-- Forgets a chunk in whose time nothing happened, and moves the watermark over it: both or neither.
+WITH skipped AS (
+    DELETE FROM delivery_archivechunk WHERE id = %(chunk)s RETURNING until
+)
+INSERT INTO delivery_archived AS mark (id, until)
+SELECT 1, until FROM skipped
 ON CONFLICT (id) DO UPDATE SET until = excluded.until WHERE excluded.until > mark.until

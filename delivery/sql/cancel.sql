@@ -18,7 +18,7 @@ WITH open AS MATERIALIZED (
 )
 UPDATE delivery_delivery delivery
 SET status = 'CANCELLED',
-    settled_at = clock_timestamp(),
+    settled_at = (SELECT delivery_clock()),
     skipped = false,
     reason = %(reason)s::text,
     attempts = CASE WHEN open.status = 'IN_FLIGHT' THEN open.receive_count ELSE delivery.attempts END,

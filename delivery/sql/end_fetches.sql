@@ -38,7 +38,7 @@ WITH held AS MATERIALIZED (
 ), ended AS (
     UPDATE delivery_delivery delivery
     SET status = held.becomes,
-        settled_at = CASE WHEN held.becomes <> 'PENDING' THEN clock_timestamp() END,
+        settled_at = CASE WHEN held.becomes <> 'PENDING' THEN (SELECT delivery_clock()) END,
         attempts = held.receive_count,
         reason = held.reason,
         next_attempt_at = CASE

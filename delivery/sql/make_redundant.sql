@@ -1,7 +1,7 @@
 -- Settles what is PENDING of QUEUE groups one delivery of which was delivered. Leans on the index of message_id.
 UPDATE delivery_delivery sibling
 SET status = 'REDUNDANT',
-    settled_at = clock_timestamp(),
+    settled_at = (SELECT delivery_clock()),
     skipped = false,
     next_attempt_at = NULL,
     reason = 'delivery ' || delivered.delivery_id || ' of its group was delivered'

@@ -17,7 +17,7 @@ WITH changed AS (
         END,
         skipped = delivery.status = 'PENDING' AND verdict.status = 'PENDING' AND verdict.skipped,
         settled_at = CASE
-            WHEN delivery.status <> 'PENDING' OR verdict.status <> 'PENDING' THEN clock_timestamp()
+            WHEN delivery.status <> 'PENDING' OR verdict.status <> 'PENDING' THEN (SELECT delivery_clock())
         END
     FROM {verdicts}
     WHERE delivery.id = verdict.delivery_id AND delivery.attempts = verdict.number - 1

@@ -39,7 +39,7 @@ WITH keyed AS (
 ), settled AS (
     UPDATE delivery_delivery delivery
     SET status = second.status,
-        settled_at = clock_timestamp(),
+        settled_at = (SELECT delivery_clock()),
         reason = 'it came before as delivery ' || second.first_id || CASE
             WHEN second.status = 'DUPLICATE' THEN ', which was delivered'
             WHEN second.first_status = 'IN_DOUBT' THEN ', which is in doubt itself'

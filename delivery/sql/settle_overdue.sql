@@ -5,7 +5,7 @@ WITH settled AS (
     UPDATE delivery_delivery delivery
     SET status = overdue.status,
         reason = overdue.reason,
-        settled_at = clock_timestamp(),
+        settled_at = (SELECT delivery_clock()),
         skipped = false,
         next_attempt_at = NULL,
         attempts = CASE WHEN before.status = 'IN_FLIGHT' THEN before.receive_count ELSE before.attempts END,

@@ -6,7 +6,7 @@ WITH changed AS (
     SET attempts = 1,
         status = CASE WHEN delivery.status = 'IN_DOUBT' THEN %(status)s::text ELSE delivery.status END,
         reason = CASE WHEN delivery.status = 'IN_DOUBT' THEN %(reason)s::text ELSE delivery.reason END,
-        settled_at = clock_timestamp()
+        settled_at = (SELECT delivery_clock())
     WHERE delivery.id = %(delivery)s::bigint AND delivery.attempts = 0
     RETURNING delivery.id, delivery.status
 ), answered AS (

@@ -11,6 +11,7 @@ from django.utils import timezone
 from psycopg.conninfo import make_conninfo
 from pyarrow import parquet
 
+from delivery import lifecycle
 from delivery.database import connection_parameters
 from delivery.history import chunk as chunks
 from delivery.history.export import MismatchError, export
@@ -18,7 +19,8 @@ from delivery.history.job import Job, Stopped
 from delivery.history.ledger import archived_until
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES
 from delivery.history.window import LAG
-from delivery.models import ArchiveChunk, ArchiveFile, ChunkState
+from delivery.models import ArchiveChunk, Archived, ArchiveFile, ChunkState, Delivery, EarlierSettlement
+from delivery.states import Status
 from tests import factories
 from tests.history import archived
 from tests.history.exporting import AT_ONCE, rows, settled, visible
@@ -144,6 +146,35 @@ class TestCrash:
         with pytest.raises(MismatchError, match=rf"Of {table}, PostgreSQL has 1 rows, it sent 1, and "):
             export(job)
         assert archived_until(job.database) is None
+
+
+class TestAClockThatGoesBack:
+    def test_what_happens_behind_the_archive_is_archived_when_the_clock_is_there_again(
+        self, job: Job
+    ) -> None:
+        export(job, lag=AT_ONCE)
+        hour = timedelta(hours=1)
+        archived_until = timezone.now() + hour
+        Archived.objects.update_or_create(pk=1, defaults={"until": archived_until})
+        delivery = settled(Status.PENDING)
+        lifecycle.cancel([delivery.pk], actor="anna")
+        assert export(job, lag=AT_ONCE)["chunks"] == 0
+        assert rows(job, DELIVERIES) == []
+        # An hour passes.
+        Archived.objects.update(until=archived_until - hour)
+        Delivery.objects.update(settled_at=archived_until - hour)
+        EarlierSettlement.objects.all().delete()
+        export(job, lag=AT_ONCE)
+        assert [(row["id"], row["status"]) for row in rows(job, DELIVERIES)] == [(delivery.pk, "CANCELLED")]
+
+    def test_while_it_is_behind_nothing_is_taken(self, job: Job) -> None:
+        """As if it had gone back just after the export looked until when all is certain."""
+        settled()
+        result = export(job, lag=-timedelta(hours=1))
+        assert result["chunks"] == 0
+        assert not ArchiveChunk.objects.exists()
+        assert not Archived.objects.exists()
+        assert export(job, lag=AT_ONCE)["chunks"] == 1
 
 
 def _began(connection: psycopg.Connection[Any]) -> datetime:
