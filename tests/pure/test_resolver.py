@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 
 import pycares
@@ -34,11 +35,14 @@ def test_what_etc_hosts_knows_is_not_asked_for(names: NameServer) -> None:
     assert names.asked == []
 
 
-def test_names_that_are_not_answered_delay_no_other_name(names: NameServer) -> None:
+def test_names_that_are_not_answered_take_no_thread_and_delay_no_other_name(names: NameServer) -> None:
     resolver = Resolver(servers=[names.address])
+    resolver.addresses_of("well.test")
+    threads = set(threading.enumerate())
     for number in range(500):
         with pytest.raises(UnresolvedError, match="no answer within 0 s"):
             resolver.addresses_of(f"dead-{number}.test", seconds=0)
+    assert set(threading.enumerate()) <= threads
     assert resolver.addresses_of("well.test")
 
 

@@ -20,7 +20,14 @@ DEAD = [f"dead-{number}.test" for number in range(100)]
 
 @pytest.fixture
 def names() -> Iterator[NameServer]:
-    with name_server({"well.test": ["127.0.0.1"], "gone.test": []}) as names:
+    known: dict[str, Sequence[str]] = {
+        "well.test": ["127.0.0.1"],
+        "two.test": ["127.0.0.2", "127.0.0.1"],
+        "mixed.test": ["10.1.2.3", "127.0.0.1"],
+        "private.test": ["10.1.2.3"],
+        "gone.test": [],
+    }
+    with name_server(known) as names:
         yield names
 
 
@@ -92,10 +99,25 @@ def test_one_who_stops_waiting_for_a_name_takes_it_from_nobody(names: NameServer
     run(scenario())
 
 
-def found(addresses: Sequence[str]) -> list[str]:
-    with name_server({"several.test": addresses}) as names:
-        return Resolver(servers=[names.address]).addresses_of("several.test")
+@pytest.mark.parametrize("name", ["two.test", "mixed.test"])
+def test_of_several_addresses_one_that_is_well_is_enough(
+    names: NameServer, receiver: Receiver, name: str
+) -> None:
+    receiver.endpoint("hook")
+
+    async def scenario() -> None:
+        async with client(names) as sender:
+            ended = await send(sender, f"http://{name}:{receiver.port}/hook")
+            assert ended.outcome is OutcomeClass.SUCCESS
+
+    run(scenario())
 
 
-def test_a_thread_may_ask_as_well() -> None:
-    assert sorted(found(["127.0.0.1", "127.0.0.2"])) == ["127.0.0.1", "127.0.0.2"]
+def test_a_name_of_forbidden_addresses_only_is_refused(names: NameServer) -> None:
+    async def scenario() -> None:
+        async with client(names) as sender:
+            ended = await send(sender, "http://private.test/")
+            assert ended.outcome is OutcomeClass.REFUSED_ADDRESS
+            assert "10.1.2.3" in ended.error
+
+    run(scenario())
