@@ -22,7 +22,7 @@ WHERE subscription.status = 'ACTIVE' AND subscription.cancellation_id IS NULL AN
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("delivery", "0017_url_health_by_transaction"),
+        ("delivery", "0019_clock_of_the_archive"),
         ("subscriptions", "0009_backlog_cancellations"),
     ]
 
