@@ -13,14 +13,25 @@ from pathlib import Path
 
 MARKER = "INTURN_UP"
 PROC = Path("/proc")
+# Secrets that `prepare` alone needs. Others would only keep them where they can be read, for as long as they run.
+_USED_ONCE = ("INTURN_ADMIN_PASSWORD", "INTURN_BOOTSTRAP_KEY")
 
 
 def environment(*, postgres: bool = True) -> dict[str, str]:
-    """This process's environment, for a child.
+    """This process's environment, for a child, without `used_once`.
 
     `postgres=False` leaves PG* out: a user's settings for another server would reach ours.
     """
-    return {name: value for name, value in os.environ.items() if postgres or not name.startswith("PG")}
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if (postgres or not name.startswith("PG")) and not _is_used_once(name)
+    }
+
+
+def used_once() -> dict[str, str]:
+    """What `prepare` needs beside that."""
+    return {name: value for name, value in os.environ.items() if _is_used_once(name)}
 
 
 def marked(prefix: str) -> set[int]:
@@ -87,6 +98,10 @@ def end(find: Callable[[], set[int]], steps: Iterable[tuple[signal.Signals, floa
         if wait_until(lambda: not find(), seconds=seconds):
             return True
     return not find()
+
+
+def _is_used_once(name: str) -> bool:
+    return name.removesuffix("_FILE") in _USED_ONCE
 
 
 def _pids() -> Iterator[int]:

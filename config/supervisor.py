@@ -97,7 +97,7 @@ class Supervisor:
             # Standard output is for the one line that tools wait for.
             stdout=sys.stderr,
             cwd=CHECKOUT,
-            env=environment | {processes.MARKER: f"{self._run}prepare"},
+            env=environment | processes.used_once() | {processes.MARKER: f"{self._run}prepare"},
             start_new_session=True,
             check=False,
         )
@@ -157,6 +157,7 @@ class Supervisor:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd=CHECKOUT,
+            env=processes.environment(),
             start_new_session=True,
         )
 

@@ -6,6 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
+from config import processes
 from config.env import CHECKOUT
 from config.parts import web_command
 
@@ -18,4 +19,4 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         command = web_command(settings.ENVIRONMENT)
         os.chdir(CHECKOUT)
-        os.execv(command[0], command)
+        os.execve(command[0], command, processes.environment())
