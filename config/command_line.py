@@ -1,5 +1,6 @@
 """Runs a command; what the person who gave it can mend is told in one line, without a traceback."""
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -22,6 +23,9 @@ REASON_CHARACTERS = 300
 
 def run(argv: Sequence[str]) -> None:
     """Run `manage.py`'s command; a wrong setting or an absent database ends it with exit status 1."""
+    if argv[1:2] != ["test"]:
+        # Logs, the archive, reports: what Inturn writes holds what was published. Processes inherit it.
+        os.umask(0o077)
     try:
         _run(list(argv))
     except ImproperlyConfigured as error:

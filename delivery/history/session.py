@@ -183,6 +183,8 @@ def _options(spark: Spark) -> dict[str, str]:
             "spark.default.parallelism": str(cores),
             # Planning a query anew after each of its stages takes longer here than it saves.
             "spark.sql.adaptive.enabled": "false",
+            # Hadoop sets the modes of the files that it writes by this, whatever the process has.
+            "spark.hadoop.fs.permissions.umask-mode": "077",
             # Python workers find our modules as this process does.
             "spark.executorEnv.PYTHONPATH": str(CHECKOUT),
         }
