@@ -12,6 +12,7 @@ from subscriptions.destinations import EVERYBODY, Destination, UnknownDestinatio
 from subscriptions.models import EventType, Kind
 
 DESTINATION = "destination"
+JSON = "application/json"
 
 # By name and the event type's id.
 Destinations: TypeAlias = dict[tuple[str, int], Destination]
@@ -66,7 +67,8 @@ def checked(draft: Draft, *, index: int = 0, known: Destinations | None = None) 
 
 def check_body(draft: Draft, *, index: int = 0) -> None:
     """Raise PublishRefusedError unless the body is what its content type and the event type's schema say."""
-    if not is_json(draft.content_type or draft.event_type.content_type):
+    event_type = draft.event_type
+    if not is_json(draft.content_type or event_type.content_type) and event_type.json_schema is None:
         return
     try:
         value = orjson.loads(draft.body)
@@ -74,7 +76,7 @@ def check_body(draft: Draft, *, index: int = 0) -> None:
         detail = f"The body is not JSON: {error.msg}, line {error.lineno}, column {error.colno}."
         raise PublishRefusedError(detail, index=index, status=400) from error
     try:
-        violation = first_violation(draft.event_type, value)
+        violation = first_violation(event_type, value)
     except RecursionError:
         detail = "The body is nested too deep to be checked against the event type's schema."
         raise PublishRefusedError(detail, index=index, status=400) from None
@@ -107,6 +109,15 @@ def _with_destination(draft: Draft, *, index: int, known: Destinations) -> Draft
         return replace(draft, refusal=PublishRefusedError(unknown.detail, index=index, status=404, code=code))
 
 
+def takes_json(event_type: EventType) -> bool:
+    """Whether messages of this event type are JSON: by its content type, or because it has a schema."""
+    return is_json(event_type.content_type) or event_type.json_schema is not None
+
+
+def media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
 def is_json(content_type: str) -> bool:
-    media_type = content_type.partition(";")[0].strip().lower()
-    return media_type == "application/json" or media_type.endswith("+json")
+    essence = media_type(content_type)
+    return essence == JSON or essence.endswith("+json")

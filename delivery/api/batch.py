@@ -15,8 +15,8 @@ from delivery.api.batch_items import Item, item_of, split
 from delivery.api.publish import (
     allowed_event_type,
     answer,
-    content_type_of,
     problem_of_refusal,
+    with_content_type,
 )
 from delivery.api.rate_limit import limit_rate
 from delivery.drafts import Draft, PublishRefusedError
@@ -145,12 +145,13 @@ class Batch:
         if len(item.body) > settings.ENVIRONMENT.max_message_bytes:
             raise too_large(settings.ENVIRONMENT.max_message_bytes)
         event_type = self._event_type(item.event)
-        headers = incoming.storable_headers(_headers(item).items())
+        given = incoming.storable_headers(_headers(item).items())
+        headers, content_type = with_content_type(given, event_type)
         return Draft(
             event_type=event_type,
             headers=headers,
             body=item.body,
-            content_type=content_type_of(headers, event_type),
+            content_type=content_type,
             idempotency_key=incoming.idempotency_key(headers),
         )
 

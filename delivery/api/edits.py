@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from delivery.api import incoming
 from delivery.api.batch_items import body_of, headers_of
-from delivery.api.publish import content_type_of
+from delivery.api.publish import with_content_type
 from delivery.models import Delivery
 from delivery.resubmit import Edit
 from subscriptions.api.bodies import parse_json, read_body, too_large
@@ -46,8 +46,8 @@ def edit_of(request: HttpRequest, delivery: Delivery) -> Edit | None:
     edited = body_of(given, body.decode())
     if len(edited) > most:
         raise too_large(most)
-    headers = _headers(given, delivery)
-    return Edit(headers=headers, content_type=_content_type(headers, delivery), body=edited)
+    headers, content_type = with_content_type(_headers(given, delivery), delivery.message.event_type)
+    return Edit(headers=headers, content_type=content_type, body=edited)
 
 
 def _headers(given: Mapping[str, Any], delivery: Delivery) -> dict[str, str]:
@@ -57,7 +57,3 @@ def _headers(given: Mapping[str, Any], delivery: Delivery) -> dict[str, str]:
     if "body" in given:
         headers.setdefault("content-type", "application/json")
     return incoming.storable_headers(headers.items())
-
-
-def _content_type(headers: dict[str, str], delivery: Delivery) -> str:
-    return content_type_of(headers, delivery.message.event_type)

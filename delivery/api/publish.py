@@ -12,7 +12,7 @@ from rest_framework.request import Request
 
 from delivery.api import incoming, sync
 from delivery.api.rate_limit import limit_rate
-from delivery.drafts import Draft, PublishRefusedError
+from delivery.drafts import JSON, Draft, PublishRefusedError, is_json, media_type, takes_json
 from delivery.models.message import public_id
 from delivery.publish import Accepted, publish
 from subscriptions.api.authentication import publisher_of
@@ -24,6 +24,8 @@ from subscriptions.models import EventType, Kind, Publisher
 from subscriptions.names import is_reserved
 
 MAX_CONTENT_TYPE_LENGTH = 255
+# What clients say of a body of which nobody told them anything.
+UNSAID = "application/x-www-form-urlencoded"
 
 _CODES = {400: "not-json", 404: "deleted-meanwhile", 409: "idempotency-key-reused", 422: "schema-violation"}
 
@@ -75,7 +77,10 @@ class PublishView(ApiView):
         ],
     )
     def post(self, request: Request, event_type: str) -> HttpResponse:
-        """Publish a message; the body is the message, of any content type.
+        """Publish a message; the body is the message, of any content type that the event type takes.
+
+        An event type whose content type is JSON or that has a schema takes JSON only: without Content-Type, or with what
+        curl says by default, the body is read as JSON; any other content type is answered with 415.
 
         All headers but hop-by-hop ones, cookies and credentials are stored and may be used in
         filters. 202 when the message and all its deliveries are on disk. Of an event type of kind SYNC
@@ -83,13 +88,13 @@ class PublishView(ApiView):
         """
         publisher = publisher_of(request)
         published = allowed_event_type(publisher, event_type)
-        headers = incoming.sent_headers(request.META)
+        headers, content_type = with_content_type(incoming.sent_headers(request.META), published)
         limit_rate(publisher)
         draft = Draft(
             event_type=published,
             headers=headers,
             body=read_body(request._request, max_bytes=settings.ENVIRONMENT.max_message_bytes),
-            content_type=content_type_of(headers, published),
+            content_type=content_type,
             idempotency_key=incoming.idempotency_key(headers),
         )
         try:
@@ -116,11 +121,27 @@ def allowed_event_type(publisher: Publisher, name: str) -> EventType:
     return event_type
 
 
-def content_type_of(headers: dict[str, str], event_type: EventType) -> str:
-    content_type = headers.get("content-type") or event_type.content_type
-    if len(content_type) > MAX_CONTENT_TYPE_LENGTH:
+def with_content_type(headers: dict[str, str], event_type: EventType) -> tuple[dict[str, str], str]:
+    """Return the message's headers and its content type, which receivers are told; raises Problem.
+
+    What the event type says counts: clients such as curl call a body a form unless they are told otherwise.
+    """
+    given = headers.get("content-type", "")
+    if len(given) > MAX_CONTENT_TYPE_LENGTH:
         raise Problem(400, "invalid", f"Content-Type is longer than {MAX_CONTENT_TYPE_LENGTH} characters.")
-    return content_type
+    declared = event_type.content_type
+    if not takes_json(event_type):
+        return headers, given or declared
+    if media_type(given) in ("", UNSAID):
+        content_type = declared if is_json(declared) else JSON
+        return headers | ({"content-type": content_type} if given else {}), content_type
+    if is_json(given) or media_type(given) == media_type(declared):
+        return headers, given
+    detail = (
+        f"Messages of {event_type} are JSON, not {given[:100]}. Send JSON with Content-Type: {JSON}; or have an "
+        "administrator give the event type another content type, and no schema."
+    )
+    raise Problem(415, "unsupported-media-type", detail)
 
 
 def answer(accepted: Accepted) -> dict[str, Any]:

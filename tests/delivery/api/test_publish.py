@@ -78,9 +78,12 @@ def test_the_header_filter_string_has_that_very_name(publishing: Caller, event_t
     assert answer.body["deliveries"] == 1
 
 
-def test_a_body_of_another_content_type_is_taken_as_it_is(publishing: Caller) -> None:
+def test_a_body_of_an_event_type_that_is_not_json_is_taken_as_it_is(publishing: Caller) -> None:
+    factories.event_type("Any.Bytes", content_type="application/octet-stream")
     body = bytes(range(256))
-    answer = publishing.ask("POST", f"events/{EVENT}/messages", body, content_type="application/octet-stream")
+    answer = publishing.ask(
+        "POST", "events/Any.Bytes/messages", body, content_type="application/octet-stream"
+    )
     assert answer.status == 202
     assert bytes(Message.objects.get().body) == body
 

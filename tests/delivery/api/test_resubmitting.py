@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from delivery.models import Delivery, Message, Resubmission, Status
 from delivery.resubmission import advance
-from subscriptions.models import Scope
+from subscriptions.models import EventType, Scope
 from tests import factories
 from tests.delivery.test_resubmission import rejected
 from tests.delivery.test_resubmit import now_of
@@ -80,6 +80,7 @@ class TestEdited:
         assert (read["edited_from"], read["publisher"]) == (row.message.public_id, None)
 
     def test_any_bytes_with_headers_of_their_own(self, manager: Caller, row: Delivery) -> None:
+        EventType.objects.update(content_type="text/plain")
         given = {
             "body_base64": base64.b64encode(b"\x00\xff").decode(),
             "headers": {"Content-Type": "application/octet-stream", "X_Why": "mended", "Cookie": "secret"},

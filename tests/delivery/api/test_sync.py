@@ -76,7 +76,8 @@ def test_an_answer_without_a_content_type_is_handed_on_without(
 
 
 def test_when_nobody_qualifies_the_answer_is_200_and_empty(publishing: Caller, asked: Subscription) -> None:
-    Subscription.objects.update(filter="$$->'Body'->>'number' = '8'")
+    text = "$$->'Body'->>'number' = '8'"
+    Subscription.objects.update(filter=text, filter_identity=text)
     answer = publishing.publish(EVENT, BODY)
     assert (answer.status, answer.content, answer.content_type) == (200, b"", "")
     message = Message.objects.get()
