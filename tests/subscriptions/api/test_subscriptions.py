@@ -271,3 +271,11 @@ def test_pages_of_subscriptions_cost_the_same_however_many_there_are(
     # Noting the first use of the key is one.
     with django_assert_num_queries(3):
         assert len(manager.get("subscriptions").body["results"]) == 4
+
+
+@pytest.mark.parametrize("text", ["proj1011 ", " proj1011", " ", "  a b  "])
+def test_a_header_string_that_no_header_can_be_is_refused(configured: Caller, text: str) -> None:
+    problem = refused(configured.post("subscriptions", wish(header_filter_string=text)), 400)
+    assert fields_of(problem) == {"header_filter_string"}
+    assert "remove the blanks" in str(problem["errors"])
+    assert not Subscription.objects.exists()
