@@ -31,6 +31,7 @@ from delivery.senders.http import Client
 from delivery.senders.lane import SLOW_SECONDS, Lane
 from delivery.senders.lanes import Claims
 from delivery.senders.listen import Listener
+from delivery.senders.lock_room import warn_of_little_room
 from delivery.senders.read import Reader
 from delivery.senders.settle import Settler
 from delivery.stopping import stopping
@@ -64,8 +65,9 @@ class Stint:
         overdue = asyncio.create_task(self._give_up_when_overdue())
         try:
             if await self._take_slot():
-                async with Client(allowed_networks=settings.ENVIRONMENT.allowed_networks) as client:
-                    await self._work(Desk(settler=self._settler, reader=self._reader, client=client))
+                await warn_of_little_room(self._reader)
+            async with Client(allowed_networks=settings.ENVIRONMENT.allowed_networks) as client:
+                await self._work(Desk(settler=self._settler, reader=self._reader, client=client))
         finally:
             overdue.cancel()
             await self._reader.close()
