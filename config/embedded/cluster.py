@@ -17,6 +17,7 @@ import socket
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from config import processes
 from config.embedded.programs import Account, PostgresError, Programs
@@ -49,7 +50,12 @@ class Cluster:
     def url(self) -> str:
         password = (self.folder / "password").read_text()
         port = (self.folder / "port").read_text()
-        return f"postgresql://{OWNER}:{password}@127.0.0.1:{port}/{DATABASE}"
+        return f"postgresql://{self._user()}:{password}@127.0.0.1:{port}/{DATABASE}"
+
+    def _user(self) -> str:
+        """Until everything is the owner's, an earlier version may still run on this folder, and connect as the superuser."""
+        named = self.folder / "owner"
+        return named.read_text() if named.exists() else SUPERUSER
 
     def has_url(self, url: str) -> bool:
         try:
@@ -81,8 +87,11 @@ class Cluster:
         remembered.write_text(str(port))
         return port
 
-    def create(self, programs: Programs, account: Account) -> None:
-        """Make the data folder unless it is there. A creation that was cut short starts over."""
+    def create(self, programs: Programs, account: Account, lock: BinaryIO) -> None:
+        """Make the data folder unless it is there. A creation that was cut short starts over.
+
+        What works on the data inherits the lock: should we be killed, nobody starts a server beside it.
+        """
         account.insist_on_a_way_to(programs.folder)
         account.insist_on_a_way_to(self.folder)
         account.own(self.folder)
@@ -90,7 +99,7 @@ class Cluster:
             self._create(programs, account)
         # Made by a version that connected as the superuser, or cut short just before.
         if not (self.folder / "owner").exists():
-            self._give_to_owner(programs, account)
+            self._give_to_owner(programs, account, lock)
 
     def _create(self, programs: Programs, account: Account) -> None:
         unfinished = self.folder / "data.unfinished"
@@ -119,12 +128,14 @@ class Cluster:
     def _make_database(self, data: Path, programs: Programs, account: Account) -> None:
         say(f"CREATE DATABASE {DATABASE}", account, programs, data=data, database="postgres")
 
-    def _give_to_owner(self, programs: Programs, account: Account) -> None:
+    def _give_to_owner(self, programs: Programs, account: Account, lock: BinaryIO) -> None:
         """Make the owner and give it all there is. May be repeated, should it be cut short."""
         password = (self.folder / "password").read_text()
         statements = (_STATEMENTS / "owner.sql").read_text().replace("<password>", password)
-        say(statements, account, programs, data=self.data)
-        (self.folder / "owner").write_text(OWNER)
+        say(statements, account, programs, data=self.data, lock=lock)
+        unfinished = self.folder / "owner.unfinished"
+        unfinished.write_text(OWNER)
+        unfinished.rename(self.folder / "owner")
 
 
 def clusters_of(home: Path) -> list[Cluster]:
@@ -134,15 +145,21 @@ def clusters_of(home: Path) -> list[Cluster]:
 
 
 def say(
-    statements: str, account: Account, programs: Programs, *, data: Path, database: str = DATABASE
+    statements: str,
+    account: Account,
+    programs: Programs,
+    *,
+    data: Path,
+    database: str = DATABASE,
+    lock: BinaryIO | None = None,
 ) -> None:
     """Let the superuser execute them in single-user mode: nobody ever connects to a server half set up."""
     # Such a server takes a statement to end with an empty line.
     command = [programs.path("postgres"), "--single", "-j", "-D", str(data), database]
-    _run(command, account, said=f"{statements.strip()}\n\n")
+    _run(command, account, said=f"{statements.strip()}\n\n", lock=lock)
 
 
-def _run(command: list[str], account: Account, *, said: str = "") -> None:
+def _run(command: list[str], account: Account, *, said: str = "", lock: BinaryIO | None = None) -> None:
     done = subprocess.run(
         [*account.prefix, *command],
         input=said,
@@ -151,6 +168,7 @@ def _run(command: list[str], account: Account, *, said: str = "") -> None:
         text=True,
         check=False,
         cwd="/",
+        pass_fds=[] if lock is None else [lock.fileno()],
         **account.options,
     )
     if done.returncode != 0 or "ERROR:" in done.stderr:

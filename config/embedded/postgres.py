@@ -78,7 +78,7 @@ class Server:
         self.cluster.folder.mkdir(parents=True, exist_ok=True)
         with self.cluster.lock.open("ab") as lock:
             self._take(lock)
-            self.cluster.create(self._programs, self._account)
+            self.cluster.create(self._programs, self._account, lock)
             self._start(lock)
         return self.cluster.url()
 

@@ -72,6 +72,8 @@ def test_a_folder_of_an_earlier_version_is_given_to_the_owner(server: Server) ->
         connection.execute(OBJECTS)
     server.stop()
     make_earlier(server)
+    # Found by its URL as long as the earlier version runs.
+    assert f"//{SUPERUSER}:" in server.cluster.url()
     with psycopg.connect(server.start(), autocommit=True) as connection:
         assert connection.execute("INSERT INTO kept (value) VALUES ('too') RETURNING id").fetchone() == (2,)
         assert connection.execute("SELECT value FROM seen").fetchall() == [("here",), ("too",)]
