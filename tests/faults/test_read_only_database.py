@@ -30,7 +30,7 @@ class Database:
             self._set(own, "on")
             own.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                " WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
             )
 
     def take_changes(self) -> None:

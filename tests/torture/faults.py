@@ -93,7 +93,7 @@ class Faults:
         self._crash("pg_terminate_backend of every connection")
         self._execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            " WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
         )
 
     def kill_postgres(self) -> None:
