@@ -167,21 +167,22 @@ def _claim(draft: Draft) -> Claim:
     )
 
 
-def _match(drafts: Iterable[Draft]) -> list[list[Candidate]]:
-    found: dict[int, list[Candidate]] = {}
-    matched: list[list[Candidate]] = []
+def _match(drafts: Sequence[Draft]) -> list[list[Candidate]]:
+    of_type: dict[int, list[Draft]] = {}
     for draft in drafts:
-        if draft.event_type.pk not in found:
-            found[draft.event_type.pk] = candidates(draft.event_type)
-        matched.append(
-            qualifying(
-                found[draft.event_type.pk],
-                document(draft.headers, draft.body),
-                by_subscriber=draft.event_type.kind != Kind.QUEUE,
-                to=draft.destination,
-            )
+        of_type.setdefault(draft.event_type.pk, []).append(draft)
+    found = {
+        id: candidates(some[0].event_type, [draft.headers for draft in some]) for id, some in of_type.items()
+    }
+    return [
+        qualifying(
+            found[draft.event_type.pk],
+            document(draft.headers, draft.body),
+            by_subscriber=draft.event_type.kind != Kind.QUEUE,
+            to=draft.destination,
         )
-    return matched
+        for draft in drafts
+    ]
 
 
 def _store(

@@ -149,7 +149,8 @@ def _store_matched(publisher: Publisher, draft: Draft) -> tuple[int, int, Asked 
 def _qualified(draft: Draft) -> list[Subscription]:
     """Return all that qualify, the one to be called first."""
     seen = document(draft.headers, draft.body)
-    matches = qualifying(candidates(draft.event_type), seen, by_subscriber=False, to=draft.destination)
+    found = candidates(draft.event_type, [draft.headers])
+    matches = qualifying(found, seen, by_subscriber=False, to=draft.destination)
     return by_position([match.subscription_id for match in matches])
 
 

@@ -6,7 +6,7 @@ answer it, which was a quarter of what publishing cost.
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import psycopg
@@ -47,7 +47,8 @@ _EVENT_TYPE_BY_NAME = f"""
     SELECT {_columns("event_type", _EVENT_TYPE)} FROM subscriptions_eventtype event_type WHERE event_type.name = %s
 """  # noqa: S608 - of names above
 
-# Each subscriber's by position: of a FIRST subscriber the first that qualifies counts.
+# Each subscriber's by position: of a FIRST subscriber the first that qualifies counts. Those with another header string
+# are left where they are, on subscription_matching: an event type may have thousands, one for each project.
 _CANDIDATES = """
     SELECT
         subscription.id, subscription.subscriber_id, subscription.header_filter_string, subscription.filter,
@@ -55,6 +56,7 @@ _CANDIDATES = """
     FROM subscriptions_subscription subscription
     JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
     WHERE subscription.event_type_id = %s AND subscription.status = 'ACTIVE'
+        AND subscription.header_filter_string = ANY (%s)
     ORDER BY subscription.subscriber_id, subscription.position, subscription.id
 """
 
@@ -107,11 +109,11 @@ def event_type_by_name(name: str) -> EventType | None:
     return event_type
 
 
-def candidate_rows(event_type_id: int) -> list[tuple[int, int, str, str, str, str, str, str]]:
-    """Return of the ACTIVE subscriptions (id, subscriber's id, header filter string, filter, match mode, dedup mode and path, mode)."""
+def candidate_rows(event_type_id: int, *, filter_strings: Iterable[str]) -> list[tuple[Any, ...]]:
+    """Return the columns of the ACTIVE subscriptions with no header filter string, or with one of these."""
     with connection.cursor() as cursor:
-        cursor.execute(_CANDIDATES, [event_type_id])
-        rows: list[tuple[int, int, str, str, str, str, str, str]] = cursor.fetchall()
+        cursor.execute(_CANDIDATES, [event_type_id, ["", *filter_strings]])
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
     return rows
 
 

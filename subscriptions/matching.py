@@ -1,6 +1,6 @@
 """Which subscriptions qualify for a message: the one question that delivery asks."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -49,9 +49,13 @@ class Explanation:
     reason: str
 
 
-def candidates(event_type: EventType) -> list[Candidate]:
-    """Return the event type's ACTIVE subscriptions, each subscriber's by position. One query."""
-    return [Candidate(*row) for row in candidate_rows(event_type.pk)]
+def candidates(event_type: EventType, headers: Iterable[Mapping[str, str]]) -> list[Candidate]:
+    """Return the event type's ACTIVE subscriptions whose header filter string messages with these headers may have.
+
+    Each subscriber's by position. One query.
+    """
+    sent = {message[FILTER_STRING] for message in headers if FILTER_STRING in message}
+    return [Candidate(*row) for row in candidate_rows(event_type.pk, filter_strings=sent)]
 
 
 def qualifying(
@@ -125,7 +129,9 @@ def without_value(reason: str) -> str:
     return "it has another FILTER_STRING header" if reason.startswith(_HAS_ANOTHER) else reason
 
 
-@lru_cache(maxsize=10_000)
+# Filters that are asked in rotation make a cache of recent ones useless as soon as they are more than it holds: an event
+# type with 20,000 filters and a cache of 10,000 took 6.5 s a publish. Each takes 3.5 kB.
+@lru_cache(maxsize=200_000)
 def _compiled(filter_text: str) -> Callable[[Document], bool]:
     try:
         return to_python(parse(filter_text))

@@ -134,7 +134,7 @@ class Subscription(Watched):
         ]
         indexes = [
             models.Index(
-                fields=["event_type"],
+                fields=["event_type", "header_filter_string"],
                 name="subscription_matching",
                 condition=models.Q(status="ACTIVE"),
             ),

@@ -30,7 +30,7 @@ def queue() -> EventType:
 
 
 def grouped(event_type: EventType) -> list[int]:
-    return groups(candidates(event_type))
+    return groups(candidates(event_type, [{"filter-string": "proj1"}]))
 
 
 def test_spellings_of_one_filter_are_one_group(queue: EventType) -> None:

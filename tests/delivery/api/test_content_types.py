@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from delivery.models import Message
+from delivery.models import Message, Status
 from subscriptions.models import EventType, Kind, Publisher, Scope
 from tests import factories
 from tests.subscriptions.api.client import Answer, Caller, caller, refused
@@ -117,7 +117,7 @@ def test_edited_copies_alike() -> None:
     ordered = event_type(json_schema=SCHEMA)
     subscription = factories.subscription(event_type=ordered)
     message = factories.message(b"garbage", event_type=ordered, content_type=FORM)
-    delivery = factories.delivery(factories.Status.REJECTED, subscription=subscription, message=message)
+    delivery = factories.delivery(Status.REJECTED, subscription=subscription, message=message)
     address = f"deliveries/{delivery.pk}/resubmit"
 
     def edit(body: bytes, **headers: str) -> Answer:
