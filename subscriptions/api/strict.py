@@ -136,6 +136,23 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
         except ValidationError as error:
             raise serializers.ValidationError(error.message_dict) from None
 
+    def update(self, instance: Any, validated_data: dict[str, Any]) -> Any:
+        """Write what differs, and no other column.
+
+        An UPDATE that names a column of a unique constraint, changed or not, keeps out whoever refers to the row while a
+        trigger is to fire for it (`note_change`): nobody could publish meanwhile.
+        """
+        columns = {field.name: field for field in instance._meta.concrete_fields}
+        given = {name: value for name, value in validated_data.items() if name in columns}
+        changed = {name for name, value in given.items() if getattr(instance, name) != value}
+        for name in changed:
+            setattr(instance, name, given[name])
+        stamps = {name for name, field in columns.items() if getattr(field, "auto_now", False)}
+        instance.save(update_fields=changed | stamps)
+        for name in validated_data.keys() - columns.keys():
+            getattr(instance, name).set(validated_data[name])
+        return instance
+
     @property
     def _set_by_inturn(self) -> frozenset[str]:
         model: type[models.Model] = self.Meta.model
