@@ -1,12 +1,16 @@
 """The loop that the cluster of chores runs: one bounded stint of duties, one after another.
 
 Several machines may run it: a duty is done by whoever takes its lock first. While there is something to do it
-goes on at once, else it looks about once a second.
+goes on at once, else it looks about once a second. The duties that may take long, because they wait for the archive or remove
+much, have a thread of their own, so that they delay no failure that is to be told.
 """
 
 import time
+from collections.abc import Sequence
+from threading import Thread
 
 from django.conf import settings
+from django.db import connection
 from django.utils import timezone
 
 from delivery.chores import expiry, failures, replays, resubmissions, retention, traffic
@@ -15,14 +19,17 @@ from delivery.database import LETS_GO_OF_VANISHED
 from delivery.loops import POLL_SECONDS, connections_of, pause
 from delivery.stopping import stopping
 
-DUTIES = (
+QUICK = (
     Duty("expiry", expiry.run_once),
     Duty("failures", failures.run_once),
-    Duty("replays", replays.run_once),
     Duty("resubmissions", resubmissions.run_once),
-    Duty("retention", retention.run_once),
     Duty("traffic", traffic.run_once),
 )
+SLOW = (
+    Duty("replays", replays.run_once),
+    Duty("retention", retention.run_once),
+)
+DUTIES = (*QUICK, *SLOW)
 # Our locks go soon when we are killed, and when this machine vanishes.
 _SETTINGS = LETS_GO_OF_VANISHED + "SET client_connection_check_interval = '500ms'"
 
@@ -31,7 +38,18 @@ def run() -> bool:
     """Do duties for as long as a stint lasts, or until Inturn stops. It is always needed."""
     deadline = time.monotonic() + settings.ENVIRONMENT.sender_stint_seconds
     with connections_of("chores", settings=_SETTINGS):
-        while not stopping.is_set() and time.monotonic() < deadline:
-            if not sum([duty.attend(timezone.now()) for duty in DUTIES]):
-                pause(min(deadline, time.monotonic() + POLL_SECONDS))
+        slow = Thread(target=_attend, args=(SLOW, deadline), name="slow chores", daemon=True)
+        slow.start()
+        _attend(QUICK, deadline)
+        slow.join()
     return True
+
+
+def _attend(duties: Sequence[Duty], deadline: float) -> None:
+    """Do these duties until then, on a connection that is this thread's."""
+    try:
+        while not stopping.is_set() and time.monotonic() < deadline:
+            if not sum([duty.attend(timezone.now()) for duty in duties]):
+                pause(min(deadline, time.monotonic() + POLL_SECONDS))
+    finally:
+        connection.close()
