@@ -4,12 +4,13 @@ from typing import Any
 
 import orjson
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
 from delivery import failures
 from delivery.models import Delivery, FailureNotice, Message, Status
 from delivery.resolve import cancel, mark_delivered
 from delivery.resubmit import resubmit
+from delivery.sql import statement
 from subscriptions.models import EventType, Subscription
 from tests import factories
 
@@ -140,3 +141,14 @@ def test_what_a_person_changes_is_told_first_as_it_was(act: Any) -> None:
     act(row.pk, actor="ann")
     assert [body["status"] for body in told()] == ["IN_DOUBT"]
     assert tell() == 0
+
+
+def test_those_of_some_deliveries_are_found_without_looking_at_the_others() -> None:
+    """The CASE is gone from the plan: Django's statements are planned with their values."""
+    FailureNotice.objects.bulk_create(FailureNotice(delivery_id=id, number=1) for id in range(1, 5_001))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE delivery_failurenotice")
+        cursor.execute(f"EXPLAIN {statement('take_failures')}", {"limit": None, "delivery": [*range(1, 6)]})
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+    assert "failure_notice_of_an_attempt" in plan
+    assert "CASE" not in plan

@@ -3,7 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
+import orjson
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from delivery import resubmission, retention
@@ -19,6 +21,7 @@ from delivery.models import (
     Resubmission,
     Status,
 )
+from delivery.sql import statement
 from subscriptions.models import DedupMode, Kind
 from tests import factories
 from tests.delivery.retaining import are_there, is_there, old, past, run_whole
@@ -78,6 +81,26 @@ class TestWhatIsReferredTo:
         lanes.update(state=LaneState.IDLE)
         run_whole()
         assert not is_there(row)
+
+    def test_the_stopped_lanes_are_looked_through_once_however_many_deliveries_may_go(self) -> None:
+        rows = [old() for _ in range(30)]
+        for number in range(10):
+            lane = factories.subscriber().lane
+            Lane.objects.filter(pk=lane.pk).update(state=LaneState.BLOCKED, delivery_id=10_000 + number)
+        asked = {
+            "messages": [row.message_id for row in rows],
+            "deliveries": [row.pk for row in rows],
+            "until": orjson.dumps({"DELIVERED": past(30)}).decode(),
+            "unmatched_until": None,
+            "archived_until": past(0.5),
+            "resubmittable": [],
+        }
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE delivery_lane, delivery_delivery, delivery_message")
+            cursor.execute(f"EXPLAIN (ANALYZE, COSTS OFF) {statement('remove_messages')}", asked)
+            plan = [row[0] for row in cursor.fetchall()]
+        (scan,) = [line for line in plan if " on delivery_lane" in line]
+        assert "loops=1)" in scan
 
     def test_a_lane_keeps_the_run_it_recorded(self) -> None:
         """It may have been blocked for weeks by a later one: what is settled of its run is not looked up again."""
