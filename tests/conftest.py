@@ -11,7 +11,8 @@ from tests import surroundings
 surroundings.arrange()
 django.setup()
 
-from tests.flows import webhooks  # noqa: E402 - settings must be readable before
+from tests.faults import vanishing  # noqa: E402 - settings must be readable before
+from tests.flows import webhooks  # noqa: E402
 from tests.receivers import Receiver  # noqa: E402
 
 # Fixtures that make a test transactional, whatever its mark says.
@@ -41,6 +42,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         gaps.append(f"the console in a browser (no chromium: {surroundings.HOW_TO_GET_CHROMIUM})")
     if webhooks.REAL not in webhooks.SOURCES:
         gaps.append(f"real payloads ({webhooks.PLACE} names no file of them)")
+    if why := vanishing.missing():
+        gaps.append(f"a database machine that vanishes ({why})")
     if config.option.markexpr == "not slow":
         gaps.append("slow tests (--full)")
     if gaps:

@@ -12,6 +12,7 @@ import asyncio
 import fcntl
 import json
 import os
+import shutil
 import socket
 import struct
 import subprocess
@@ -20,12 +21,25 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
 US, THEM = "10.99.0.1", "10.99.0.2"
 TUN, TUNSETIFF, IFF_TUN_WITHOUT_HEADER = "/dev/net/tun", 0x400454CA, 0x1001
 PACKET = 65_536
+NAMESPACE = ("unshare", "--net") if os.geteuid() == 0 else ("unshare", "--user", "--map-root-user", "--net")
+
+
+@cache
+def missing() -> str:
+    """Why no machine can vanish here; empty if one can."""
+    if shutil.which("ip") is None:
+        return "needs iproute2"
+    if not os.access(TUN, os.R_OK | os.W_OK):
+        return f"needs {TUN}"
+    tried = subprocess.run([*NAMESPACE, "ip", "link", "set", "lo", "up"], capture_output=True, check=False)
+    return "" if tried.returncode == 0 else "needs network namespaces"
 
 
 class Far:
