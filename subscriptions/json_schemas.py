@@ -9,6 +9,8 @@ import orjson
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
+from subscriptions.linear_patterns import PatternError, linear_pattern
+
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _REFERENCES = ("$ref", "$dynamicRef")
@@ -48,6 +50,29 @@ def check_json_schema(schema: Any) -> None:
             f"{_path(tuple(str(step) for step in error.absolute_path))}: {error.message[:300]}"
         ) from None
     _check_references(schema)
+    _check_patterns(schema)
+
+
+def _check_patterns(schema: Any) -> None:
+    """A pattern must be one that is searched for in the time of reading the text."""
+    parts = [(pointer, part) for pointer, part in _places(schema, ()) if isinstance(part, Mapping)]
+    if _hold(parts, "patternProperties") and _hold(parts, "unevaluatedProperties"):
+        raise JSONSchemaError(
+            "#: patternProperties together with unevaluatedProperties is not supported; use additionalProperties."
+        )
+    for pointer, part in parts:
+        for pattern in [
+            *part.get("patternProperties", ()),
+            *([part["pattern"]] if "pattern" in part else []),
+        ]:
+            try:
+                linear_pattern(pattern)
+            except PatternError as error:
+                raise JSONSchemaError(f"{_path(pointer)}: the pattern {pattern[:200]!r}: {error}.") from None
+
+
+def _hold(parts: Iterable[tuple[Pointer, Mapping[str, Any]]], keyword: str) -> bool:
+    return any(keyword in part for _, part in parts)
 
 
 def _check_references(schema: Any) -> None:

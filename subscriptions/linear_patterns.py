@@ -1,0 +1,228 @@
+"""Regular expressions whose search takes time by the length of the text, whatever both are.
+
+Python's `re` tries one way after the other: of `^(a+)+$` and thirty letters it does not come back, and holds the
+interpreter's lock meanwhile. Here all ways are followed at once, as in Thompson's and RE2's: from the set of places where the
+search may stand, a character leads to the next set, and what was found so is kept. Python's own parser reads the
+pattern, so that what matches is what `re.search` finds; what needs to look back or ahead is refused.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from re import _constants as op
+from re import _parser as parser
+from typing import Any, TypeAlias
+
+# Places in a pattern; {n} counts n times what stands before it.
+MAX_PLACES = 2000
+# Steps kept of one pattern, some hundred bytes each.
+_MAX_KEPT = 10_000
+
+_SUPPORTED_FLAGS = re.UNICODE.value
+_CATEGORIES = {
+    op.CATEGORY_DIGIT: re.compile(r"\d"),
+    op.CATEGORY_NOT_DIGIT: re.compile(r"\D"),
+    op.CATEGORY_SPACE: re.compile(r"\s"),
+    op.CATEGORY_NOT_SPACE: re.compile(r"\S"),
+    op.CATEGORY_WORD: re.compile(r"\w"),
+    op.CATEGORY_NOT_WORD: re.compile(r"\W"),
+}
+_WORD = re.compile(r"\w")
+
+_Takes: TypeAlias = Callable[[str], bool]
+_END = ""
+_LAST_NEWLINE = "\n$"
+
+
+class PatternError(ValueError):
+    """The pattern cannot be searched for; the message says why."""
+
+
+@dataclass(eq=False, slots=True)
+class _Place:
+    """A place in the pattern: it takes one character, or asks for a boundary, or leads on by itself."""
+
+    takes: _Takes | None = None
+    boundary: Any = None
+    following: "list[_Place]" = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class _State:
+    """Where the search may stand, and which kind of character came last: None at the beginning."""
+
+    places: frozenset[_Place]
+    came_word: bool | None
+    steps: "dict[str, _State | None]" = field(default_factory=dict)
+
+
+class LinearPattern:
+    """`is_found_in` does what `re.search` does, but for saying where."""
+
+    def __init__(self, pattern: str) -> None:
+        self._places = 0
+        self._found = _Place()
+        tree = _parsed(pattern)
+        self._first = self._sequence(tree, self._found)
+        self._forget()
+
+    def is_found_in(self, text: str, check: Callable[[], None] = lambda: None) -> bool:
+        """Whether some part of the text matches; `check` is called now and then, and may raise."""
+        state = self._begin
+        last = len(text) - 1
+        for index, character in enumerate(text):
+            symbol = _LAST_NEWLINE if character == "\n" and index == last else character
+            try:
+                following = state.steps[symbol]
+            except KeyError:
+                check()
+                following = self._step(state, symbol)
+            if following is None:
+                return True
+            state = following
+        if _END not in state.steps:
+            self._step(state, _END)
+        return state.steps[_END] is None
+
+    def _forget(self) -> None:
+        self._kept = 0
+        self._states: dict[tuple[frozenset[_Place], bool | None], _State] = {}
+        self._begin = self._state(frozenset([self._first]), None)
+
+    def _state(self, places: frozenset[_Place], came_word: bool | None) -> _State:
+        return self._states.setdefault((places, came_word), _State(places, came_word))
+
+    def _step(self, state: _State, symbol: str) -> _State | None:
+        """Return where the symbol leads to, None if the pattern is found before it."""
+        if self._kept >= _MAX_KEPT:
+            # Whoever searches at the same time keeps the states that it has.
+            self._forget()
+        self._kept += 1
+        reached = _reached(state, symbol)
+        following = None
+        if self._found not in reached:
+            character = symbol[:1]
+            taken = [
+                after
+                for place in reached
+                if place.takes is not None and character and place.takes(character)
+                for after in place.following
+            ]
+            following = self._state(frozenset([self._first, *taken]), _is_word(character))
+        state.steps[symbol] = following
+        return following
+
+    def _place(self, **fields: Any) -> _Place:
+        self._count()
+        return _Place(**fields)
+
+    def _count(self) -> None:
+        self._places += 1
+        if self._places > MAX_PLACES:
+            raise PatternError(f"it has more than {MAX_PLACES} places; make it shorter, or its {{n}} smaller")
+
+    def _sequence(self, tree: Iterable[Any], after: _Place) -> _Place:
+        for code, argument in reversed(list(tree)):
+            after = self._node(code, argument, after)
+        return after
+
+    def _node(self, code: Any, argument: Any, after: _Place) -> _Place:
+        if code in (op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN):
+            return self._place(takes=_taker(code, argument), following=[after])
+        if code is op.BRANCH:
+            return self._place(following=[self._sequence(branch, after) for branch in argument[1]])
+        if code is op.SUBPATTERN and not argument[1] and not argument[2]:
+            return self._sequence(argument[3], after)
+        if code in (op.MAX_REPEAT, op.MIN_REPEAT):
+            least, most, repeated = argument
+            return self._repeat(least, most, repeated, after)
+        if code is op.AT:
+            return self._place(boundary=argument, following=[after])
+        words = "look-around, references and inline flags are not supported; write it without them"
+        raise PatternError(words)
+
+    def _repeat(self, least: int, most: Any, tree: Any, after: _Place) -> _Place:
+        if most is op.MAXREPEAT:
+            again = self._place(following=[after])
+            again.following.append(self._sequence(tree, again))
+            after = again
+        else:
+            for _ in range(most - least):
+                after = self._place(following=[after, self._sequence(tree, after)])
+        for _ in range(least):
+            # What is repeated may be empty, and has no place.
+            self._count()
+            after = self._sequence(tree, after)
+        return after
+
+
+@lru_cache(maxsize=1000)
+def linear_pattern(pattern: str) -> LinearPattern:
+    """Return it compiled; raises PatternError."""
+    return LinearPattern(pattern)
+
+
+def _parsed(pattern: str) -> Any:
+    try:
+        tree = parser.parse(pattern)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise PatternError(f"it is no regular expression: {error}") from None
+    if tree.state.flags & ~_SUPPORTED_FLAGS:
+        raise PatternError("inline flags are not supported; write it without them")
+    return tree
+
+
+def _reached(state: _State, symbol: str) -> set[_Place]:
+    """The places that are reached without taking a character, where this symbol comes next."""
+    reached: set[_Place] = set()
+    waiting = list(state.places)
+    while waiting:
+        place = waiting.pop()
+        if place in reached:
+            continue
+        reached.add(place)
+        if place.takes is None and (
+            place.boundary is None or _is_at(place.boundary, state.came_word, symbol)
+        ):
+            waiting += place.following
+    return reached
+
+
+def _is_at(boundary: Any, came_word: bool | None, symbol: str) -> bool:
+    if boundary in (op.AT_BEGINNING, op.AT_BEGINNING_STRING):
+        return came_word is None
+    if boundary is op.AT_END:
+        return symbol in (_END, _LAST_NEWLINE)
+    if boundary is op.AT_END_STRING:
+        return symbol == _END
+    is_boundary = bool(came_word) != _is_word(symbol[:1])
+    if boundary is op.AT_BOUNDARY:
+        return is_boundary
+    # Of an empty text Python knows no boundary, and no place without one either.
+    return not is_boundary and not (came_word is None and symbol == _END)
+
+
+def _is_word(character: str) -> bool:
+    return _WORD.match(character) is not None
+
+
+def _taker(code: Any, argument: Any) -> _Takes:
+    if code is op.ANY:
+        return lambda character: character != "\n"
+    if code is op.LITERAL:
+        return chr(argument).__eq__
+    if code is op.NOT_LITERAL:
+        return chr(argument).__ne__
+    is_negated = bool(argument) and argument[0][0] is op.NEGATE
+    members = [_member(*one) for one in argument[is_negated:]]
+    return lambda character: any(takes(character) for takes in members) is not is_negated
+
+
+def _member(code: Any, argument: Any) -> _Takes:
+    if code is op.LITERAL:
+        return chr(argument).__eq__
+    if code is op.RANGE:
+        return lambda character: argument[0] <= ord(character) <= argument[1]
+    expression = _CATEGORIES[argument]
+    return lambda character: expression.match(character) is not None
