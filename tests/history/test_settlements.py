@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 from psycopg.conninfo import make_conninfo
 
-from delivery import expiry, lifecycle, resolve, resubmission, resubmit
+from delivery import database, expiry, lifecycle, resolve, resubmission, resubmit
 from delivery.database import connection_parameters
 from delivery.history.export import export
 from delivery.history.job import Job
@@ -208,6 +208,27 @@ def test_an_attempt_that_ends_after_its_delivery_was_cancelled_is_no_settlement_
     try_once(delivery, Status.DELIVERED)
     export(job, lag=AT_ONCE)
     assert settlements(job, delivery) == [("CANCELLED", [1])]
+    assert verdict(job) == "proven"
+
+
+def test_the_answer_to_a_sync_call_settles_it_once(job: Job) -> None:
+    """Until it comes the delivery is IN_DOUBT, which nobody decided."""
+    delivery = settled(Status.IN_DOUBT, attempts=0)
+    answer = {
+        "delivery": delivery.pk,
+        "status": "DELIVERED",
+        "reason": "200",
+        "is_failure": False,
+        "started_at": timezone.now(),
+        "duration_ms": 5,
+        "outcome": "SUCCESS",
+        "status_code": 200,
+        "error": "",
+        "excerpt": b"",
+    }
+    database.execute("settle_sync", answer)
+    export(job, lag=AT_ONCE)
+    assert settlements(job, delivery) == [("DELIVERED", [1])]
     assert verdict(job) == "proven"
 
 
