@@ -25,7 +25,8 @@ from urllib.parse import parse_qs
 import orjson
 
 from config.answers import Answering, Head, send
-from config.request_bodies import Bodies, Streamed
+from config.hang_up import HangUp
+from config.request_bodies import Bodies, Bounds, Streamed
 from config.threads import Threads
 from config.wsgi_environ import Environ, Scope, environ_of
 from delivery.mailbox_news import MailboxNews
@@ -71,10 +72,14 @@ class Call:
 class Bridge:
     """An RSGI application for granian, of a WSGI application."""
 
-    def __init__(self, application: Application, *, threads: int, max_body_bytes: int) -> None:
+    def __init__(
+        self, application: Application, *, threads: int, bounds: Bounds, most_at_a_mailbox: int
+    ) -> None:
         self._application = application
         self._threads = Threads(self._answer, count=threads)
-        self._bodies = Bodies(max_bytes=max_body_bytes, long_at_a_time=threads)
+        self._bodies = Bodies(bounds)
+        self._most_at_a_mailbox = most_at_a_mailbox
+        self._hang_up = HangUp()
         self._waiters = Waiters()
         self._news = MailboxNews(self._waiters)
 
@@ -96,14 +101,16 @@ class Bridge:
         began_at = asyncio.get_running_loop().time()
         environ = environ_of(scope)
         try:
-            body = await self._bodies.read(environ, request)
+            async with self._bodies.reading(environ, request) as body:
+                call = Call(request, environ, body, began_at)
+                mailbox = await self._threads.call(call)
+                if mailbox is not None:
+                    await self._wait(call, mailbox)
         except Problem as problem:
-            return _answer_problem(request, problem)
-        call = Call(request, environ, body, began_at)
-        mailbox = await self._threads.call(call)
-        if mailbox is not None:
-            await self._wait(call, mailbox)
-        return None
+            is_http_1 = scope.http_version.startswith("1")
+            _answer_problem(request, problem, is_http_1=is_http_1)
+            if is_http_1 and problem.status_code == HTTPStatus.REQUEST_TIMEOUT:
+                self._hang_up.soon(scope.client)
 
     def _stop(self) -> None:
         """Answer those who wait; then do as granian does, which stops for SIGINT as well."""
@@ -136,6 +143,8 @@ class Bridge:
         return None
 
     async def _wait(self, call: Call, mailbox: int) -> None:
+        if self._waiters.count_at(mailbox) >= self._most_at_a_mailbox:
+            raise _too_many_waiting()
         self._news.start()
         call.gone = asyncio.ensure_future(call.request.client_disconnect())
         waiter = self._waiters.enter(mailbox, since=call.began_at)
@@ -160,6 +169,13 @@ class Bridge:
         return not call.gone.done() and waiter.turn.done() and waiter.turn.result()
 
 
-def _answer_problem(request: Answering, problem: Problem) -> None:
-    headers = [("Content-Type", CONTENT_TYPE)]
-    request.response_bytes(problem.status_code, headers, orjson.dumps(problem.document))
+def _answer_problem(request: Answering, problem: Problem, *, is_http_1: bool = False) -> None:
+    headers = [("Content-Type", CONTENT_TYPE), *problem.headers.items()]
+    # HTTP/2 has no such header.
+    kept = [header for header in headers if is_http_1 or header[0] != "Connection"]
+    request.response_bytes(problem.status_code, kept, orjson.dumps(problem.document))
+
+
+def _too_many_waiting() -> Problem:
+    detail = "Too many clients wait at this mailbox already. Fetch without wait, or with fewer clients."
+    return Problem(429, "too-many-waiting", detail, headers={"Retry-After": "5"})

@@ -3,11 +3,18 @@
 import time
 from collections.abc import Callable
 from functools import lru_cache
+from ipaddress import ip_address
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.utils import timezone
 from prometheus_client import Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from rest_framework.exceptions import APIException
+
+from subscriptions.api.authentication import GRANTED, usable_key
+from subscriptions.api.problems import Problem, problem_of
+from subscriptions.models import Scope
 
 _SECONDS = Histogram(
     "inturn_http_request_seconds",
@@ -35,9 +42,36 @@ def measure(
     return measured
 
 
-def metrics(_request: HttpRequest) -> HttpResponse:
-    """Answer Prometheus; of what a process counts, by the one that was asked."""
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Answer Prometheus; of what a process counts, by the one that was asked.
+
+    On this machine nobody has to say who they are; a proxy's clients and other machines send a key with scope read or
+    manage as Bearer token.
+    """
+    try:
+        if not (_is_local(request) or _has_key(request)):
+            detail = (
+                "Metrics are for this machine, or for a key with scope read: Authorization: Bearer <key>."
+            )
+            raise Problem(401, "no-key", detail, headers={"WWW-Authenticate": 'Bearer realm="inturn"'})
+    except APIException as error:
+        refused = problem_of(error)
+        assert refused is not None
+        return refused.response()
     return HttpResponse(generate_latest(), content_type=CONTENT_TYPE_LATEST)
+
+
+def _is_local(request: HttpRequest) -> bool:
+    if "X-Forwarded-For" in request.headers or "Forwarded" in request.headers:
+        return False
+    return ip_address(request.META["REMOTE_ADDR"]).is_loopback
+
+
+def _has_key(request: HttpRequest) -> bool:
+    scheme, _, text = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not text.strip():
+        return False
+    return Scope.READ in GRANTED[usable_key(text.strip(), now=timezone.now()).scope]
 
 
 @lru_cache(maxsize=4096)

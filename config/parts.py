@@ -1,6 +1,5 @@
 """The parts that `up` keeps running: each knows how it starts, is found dead and stops."""
 
-import resource
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from config.embedded.postgres import Server
 from config.embedded.programs import PostgresError
 from config.env import CHECKOUT, Environment
 from config.logfiles import open_log
+from config.web_connections import max_connections
 from delivery.orphans import end_with_parent
 
 MANAGE = str(CHECKOUT / "manage.py")
@@ -23,9 +23,6 @@ FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
 # A part that ran this long has not failed to start; its next restart is an early one again.
 STEADY_SECONDS = 60.0
-# Of a web process, most of them of clients that wait; and what else it needs descriptors for.
-MOST_CONNECTIONS = 4096
-OTHER_DESCRIPTORS = 256
 
 
 def say(line: str) -> None:
@@ -151,18 +148,10 @@ def web_command(environment: Environment) -> list[str]:
         *(sys.executable, "-m", "granian", "config.rsgi:application"),
         *("--interface", "rsgi", "--loop", "uvloop"),
         *("--host", str(environment.listen), "--port", str(environment.port), "--workers", workers),
-        *("--backpressure", str(_connections())),
+        *("--backpressure", str(max_connections())),
         *("--respawn-failed-workers", "--respawn-interval", "0.2", "--workers-kill-timeout", "8"),
         *("--no-ws", "--no-access-log", "--log-level", "warning"),
     ]
-
-
-def _connections() -> int:
-    """How many connections a web process may hold: granian takes all descriptors that the hard limit allows."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard == resource.RLIM_INFINITY:
-        return MOST_CONNECTIONS
-    return max(min(MOST_CONNECTIONS, hard - OTHER_DESCRIPTORS), 1)
 
 
 def cluster_command(name: str) -> list[str]:

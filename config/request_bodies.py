@@ -1,7 +1,14 @@
-"""Reading a request's body before it gets a thread: bounded, whole or not at all.
+"""Reading a request's body before it gets a thread: whole or not at all, and bounded in bytes and time.
 
-A slow client holds no thread. What is short is read as it comes; of longer bodies only some are read at a
-time, so that all the connections together cannot fill the memory.
+A slow client holds no thread and nobody else's place:
+
+- What is longer than its path allows is refused by its `Content-Length`, or as soon as that much has come.
+- A body must come at a least average rate after a time of grace, so none is under way for ever.
+- The bytes of long bodies are counted as they come and until their request is answered. There is so much room for all
+  of a process and no more: who does not get any is answered 503. Strangers, that is who sends no valid key, session
+  or callback token, share a room of their own, so they cannot fill that of the others.
+
+Short bodies are not counted: as many as there may be connections take SHORT_BYTES each at most.
 
 granian ends a stream that broke off like one that is complete, except that it hands over one more empty piece.
 It does so for trailers as well, which nobody needs: such a body is refused. Half a body must never
@@ -9,16 +16,19 @@ be published as if it were the whole.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
-from typing import Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 from config.wsgi_environ import Environ
+from subscriptions.api.bodies import too_large
 from subscriptions.api.problems import Problem
 
 SHORT_BYTES = 64 * 1024
-# Without a byte for so long, a body is given up.
-STALLED_SECONDS = 30.0
 _WITHOUT_BODY = ("GET", "HEAD")
+
+Result = TypeVar("Result")
 
 
 class Streamed(Protocol):
@@ -28,76 +38,134 @@ class Streamed(Protocol):
     def __aiter__(self) -> AsyncIterator[bytes]: ...
 
 
-def _broken() -> Problem:
-    detail = "The body broke off, or has trailers: send all of it, without trailers."
-    return Problem(400, "broken-body", detail)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """`limit_of` gives the longest body of a path; `is_known` whether somebody known sends the request.
 
+    A body may be silent or slow for `grace_seconds`; after that `bytes_per_second` must have come on the average.
+    """
 
-def _stalled() -> Problem:
-    detail = f"The rest of the body did not come for {STALLED_SECONDS:.0f} s. Repeat the request."
-    return Problem(408, "stalled-body", detail)
+    limit_of: Callable[[str], int]
+    is_known: Callable[[Environ], Awaitable[bool]]
+    room: int
+    room_of_strangers: int
+    grace_seconds: float = 30.0
+    bytes_per_second: int = 50_000
 
 
 class Bodies:
-    """Reads bodies; `long_at_a_time` of those that are longer than SHORT_BYTES."""
+    """Reads the bodies of one process."""
 
-    def __init__(self, *, max_bytes: int, long_at_a_time: int) -> None:
-        self._max_bytes = max_bytes
-        self._turns = asyncio.Semaphore(long_at_a_time)
+    def __init__(self, bounds: Bounds) -> None:
+        self._bounds = bounds
+        self._room = Room(bounds.room)
+        self._room_of_strangers = Room(bounds.room_of_strangers)
 
-    async def read(self, environ: Environ, streamed: Streamed) -> bytes:
-        """Return the body, and give one of unknown length its length, without which Django takes it for empty.
+    @asynccontextmanager
+    async def reading(self, environ: Environ, streamed: Streamed) -> AsyncIterator[bytes]:
+        """Give the body, which counts until the end of the context; one of unknown length gets its length.
 
-        Raises Problem for one that does not come whole.
-        Of one that is too long only a byte more than `max_bytes` is read: enough for the view to see that.
+        Without a length Django takes a body for empty. Raises Problem for one that does not come whole.
         """
-        length = environ.get("CONTENT_LENGTH")
-        if length is not None:
-            return await self._read_known(int(length), streamed)
-        if environ["REQUEST_METHOD"] in _WITHOUT_BODY:
+        share = Share()
+        try:
+            yield await self._read(environ, streamed, share)
+        finally:
+            share.give_back()
+
+    async def _read(self, environ: Environ, streamed: Streamed, share: "Share") -> bytes:
+        limit = self._bounds.limit_of(environ["PATH_INFO"])
+        given = environ.get("CONTENT_LENGTH")
+        length = None if given is None else int(given)
+        if length is not None and length > limit:
+            raise _closing(too_large(limit))
+        if length == 0 or (length is None and environ["REQUEST_METHOD"] in _WITHOUT_BODY):
             return b""
-        body = b""
-        # HTTP/2 needs neither of the two.
-        if "HTTP_TRANSFER_ENCODING" in environ or environ["SERVER_PROTOCOL"] == "HTTP/2":
-            body = await self._read_long(streamed)
+        if length is None and not _may_have_body(environ):
+            environ["CONTENT_LENGTH"] = "0"
+            return b""
+        if length is not None and length <= SHORT_BYTES:
+            return await self._in_time(_whole(streamed), self._bounds.grace_seconds)
+        share.room = self._room if await self._bounds.is_known(environ) else self._room_of_strangers
+        body = await self._read_pieces(streamed, limit, share)
         environ["CONTENT_LENGTH"] = str(len(body))
         return body
 
-    async def _read_known(self, length: int, streamed: Streamed) -> bytes:
-        if length == 0:
-            return b""
-        if length > SHORT_BYTES:
-            return await self._read_long(streamed)
-        try:
-            return await streamed()
-        except RuntimeError as error:  # granian's own are derived from it.
-            raise _broken() from error
+    async def _read_pieces(self, streamed: Streamed, limit: int, share: "Share") -> bytes:
+        body = bytearray()
+        pieces = aiter(streamed)
+        began_at = asyncio.get_running_loop().time()
+        is_ended = False
+        while (
+            piece := await self._in_time(_piece(pieces), self._seconds_left(began_at, len(body)))
+        ) is not None:
+            if is_ended:
+                raise _broken()
+            if len(body) + len(piece) > limit:
+                raise _closing(too_large(limit))
+            if not share.take(len(piece)):
+                raise _no_room()
+            body += piece
+            is_ended = not piece
+        return bytes(body)
 
-    async def _read_long(self, streamed: Streamed) -> bytes:
-        async with self._turns:
-            return await _read_pieces(streamed, self._max_bytes)
+    def _seconds_left(self, began_at: float, received: int) -> float:
+        """How long the next piece may take: what came buys time, but never more than the time of grace at once."""
+        bounds = self._bounds
+        allowed = bounds.grace_seconds + received / bounds.bytes_per_second
+        left = began_at + allowed - asyncio.get_running_loop().time()
+        return max(min(left, bounds.grace_seconds), 0.0)
+
+    async def _in_time(self, reading: Coroutine[Any, Any, Result], seconds: float) -> Result:
+        # Not cancelled when it is late: granian would keep its lock. It ends when the connection is closed.
+        coming = asyncio.ensure_future(reading)
+        if not (await asyncio.wait([coming], timeout=seconds))[0]:
+            coming.add_done_callback(_forget)
+            raise _stalled()
+        return coming.result()
 
 
-async def _read_pieces(streamed: Streamed, max_bytes: int) -> bytes:
-    body = bytearray()
-    pieces = aiter(streamed)
-    is_ended = False
-    while (piece := await _next_piece(pieces)) is not None:
-        if is_ended:
-            raise _broken()
-        body += piece
-        if len(body) > max_bytes:
-            return bytes(body[: max_bytes + 1])
-        is_ended = not piece
-    return bytes(body)
+class Room:
+    """So many bytes of bodies may be in memory."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.free = max_bytes
 
 
-async def _next_piece(pieces: AsyncIterator[bytes]) -> bytes | None:
-    # Not cancelled when it is late: granian would keep its lock.
-    coming = asyncio.ensure_future(_piece(pieces))
-    if not (await asyncio.wait([coming], timeout=STALLED_SECONDS))[0]:
-        raise _stalled()
-    return coming.result()
+class Share:
+    """What one body takes of a room."""
+
+    def __init__(self) -> None:
+        self.room = Room(0)
+        self._taken = 0
+
+    def take(self, count: int) -> bool:
+        """False if there is not so much left."""
+        if count > self.room.free:
+            return False
+        self.room.free -= count
+        self._taken += count
+        return True
+
+    def give_back(self) -> None:
+        self.room.free += self._taken
+        self._taken = 0
+
+
+def _may_have_body(environ: Environ) -> bool:
+    encoding = environ.get("HTTP_TRANSFER_ENCODING")
+    if encoding is not None and encoding.strip().lower() != "chunked":
+        detail = "Of transfer encodings only chunked is understood: send the body chunked, or with its Content-Length."
+        raise _closing(Problem(501, "unknown-transfer-encoding", detail))
+    # HTTP/2 needs neither of the two.
+    return encoding is not None or environ["SERVER_PROTOCOL"] == "HTTP/2"
+
+
+async def _whole(streamed: Streamed) -> bytes:
+    try:
+        return await streamed()
+    except RuntimeError as error:  # granian's own are derived from it.
+        raise _broken() from error
 
 
 async def _piece(pieces: AsyncIterator[bytes]) -> bytes | None:
@@ -106,3 +174,28 @@ async def _piece(pieces: AsyncIterator[bytes]) -> bytes | None:
         return await anext(pieces)
     except StopAsyncIteration:
         return None
+
+
+def _forget(late: "asyncio.Future[Any]") -> None:
+    if not late.cancelled():
+        late.exception()
+
+
+def _closing(problem: Problem) -> Problem:
+    """The rest of the body is not read, so the connection is of no more use."""
+    problem.headers["Connection"] = "close"
+    return problem
+
+
+def _broken() -> Problem:
+    detail = "The body broke off, or has trailers: send all of it, without trailers."
+    return Problem(400, "broken-body", detail)
+
+
+def _stalled() -> Problem:
+    return _closing(Problem(408, "stalled-body", "The body came too slowly. Repeat the request."))
+
+
+def _no_room() -> Problem:
+    detail = "Too many long bodies are being sent just now. Repeat the request in a moment."
+    return _closing(Problem(503, "no-room", detail, headers={"Retry-After": "1"}))

@@ -1,17 +1,38 @@
 """The application that granian serves: Django, over RSGI."""
 
 import gc
+from functools import partial
 
 from django.conf import settings
 from prometheus_client import Gauge
 
-from config.bridge import Bridge
+# First: what follows imports models.
 from config.wsgi import application as wsgi_application
+
+# isort: split
+from config.bridge import Bridge
+from config.door import Known, limit_of
+from config.request_bodies import Bounds
+from config.web_connections import max_connections
+
+MAX_BATCH_BYTES: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
 
 application = Bridge(
     wsgi_application,
     threads=settings.ENVIRONMENT.web_threads,
-    max_body_bytes=settings.DATA_UPLOAD_MAX_MEMORY_SIZE,
+    bounds=Bounds(
+        limit_of=partial(
+            limit_of,
+            max_message_bytes=settings.ENVIRONMENT.max_message_bytes,
+            max_batch_bytes=MAX_BATCH_BYTES,
+        ),
+        is_known=Known(),
+        # As much as all threads can work off at once.
+        room=settings.ENVIRONMENT.web_threads * MAX_BATCH_BYTES,
+        room_of_strangers=MAX_BATCH_BYTES,
+    ),
+    # So that no key takes all connections.
+    most_at_a_mailbox=max(max_connections() // 4, 1),
 )
 
 # A request makes thousands of objects and leaves next to none that only the collector can free. To look

@@ -143,6 +143,8 @@ CSRF_TRUSTED_ORIGINS = [f"{_BASE.scheme}://{_BASE.netloc.lower()}"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _BASE.scheme == "https"
 # Only a proxy speaks TLS here; where there is none, the header would be a stranger's.
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _BASE.scheme == "https" else None
+# A year, as browsers' lists of such hosts want it.
+SECURE_HSTS_SECONDS = 365 * 86_400 if _BASE.scheme == "https" else 0
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"

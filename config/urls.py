@@ -3,9 +3,10 @@
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from config import errors, health, measured
+from config.api_schema import SchemaView
 from delivery.api.callbacks import CallbackView
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -13,7 +14,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("api/v1/", include("delivery.api.urls")),
     path("api/v1/", include("subscriptions.api.urls")),
-    path("api/schema/", SpectacularAPIView.as_view(), name="schema"),
+    path("api/schema/", SchemaView.as_view(), name="schema"),
     path(
         "api/docs/",
         SpectacularSwaggerSplitView.as_view(url_name="schema", template_name="api/docs.html"),

@@ -62,6 +62,11 @@ class Waiters:
         """How many wait or look; may be asked from any thread."""
         return sum(len(queue.waiting) + bool(queue.looking) for queue in list(self._queues.values()))
 
+    def count_at(self, mailbox: int) -> int:
+        """How many wait or look at one mailbox."""
+        queue = self._queues.get(mailbox)
+        return 0 if queue is None else len(queue.waiting) + bool(queue.looking)
+
     def enter(self, mailbox: int, *, since: float) -> Waiter:
         """Wait behind the others; `since` is the moment when the fetch began that found nothing."""
         queue = self._queues.setdefault(mailbox, _Queue())

@@ -1,6 +1,6 @@
 """How fast a publisher may publish: `INTURN_PUBLISH_RATE_LIMIT`, such as `1000/s`; empty for no limit.
 
-Each web process counts for itself: with several, the limit is theirs together only on average.
+Each web process counts for itself: with several, a publisher may publish up to so many times as fast.
 """
 
 import math

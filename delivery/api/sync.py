@@ -86,6 +86,8 @@ def _response(status: int, body: bytes, content_type: str) -> HttpResponse:
     if not content_type:
         # Django would call it text/html.
         del response["Content-Type"]
+    # A page of the endpoint's making must not run on the console's origin.
+    response["Content-Security-Policy"] = "sandbox; default-src 'none'"
     return response
 
 

@@ -62,6 +62,14 @@ def usable_key(text: str, *, now: datetime) -> ApiKey:
     return key
 
 
+def is_usable(hashed: str) -> bool:
+    """Whether there is a key with this hash, neither revoked nor expired; its use is not noted."""
+    key = key_by_hash(hashed)
+    if key is None or key.revoked_at is not None:
+        return False
+    return key.expires_at is None or key.expires_at > timezone.now()
+
+
 def _note_use(key: ApiKey, *, now: datetime) -> None:
     # Not on every call: each publish would wait for one more commit.
     stale = now - LAST_USED_PRECISION

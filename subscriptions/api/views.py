@@ -38,6 +38,9 @@ class ApiView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
+        if (request.method or "").lower() not in self.http_method_names:
+            # 405, whatever its query is.
+            return
         action = getattr(self, "action", None) or (request.method or "").lower()
         self.query = read_query(request.query_params, self.query_classes.get(action, NoQuery))
 

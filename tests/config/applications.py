@@ -2,12 +2,14 @@
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from config.bridge import Bridge
+from config.request_bodies import Bounds
 
 MAX_BODY_BYTES = 1024 * 1024
 THREADS = 4
@@ -78,5 +80,35 @@ def answers(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
     return Closing([b"short ", b"and ", b"stout"])
 
 
-bridged_echo = Bridge(echo, threads=THREADS, max_body_bytes=MAX_BODY_BYTES)
-bridged_answers = Bridge(answers, threads=THREADS, max_body_bytes=MAX_BODY_BYTES)
+def waits(_environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
+    """Say that there is nothing at a mailbox."""
+    start_response("204 No Content", [("Inturn-Wait", "1")])
+    return []
+
+
+async def _has_a_key(environ: dict[str, Any]) -> bool:
+    return "HTTP_AUTHORIZATION" in environ
+
+
+AMPLE = Bounds(
+    limit_of=lambda _path: MAX_BODY_BYTES,
+    is_known=_has_a_key,
+    room=THREADS * MAX_BODY_BYTES,
+    room_of_strangers=THREADS * MAX_BODY_BYTES,
+)
+# What is slow is given up soon, and two long bodies of strangers do not fit.
+TIGHT = Bounds(
+    limit_of=lambda _path: MAX_BODY_BYTES,
+    is_known=_has_a_key,
+    room=2 * MAX_BODY_BYTES,
+    room_of_strangers=150_000,
+    grace_seconds=0.5,
+    bytes_per_second=1_000_000,
+)
+
+bridged_echo = Bridge(echo, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
+bridged_answers = Bridge(answers, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
+bridged_tight = Bridge(echo, threads=THREADS, bounds=TIGHT, most_at_a_mailbox=10)
+patient_tight = Bridge(echo, threads=THREADS, bounds=replace(TIGHT, grace_seconds=60), most_at_a_mailbox=10)
+# Nobody may wait at a mailbox of this one.
+bridged_full = Bridge(waits, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=0)

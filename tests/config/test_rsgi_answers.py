@@ -116,3 +116,10 @@ def test_a_request_under_way_is_answered_when_the_server_stops(tmp_path: Path) -
             released.write("read")
         assert under_way.result(SECONDS)[1] == b"read"
         assert served.process.wait(SECONDS) == 0
+
+
+def test_who_is_one_too_many_at_a_mailbox_is_told_so(tmp_path: Path) -> None:
+    with serving("bridged_full", tmp_path) as full:
+        response, body = full.get("/waits")
+        assert (response.status, response.getheader("Retry-After")) == (429, "5")
+        assert orjson.loads(body)["type"] == "urn:inturn:problem:too-many-waiting"

@@ -1,0 +1,25 @@
+"""The OpenAPI document, generated once a process."""
+
+import threading
+from functools import lru_cache
+from typing import Any
+
+from drf_spectacular.views import SpectacularAPIView
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+# All views share one ApiSchema, which belongs to one view while the document is generated.
+_GENERATING = threading.Lock()
+
+
+class SchemaView(SpectacularAPIView):
+    def _get_schema_response(self, request: Request) -> Response:
+        with _GENERATING:
+            return Response(_document())
+
+
+@lru_cache(maxsize=1)
+def _document() -> dict[str, Any]:
+    generator = SchemaView.generator_class()
+    document: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    return document

@@ -1,0 +1,52 @@
+"""Closing the connection of a client that does not send its body.
+
+granian keeps a connection as long as somebody waits for its next bytes, also after an answer that says
+`Connection: close`: a client that sends nothing would hold it for ever. So its socket is looked for among the
+process's own and shut down. One search closes all that were given up within a second. It needs /proc; elsewhere such
+connections stay.
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Collection
+from pathlib import Path
+
+OPEN_FILES = Path("/proc/self/fd")
+# So that the answer is sent before.
+PAUSE_SECONDS = 1.0
+
+
+class HangUp:
+    """For the event loop's thread only; `client` is an address as granian says it, with its port."""
+
+    def __init__(self) -> None:
+        self._clients: set[str] = set()
+
+    def soon(self, client: str) -> None:
+        if not self._clients:
+            asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._begin)
+        self._clients.add(client)
+
+    def _begin(self) -> None:
+        clients, self._clients = self._clients, set()
+        asyncio.get_running_loop().run_in_executor(None, shut_down, clients)
+
+
+def shut_down(clients: Collection[str]) -> None:
+    """Shut down this process's connections with these clients."""
+    for name in os.listdir(OPEN_FILES) if OPEN_FILES.is_dir() else []:  # noqa: PTH208 - names, by the thousand
+        try:
+            found = socket.socket(fileno=int(name))
+        except OSError:
+            # No socket, or closed meanwhile.
+            continue
+        try:
+            host, port = found.getpeername()[:2]
+            if f"{host}:{port}" in clients or f"[{host}]:{port}" in clients:
+                found.shutdown(socket.SHUT_RDWR)
+        except (OSError, ValueError):
+            continue
+        finally:
+            # It stays granian's.
+            found.detach()
