@@ -187,7 +187,7 @@ REST_FRAMEWORK = {
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "Inturn",
-    "DESCRIPTION": "A webhook event broker: webhooks, delivered in turn.",
+    "DESCRIPTION": "A webhook event broker: webhooks, delivered in turn. No text may hold a NUL character.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_AUTHENTICATION": [],

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import Error
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -25,7 +25,7 @@ from subscriptions.api.authentication import publisher_of
 from subscriptions.api.bodies import read_body, too_large
 from subscriptions.api.problems import Problem, invalid_field, problem_of_database
 from subscriptions.api.schema import ProblemSerializer
-from subscriptions.api.strict import Strict
+from subscriptions.api.strict import NAME, Strict
 from subscriptions.api.views import PUBLISH, ApiView
 from subscriptions.models import EventType, Kind, Publisher
 from subscriptions.names import is_name
@@ -34,14 +34,32 @@ from subscriptions.names import is_name
 MAX_BATCH_MESSAGES = 20
 
 
-class ItemSerializer(serializers.Serializer[Any]):
+@extend_schema_field(
+    {"type": "string", "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"}
+)
+class Base64(serializers.CharField):
+    """Any bytes, as text."""
+
+
+@extend_schema_field(NAME)
+class Name(serializers.CharField):
+    """What something may be called."""
+
+
+@extend_schema_field(incoming.IDEMPOTENCY_KEY)
+class IdempotencyKey(serializers.CharField):
+    """As the header of that name."""
+
+
+class ItemSerializer(Strict):
     """One message of a batch."""
 
-    event = serializers.CharField(help_text="The event type's name.")
+    rules = {"oneOf": [{"required": ["body"]}, {"required": ["body_base64"]}]}
+    event = Name(help_text="The event type's name.")
     headers = serializers.DictField(child=serializers.CharField(), required=False)
     body = serializers.JSONField(required=False, help_text="Any JSON; stored as the bytes it is sent as.")
-    body_base64 = serializers.CharField(required=False, help_text="Instead of body: any bytes.")
-    idempotency_key = serializers.CharField(required=False, allow_null=True)
+    body_base64 = Base64(required=False, help_text="Instead of body: any bytes.")
+    idempotency_key = IdempotencyKey(required=False, allow_null=True)
 
 
 class ResultSerializer(serializers.Serializer[Any]):

@@ -3,7 +3,9 @@
 import base64
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any
 
@@ -37,16 +39,28 @@ def split(body: bytes, *, content_type: str) -> list[str]:
         # Not splitlines(), which also splits at characters that strings in JSON may hold.
         texts = [line for line in _text(body).split("\n") if line.strip(_WHITE)]
     else:
+        text = _text(body)
+        _refuse_too_many(text)
         if not isinstance(parse_json(body), list):
             raise Problem(
                 400, "invalid", "Send a JSON array of messages, or JSON lines as application/x-ndjson."
             )
-        texts = list(_elements(_text(body)))
+        texts = list(_elements(text))
     if len(texts) > MAX_ITEMS:
-        raise Problem(
-            413, "too-large", f"A batch has at most {MAX_ITEMS} messages; this one has {len(texts)}."
-        )
+        raise _too_many()
     return texts
+
+
+def _refuse_too_many(text: str) -> None:
+    """Raise Problem 413 at the first item too many: parsing millions of them would keep everybody waiting."""
+    # What is no JSON is told by the parser.
+    with suppress(ValueError, IndexError, StopIteration, RecursionError):
+        if next(islice(_elements(text), MAX_ITEMS, None), None) is not None:
+            raise _too_many()
+
+
+def _too_many() -> Problem:
+    return Problem(413, "too-large", f"A batch has at most {MAX_ITEMS} messages; this one has more.")
 
 
 def item_of(text: str) -> Item:

@@ -14,13 +14,14 @@ from delivery.models import Delivery
 from delivery.resubmit import Edit
 from subscriptions.api.bodies import parse_json, read_body, too_large
 from subscriptions.api.problems import Problem, invalid_field
+from subscriptions.api.strict import Strict
 
 _FIELDS = frozenset({"body", "body_base64", "headers"})
 # Base64 takes a third more than the bytes, and JSON may be written with an escape for each character.
 _ROOM = 6
 
 
-class EditSerializer(serializers.Serializer[Any]):
+class EditSerializer(Strict):
     """Nothing, to send the delivery again as it is; or what an edited copy of its message is to be."""
 
     body = serializers.JSONField(required=False, help_text="Any JSON; stored as the bytes it is sent as.")

@@ -20,6 +20,7 @@ UNREADABLE = "inturn.unreadable_headers"
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+IDEMPOTENCY_KEY = {"type": "string", "pattern": "^[!-~]([ -~]{0,253}[!-~])?$"}
 _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e][\x20-\x7e]*")
 
 

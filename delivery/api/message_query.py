@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db.models import Exists, OuterRef, QuerySet
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from delivery.database import TimeUpError, at_most
@@ -21,8 +22,12 @@ MAX_TEXT_LENGTH = 500
 TEXT_SEARCH_SECONDS = 10
 
 
-class MessageIdField(serializers.CharField):
-    """`msg_…`, or its number."""
+@extend_schema_field({"type": "string", "pattern": "^(msg_)?[0-9]{1,18}$"})
+class MessageIdField(Text):
+    """`msg_…`, or its number, as text."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=None, **options)
 
     def to_internal_value(self, data: Any) -> int:  # type: ignore[override]
         message_id = parse_public_id(super().to_internal_value(data))

@@ -56,7 +56,7 @@ class PublishView(ApiView):
             ),
             OpenApiParameter(
                 "Idempotency-Key",
-                str,
+                incoming.IDEMPOTENCY_KEY,
                 OpenApiParameter.HEADER,
                 description="Within 24 hours the same key gets the first answer again, and nothing is published "
                 "twice. Not with SYNC.",

@@ -62,6 +62,7 @@ class UnsettledStatuses(Statuses):
 class FilterSerializer(Strict):
     """What is selected of all that may be sent again; at least one of these. Without a status it is what failed."""
 
+    rules = {"minProperties": 1}
     status: Statuses = SettledStatuses(required=False)
     subscriber = Text(required=False, max_length=MAX_NAME_LENGTH)
     subscription = Text(required=False, max_length=MAX_NAME_LENGTH, help_text="An id (as text), or a name.")

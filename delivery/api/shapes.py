@@ -1,11 +1,10 @@
 """The shapes of messages, deliveries and attempts in answers."""
 
-import base64
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from delivery.api.callback_shape import CallbackSerializer
@@ -184,8 +183,8 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
     edited_from = serializers.SerializerMethodField(help_text="msg_…, if a person edited that and sent this.")
     headers = serializers.DictField(child=serializers.CharField())
     size = serializers.SerializerMethodField()
-    body = serializers.SerializerMethodField(required=False)
-    body_base64 = serializers.SerializerMethodField(required=False)
+    body = serializers.JSONField(required=False)
+    body_base64 = serializers.CharField(required=False)
     delivery_count = serializers.IntegerField()
     deliveries = DeliveryDetailSerializer(source="shown_deliveries", many=True)
     callbacks = CallbackSerializer(source="shown_callbacks", many=True)
@@ -221,16 +220,13 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
         answered: Callback | None = getattr(message, "answers", None)
         return None if answered is None else public_id(answered.message_id)
 
-    @extend_schema_field({})
-    def get_body(self, message: Message) -> Any:
-        return orjson.Fragment(bytes(message.body)) if is_json(message) else None
-
-    def get_body_base64(self, message: Message) -> str:
-        return "" if is_json(message) else base64.b64encode(bytes(message.body)).decode()
-
     def to_representation(self, instance: Message) -> dict[str, Any]:
         shown: dict[str, Any] = super().to_representation(instance)
-        del shown["body_base64" if is_json(instance) else "body"]
+        body = bytes(shown.pop("body"))
+        if _is_json(body):
+            shown["body"] = orjson.Fragment(body)
+        else:
+            shown["body_base64"] = b64encode(body).decode()
         if self.context.get("for_publisher"):
             _leave_out_receivers(shown["deliveries"])
         return shown
@@ -243,9 +239,9 @@ def _leave_out_receivers(deliveries: list[dict[str, Any]]) -> None:
             attempt["error"] = attempt["excerpt"] = ""
 
 
-def is_json(message: Message) -> bool:
+def _is_json(body: bytes) -> bool:
     try:
-        orjson.loads(bytes(message.body))
+        orjson.loads(body)
     except orjson.JSONDecodeError:
         return False
     return True

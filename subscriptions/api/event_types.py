@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from subscriptions.api.problems import Problem
@@ -13,11 +14,16 @@ from subscriptions.models import EventType
 from subscriptions.names import is_reserved, validate_unreserved
 
 
+@extend_schema_field({"type": "object", "additionalProperties": True, "nullable": True})
+class JSONSchema(JSONValue):
+    """A JSON Schema, which is an object here."""
+
+
 class EventTypeSerializer(StrictModel):
     """An event type. `sample` is the body of a message as publishers send it."""
 
     content_type = Text(max_length=100, default="application/json", validators=[validate_media_type])
-    json_schema = JSONValue(
+    json_schema = JSONSchema(
         required=False,
         allow_null=True,
         help_text="JSON Schema, Draft 2020-12, that every message must satisfy.",

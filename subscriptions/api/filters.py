@@ -18,6 +18,7 @@ from subscriptions.models import EventType
 class CheckSerializer(Strict):
     """A filter, and what to ask it of: the sample of an event type, or a header and a body."""
 
+    rules = {"not": {"required": ["event_type", "body"]}}
     filter = Text(max_length=None, allow_blank=True)
     event_type = NameOf(queryset=EventType.objects.all(), required=False)
     header = serializers.DictField(

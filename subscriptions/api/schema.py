@@ -9,6 +9,7 @@ from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
 
 from subscriptions.api.problems import CONTENT_TYPE
+from subscriptions.api.strict import Strict
 
 Direction: TypeAlias = Literal["request", "response"]
 
@@ -46,6 +47,12 @@ class ApiSchema(AutoSchema):
         """What stands beside the address: the first words of the description."""
         described = str(self.get_description())
         return re.split(r"[;.:]", described, maxsplit=1)[0]
+
+    def _map_basic_serializer(self, serializer: Any, direction: Direction) -> dict[str, Any]:
+        mapped: dict[str, Any] = super()._map_basic_serializer(serializer, direction)  # type: ignore[no-untyped-call]
+        if direction == "request" and isinstance(serializer, Strict):
+            return mapped | {"additionalProperties": False} | dict(serializer.rules)
+        return mapped
 
     def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
         bodies: dict[str, Any] = super()._get_response_bodies(direction)

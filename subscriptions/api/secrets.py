@@ -26,6 +26,7 @@ MAX_OVERLAP = timedelta(days=30)
 class RotationSerializer(Strict):
     """How long the old secrets go on signing: 24 hours unless given, in either unit."""
 
+    rules = {"maxProperties": 1}
     overlap_hours = WholeNumber(required=False, min_value=0, max_value=MAX_OVERLAP // timedelta(hours=1))
     overlap_seconds = WholeNumber(required=False, min_value=0, max_value=MAX_OVERLAP // timedelta(seconds=1))
 

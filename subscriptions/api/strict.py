@@ -7,11 +7,14 @@ from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
 from django.db import models
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from subscriptions.names import MAX_NAME_LENGTH, is_name
 
 MAX_TEXT_LENGTH = 10_000
+
+NAME = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$", "maxLength": MAX_NAME_LENGTH}
 
 
 class Text(serializers.CharField):
@@ -64,6 +67,7 @@ class JSONValue(serializers.JSONField):
         return data
 
 
+@extend_schema_field(NAME)
 class NameOf(serializers.SlugRelatedField[Any]):
     """Another object, by its name."""
 
@@ -83,8 +87,10 @@ class Strict(serializers.Serializer[Any]):
     """Refuses fields that it does not have, and those that only Inturn sets.
 
     A query that callers repeat all the time, and that says the same whatever the database holds, may be remembered.
+    `rules` are OpenAPI keywords for what `validate` requires of several fields together.
     """
 
+    rules: ClassVar[Mapping[str, Any]] = {}
     is_remembered: ClassVar[bool] = False
 
     def to_internal_value(self, data: Any) -> Any:

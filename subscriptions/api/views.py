@@ -38,10 +38,11 @@ class ApiView(APIView):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        if (request.method or "").lower() not in self.http_method_names:
+        method = (request.method or "").lower()
+        if method not in self.http_method_names or not hasattr(self, method):
             # 405, whatever its query is.
             return
-        action = getattr(self, "action", None) or (request.method or "").lower()
+        action = getattr(self, "action", None) or method
         self.query = read_query(request.query_params, self.query_classes.get(action, NoQuery))
 
     def get_exception_handler(self) -> Any:

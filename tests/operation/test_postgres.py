@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -137,7 +138,12 @@ def is_open_to_all(folder: Path) -> bool:
 
 
 def owners(home: Path) -> set[int]:
-    return {Path(f"/proc/{pid}").stat().st_uid for pid in serving(home)}
+    found: set[int] = set()
+    for pid in serving(home):
+        # Some of its processes come and go.
+        with suppress(FileNotFoundError):
+            found.add(Path(f"/proc/{pid}").stat().st_uid)
+    return found
 
 
 def serving(home: Path) -> set[int]:

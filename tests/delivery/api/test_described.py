@@ -1,5 +1,6 @@
-"""The OpenAPI document is complete, and no request made from it breaks anything."""
+"""The OpenAPI document is complete, and requests made from it get the answers that it describes."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,8 @@ import schemathesis
 from django.core.management import call_command
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, settings
 from schemathesis import checks
-from schemathesis.core.result import Ok
 
 from config.wsgi import application
 from subscriptions.models import Mode, Scope
@@ -20,16 +20,38 @@ from tests import factories
 EXAMPLES = 12
 
 DESCRIPTION = schemathesis.openapi.from_wsgi("/api/schema/?format=json", application)
-OPERATIONS: dict[str, Any] = {
-    operation.label: operation
-    for operation in (found.ok() for found in DESCRIPTION.get_all_operations() if isinstance(found, Ok))
-}
+# Refused everywhere, which the document says once.
+DESCRIPTION.config.generation.allow_x00 = False
 CHECKS: list[Any] = [
     checks.not_a_server_error,
     checks.content_type_conformance,
     checks.status_code_conformance,
     checks.response_schema_conformance,
+    checks.response_headers_conformance,
+    checks.unsupported_method,
+    checks.negative_data_rejection,
 ]
+# Rules about other rows, the time of day, or two fields together, which OpenAPI has no keyword for.
+BEYOND_OPENAPI = re.compile(
+    "|".join(
+        [
+            "Choose REJECT: only an answer of 3xx",
+            "Datetime value out of range",
+            "Expecting value",
+            "There is none of the name",
+            "There is no (subscription|event type)",
+            "This time is over",
+            "This is a time to come",
+            "must (be less|not be more) than",
+            "A SYNC message is answered at once",
+            "It cannot be changed",
+            "in the address or several in the body, not both",
+            "It counts the attempts of the actions",
+            "A PUSH subscription needs an endpoint",
+            "With type (none|basic|bearer) give exactly",
+        ]
+    )
+)
 
 
 @pytest.fixture(autouse=True)
@@ -42,32 +64,51 @@ def connection_of_the_test(db: None) -> Iterator[None]:
         signal.connect(close_old_connections)
 
 
-def test_the_description_is_generated_without_a_warning(tmp_path: Path) -> None:
-    call_command("spectacular", validate=True, fail_on_warn=True, file=str(tmp_path / "schema.yml"))
-
-
-@pytest.mark.parametrize("label", OPERATIONS)
-def test_whatever_fits_the_description_gets_an_answer_that_fits_it(label: str) -> None:
-    # Names that its examples hit.
+@pytest.fixture
+def keys() -> dict[str, str]:
+    """Rows that the examples' names hit, and a key for each part of the API, which no example can revoke."""
     factories.event_type("0")
     subscriber = factories.subscriber("0")
     factories.delivery()
     factories.delivery(subscription=factories.subscription(subscriber=subscriber, mode=Mode.PULL))
     publisher = factories.publisher("0")
-    is_publishing = label.endswith(("/messages", "messages:batch")) and label.startswith("POST")
-    key = factories.api_key(Scope.PUBLISH, publisher=publisher) if is_publishing else factories.api_key()
-    if "/mailboxes/" in label:
-        key = factories.api_key(Scope.FETCH, subscriber=subscriber)
+    return {
+        "publish": factories.api_key(Scope.PUBLISH, publisher=publisher)[1],
+        "fetch": factories.api_key(Scope.FETCH, subscriber=subscriber)[1],
+        "manage": factories.api_key()[1],
+    }
 
-    @given(case=OPERATIONS[label].as_strategy())
-    @settings(
-        max_examples=EXAMPLES,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        suppress_health_check=list(HealthCheck),
+
+def test_the_description_is_generated_without_a_warning(tmp_path: Path) -> None:
+    call_command("spectacular", validate=True, fail_on_warn=True, file=str(tmp_path / "schema.yml"))
+
+
+# JSON lines, which it cannot make.
+@pytest.mark.filterwarnings("ignore:Skipped test cases with unsupported payload media types")
+@DESCRIPTION.parametrize()
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+def test_requests_made_from_the_description_get_answers_that_fit_it(
+    case: schemathesis.Case[Any], keys: dict[str, str]
+) -> None:
+    path = case.operation.path
+    part = (
+        "fetch"
+        if "/mailboxes/" in path
+        else "publish"
+        if path.endswith(("/messages", "messages:batch"))
+        else "manage"
     )
-    def ask(case: schemathesis.Case[Any]) -> None:
-        case.call_and_validate(headers={"Authorization": f"Bearer {key[1]}"}, checks=CHECKS)
-
-    ask()
+    response = case.call(headers={"Authorization": f"Bearer {keys[part]}"})
+    if response.status_code == 202 and path.endswith("messages:batch"):
+        # With `partial=true` what is wrong with one message is told as its result.
+        return
+    is_beyond = response.status_code == 400 and BEYOND_OPENAPI.search(response.json()["detail"])
+    case.validate_response(
+        response, checks=[*CHECKS, *([] if is_beyond else [checks.positive_data_acceptance])]
+    )
