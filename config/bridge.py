@@ -24,7 +24,7 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from config.answers import Answering, Head, send
+from config.answers import Answering, Head, Header, send
 from config.hang_up import HangUp
 from config.request_bodies import Bodies, Bounds, Streamed
 from config.threads import Threads
@@ -44,6 +44,15 @@ class Request(Answering, Streamed, Protocol):
     """A request of granian's RSGI."""
 
     async def client_disconnect(self) -> None: ...
+
+
+class ShortWay(Protocol):
+    """Answers some requests without the application."""
+
+    async def answer(self, environ: Environ, body: bytes) -> tuple[int, list[Header], bytes] | None:
+        """Return status, headers and body, or None for what the application is to answer; may raise Problem."""
+
+    def close(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -73,13 +82,20 @@ class Bridge:
     """An RSGI application for granian, of a WSGI application."""
 
     def __init__(
-        self, application: Application, *, threads: int, bounds: Bounds, most_at_a_mailbox: int
+        self,
+        application: Application,
+        *,
+        threads: int,
+        bounds: Bounds,
+        most_at_a_mailbox: int,
+        short_way: ShortWay | None = None,
     ) -> None:
         self._application = application
         self._threads = Threads(self._answer, count=threads)
         self._bodies = Bodies(bounds)
         self._most_at_a_mailbox = most_at_a_mailbox
         self._hang_up = HangUp()
+        self._short_way = short_way
         self._waiters = Waiters()
         self._news = MailboxNews(self._waiters)
 
@@ -96,12 +112,16 @@ class Bridge:
         """After granian served."""
         loop.run_until_complete(self._news.close())
         self._threads.close()
+        if self._short_way is not None:
+            self._short_way.close()
 
     async def __rsgi__(self, scope: Scope, request: Request) -> None:
         began_at = asyncio.get_running_loop().time()
         environ = environ_of(scope)
         try:
             async with self._bodies.reading(environ, request) as body:
+                if await self._is_answered(request, environ, body):
+                    return
                 call = Call(request, environ, body, began_at)
                 mailbox = await self._threads.call(call)
                 if mailbox is not None:
@@ -111,6 +131,13 @@ class Bridge:
             _answer_problem(request, problem, is_http_1=is_http_1)
             if is_http_1 and problem.status_code == HTTPStatus.REQUEST_TIMEOUT:
                 self._hang_up.soon(scope.client)
+
+    async def _is_answered(self, request: Request, environ: Environ, body: bytes) -> bool:
+        """Answer without the application what needs nothing of it."""
+        answer = None if self._short_way is None else await self._short_way.answer(environ, body)
+        if answer is not None:
+            request.response_bytes(*answer)
+        return answer is not None
 
     def _stop(self) -> None:
         """Answer those who wait; then do as granian does, which stops for SIGINT as well."""

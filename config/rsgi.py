@@ -13,6 +13,7 @@ from config.wsgi import application as wsgi_application
 from config.bridge import Bridge
 from config.door import Known, limit_of
 from config.request_bodies import Bounds
+from config.short_way import Publishing
 from config.web_connections import max_connections
 
 MAX_BATCH_BYTES: int = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
@@ -33,6 +34,7 @@ application = Bridge(
     ),
     # So that no key takes all connections.
     most_at_a_mailbox=max(max_connections() // 4, 1),
+    short_way=Publishing(),
 )
 
 # A request makes thousands of objects and leaves next to none that only the collector can free. To look

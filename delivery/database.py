@@ -1,7 +1,7 @@
 """Reaching the database beside Django's models: by the named statements of `delivery/sql`, and by connections of our own."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -120,6 +120,14 @@ def planned_rows(name: str, parameters: Mapping[str, object]) -> list[tuple[Any,
         connection.connection.prepare_threshold = sys.maxsize
         cursor = psycopg.RawCursor(connection.connection, row_factory=tuple_row)
         return cursor.execute(text, values, prepare=True, binary=True).fetchall()
+
+
+def array(values: Iterable[float | None]) -> str:
+    """Return numbers or booleans as PostgreSQL writes an array of them, for a parameter that the statement casts.
+
+    Of a list psycopg would choose the type by its largest number, and each choice would be prepared and planned anew.
+    """
+    return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
 
 
 @contextmanager

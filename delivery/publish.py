@@ -9,13 +9,14 @@ has committed, and then finds its answer.
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
+from typing import Protocol
 
 import orjson
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
 from delivery import callbacks, dedup, wake
-from delivery.database import first_row
+from delivery.database import array, planned_rows
 from delivery.drafts import DESTINATION, Destinations, Draft, PublishRefusedError, checked
 from delivery.idempotency import Claim, claim_keys, store_answers
 from subscriptions.filters import document
@@ -31,6 +32,28 @@ class Accepted:
 
     message_id: int
     deliveries: int
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A message to be stored with a delivery for each of these subscriptions; Inturn's own have no publisher.
+
+    `claim`: an idempotency key that the same statement takes. Those taken before, in the same transaction, are not given.
+    """
+
+    publisher_id: int | None
+    draft: Draft
+    matches: Sequence[Candidate]
+    claim: Claim | None = None
+
+
+class Era(Protocol):
+    """The configuration by which messages were matched: see `delivery.publishing.directory`."""
+
+    @property
+    def horizon(self) -> int: ...
+    @property
+    def seen(self) -> Sequence[int]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +144,7 @@ def deleted(publisher: Publisher, drafts: Sequence[Draft]) -> PublishRefusedErro
 def _publish_once(
     publisher: Publisher, drafts: Sequence[Draft], matched: Sequence[list[Candidate]]
 ) -> tuple[list[Accepted], Work]:
-    claims = claim_keys(publisher, [_claim(draft) for draft in drafts])
+    claims = claim_keys(publisher, [claim_of(draft) for draft in drafts])
     for index, claim in enumerate(claims):
         if claim.is_conflict:
             detail = "This Idempotency-Key was used for another message within 24 hours; use a new key."
@@ -158,7 +181,17 @@ def _store_whole(
     return stored, work
 
 
-def _claim(draft: Draft) -> Claim:
+def _store(
+    publisher: Publisher | None, matched: Sequence[tuple[Draft, list[Candidate]]]
+) -> tuple[list[Accepted], Work]:
+    publisher_id = None if publisher is None else publisher.pk
+    stored = store([Owed(publisher_id, draft, matches) for draft, matches in matched])
+    assert stored is not None
+    accepted, work = stored
+    return [answer for answer in accepted if answer is not None], work
+
+
+def claim_of(draft: Draft) -> Claim:
     return Claim(
         key=draft.idempotency_key or "",
         event_type=draft.event_type.name,
@@ -185,37 +218,50 @@ def _match(drafts: Sequence[Draft]) -> list[list[Candidate]]:
     ]
 
 
-def _store(
-    publisher: Publisher | None, matched: Sequence[tuple[Draft, list[Candidate]]]
-) -> tuple[list[Accepted], Work]:
-    """Execute `accept.sql`, and return the answers and who has work now."""
-    if not matched:
+def store(owed: Sequence[Owed], *, as_of: Era | None = None) -> tuple[Sequence[Accepted | None], Work] | None:
+    """Execute `accept.sql`, and return the answers and who has work now.
+
+    None as an answer: its key was used before, and it was not stored. None in all: the configuration is not what it
+    was `as_of` then, and nothing was stored.
+    """
+    if not owed:
         return [], Work()
-    pairs = [(ordinal, match) for ordinal, (_, matches) in enumerate(matched) for match in matches]
-    drafts = [draft for draft, _ in matched]
-    columns = {
-        "publisher": None if publisher is None else publisher.pk,
-        "ordinal": list(range(len(drafts))),
-        "event_type": [draft.event_type.pk for draft in drafts],
-        "headers": [orjson.dumps(dict(draft.headers)).decode() for draft in drafts],
-        "content_type": [draft.content_type for draft in drafts],
-        "body": [draft.body for draft in drafts],
-        "destination": [draft.destination.name for draft in drafts],
-        "is_volatile": [draft.event_type.is_volatile for draft in drafts],
-        "match_ordinal": [ordinal for ordinal, _ in pairs],
-        "match_subscription": [match.subscription_id for _, match in pairs],
-        "match_subscriber": [match.subscriber_id for _, match in pairs],
-        "match_group": [group for draft, matches in matched for group in _groups(draft, matches)],
-        "match_is_pull": [match.is_pull for _, match in pairs],
-        "match_seconds_to_live": [_seconds_to_live(drafts[ordinal], match) for ordinal, match in pairs],
-        "queue_senders": settings.ENVIRONMENT.queue_senders,
-    }
-    row = first_row("accept", columns)
-    assert row is not None
-    message_ids, lane_ids = row
-    counts = [len(matches) for _, matches in matched]
-    work = Work(lane_ids or [], {match.subscriber_id for _, match in pairs if match.is_pull})
-    return [Accepted(*pair) for pair in zip(message_ids, counts, strict=True)], work
+    pairs = [(ordinal, match) for ordinal, one in enumerate(owed) for match in one.matches]
+    drafts = [one.draft for one in owed]
+    ((message_ids, lane_ids),) = planned_rows(
+        "accept",
+        {
+            "horizon": None if as_of is None else as_of.horizon,
+            "seen": None if as_of is None else array(as_of.seen),
+            "ordinal": array(range(len(drafts))),
+            "publisher": array(one.publisher_id for one in owed),
+            "event_type": array(draft.event_type.pk for draft in drafts),
+            "headers": [orjson.dumps(dict(draft.headers)).decode() for draft in drafts],
+            "content_type": [draft.content_type for draft in drafts],
+            "body": [draft.body for draft in drafts],
+            "destination": [draft.destination.name for draft in drafts],
+            "key": [one.claim and one.claim.key for one in owed],
+            "digest": [one.claim and one.claim.digest for one in owed],
+            "owed": array(len(one.matches) for one in owed),
+            "match_ordinal": array(ordinal for ordinal, _ in pairs),
+            "match_subscription": array(match.subscription_id for _, match in pairs),
+            "match_subscriber": array(match.subscriber_id for _, match in pairs),
+            "match_group": array(group for one in owed for group in _groups(one.draft, one.matches)),
+            "match_is_volatile": array(drafts[ordinal].event_type.is_volatile for ordinal, _ in pairs),
+            "match_is_pull": array(match.is_pull for _, match in pairs),
+            "match_seconds_to_live": array(
+                _seconds_to_live(drafts[ordinal], match) for ordinal, match in pairs
+            ),
+            "queue_senders": settings.ENVIRONMENT.queue_senders,
+        },
+    )
+    if message_ids is None:
+        return None
+    accepted = [
+        None if id is None else Accepted(id, len(one.matches))
+        for id, one in zip(message_ids, owed, strict=True)
+    ]
+    return accepted, Work(lane_ids or [], {match.subscriber_id for _, match in pairs if match.is_pull})
 
 
 def _seconds_to_live(draft: Draft, match: Candidate) -> float | None:

@@ -113,6 +113,7 @@ def _forget(now: datetime) -> int:
     counts = [
         database.row("forget_idempotency_keys", {"limit": FORGET}),
         database.row("forget_dedup_keys", {"limit": FORGET}),
+        database.row("forget_configuration_transactions", {}),
     ]
     if journal_until is not None:
         counts.append(database.row("forget_journal", {"limit": FORGET, "until": journal_until}))

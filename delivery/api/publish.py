@@ -38,7 +38,7 @@ class AcceptedSerializer(serializers.Serializer[Any]):
 
 
 class PublishView(ApiView):
-    """The hot path: three queries and one commit."""
+    """The whole way; plain posts take a shorter one, see `delivery.publishing`."""
 
     required_scopes = PUBLISH
 

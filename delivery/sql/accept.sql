@@ -4,15 +4,32 @@
 -- that within a lane the order of ids is the order of publication. What has a group is of a QUEUE: it goes
 -- to the queue sender that the message's id says. What is pulled is in no lane but in a mailbox. A VOLATILE one belongs to the
 -- server that runs now: its successor does not send it.
+-- What has an idempotency key that was used within 24 hours is not stored, and its id is null.
+-- With a horizon: stores nothing unless the configuration is what it was when those numbers were read, in this
+-- statement's own snapshot (see `delivery.publishing.directory`).
 WITH drafts AS (
     SELECT *
     FROM unnest(
-        %(ordinal)s::int[], %(event_type)s::bigint[], %(headers)s::text[]::jsonb[], %(content_type)s::text[],
-        %(body)s::bytea[], %(destination)s::text[], %(is_volatile)s::bool[]
-    ) AS draft (ordinal, event_type_id, headers, content_type, body, destination, is_volatile)
+        %(ordinal)s::int[], %(publisher)s::bigint[], %(event_type)s::bigint[], %(headers)s::text[]::jsonb[],
+        %(content_type)s::text[], %(body)s::bytea[], %(destination)s::text[], %(owed)s::int[],
+        %(key)s::text[], %(digest)s::bytea[]
+    ) AS draft (ordinal, publisher_id, event_type_id, headers, content_type, body, destination, owed, key, digest)
+    WHERE %(horizon)s::bigint IS NULL OR ARRAY(
+        SELECT id FROM subscriptions_configurationtransaction WHERE id >= %(horizon)s::bigint ORDER BY id
+    ) = %(seen)s::bigint[]
     ORDER BY ordinal
-), numbered AS MATERIALIZED (
+), drawn AS MATERIALIZED (
     SELECT nextval(pg_get_serial_sequence('delivery_message', 'id')) AS id, drafts.* FROM drafts
+), taken AS (
+    -- As `take_keys` and `answer_keys` in one. In the order of the keys, so that two groups never wait for each other.
+    INSERT INTO delivery_idempotencykey (publisher_id, key, digest, message_id, deliveries, created_at)
+    SELECT publisher_id, key, digest, id, owed, now() FROM drawn WHERE key IS NOT NULL ORDER BY publisher_id, key
+    ON CONFLICT (publisher_id, key) DO UPDATE
+    SET digest = EXCLUDED.digest, message_id = EXCLUDED.message_id, deliveries = EXCLUDED.deliveries, created_at = now()
+    WHERE delivery_idempotencykey.created_at < now() - interval '24 hours'
+    RETURNING message_id
+), numbered AS MATERIALIZED (
+    SELECT * FROM drawn WHERE key IS NULL OR id IN (SELECT message_id FROM taken)
 ), messages AS (
     INSERT INTO delivery_message (
         id, event_type_id, publisher_id, headers, content_type, body, destination, published_at, owed, transaction_id,
@@ -20,28 +37,34 @@ WITH drafts AS (
     )
     OVERRIDING SYSTEM VALUE
     SELECT
-        id, event_type_id, %(publisher)s::bigint, headers, content_type, body, destination,
+        id, event_type_id, publisher_id, headers, content_type, body, destination,
         -- Asked once: as the column's default it would be asked for each.
-        (SELECT delivery_clock()),
-        (SELECT count(*) FROM unnest(%(match_ordinal)s::int[]) AS owed WHERE owed = ordinal),
+        (SELECT delivery_clock()), owed,
         (SELECT pg_current_xact_id()::text::bigint), (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
     FROM numbered
+), answered AS MATERIALIZED (
+    -- A match finds its message by its place: hash joins are off, and a loop for each would be quadratic.
+    SELECT array_agg(numbered.id ORDER BY drawn.ordinal) AS ids FROM drawn LEFT JOIN numbered ON numbered.id = drawn.id
+), matched AS (
+    SELECT answered.ids[match.ordinal + 1] AS message_id, match.*
+    FROM answered, unnest(
+        %(match_ordinal)s::int[], %(match_subscription)s::bigint[], %(match_subscriber)s::bigint[],
+        %(match_group)s::smallint[], %(match_is_pull)s::bool[], %(match_is_volatile)s::bool[],
+        %(match_seconds_to_live)s::float8[]
+    ) WITH ORDINALITY AS match (
+        ordinal, subscription_id, subscriber_id, queue_group, is_pull, is_volatile, seconds_to_live, place
+    )
+    WHERE answered.ids[match.ordinal + 1] IS NOT NULL
 ), owed AS (
     SELECT
-        numbered.id AS message_id, match.subscription_id, match.queue_group,
+        match.message_id, match.subscription_id, match.queue_group,
         CASE WHEN match.is_pull THEN NULL WHEN match.queue_group IS NULL THEN lane.id ELSE queue.id END AS lane_id,
         statement_timestamp() + make_interval(secs => match.seconds_to_live) AS expires_at,
-        CASE WHEN numbered.is_volatile THEN pg_postmaster_start_time() END AS server_started_at
-    FROM unnest(
-        %(match_ordinal)s::int[], %(match_subscription)s::bigint[], %(match_subscriber)s::bigint[],
-        %(match_group)s::smallint[], %(match_is_pull)s::bool[], %(match_seconds_to_live)s::float8[]
-    ) WITH ORDINALITY AS match (
-        ordinal, subscription_id, subscriber_id, queue_group, is_pull, seconds_to_live, place
-    )
-    JOIN numbered USING (ordinal)
+        CASE WHEN match.is_volatile THEN pg_postmaster_start_time() END AS server_started_at
+    FROM matched AS match
     LEFT JOIN delivery_lane lane ON lane.subscriber_id = match.subscriber_id
     LEFT JOIN delivery_lane queue
-        ON queue.kind = 'QUEUE' AND match.queue_group IS NOT NULL AND queue.number = numbered.id %% (
+        ON queue.kind = 'QUEUE' AND match.queue_group IS NOT NULL AND queue.number = match.message_id %% (
             SELECT count(*) FROM delivery_lane WHERE kind = 'QUEUE' AND number < %(queue_senders)s
         )
     ORDER BY match.place
@@ -63,8 +86,8 @@ WITH drafts AS (
             ELSE ', which was delivered to ' || destination || ': no subscription there qualifies.'
         END, '', id
     FROM numbered
-    WHERE ordinal <> ALL (%(match_ordinal)s::int[]) AND %(publisher)s::bigint IS NOT NULL
+    WHERE owed = 0 AND publisher_id IS NOT NULL
 )
 SELECT
-    (SELECT array_agg(id ORDER BY ordinal) FROM numbered) AS message_ids,
+    (SELECT ids FROM answered) AS message_ids,
     (SELECT array_agg(DISTINCT lane_id) FROM deliveries WHERE lane_id IS NOT NULL) AS lane_ids

@@ -1,7 +1,7 @@
 """Event types, publishers, subscribers, subscriptions, policies, secrets, keys and sign-ins."""
 
 from subscriptions.models.api_key import ApiKey, Scope
-from subscriptions.models.change import ConfigurationChange
+from subscriptions.models.change import ConfigurationChange, ConfigurationTransaction
 from subscriptions.models.event_type import Durability, EventType, Kind
 from subscriptions.models.policy import Action, InDoubt, Policy, Schedule, UsedUp
 from subscriptions.models.publisher import Publisher
@@ -14,6 +14,7 @@ __all__ = [
     "Action",
     "ApiKey",
     "ConfigurationChange",
+    "ConfigurationTransaction",
     "DedupMode",
     "Durability",
     "EventType",

@@ -1,6 +1,16 @@
-"""The configuration log: who changed what, before and after. Rows are only ever added."""
+"""The configuration log: who changed what, before and after; and which transactions did."""
 
 from django.db import models
+
+
+class ConfigurationTransaction(models.Model):
+    """A transaction that changed what publishing remembers; written by a trigger (see `delivery.publishing.directory`)."""
+
+    id = models.BigIntegerField(primary_key=True)
+    changed_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return str(self.id)
 
 
 class ConfigurationChange(models.Model):

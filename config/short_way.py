@@ -1,0 +1,27 @@
+"""What the web server answers without Django: plain posts, which `delivery.publishing` stores."""
+
+import time
+from http import HTTPStatus
+
+from config.answers import Header
+from config.measured import observe
+from config.wsgi_environ import Environ
+from delivery.publishing.intake import VIEW, Intake
+
+
+class Publishing:
+    """Of one web process. Its requests are counted as those of the view are."""
+
+    def __init__(self) -> None:
+        self._intake = Intake()
+
+    async def answer(self, environ: Environ, body: bytes) -> tuple[int, list[Header], bytes] | None:
+        began_at = time.perf_counter()
+        published = await self._intake.publish(environ, body)
+        if published is None:
+            return None
+        observe(VIEW, "POST", HTTPStatus.ACCEPTED, time.perf_counter() - began_at)
+        return HTTPStatus.ACCEPTED, *published
+
+    def close(self) -> None:
+        self._intake.close()

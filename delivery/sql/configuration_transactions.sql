@@ -1,0 +1,5 @@
+-- The oldest transaction under way, and those that changed the configuration from that one on, as far as they are committed.
+SELECT snapshot.oldest AS horizon, ARRAY(
+    SELECT id FROM subscriptions_configurationtransaction WHERE id >= snapshot.oldest ORDER BY id
+) AS seen
+FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS oldest) AS snapshot

@@ -1,0 +1,98 @@
+"""Posts as the web server takes them: by the intake, and by the view when the intake leaves them to it."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from io import BytesIO
+from typing import Any
+
+import orjson
+from django.conf import settings
+
+from config.wsgi import application
+from delivery.publishing.intake import Intake
+from subscriptions.api.problems import Problem
+from tests.senders.running import elsewhere
+
+JSON = {"Content-Type": "application/json"}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`is_short`: the view was not called."""
+
+    status: int
+    content: Any
+    headers: Mapping[str, str] = field(repr=False)
+    is_short: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Posting:
+    """One event loop's posts to one intake."""
+
+    intake: Intake
+
+    async def post(
+        self, event_type: str, body: bytes = b"{}", *, key: str, headers: Mapping[str, str] | None = None
+    ) -> Answer:
+        environ = environ_of(event_type, body, key=key, headers=headers or {})
+        try:
+            published = await self.intake.publish(environ, body)
+        except Problem as problem:
+            return Answer(problem.status_code, problem.document, problem.headers, is_short=True)
+        if published is None:
+            answer: Answer = await elsewhere(by_view, environ, body)
+            return answer
+        sent, content = published
+        return Answer(202, orjson.loads(content), dict(sent), is_short=True)
+
+
+def with_intake(scenario: Callable[[Posting], Coroutine[Any, Any, None]]) -> None:
+    """Run the scenario with an intake, which is closed after it."""
+
+    async def run() -> None:
+        posting = Posting(Intake())
+        try:
+            await scenario(posting)
+        finally:
+            await asyncio.to_thread(posting.intake.close)
+
+    asyncio.run(run())
+
+
+def by_view(environ: Mapping[str, Any], body: bytes) -> Answer:
+    """Answer as Django does; not for the thread of a test, whose connection it would close."""
+    status = 0
+    headers: dict[str, str] = {}
+
+    def start(line: str, given: list[tuple[str, str]], *_: Any) -> Callable[[bytes], object]:
+        nonlocal status
+        status = int(line[:3])
+        headers.update(given)
+        return bytes
+
+    answered = application({**environ, "wsgi.input": BytesIO(body)}, start)
+    try:
+        content = b"".join(answered)
+    finally:
+        answered.close()
+    return Answer(status, orjson.loads(content) if content else None, headers, is_short=False)
+
+
+def environ_of(event_type: str, body: bytes, *, key: str, headers: Mapping[str, str]) -> dict[str, Any]:
+    sent = {"Host": settings.ALLOWED_HOSTS[0], "Authorization": f"Bearer {key}", **headers}
+    environ = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in sent.items()}
+    if "HTTP_CONTENT_TYPE" in environ:
+        environ["CONTENT_TYPE"] = environ.pop("HTTP_CONTENT_TYPE")
+    return environ | {
+        "REQUEST_METHOD": "POST",
+        "PATH_INFO": f"/api/v1/events/{event_type}/messages",
+        "QUERY_STRING": "",
+        "CONTENT_LENGTH": str(len(body)),
+        "SERVER_NAME": "127.0.0.1",
+        "SERVER_PORT": "80",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "REMOTE_ADDR": "127.0.0.1",
+        "wsgi.url_scheme": "http",
+    }

@@ -1,0 +1,53 @@
+"""The queue of posts: whose turn it is, and how much may wait."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from delivery.publishing import posts
+from delivery.publishing.posts import Post, Posts
+
+MakePost = Callable[..., Post]
+
+
+@pytest.fixture
+def post() -> Iterator[MakePost]:
+    loop = asyncio.new_event_loop()
+    yield lambda key, body=b"{}": Post(key, "E", {}, body, loop.create_future())
+    loop.close()
+
+
+def test_every_key_has_its_turn_and_its_order(post: MakePost) -> None:
+    waiting = Posts()
+    many = [post("many") for _ in range(2 * posts.MOST_TOGETHER)]
+    few = [post("few") for _ in range(3)]
+    for one in many + few:
+        assert waiting.put(one)
+    first = waiting.take()
+    assert len(first) == posts.MOST_TOGETHER
+    assert [one for one in first if one.key == "few"] == few
+    rest = [one for one in first if one.key == "many"] + waiting.take() + waiting.take()
+    assert rest == many
+
+
+def test_a_group_is_bounded_in_bytes(post: MakePost) -> None:
+    waiting = Posts()
+    for _ in range(3):
+        waiting.put(post("key", bytes(posts.MOST_BYTES_TOGETHER // 2)))
+    assert [len(waiting.take()), len(waiting.take())] == [2, 1]
+
+
+def test_no_more_wait_than_may(post: MakePost) -> None:
+    waiting = Posts()
+    assert all(waiting.put(post("key")) for _ in range(posts.MOST_WAITING))
+    assert not waiting.put(post("another"))
+    waiting.take()
+    assert waiting.put(post("another"))
+
+
+def test_what_waits_is_taken_before_a_closed_queue_ends(post: MakePost) -> None:
+    waiting = Posts()
+    waiting.put(post("key"))
+    waiting.close()
+    assert [len(waiting.take()), len(waiting.take())] == [1, 0]
