@@ -49,12 +49,22 @@ class Delivery(models.Model):
     published under, `server_started_at`: under another it is not sent any more, but EXPIRED.
     """
 
-    message = models.ForeignKey(Message, on_delete=models.PROTECT, related_name="deliveries")
+    # No constraints on message and lane: to look both up took a quarter of what storing a delivery cost. A delivery is
+    # inserted by the statement that inserts its message, or with the message locked (`keep_messages`), as who removes one locks
+    # it; and a lane lives as long as its subscriber, which the subscription's constraint protects.
+    message = models.ForeignKey(
+        Message, on_delete=models.PROTECT, related_name="deliveries", db_constraint=False
+    )
     subscription = models.ForeignKey(
         Subscription, on_delete=models.PROTECT, related_name="deliveries", db_index=False
     )
     lane = models.ForeignKey(
-        Lane, on_delete=models.PROTECT, null=True, related_name="deliveries", db_index=False
+        Lane,
+        on_delete=models.PROTECT,
+        null=True,
+        related_name="deliveries",
+        db_index=False,
+        db_constraint=False,
     )
     queue_group = models.SmallIntegerField(
         null=True, help_text="Of a QUEUE message: the group it belongs to, counted from 0."
