@@ -28,6 +28,7 @@ class Sizes:
     endpoints: int = 3
     queue_messages: int = 20_000
     waiting_retries: int = 100_000
+    published_deliveries: int = 60_000
     mailbox_clients: int = 8
     mailbox_batch: int = 10
     mailbox_messages: int = 20_000
@@ -57,6 +58,7 @@ QUICK = Sizes(
     timeout_seconds=1,
     queue_messages=100,
     waiting_retries=100,
+    published_deliveries=500,
     mailbox_messages=300,
     depth=2_000,
     shallow_depth=200,

@@ -21,6 +21,7 @@ from delivery.bench.sizes import QUICK, Sizes
 from delivery.orphans import end_with_parent
 
 SCENARIOS = {
+    "publish": ("single", "batches"),
     "deliver": ("lanes", "alone", "many", "retries"),
     "queue": ("group",),
     "mailbox": ("drain", "depth"),
@@ -32,7 +33,7 @@ DELIVERIES, QUICK_DELIVERIES = {"console": 5_000_000, "history": 1_000_000}, 5_0
 
 
 class Command(BaseCommand):
-    help = "Measure how fast messages are delivered, beside bare loops in the same run. Takes some minutes."
+    help = "Measure how fast messages are accepted and delivered, beside bare loops in the same run. Takes some minutes."
     # They would ask a database that this command does not use.
     requires_system_checks = []
 

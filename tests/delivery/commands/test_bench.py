@@ -156,3 +156,16 @@ def command_of(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_text()
     except OSError:  # It has ended meanwhile.
         return ""
+
+
+@pytest.mark.slow
+def test_publishing_is_measured_too(home: Path) -> None:
+    ended = bench("--json", home=home, name="publish")
+    assert ended.returncode == 0, ended.stderr
+    report = orjson.loads(ended.stdout)
+    assert report["bench"] == "publish"
+    results = [(result["wanted"], result["unit"]) for result in report["results"]]
+    assert results == [(0.5, "/s"), (0.9, "/s"), (0.9, "/s"), (0.5, "/s")]
+    # 500 deliveries or a message a connection, whichever is more, for each of three loads; and 16 batches.
+    counts = {"expected": 1778, "got": 1778, "lost": 0, "duplicated": 0, "out_of_order": 0}
+    assert report["receiver"] == counts

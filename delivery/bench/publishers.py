@@ -1,0 +1,70 @@
+"""Publishers: each posts messages, one request after the other, over a connection that is kept.
+
+A process of its own, `python -m delivery.bench.publishers`, with its Wish as JSON.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from dataclasses import dataclass
+
+import uvloop
+
+from delivery.bench.drained import Drained
+from delivery.bench.keepalive import Connection
+from delivery.bench.message import BODY
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """So many messages in all, `batch` of them in a request, by so many connections to a web server on this machine."""
+
+    port: int
+    event_type: str
+    key: str
+    connections: int
+    messages: int
+    batch: int
+
+
+class Publishers:
+    """`left` are the messages that no connection has posted or is about to post."""
+
+    def __init__(self, wish: Wish) -> None:
+        self._wish = wish
+        self._left = wish.messages
+        item = b'{"event": "%s", "body": %s}' % (wish.event_type.encode(), BODY)
+        self._body = BODY if wish.batch == 1 else b"[%s]" % b",".join([item] * wish.batch)
+        self._path = (
+            f"/api/v1/events/{wish.event_type}/messages" if wish.batch == 1 else "/api/v1/messages:batch"
+        ).encode()
+
+    async def run(self) -> Drained:
+        connections = [await self._connect() for _ in range(self._wish.connections)]
+        began = time.monotonic()
+        await asyncio.gather(*map(self._publish, connections))
+        seconds = time.monotonic() - began
+        for connection in connections:
+            connection.close()
+        return Drained(seconds=seconds, acknowledged=self._wish.messages)
+
+    async def _connect(self) -> Connection:
+        port = self._wish.port
+        headers = (
+            f"host: 127.0.0.1:{port}\r\nauthorization: Bearer {self._wish.key}\r\n"
+            "content-type: application/json\r\n"
+        )
+        _, connection = await asyncio.get_running_loop().create_connection(
+            lambda: Connection(headers), "127.0.0.1", port
+        )
+        return connection
+
+    async def _publish(self, connection: Connection) -> None:
+        while self._left > 0:
+            self._left -= self._wish.batch
+            await connection.ask(b"POST", self._path, self._body)
+
+
+if __name__ == "__main__":
+    uvloop.run(Publishers(Wish(**json.loads(sys.argv[1]))).run()).say()
