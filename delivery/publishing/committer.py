@@ -1,9 +1,11 @@
 """A committer: a thread that stores the posts that wait, a group by one statement."""
 
 import logging
+import select
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import psycopg
 from django.conf import settings
 from django.db import Error, connection
 
@@ -28,6 +30,8 @@ LOCK_MILLISECONDS = 100
 # Errors after which the transaction is known to be rolled back: data, constraints, deadlocks and serialisation, what
 # a statement may not do, resources, and a statement that was cancelled.
 _ROLLED_BACK = ("22", "23", "40", "42", "53", "54", "55", "57014", "25")
+
+READ_ONLY = "25006"
 
 Answers = list[tuple[Post, Accepted | Problem | None]]
 
@@ -87,6 +91,8 @@ class Committer:
         return ready
 
     def _connect(self) -> None:
+        if connection.connection is not None and _is_closed(connection.connection):
+            connection.close()
         connection.ensure_connection()
         if connection.connection is not self._prepared:
             with connection.cursor() as cursor:
@@ -95,22 +101,32 @@ class Committer:
 
     def _owed(self, post: Post) -> Owed | None:
         """Return the message with whom it is for; None if it is not plain, or is to be refused."""
+        try:
+            return self._matched(post)
+        except (Problem, PublishRefusedError):
+            return None
+        except Error:
+            raise
+        except (
+            Exception
+        ):  # Its neighbours are stored, whatever was raised; the view will say the same of this one.
+            log.exception("a post could not be matched")
+            return None
+
+    def _matched(self, post: Post) -> Owed | None:
         grant = self._directory.grant(post.key)
         event_type = self._directory.event_type(post.event_type)
         if grant is None or event_type is None or not grant.allows(event_type):
             return None
-        try:
-            headers, content_type = with_content_type(incoming.sent_headers(post.environ), event_type)
-            draft = Draft(
-                event_type=event_type,
-                headers=headers,
-                body=post.body,
-                content_type=content_type,
-                idempotency_key=incoming.idempotency_key(headers),
-            )
-            check_body(draft)
-        except (Problem, PublishRefusedError):
-            return None
+        headers, content_type = with_content_type(incoming.sent_headers(post.environ), event_type)
+        draft = Draft(
+            event_type=event_type,
+            headers=headers,
+            body=post.body,
+            content_type=content_type,
+            idempotency_key=incoming.idempotency_key(headers),
+        )
+        check_body(draft)
         found = self._directory.candidates(event_type, headers.get(FILTER_STRING, ""))
         is_topic = event_type.kind != Kind.QUEUE
         matches = qualifying(found, document(headers, post.body), by_subscriber=is_topic)
@@ -125,6 +141,9 @@ class Committer:
             found = store([one.owed for one in ready], as_of=self._directory.era())
         except Error as error:
             state = getattr(error.__cause__, "sqlstate", None) or ""
+            if state == READ_ONLY:
+                # It may stay so on this connection when others take changes again.
+                connection.close()
             if state.startswith(_ROLLED_BACK):
                 log.info("posts are stored one by one", extra={"error": str(error), "posts": len(ready)})
                 return [(one.post, None) for one in ready]
@@ -135,6 +154,17 @@ class Committer:
         accepted, work = found
         work.tell()
         return [(one.post, answer) for one, answer in zip(ready, accepted, strict=True)]
+
+
+def _is_closed(idle: psycopg.Connection) -> bool:
+    """Whether the server has ended the connection: nothing else makes an idle one readable.
+
+    Without it the next group would be answered 503, for nobody could know whether its statement arrived.
+    """
+    if idle.closed:
+        return True
+    readable, _, _ = select.select([idle.fileno()], [], [], 0)
+    return bool(readable)
 
 
 def _is_first(owed: Owed, claimed: set[tuple[int | None, str]]) -> bool:

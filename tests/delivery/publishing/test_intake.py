@@ -211,8 +211,59 @@ def test_a_connection_that_breaks_is_made_anew(key: str, wanted: EventType) -> N
     async def scenario(posting: Posting) -> None:
         assert (await posting.post(wanted.name, key=key, headers=JSON)).status == 202
         await elsewhere(break_connections)
-        broken = await posting.post(wanted.name, key=key, headers=JSON)
-        assert broken.status in (202, 503)
+        after = await posting.post(wanted.name, key=key, headers=JSON)
+        assert (after.status, after.is_short) == (202, True)
+
+    with_intake(scenario)
+
+
+def test_a_connection_that_breaks_on_the_way_leaves_an_answer(key: str, wanted: EventType) -> None:
+    """Nobody knows whether it was stored: here it was not."""
+
+    async def scenario(posting: Posting) -> None:
+        await posting.post(wanted.name, key=key, headers=JSON)
+        with psycopg.connect(**connection_parameters()) as holding:
+            holding.execute("SELECT FROM subscriptions_eventtype WHERE id = %s FOR UPDATE", [wanted.pk])
+            broken = asyncio.create_task(posting.post(wanted.name, key=key, headers=JSON))
+            while not await elsewhere(_end_those_that_wait):
+                assert not broken.done()
+            answer = await broken
+        assert (answer.status, answer.content["type"]) == (503, "urn:inturn:problem:database-away")
+        assert (await posting.post(wanted.name, key=key, headers=JSON)).is_short
+
+    with_intake(scenario)
+    assert Message.objects.count() == 2
+
+
+def _end_those_that_wait() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        row = cursor.fetchone()
+    return int(row[0])
+
+
+def test_a_database_that_takes_no_changes_is_told(key: str, wanted: EventType) -> None:
+    def set_read_only(state: str) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"ALTER DATABASE {connection.settings_dict['NAME']} SET default_transaction_read_only = {state}"
+            )
+            # Those that are connected keep what they had.
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE pid <> pg_backend_pid() AND datname = current_database()"
+            )
+
+    async def scenario(posting: Posting) -> None:
+        await elsewhere(set_read_only, "on")
+        try:
+            refused = await posting.post(wanted.name, key=key, headers=JSON)
+        finally:
+            await elsewhere(set_read_only, "off")
+        assert (refused.status, refused.is_short) == (503, False)
         assert (await posting.post(wanted.name, key=key, headers=JSON)).is_short
 
     with_intake(scenario)
