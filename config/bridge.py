@@ -124,12 +124,13 @@ class Bridge:
                     return
                 call = Call(request, environ, body, began_at)
                 mailbox = await self._threads.call(call)
-                if mailbox is not None:
-                    await self._wait(call, mailbox)
+            if mailbox is not None:
+                # The bytes of a body that nobody needs do not wait with its client.
+                call.body, call.environ["CONTENT_LENGTH"] = b"", "0"
+                await self._wait(call, mailbox)
         except Problem as problem:
-            is_http_1 = scope.http_version.startswith("1")
-            _answer_problem(request, problem, is_http_1=is_http_1)
-            if is_http_1 and problem.status_code == HTTPStatus.REQUEST_TIMEOUT:
+            _answer_problem(request, problem)
+            if problem.status_code == HTTPStatus.REQUEST_TIMEOUT:
                 self._hang_up.soon(scope.client)
 
     async def _is_answered(self, request: Request, environ: Environ, body: bytes) -> bool:
@@ -196,11 +197,9 @@ class Bridge:
         return not call.gone.done() and waiter.turn.done() and waiter.turn.result()
 
 
-def _answer_problem(request: Answering, problem: Problem, *, is_http_1: bool = False) -> None:
+def _answer_problem(request: Answering, problem: Problem) -> None:
     headers = [("Content-Type", CONTENT_TYPE), *problem.headers.items()]
-    # HTTP/2 has no such header.
-    kept = [header for header in headers if is_http_1 or header[0] != "Connection"]
-    request.response_bytes(problem.status_code, kept, orjson.dumps(problem.document))
+    request.response_bytes(problem.status_code, headers, orjson.dumps(problem.document))
 
 
 def _too_many_waiting() -> Problem:

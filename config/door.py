@@ -25,7 +25,10 @@ CALLBACKS = "/callbacks/"
 MOST_FOR_A_MESSAGE = 4
 # Who was known is not looked up again for so long: a publisher sends one batch after the other.
 KNOWN_SECONDS = 10.0
+UNKNOWN_SECONDS = 1.0
 MOST_REMEMBERED = 10_000
+# One query takes a millisecond: who is behind so many would wait too long.
+MOST_SOUGHT = 200
 
 
 def limit_of(path: str, *, max_message_bytes: int, max_batch_bytes: int) -> int:
@@ -38,34 +41,55 @@ def limit_of(path: str, *, max_message_bytes: int, max_batch_bytes: int) -> int:
     return max_message_bytes if is_message else MOST_FOR_A_MESSAGE * max_message_bytes
 
 
-class Known:
-    """Whether a request comes from somebody known, by its headers alone; this lets nobody in, the views do.
+class Senders:
+    """Who sends a request, by its headers alone; this lets nobody in, the views do.
 
-    It is queried for long bodies only. The queries have a thread of their own: all others may be waiting.
+    It is queried for long bodies only. The queries have a thread of their own: all others may be waiting. Who is not found
+    in time, as while the database is away, counts as a stranger.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, seconds: float = 2.0) -> None:
+        self._seconds = seconds
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="known")
-        self._until: dict[str, float] = {}
+        self._known_until: dict[str, float] = {}
+        self._unknown_until: dict[str, float] = {}
+        self._sought: dict[str, asyncio.Future[bool]] = {}
 
-    async def __call__(self, environ: Environ) -> bool:
+    async def __call__(self, environ: Environ) -> str:
+        """Return what the sender is known by, or nothing."""
         path: str = environ["PATH_INFO"]
         if path.startswith(CALLBACKS):
-            key = callback_key(settings.SECRET_KEY)
-            return read_token(path.removeprefix(CALLBACKS), key=key) is not None
+            token = path.removeprefix(CALLBACKS)
+            return token if read_token(token, key=callback_key(settings.SECRET_KEY)) is not None else ""
         credential, is_valid = _credential(environ)
-        if not credential:
-            return False
+        return credential if credential and await self._is_known(credential, is_valid) else ""
+
+    async def _is_known(self, credential: str, is_valid: Callable[[str], bool]) -> bool:
         now = time.monotonic()
-        if self._until.get(credential, 0.0) > now:
+        if self._known_until.get(credential, 0.0) > now:
             return True
-        loop = asyncio.get_running_loop()
-        if not await loop.run_in_executor(self._thread, _look_up, credential, is_valid):
+        if self._unknown_until.get(credential, 0.0) > now:
             return False
-        if len(self._until) >= MOST_REMEMBERED:
-            self._until.clear()
-        self._until[credential] = now + KNOWN_SECONDS
-        return True
+        sought = self._sought.get(credential)
+        if sought is None:
+            if len(self._sought) >= MOST_SOUGHT:
+                return False
+            sought = asyncio.ensure_future(self._seek(credential, is_valid))
+            self._sought[credential] = sought
+        found, _ = await asyncio.wait([sought], timeout=self._seconds)
+        return bool(found) and sought.result()
+
+    async def _seek(self, credential: str, is_valid: Callable[[str], bool]) -> bool:
+        loop = asyncio.get_running_loop()
+        try:
+            is_known = await loop.run_in_executor(self._thread, _look_up, credential, is_valid)
+        finally:
+            del self._sought[credential]
+        until = self._known_until if is_known else self._unknown_until
+        if len(until) >= MOST_REMEMBERED:
+            until.clear()
+        until[credential] = time.monotonic() + (KNOWN_SECONDS if is_known else UNKNOWN_SECONDS)
+        return is_known
 
 
 def _credential(environ: Environ) -> tuple[str, Callable[[str], bool]]:

@@ -141,12 +141,16 @@ class Database:
         self.server.stop()
 
 
+# HTTP/2 is for what stands in front: one connection of it is 200 requests at once, which nobody here bounds.
+SERVING = ("--interface", "rsgi", "--loop", "uvloop", "--http", "1")
+
+
 def web_command(environment: Environment) -> list[str]:
     """Granian with RSGI: it hands over a header named FILTER_STRING, and lets clients wait without a thread."""
     workers = str(environment.web_workers)
     return [
         *(sys.executable, "-m", "granian", "config.rsgi:application"),
-        *("--interface", "rsgi", "--loop", "uvloop"),
+        *SERVING,
         *("--host", str(environment.listen), "--port", str(environment.port), "--workers", workers),
         *("--backpressure", str(max_connections())),
         *("--respawn-failed-workers", "--respawn-interval", "0.2", "--workers-kill-timeout", "8"),

@@ -5,8 +5,8 @@ A slow client holds no thread and nobody else's place:
 - What is longer than its path allows is refused by its `Content-Length`, or as soon as that much has come.
 - A body must come at a least average rate after a time of grace, so none is under way for ever.
 - The bytes of long bodies are counted as they come and until their request is answered. There is so much room for all
-  of a process and no more: who does not get any is answered 503. Strangers, that is who sends no valid key, session
-  or callback token, share a room of their own, so they cannot fill that of the others.
+  of a process and no more, and for each sender a part of it: who does not get any is answered 503. Strangers, that is
+  who sends no valid key, session or callback token, share a room of their own, so they cannot fill that of the others.
 
 Short bodies are not counted: as many as there may be connections take SHORT_BYTES each at most.
 
@@ -16,7 +16,7 @@ be published as if it were the whole.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
@@ -40,14 +40,17 @@ class Streamed(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """`limit_of` gives the longest body of a path; `is_known` whether somebody known sends the request.
+    """`limit_of` gives the longest body of a path; `sender_of` who sends the request, or nothing for a stranger.
+
+    A sender gets `share` of the room, in bytes; strangers share theirs.
 
     A body may be silent or slow for `grace_seconds`; after that `bytes_per_second` must have come on the average.
     """
 
     limit_of: Callable[[str], int]
-    is_known: Callable[[Environ], Awaitable[bool]]
+    sender_of: Callable[[Environ], Awaitable[str]]
     room: int
+    share: int
     room_of_strangers: int
     grace_seconds: float = 30.0
     bytes_per_second: int = 50_000
@@ -59,6 +62,7 @@ class Bodies:
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
         self._room = Room(bounds.room)
+        self._rooms: dict[str, Room] = {}
         self._room_of_strangers = Room(bounds.room_of_strangers)
 
     @asynccontextmanager
@@ -72,6 +76,8 @@ class Bodies:
             yield await self._read(environ, streamed, share)
         finally:
             share.give_back()
+            if (room := self._rooms.get(share.sender)) is not None and room.free == self._bounds.share:
+                del self._rooms[share.sender]
 
     async def _read(self, environ: Environ, streamed: Streamed, share: "Share") -> bytes:
         limit = self._bounds.limit_of(environ["PATH_INFO"])
@@ -86,10 +92,16 @@ class Bodies:
             return b""
         if length is not None and length <= SHORT_BYTES:
             return await self._in_time(_whole(streamed), self._bounds.grace_seconds)
-        share.room = self._room if await self._bounds.is_known(environ) else self._room_of_strangers
+        share.sender = await self._bounds.sender_of(environ)
+        share.rooms = self._rooms_of(share.sender)
         body = await self._read_pieces(streamed, limit, share)
         environ["CONTENT_LENGTH"] = str(len(body))
         return body
+
+    def _rooms_of(self, sender: str) -> "Sequence[Room]":
+        if not sender:
+            return [self._room_of_strangers]
+        return [self._room, self._rooms.setdefault(sender, Room(self._bounds.share))]
 
     async def _read_pieces(self, streamed: Streamed, limit: int, share: "Share") -> bytes:
         body = bytearray()
@@ -133,23 +145,27 @@ class Room:
 
 
 class Share:
-    """What one body takes of a room."""
+    """What one body takes of its rooms."""
 
     def __init__(self) -> None:
-        self.room = Room(0)
+        self.sender = ""
+        self.rooms: Sequence[Room] = ()
         self._taken = 0
 
     def take(self, count: int) -> bool:
-        """False if there is not so much left."""
-        if count > self.room.free:
+        """False if there is not so much left in each."""
+        if any(count > room.free for room in self.rooms):
             return False
-        self.room.free -= count
-        self._taken += count
+        self._add(count)
         return True
 
     def give_back(self) -> None:
-        self.room.free += self._taken
-        self._taken = 0
+        self._add(-self._taken)
+
+    def _add(self, count: int) -> None:
+        self._taken += count
+        for room in self.rooms:
+            room.free -= count
 
 
 def _may_have_body(environ: Environ) -> bool:
@@ -157,8 +173,7 @@ def _may_have_body(environ: Environ) -> bool:
     if encoding is not None and encoding.strip().lower() != "chunked":
         detail = "Of transfer encodings only chunked is understood: send the body chunked, or with its Content-Length."
         raise _closing(Problem(501, "unknown-transfer-encoding", detail))
-    # HTTP/2 needs neither of the two.
-    return encoding is not None or environ["SERVER_PROTOCOL"] == "HTTP/2"
+    return encoding is not None
 
 
 async def _whole(streamed: Streamed) -> bytes:

@@ -11,7 +11,7 @@ from config.wsgi import application as wsgi_application
 
 # isort: split
 from config.bridge import Bridge
-from config.door import Known, limit_of
+from config.door import Senders, limit_of
 from config.request_bodies import Bounds
 from config.short_way import Publishing
 from config.web_connections import max_connections
@@ -27,9 +27,10 @@ application = Bridge(
             max_message_bytes=settings.ENVIRONMENT.max_message_bytes,
             max_batch_bytes=MAX_BATCH_BYTES,
         ),
-        is_known=Known(),
+        sender_of=Senders(),
         # As much as all threads can work off at once.
         room=settings.ENVIRONMENT.web_threads * MAX_BATCH_BYTES,
+        share=max(settings.ENVIRONMENT.web_threads // 4, 1) * MAX_BATCH_BYTES,
         room_of_strangers=MAX_BATCH_BYTES,
     ),
     # So that no key takes all connections.

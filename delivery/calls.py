@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import requests
 from requests.adapters import HTTPAdapter
 
-from delivery.connections import CONNECT_SECONDS, Call, FloodError, pool_manager
+from delivery.connections import CONNECT_SECONDS, Call, InformationalFloodError, pool_manager
 from delivery.outcome import EXCERPT_BYTES, Outcome, class_of
 from delivery.states import OutcomeClass
 from subscriptions.addresses import AddressRefusedError, Network
@@ -226,7 +226,7 @@ def _failure(error: Exception, call: Call) -> Fault:
         return OutcomeClass.TIMEOUT, f"no answer within {call.seconds:g} s"
     if isinstance(error, requests.exceptions.SSLError):
         return OutcomeClass.TLS, _plain(_words(_innermost(error)))
-    if isinstance(flood := _innermost(error), FloodError):
+    if isinstance(flood := _innermost(error), InformationalFloodError):
         return OutcomeClass.UNREACHABLE, str(flood)
     if isinstance(error, requests.ConnectionError):
         return OutcomeClass.UNREACHABLE, "the connection was closed before an answer came"

@@ -98,7 +98,7 @@ def _call() -> Call:
     return call
 
 
-class FloodError(HTTPException):
+class InformationalFloodError(HTTPException):
     """The endpoint sends too much that is no answer; the message says what."""
 
 
@@ -113,7 +113,9 @@ class _Answer(HTTPResponse):
             return version, status, reason
         self._informational += 1
         if self._informational > MAX_INFORMATIONAL:
-            raise FloodError(f"it sent more than {MAX_INFORMATIONAL} informational answers (1xx)")
+            raise InformationalFloodError(
+                f"it sent more than {MAX_INFORMATIONAL} informational answers (1xx)"
+            )
         # The only one that http.client reads on after, with all its headers.
         return version, HTTPStatus.CONTINUE, reason
 

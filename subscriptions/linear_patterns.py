@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 # Places in a pattern; {n} counts n times what stands before it.
 MAX_PLACES = 2000
-# Steps kept of one pattern, some hundred bytes each.
-_MAX_KEPT = 10_000
+# Kept of one pattern: its steps and the places of the states that they lead to, some 50 bytes each.
+_MAX_KEPT = 50_000
 
 _SUPPORTED_FLAGS = re.UNICODE.value
 _CATEGORIES = {
@@ -64,7 +64,12 @@ class LinearPattern:
         self._places = 0
         self._found = _Place()
         tree = _parsed(pattern)
-        self._first = self._sequence(tree, self._found)
+        # By the identity of a class in the tree: what is repeated has many places and one taker.
+        self._takers: dict[int, _Takes] = {}
+        try:
+            self._first = self._sequence(tree, self._found)
+        except RecursionError:
+            raise PatternError("it is nested too deep") from None
         self._forget()
 
     def is_found_in(self, text: str, check: Callable[[], None] = lambda: None) -> bool:
@@ -98,7 +103,7 @@ class LinearPattern:
         if self._kept >= _MAX_KEPT:
             # Whoever searches at the same time keeps the states that it has.
             self._forget()
-        self._kept += 1
+        self._kept += 1 + len(state.places)
         reached = _reached(state, symbol)
         following = None
         if self._found not in reached:
@@ -129,7 +134,7 @@ class LinearPattern:
 
     def _node(self, code: Any, argument: Any, after: _Place) -> _Place:
         if code in (op.LITERAL, op.NOT_LITERAL, op.ANY, op.IN):
-            return self._place(takes=_taker(code, argument), following=[after])
+            return self._place(takes=self._taker_of(code, argument), following=[after])
         if code is op.BRANCH:
             return self._place(following=[self._sequence(branch, after) for branch in argument[1]])
         if code is op.SUBPATTERN and not argument[1] and not argument[2]:
@@ -141,6 +146,13 @@ class LinearPattern:
             return self._place(boundary=argument, following=[after])
         words = "look-around, references and inline flags are not supported; write it without them"
         raise PatternError(words)
+
+    def _taker_of(self, code: Any, argument: Any) -> _Takes:
+        if code is not op.IN:
+            return _taker(code, argument)
+        if id(argument) not in self._takers:
+            self._takers[id(argument)] = _taker(code, argument)
+        return self._takers[id(argument)]
 
     def _repeat(self, least: int, most: Any, tree: Any, after: _Place) -> _Place:
         if most is op.MAXREPEAT:
@@ -157,7 +169,7 @@ class LinearPattern:
         return after
 
 
-@lru_cache(maxsize=1000)
+@lru_cache(maxsize=200)
 def linear_pattern(pattern: str) -> LinearPattern:
     """Return it compiled; raises PatternError."""
     return LinearPattern(pattern)

@@ -36,8 +36,7 @@ class Item:
 def split(body: bytes, *, content_type: str) -> list[str]:
     """Return the text of each item; raises Problem 400 when the whole is not what it says it is."""
     if content_type.partition(";")[0].strip().lower() in LINES:
-        # Not splitlines(), which also splits at characters that strings in JSON may hold.
-        texts = [line for line in _text(body).split("\n") if line.strip(_WHITE)]
+        texts = list(islice(_lines(_text(body)), MAX_ITEMS + 1))
     else:
         text = _text(body)
         _refuse_too_many(text)
@@ -49,6 +48,17 @@ def split(body: bytes, *, content_type: str) -> list[str]:
     if len(texts) > MAX_ITEMS:
         raise _too_many()
     return texts
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Not splitlines(), which also splits at characters that strings in JSON may hold."""
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        if line := text[at:end].strip(_WHITE):
+            yield line
+        at = end + 1
 
 
 def _refuse_too_many(text: str) -> None:

@@ -45,7 +45,7 @@ class Entry:
     active: int
     inactive: int
     newest: Newest | None
-    groups: list[queue_groups.Group]
+    groups: list[queue_groups.QueueGroup]
     publish_command: str
     subscribe_command: str
 

@@ -43,7 +43,7 @@ class DownGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class QueueGroup:
     """The subscriptions that share a group; `waiting` are the messages that wait for one of them."""
 
     condition: str
@@ -52,7 +52,7 @@ class Group:
     waiting: Bounded | None
 
 
-def of_event_type(event_type: EventType) -> list[Group]:
+def of_event_type(event_type: EventType) -> list[QueueGroup]:
     """Return the first groups of a QUEUE event type, oldest first; one more than `SHOWN` if there are more."""
     if event_type.kind != Kind.QUEUE:
         return []
@@ -67,7 +67,7 @@ def of_event_type(event_type: EventType) -> list[Group]:
     # The oldest ACTIVE endpoint has a delivery of every message that waits for the group.
     counted = waiting.of_subscriptions([row["first"] for row in found if row["first"] is not None])
     return [
-        Group(
+        QueueGroup(
             condition=" and ".join(_conditions(row)),
             active=row["active"],
             inactive=row["all"] - row["active"],

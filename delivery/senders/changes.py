@@ -29,13 +29,16 @@ class Changes:
         self._reader = reader
         self._horizon: int | None = None
         self._at: datetime | None = None
+        self._connected = 0
 
     async def look(self) -> Changed:
         since = {"horizon": self._horizon, "at": self._at}
         rows = await self._reader.fetch("changed_subscriptions", since)
         lanes = await self._reader.fetch("changed_lanes", {"horizon": self._horizon})
-        # Transactions are numbered from a lower number only after a backup was restored.
-        is_all = self._horizon is not None and rows[0]["horizon"] < self._horizon
+        # Another server may answer a new connection, or a backup was restored: they number their transactions anew.
+        is_another = self._reader.connected != self._connected
+        is_all = self._horizon is not None and (is_another or rows[0]["horizon"] < self._horizon)
+        self._connected = self._reader.connected
         self._horizon, self._at = rows[0]["horizon"], rows[0]["at"]
         versions = {row["id"]: row["version"] for row in rows if row["id"] is not None}
         return Changed(versions, lanes, is_all=is_all)

@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 Recorded = tuple[tuple[int, ...], tuple[int, ...]]
 
 
-class Group:
+class EntryGroup:
     """Entries that are committed together, and who waits for them."""
 
     __slots__ = ("committed", "entries", "lane_id")
@@ -35,7 +35,7 @@ class Group:
         return run
 
 
-def fail(groups: Iterable[Group], error: Exception) -> None:
+def fail(groups: Iterable[EntryGroup], error: Exception) -> None:
     for group in groups:
         if not group.committed.done():
             group.committed.set_exception(error)
@@ -50,14 +50,14 @@ class HeldUp:
     """
 
     def __init__(self) -> None:
-        self._lanes: dict[int, deque[Group]] = {}
+        self._lanes: dict[int, deque[EntryGroup]] = {}
         self.is_any = asyncio.Event()
 
     @property
     def lane_ids(self) -> Sequence[int]:
         return list(self._lanes)
 
-    def join(self, groups: Iterable[Group]) -> list[Group]:
+    def join(self, groups: Iterable[EntryGroup]) -> list[EntryGroup]:
         """Put those behind their lane's that are here already, and return the others."""
         others = []
         for group in groups:
@@ -67,13 +67,13 @@ class HeldUp:
                 others.append(group)
         return others
 
-    def put_back(self, groups: Sequence[Group]) -> None:
+    def put_back(self, groups: Sequence[EntryGroup]) -> None:
         """They could not be committed: they are the first of their lanes."""
         for group in reversed(groups):
             self._lanes.setdefault(group.lane_id, deque()).appendleft(group)
         self.is_any.set()
 
-    def take(self, lane_id: int) -> Group | None:
+    def take(self, lane_id: int) -> EntryGroup | None:
         """Take out the lane's first that somebody still waits for; None if there is none."""
         groups = self._lanes.get(lane_id, deque())
         found = None

@@ -48,6 +48,8 @@ class Reader:
         self._arrived = asyncio.Event()
         self._turn = asyncio.Lock()
         self._connection: psycopg.AsyncConnection | None = None
+        # How often it has connected.
+        self.connected = 0
 
     async def parcels(self, wish: Wish) -> list[Parcel]:
         """Return the lane's oldest deliveries that may be sent, in order; waits while the database is away."""
@@ -111,6 +113,7 @@ class Reader:
     async def _fetch(self, name: str, parameters: dict[str, Any] | None) -> list[dict[str, Any]]:
         if self._connection is None:
             self._connection = await connect(self._name)
+            self.connected += 1
         async with self._connection.cursor(row_factory=dict_row, binary=True) as cursor:
             await cursor.execute(cast("Any", statement(name)), parameters)
             return await cursor.fetchall()

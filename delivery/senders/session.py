@@ -12,7 +12,7 @@ from delivery.database import connect
 from delivery.sql import statement
 
 # Whoever holds a row for longer, other senders included, holds up only the lanes that want it: see `Settler`.
-LOCK_TIMEOUT = "1s"
+LOCK_TIMEOUT = "200ms"
 # So long may a commit that met a lock before keep all others waiting.
 BRIEF_LOCK_TIMEOUT = "10ms"
 

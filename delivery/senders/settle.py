@@ -1,4 +1,4 @@
-"""Group commit: the one connection on which a sender holds its locks and commits.
+"""EntryGroup commit: the one connection on which a sender holds its locks and commits.
 
 All lanes of a process hand their entries to one committer. While a commit is under way,
 what arrives waits and is committed together next: a lane waits for about one commit, and many
@@ -31,7 +31,7 @@ from psycopg.errors import LockNotAvailable, ReadOnlySqlTransaction
 from delivery.database import AWAY, may_write
 from delivery.models.lane import LANE_LOCKS
 from delivery.senders.entries import Entry
-from delivery.senders.groups import Group, HeldUp, Recorded, fail
+from delivery.senders.groups import EntryGroup, HeldUp, Recorded, fail
 from delivery.senders.session import Session
 from delivery.senders.writing import queries
 
@@ -54,7 +54,7 @@ class Settler:
 
     def __init__(self, *, name: str) -> None:
         self._session = Session(name=name)
-        self._waiting: list[Group] = []
+        self._waiting: list[EntryGroup] = []
         self._arrived = asyncio.Event()
         self._turn = asyncio.Lock()
         self._were_many = False
@@ -171,12 +171,12 @@ class Settler:
     def server_started_at(self) -> datetime | None:
         return self._session.server_started_at
 
-    def _group(self, lane_id: int, entries: tuple[Entry, ...]) -> Group:
+    def _group(self, lane_id: int, entries: tuple[Entry, ...]) -> EntryGroup:
         if lane_id not in self._runs:
             raise LaneLostError
-        return Group(lane_id, entries, asyncio.get_running_loop().create_future())
+        return EntryGroup(lane_id, entries, asyncio.get_running_loop().create_future())
 
-    async def _commit_groups(self, groups: list[Group], *, was_held_up: bool = False) -> None:
+    async def _commit_groups(self, groups: list[EntryGroup], *, was_held_up: bool = False) -> None:
         """Commit them together, however long the database is away; lanes lost meanwhile are told so.
 
         When they meet a lock they are held up.
@@ -202,7 +202,7 @@ class Settler:
                 self._finish(groups)
                 return
 
-    async def _recover(self, groups: list[Group], error: Exception) -> None:
+    async def _recover(self, groups: list[EntryGroup], error: Exception) -> None:
         """Make another try possible: what failed was the connection, or it may pass (a deadlock, a full disk).
 
         While the database takes no changes nothing is sent either, for no run can be recorded. The locks are kept, and
@@ -215,7 +215,7 @@ class Settler:
         else:
             await asyncio.sleep(RECONNECT_SECONDS)
 
-    async def _commit_singly(self, groups: list[Group], error: psycopg.Error) -> None:
+    async def _commit_singly(self, groups: list[EntryGroup], error: psycopg.Error) -> None:
         """One entry that cannot be stored must not cost the other lanes their outcomes."""
         if len(groups) > 1:
             for group in groups:
@@ -234,7 +234,7 @@ class Settler:
             await self._recover([], error)
             return None
 
-    async def _reconnect(self, groups: list[Group]) -> None:
+    async def _reconnect(self, groups: list[EntryGroup]) -> None:
         """Connect again and take the locks back."""
         while True:
             try:
@@ -244,13 +244,13 @@ class Settler:
             except AWAY:
                 await asyncio.sleep(RECONNECT_SECONDS)
 
-    def _only_ours(self, groups: Iterable[Group]) -> list[Group]:
+    def _only_ours(self, groups: Iterable[EntryGroup]) -> list[EntryGroup]:
         """Refuse what comes from lanes that were lost since it was handed in."""
         groups = list(groups)
         fail([group for group in groups if group.lane_id not in self._runs], LaneLostError())
         return [group for group in groups if group.lane_id in self._runs]
 
-    async def _take_back(self, groups: Iterable[Group]) -> None:
+    async def _take_back(self, groups: Iterable[EntryGroup]) -> None:
         # Whether what was under way was committed is unknown: either run is ours.
         under_way = {group.lane_id: run for group in groups if (run := group.run_after) is not None}
         parameters = {"lane": list(self._runs), "lock_class": LANE_LOCKS}
@@ -268,7 +268,7 @@ class Settler:
         log.info("connected again", extra={"lanes": len(kept), "lost": len(self._runs) - len(kept)})
         self._runs = kept
 
-    def _finish(self, groups: Iterable[Group]) -> None:
+    def _finish(self, groups: Iterable[EntryGroup]) -> None:
         for group in groups:
             run = group.run_after
             if run is not None and group.lane_id in self._runs:

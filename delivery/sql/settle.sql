@@ -2,7 +2,7 @@
 -- The guard is the number of attempts: committing the same group twice changes nothing. A delivery that a
 -- person settled meanwhile keeps that status, and has the attempt in its history all the same: it is settled anew, so that
 -- the archive hears of the attempt.
--- Where the verdicts stand, `delivery.senders.entries` puts one row of parameters, or many rows as JSON.
+-- Where the verdicts stand, `delivery.senders.writing` puts one row of parameters, or many rows as JSON.
 WITH changed AS (
     UPDATE delivery_delivery delivery
     SET attempts = verdict.number,

@@ -36,6 +36,7 @@ class Migration(migrations.Migration):
                 ("id", models.BigIntegerField(primary_key=True, serialize=False)),
                 ("changed_at", models.DateTimeField()),
             ],
+            options={"default_permissions": ()},
         ),
         migrations.RunSQL(FUNCTION, "DROP FUNCTION subscriptions_note_transaction()"),
         *(

@@ -9,6 +9,10 @@ class ConfigurationTransaction(models.Model):
     id = models.BigIntegerField(primary_key=True)
     changed_at = models.DateTimeField()
 
+    class Meta:
+        # Nobody sees them.
+        default_permissions = ()
+
     def __str__(self) -> str:
         return str(self.id)
 

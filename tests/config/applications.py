@@ -86,21 +86,24 @@ def waits(_environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
     return []
 
 
-async def _has_a_key(environ: dict[str, Any]) -> bool:
-    return "HTTP_AUTHORIZATION" in environ
+async def _key_of(environ: dict[str, Any]) -> str:
+    key: str = environ.get("HTTP_AUTHORIZATION", "")
+    return key
 
 
 AMPLE = Bounds(
     limit_of=lambda _path: MAX_BODY_BYTES,
-    is_known=_has_a_key,
+    sender_of=_key_of,
     room=THREADS * MAX_BODY_BYTES,
+    share=THREADS * MAX_BODY_BYTES,
     room_of_strangers=THREADS * MAX_BODY_BYTES,
 )
 # What is slow is given up soon, and two long bodies of strangers do not fit.
 TIGHT = Bounds(
     limit_of=lambda _path: MAX_BODY_BYTES,
-    is_known=_has_a_key,
+    sender_of=_key_of,
     room=2 * MAX_BODY_BYTES,
+    share=200_000,
     room_of_strangers=150_000,
     grace_seconds=0.5,
     bytes_per_second=1_000_000,

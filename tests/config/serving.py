@@ -12,6 +12,7 @@ from http.client import HTTPResponse
 from pathlib import Path
 
 from config.env import CHECKOUT
+from config.parts import SERVING
 from tests.operation.installation import eventually, free_port
 
 SECONDS = 60
@@ -67,8 +68,8 @@ def serving(name: str, folder: Path, *, interface: str = "rsgi", **environment: 
         process = subprocess.Popen(
             [
                 *(sys.executable, "-m", "granian", f"tests.config.applications:{name}"),
-                *("--interface", interface, "--port", str(port), "--no-ws"),
-                *(("--loop", "uvloop") if interface == "rsgi" else ("--blocking-threads", "4")),
+                *("--port", str(port), "--no-ws"),
+                *(SERVING if interface == "rsgi" else ("--interface", interface, "--blocking-threads", "4")),
                 *("--workers-kill-timeout", "8"),
             ],
             cwd=CHECKOUT,

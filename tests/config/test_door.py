@@ -3,14 +3,16 @@
 import asyncio
 from typing import Any
 
+import psycopg
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from config.door import Known, limit_of
+from config.door import Senders, limit_of
 from delivery.callback_tokens import callback_key, make_token
+from delivery.database import connection_parameters
 from subscriptions.models import ApiKey
 from tests import factories
 
@@ -19,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def is_known(path: str = "/api/v1/messages:batch", **headers: str) -> bool:
     environ: dict[str, Any] = {"PATH_INFO": path} | {f"HTTP_{name}": value for name, value in headers.items()}
-    return asyncio.run(Known()(environ))
+    return bool(asyncio.run(Senders()(environ)))
 
 
 def test_who_has_a_key_is_known_until_it_is_revoked() -> None:
@@ -48,6 +50,25 @@ def test_who_has_a_callback_token_is_known() -> None:
     token = make_token(17, key=callback_key(settings.SECRET_KEY))
     assert is_known(f"/callbacks/{token}")
     assert not is_known(f"/callbacks/18{token[2:]}")
+
+
+def test_one_query_serves_all_requests_of_a_sender_and_strangers_wait_no_longer_than_they_may() -> None:
+    _, key = factories.api_key()
+    environ: dict[str, Any] = {"PATH_INFO": "/api/v1/messages:batch"}
+
+    async def scenario() -> None:
+        senders = Senders(seconds=0.2)
+        known = environ | {"HTTP_AUTHORIZATION": f"Bearer {key}"}
+        with psycopg.connect(**connection_parameters()) as holding:
+            # As while the database is away, for all who look up a key.
+            holding.execute("LOCK subscriptions_apikey")
+            assert await asyncio.gather(*(senders(known) for _ in range(5))) == [""] * 5
+            assert len(senders._sought) == 1
+        (sought,) = senders._sought.values()
+        assert await sought
+        assert await senders(known)
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(

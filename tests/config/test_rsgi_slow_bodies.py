@@ -80,3 +80,23 @@ def test_who_finds_no_room_is_told_to_come_again(cramped: Served) -> None:
         connection.sendall(known(300_000) + b"x" * 200_000)
         response, _ = answer(connection)
         assert (response.status, response.getheader("Retry-After")) == (503, "1")
+
+
+def test_no_sender_takes_all_the_room_of_those_who_are_known(cramped: Served) -> None:
+    with cramped.connect() as connection:
+        connection.sendall(with_key(known(300_000)) + b"x" * 250_000)
+        assert answer(connection)[0].status == 503
+    with ExitStack() as stack:
+        for _ in range(2):
+            greedy: socket.socket = stack.enter_context(cramped.connect())
+            greedy.sendall(with_key(known(LONG)) + b"x" * (LONG - 1))
+        other = known(3 * LONG).replace(b"Host", b"Authorization: Bearer other\r\nHost")
+        assert cramped.ask(other + b"x" * (3 * LONG))[0].status == 200
+
+
+def test_nobody_speaks_http_2(cramped: Served) -> None:
+    """One connection of it would be hundreds of requests at once."""
+    with cramped.connect() as connection:
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000"))
+        said = connection.recv(1000)
+    assert said == b"" or said.startswith(b"HTTP/1.1 ")

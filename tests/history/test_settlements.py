@@ -242,6 +242,18 @@ def test_each_has_its_own_attempts_though_the_clock_went_back_between_them(job: 
     assert settlements(job, delivery) == [("DELIVERED", [2]), ("FAILED", [1])]
 
 
+def test_settlements_of_one_time_lose_no_attempt(job: Job) -> None:
+    """While the clock is behind the archive, all that happens has the same time."""
+    delivery = settled(Status.PENDING, days=0)
+    try_once(delivery, Status.REJECTED)
+    resubmitted(delivery)
+    try_once(delivery, Status.REJECTED)
+    (earlier,) = EarlierSettlement.objects.filter(delivery_id=delivery.pk)
+    Delivery.objects.filter(pk=delivery.pk).update(settled_at=earlier.settled_at)
+    export(job, lag=AT_ONCE)
+    assert sorted(row["number"] for row in rows(job, ATTEMPTS)) == [1, 2]
+
+
 def test_verify_notices_a_settlement_that_is_nowhere(job: Job) -> None:
     delivery = settled(Status.PENDING, days=0)
     for _ in range(2):

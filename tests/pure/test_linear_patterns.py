@@ -92,3 +92,16 @@ def test_a_pattern_that_is_too_large_is_refused() -> None:
         LinearPattern("(){4000000000}")
     with pytest.raises(PatternError, match="no regular expression"):
         LinearPattern("(")
+
+
+def test_a_pattern_that_is_nested_too_deep_is_refused() -> None:
+    with pytest.raises(PatternError, match=r"nested too deep|no regular expression"):
+        LinearPattern("(?:" * 400 + "a" + ")*" * 400)
+
+
+def test_a_large_class_that_is_repeated_is_compiled_once() -> None:
+    members = "".join(chr(0x400 + number) for number in range(0, 600, 2))
+    pattern = LinearPattern(f"[{members}]{{900}}")
+    assert len(pattern._takers) == 1
+    assert pattern.is_found_in(members[0] * 900)
+    assert not pattern.is_found_in(members[0] * 899)

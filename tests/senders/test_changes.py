@@ -167,6 +167,18 @@ def test_after_a_backup_was_restored_everything_may_be_old(subscription: Subscri
     assert asyncio.run(look()).is_all
 
 
+def test_after_a_new_connection_everything_may_be_old(subscription: Subscription) -> None:
+    """It may lead to a standby that was promoted, whose transactions have other numbers."""
+
+    async def scenario(look: Look, reader: Reader) -> None:
+        assert not (await look()).is_all
+        await reader.close()
+        assert (await look()).is_all
+        assert not (await look()).is_all
+
+    with_changes(scenario)
+
+
 def test_each_lane_is_looked_at_once_however_many_endpoints_changed() -> None:
     looked_at: list[int] = []
 

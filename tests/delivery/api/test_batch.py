@@ -16,6 +16,7 @@ from tests import factories
 from tests.subscriptions.api.client import Caller, caller, refused
 
 A = {"event": "A", "body": {"n": 1}}
+LINES = "application/x-ndjson"
 
 
 @pytest.fixture(autouse=True)
@@ -127,6 +128,8 @@ def test_a_body_of_an_item_has_the_limit_of_a_message(publishing: Caller) -> Non
 
 def test_a_batch_has_an_end(publishing: Caller) -> None:
     refused(publishing.post("messages:batch", [A] * 1001), 413, "too-large")
+    lines = b"1\n" * 1001
+    refused(publishing.ask("POST", "messages:batch", lines, content_type=LINES), 413, "too-large")
 
 
 @pytest.mark.parametrize(

@@ -2,33 +2,22 @@
 
 from collections.abc import Callable, Iterator
 
-import psycopg
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import close_old_connections, connection
 from django.test import Client
-from psycopg import sql
 
 from delivery.callback_tokens import callback_key, make_token
-from delivery.database import connection_parameters
 from delivery.models import Callback, Delivery, Message, Status
 from subscriptions.models import ConfigurationChange, Kind, Mode, Scope, Subscription, SubscriptionStatus
 from tests import factories
+from tests.delivery.read_only import set_read_only
 from tests.subscriptions.api.client import Answer, Caller, caller, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 EVENT = "Order.Placed"
-
-
-def set_read_only(value: str) -> None:
-    """By what an administrator would do; what is connected stays as it is."""
-    parameters = connection_parameters() | {"options": "-c default_transaction_read_only=off"}
-    with psycopg.connect(**parameters, autocommit=True) as own:
-        name = sql.Identifier(connection.settings_dict["NAME"])
-        said = sql.SQL("ALTER DATABASE {} SET default_transaction_read_only = {}")
-        own.execute(said.format(name, sql.SQL(value)))
 
 
 def take_no_changes() -> None:

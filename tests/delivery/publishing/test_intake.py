@@ -23,6 +23,7 @@ from subscriptions.models import (
 )
 from tests import factories
 from tests.delivery.publishing.posting import JSON, Answer, Posting, by_view, environ_of, with_intake
+from tests.delivery.read_only import set_read_only
 from tests.senders.running import elsewhere
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -201,16 +202,9 @@ def test_a_locked_row_holds_up_nobody_elses_post(key: str, wanted: EventType) ->
 
 
 def test_a_connection_that_breaks_is_made_anew(key: str, wanted: EventType) -> None:
-    def break_connections() -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE pid <> pg_backend_pid() AND datname = current_database() AND query LIKE '%%drafts%%'"
-            )
-
     async def scenario(posting: Posting) -> None:
         assert (await posting.post(wanted.name, key=key, headers=JSON)).status == 202
-        await elsewhere(break_connections)
+        await elsewhere(_end_committers)
         after = await posting.post(wanted.name, key=key, headers=JSON)
         assert (after.status, after.is_short) == (202, True)
 
@@ -235,6 +229,14 @@ def test_a_connection_that_breaks_on_the_way_leaves_an_answer(key: str, wanted: 
     assert Message.objects.count() == 2
 
 
+def _end_committers() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE pid <> pg_backend_pid() AND datname = current_database() AND query LIKE '%%drafts%%'"
+        )
+
+
 def _end_those_that_wait() -> int:
     with connection.cursor() as cursor:
         cursor.execute(
@@ -246,19 +248,10 @@ def _end_those_that_wait() -> int:
 
 
 def test_a_database_that_takes_no_changes_is_told(key: str, wanted: EventType) -> None:
-    def set_read_only(state: str) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                f"ALTER DATABASE {connection.settings_dict['NAME']} SET default_transaction_read_only = {state}"
-            )
-            # Those that are connected keep what they had.
-            cursor.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-                "WHERE pid <> pg_backend_pid() AND datname = current_database()"
-            )
-
     async def scenario(posting: Posting) -> None:
+        assert (await posting.post(wanted.name, key=key, headers=JSON)).is_short
         await elsewhere(set_read_only, "on")
+        await elsewhere(_end_committers)
         try:
             refused = await posting.post(wanted.name, key=key, headers=JSON)
         finally:

@@ -1,0 +1,16 @@
+"""A database that takes no changes."""
+
+import psycopg
+from django.db import connection
+from psycopg import sql
+
+from delivery.database import connection_parameters
+
+
+def set_read_only(value: str) -> None:
+    """By what an administrator would do; what is connected stays as it is."""
+    parameters = connection_parameters() | {"options": "-c default_transaction_read_only=off"}
+    with psycopg.connect(**parameters, autocommit=True) as own:
+        name = sql.Identifier(connection.settings_dict["NAME"])
+        said = sql.SQL("ALTER DATABASE {} SET default_transaction_read_only = {}")
+        own.execute(said.format(name, sql.SQL(value)))
