@@ -17,6 +17,9 @@ STANDSTILL_SECONDS = 10.0
 # Between the clocks of two processes of this machine, and what a thread may wait for its turn.
 TOLERANCE_SECONDS = 0.2
 
+# How long after the beginning of such a fault an answer may be lost: at once, or as long as a receiver takes to answer.
+UNHEARD_SECONDS = {"the receiver refuses connections": 0.0, "SIGSTOP of sender": 3.0}
+
 DEFINITE = ("DELIVERED", "REJECTED")
 
 
@@ -81,9 +84,24 @@ def order(lane: str, published: Iterable[Published], received: Iterable[Received
 
 
 def repeats(
-    lane: str, received: Iterable[Received], *, crashes: int, holds: bool, at_most: int = 1
+    lane: str,
+    received: Iterable[Received],
+    *,
+    crashes: int,
+    holds: bool,
+    at_most: int = 1,
+    faults: Iterable[Window] = (),
 ) -> list[Finding]:
-    """After a 2xx a message comes again only if marked, at most `at_most` times a crash; never if doubt is held."""
+    """After a 2xx a message comes again only if marked, at most `at_most` times a crash; never if doubt is held.
+
+    An answer that the sender cannot have heard is none: its connection was closed, or its time was over.
+    """
+    unheard = [
+        (window.since, window.since + UNHEARD_SECONDS[word])
+        for window in faults
+        for word in UNHEARD_SECONDS
+        if word in window.reason
+    ]
     findings = []
     answered: dict[str, bool] = {}
     marked = 0
@@ -100,7 +118,8 @@ def repeats(
             findings.append(
                 Finding("NOT HELD", lane, request.at, f"{request.id} was in doubt and sent again")
             )
-        answered[request.id] = answered.get(request.id, False) or request.was_accepted
+        is_heard = not any(since - TOLERANCE_SECONDS <= request.at <= until for since, until in unheard)
+        answered[request.id] = answered.get(request.id, False) or (request.was_accepted and is_heard)
     if marked > crashes * at_most:
         findings.append(Finding("REPEATED", lane, at, f"{marked} in doubt after {crashes} crashes"))
     return findings

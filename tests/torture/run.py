@@ -173,6 +173,7 @@ class _Run:
                 crashes=crashes,
                 holds=role.holds_doubt,
                 at_most=1 if role.is_serial else MAX_IN_FLIGHT + 1,
+                faults=self._journal.excuses,
             ),
         ]
         if role.is_serial:

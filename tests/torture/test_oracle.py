@@ -83,6 +83,12 @@ class TestRepeats:
         again = [request(1, 3), request(1, 4, attempt=2)]
         assert rules(oracle.repeats("a", again, crashes=9, holds=False)) == ["REPEATED"]
 
+    def test_an_answer_that_nobody_heard_is_none(self) -> None:
+        again = [request(1, 3), request(1, 4, attempt=2)]
+        for at, rules_found in ((3.001, []), (3.5, ["REPEATED"])):
+            refused = Window(at, at + 1, None, "the receiver refuses connections")
+            assert rules(oracle.repeats("a", again, crashes=9, holds=True, faults=[refused])) == rules_found
+
     def test_a_marked_repeat_needs_a_crash(self) -> None:
         again = [request(1, 3), request(1, 4, attempt=2, redelivery="in-doubt")]
         assert oracle.repeats("a", again, crashes=1, holds=False) == []
