@@ -141,7 +141,9 @@ class Database:
         self.server.stop()
 
 
-# HTTP/2 is for what stands in front: one connection of it is 200 requests at once, which nobody here bounds.
+# HTTP/2 is for what stands in front: one connection of it is 200 requests at once, which nobody here bounds. And only of
+# HTTP/1 alone granian closes a connection on which no request comes.
+SILENT_MILLISECONDS = 30_000
 SERVING = ("--interface", "rsgi", "--loop", "uvloop", "--http", "1")
 
 
@@ -151,6 +153,7 @@ def web_command(environment: Environment) -> list[str]:
     return [
         *(sys.executable, "-m", "granian", "config.rsgi:application"),
         *SERVING,
+        *("--http1-header-read-timeout", str(SILENT_MILLISECONDS)),
         *("--host", str(environment.listen), "--port", str(environment.port), "--workers", workers),
         *("--backpressure", str(max_connections())),
         *("--respawn-failed-workers", "--respawn-interval", "0.2", "--workers-kill-timeout", "8"),

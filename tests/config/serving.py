@@ -60,7 +60,9 @@ def answer(connection: socket.socket, *, method: str = "GET") -> tuple[HTTPRespo
 
 
 @contextmanager
-def serving(name: str, folder: Path, *, interface: str = "rsgi", **environment: str) -> Iterator[Served]:
+def serving(
+    name: str, folder: Path, *options: str, interface: str = "rsgi", **environment: str
+) -> Iterator[Served]:
     """Serve `tests.config.applications:name` until the end."""
     port = free_port()
     log = folder / f"{name}.log"
@@ -71,6 +73,7 @@ def serving(name: str, folder: Path, *, interface: str = "rsgi", **environment: 
                 *("--port", str(port), "--no-ws"),
                 *(SERVING if interface == "rsgi" else ("--interface", interface, "--blocking-threads", "4")),
                 *("--workers-kill-timeout", "8"),
+                *options,
             ],
             cwd=CHECKOUT,
             env=os.environ | environment,

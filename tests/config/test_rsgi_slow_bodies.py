@@ -4,6 +4,7 @@ import select
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -100,3 +101,17 @@ def test_nobody_speaks_http_2(cramped: Served) -> None:
         connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000"))
         said = connection.recv(1000)
     assert said == b"" or said.startswith(b"HTTP/1.1 ")
+
+
+def test_a_silent_connection_is_closed(tmp_path: Path) -> None:
+    with serving("bridged_echo", tmp_path, "--http1-header-read-timeout", "500") as served:
+        with served.connect() as silent:
+            assert silent.recv(1) == b""
+        with served.connect() as slow:
+            slow.sendall(b"GET / HTTP/1.1\r\nHost:")
+            while slow.recv(1000):
+                pass
+        with served.connect() as kept:
+            kept.sendall(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+            while kept.recv(65_536):
+                pass
