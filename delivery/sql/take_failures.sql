@@ -3,7 +3,8 @@
 -- takes one that another has just taken waits, and does not get it; all take them in one order.
 WITH taken AS (
     DELETE FROM delivery_failurenotice
-    WHERE id IN (
+    -- An array, which is made once: what is IN a query that locks may be looked for again for each row, beyond the limit.
+    WHERE id = ANY (ARRAY(
         SELECT id
         FROM delivery_failurenotice
         WHERE CASE
@@ -13,7 +14,7 @@ WITH taken AS (
         ORDER BY id
         LIMIT %(limit)s
         FOR UPDATE
-    )
+    ))
     RETURNING id, delivery_id, number
 )
 SELECT

@@ -97,6 +97,17 @@ def test_the_oldest_are_told_first_and_not_all_at_once() -> None:
     assert [body["delivery"] for body in told()] == [row.pk for row in rows[:2]]
 
 
+def test_no_plan_takes_more_than_the_limit() -> None:
+    """Of a query that locks and is asked again for each row, what was taken meanwhile is no part any more."""
+    for _ in range(3):
+        failed()
+    ways = ("hashagg", "material", "sort", "indexscan", "indexonlyscan", "bitmapscan", "memoize")
+    with transaction.atomic(), connection.cursor() as cursor:
+        for way in ways:
+            cursor.execute(f"SET LOCAL enable_{way} = off")
+        assert failures.tell(limit=2) == 2
+
+
 def test_what_is_not_committed_is_told_later() -> None:
     failed()
     with transaction.atomic():
