@@ -6,7 +6,7 @@ from django.db import connection
 from subscriptions import lookups, matching
 from subscriptions.filters import document
 from subscriptions.matching import candidates, qualifying, why_not
-from subscriptions.models import EventType
+from subscriptions.models import EventType, Subscription
 from tests import factories
 
 
@@ -42,7 +42,21 @@ def test_each_message_of_a_batch_keeps_to_its_own_header_string(event_type: Even
 
 
 def test_they_are_found_on_the_index(event_type: EventType) -> None:
+    one = factories.subscription(event_type=event_type)
+    Subscription.objects.bulk_create(
+        Subscription(
+            name=f"project-{number}",
+            subscriber=one.subscriber,
+            event_type=event_type,
+            policy=one.policy,
+            endpoint=one.endpoint,
+            header_filter_string=f"project-{number}",
+        )
+        for number in range(1000)
+    )
     with connection.cursor() as cursor:
+        # Of a few rows any index is as good.
+        cursor.execute("ANALYZE subscriptions_subscription")
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute(f"EXPLAIN {lookups._CANDIDATES}", [event_type.pk, ["", "proj1"]])
         plan = "\n".join(line for (line,) in cursor.fetchall())
