@@ -1,38 +1,23 @@
-"""The django-q2 clusters, and the arithmetic that keeps a stint shorter than its timeout.
+"""The django-q2 clusters. Each worker runs one task: a loop that ends when Inturn stops.
 
-A sender loop is a task that ends by itself: it works for `stint_seconds`, then
-takes at most `DRAIN_SECONDS` to let slow endpoints finish. django-q2 would kill it at
-`timeout` and hand the task out again at `retry`, so the one must come before
-the other:
-
-    stint_seconds + DRAIN_SECONDS < timeout < retry
-
-Every cluster has a queue of its own, named after its machine and home, so that it
-runs exactly as many stints as it has workers. The loop of chores is such a task too: one worker a machine does
-what is to be done now and then (see `delivery.chores.loop`); and so is that of the history, whose one worker has the
-pipeline's runs run (see `delivery.pipeline.loop`). There a stint does not end before the run that is under way, so its
-timeout is for one that hangs.
+The loops of the senders' cluster send (see `delivery.senders.sender`). That of the cluster `chores` does what is to be done now
+and then (see `delivery.chores.loop`), and that of the cluster `history` starts the pipeline's runs (see `delivery.pipeline.loop`).
+Every cluster has a queue of its own, named anew each time it starts: its tasks are for its own workers, however many machines
+have the same name.
 """
 
 import ctypes
 import os
 import signal
 import socket
-import zlib
+import uuid
 from collections.abc import Callable
+from datetime import timedelta
 from importlib import import_module
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from delivery.stopping import stopping
-from subscriptions.limits import MAX_TIMEOUT_SECONDS
-
-# Waiting for the slowest endpoint, and settling after it.
-DRAIN_SECONDS = MAX_TIMEOUT_SECONDS + 15
-
-# Of the longest run of the pipeline; what is ended then is begun again, and an export goes on.
-LONGEST_RUN_SECONDS = 24 * 3600
 
 SENDERS, CHORES, HISTORY = "senders", "chores", "history"
 # Where the keeper of each cluster's loop is.
@@ -43,31 +28,27 @@ _KEEPERS = {
 }
 CLUSTERS: tuple[str, ...] = tuple(_KEEPERS)
 
-
-def queue_name(cluster: str, home: Path) -> str:
-    """The name of this machine's queue for a cluster."""
-    return f"{cluster}@{socket.gethostname()}-{zlib.crc32(str(home).encode()):08x}"
+# A task is begun within a second. What is older was left by a cluster that was killed.
+_LEFT_AFTER = timedelta(hours=1)
 
 
-def q_cluster(*, home: Path, workers: int, stint_seconds: int) -> dict[str, Any]:
+def q_cluster(*, workers: int) -> dict[str, Any]:
     """The settings of django-q2, as the senders' cluster has them; `run` says what is different in the others."""
-    timeout = stint_seconds + DRAIN_SECONDS + 30
     return {
         "name": "inturn",
-        "cluster_name": queue_name(SENDERS, home),
         "orm": "default",
         "workers": workers,
-        "timeout": timeout,
-        "retry": timeout + 60,
+        # Our tasks have no time-out of their own, and their rows go as they begin; django-q2 wants both settings.
+        "timeout": 60,
+        "retry": 120,
         "ack_failures": True,
         "max_attempts": 1,
-        # Successful stints are no history worth a row.
+        # A task that ended is no history worth a row.
         "save_limit": -1,
-        # A waiting stint is picked up this many seconds after it was queued, at most.
+        # A waiting task is picked up this many seconds after it was queued, at most.
         "poll": 0.25,
         "guard_cycle": 0.25,
         "scheduler": False,
-        "recycle": 50,
         "log_level": "WARNING",
         "ALT_CLUSTERS": {},
     }
@@ -85,7 +66,7 @@ def die_with_parent() -> None:
         os.register_at_fork(after_in_child=lambda: prctl(pr_set_pdeathsig, int(signal.SIGKILL)))
 
 
-def run(name: str, *, home: Path) -> None:
+def run(name: str) -> None:
     """Run a cluster of this machine until SIGTERM or SIGINT."""
     from django.db import connections
     from django_q.cluster import Cluster
@@ -99,14 +80,19 @@ def run(name: str, *, home: Path) -> None:
             super().sig_handler(signum, frame)
 
     # django-q2 has read its settings long before a command knows which cluster it is to run.
-    Conf.CLUSTER_NAME = queue_name(name, home)
+    Conf.CLUSTER_NAME = f"{name}@{socket.gethostname()[:40]}-{uuid.uuid4().hex}"
     if name != SENDERS:
         Conf.WORKERS = 1
-    if name == HISTORY:
-        Conf.TIMEOUT += LONGEST_RUN_SECONDS
-        Conf.RETRY += LONGEST_RUN_SECONDS
+    _drop_left(name)
     die_with_parent()
     import_module(_KEEPERS[name]).KEEPER.begin()
     # A connection must not be shared with what is forked now.
     connections.close_all()
     StoppableCluster().start()
+
+
+def _drop_left(name: str) -> None:
+    from django.utils import timezone
+    from django_q.models import OrmQ
+
+    OrmQ.objects.filter(key__startswith=f"{name}@", lock__lt=timezone.now() - _LEFT_AFTER).delete()

@@ -60,7 +60,6 @@ class Environment:
     fetch_key: str
     allowed_networks: tuple[Network, ...]
     sender_processes: int
-    sender_stint_seconds: int
     queue_senders: int
     max_message_bytes: int
     publish_rate_limit: str
@@ -104,7 +103,6 @@ def read(environment: Mapping[str, str] = os.environ) -> Environment:
         fetch_key=given.text("INTURN_FETCH_KEY"),
         allowed_networks=_allowed_networks(given),
         sender_processes=given.whole("SENDER_PROCESSES", default=2, least=1, most=100),
-        sender_stint_seconds=given.whole("SENDER_STINT_SECONDS", default=600, least=1, most=86_400),
         queue_senders=given.whole("QUEUE_SENDERS", default=5, least=1, most=100),
         max_message_bytes=given.whole(
             "INTURN_MAX_MESSAGE_BYTES", default=1024 * 1024, least=1, most=LARGEST_MESSAGE_BYTES

@@ -206,11 +206,7 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
-Q_CLUSTER = clusters.q_cluster(
-    home=ENVIRONMENT.home,
-    workers=ENVIRONMENT.sender_processes,
-    stint_seconds=ENVIRONMENT.sender_stint_seconds,
-)
+Q_CLUSTER = clusters.q_cluster(workers=ENVIRONMENT.sender_processes)
 
 LOGGING = {
     "version": 1,

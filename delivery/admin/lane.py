@@ -27,7 +27,7 @@ _STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
 
 class StateFilter(ChoiceFilter):
     title = "State"
-    parameter_name = lookup = "state"
+    parameter_name, lookup = "state", "shown_state"
     offered = LaneState.values
 
 
@@ -55,7 +55,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Lane]:
         # The stopped ones first: they are what this page is opened for.
         stopped = Case(When(state__in=_STOPPED, then=Value(0)), default=Value(1))
-        rows: QuerySet[Lane] = super().get_queryset(request).defer("run_ids", "run_attempts")
+        rows: QuerySet[Lane] = Lane.objects.with_shown_state().defer("run_ids", "run_attempts")
         return rows.order_by(stopped, "subscriber__name", "kind", "number")
 
     def get_urls(self) -> list[URLPattern]:
@@ -129,7 +129,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
 
     @admin.display(description="state")
     def lane_state(self, row: Lane) -> SafeString:
-        return label(row.state)
+        return label(vars(row)["shown_state"])
 
     @admin.display(description="since")
     def since_when(self, row: Lane) -> SafeString | str:

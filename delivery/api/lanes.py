@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
+from django.db.models.lookups import Exact
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -31,7 +32,7 @@ class LaneSerializer(serializers.ModelSerializer[Lane]):
     """
 
     name = serializers.CharField()
-    state = serializers.ChoiceField(choices=LaneState.choices)
+    state = serializers.ChoiceField(choices=LaneState.choices, source="shown_state")
     delivery = serializers.IntegerField(
         source="delivery_id", allow_null=True, help_text="The one that stops it."
     )
@@ -75,13 +76,13 @@ class LaneViews(ApiView, GenericViewSet[Lane]):
         return MANAGE if self.action in ("retry", "skip", "resume") else READ
 
     def get_queryset(self) -> QuerySet[Lane]:
-        return Lane.objects.with_name().defer("run_ids", "run_attempts")
+        return Lane.objects.with_name().with_shown_state().defer("run_ids", "run_attempts")
 
     def list(self, request: Request) -> Response:
         """List the lanes."""
         rows = self.get_queryset()
         if "state" in self.query:
-            rows = rows.filter(state=self.query["state"])
+            rows = rows.filter(Exact(F("shown_state"), self.query["state"]))
         lanes = self.paginate_queryset(rows) or []
         shown = LaneSerializer(lanes, many=True, context=_waiting(lanes))
         return self.get_paginated_response(shown.data)

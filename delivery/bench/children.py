@@ -51,7 +51,7 @@ def receiver() -> Iterator[Receiver]:
 @contextmanager
 def senders(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
     with ExitStack() as stack:
-        yield [stack.enter_context(child("-m", "delivery.bench.sender", str(count))) for _ in range(count)]
+        yield [stack.enter_context(child("-m", "delivery.bench.sender")) for _ in range(count)]
 
 
 def run_bare(loop: str, url: str, *, concurrency: int, messages: int) -> None:

@@ -9,7 +9,6 @@ from delivery.bench.receiver import UNORDERED
 from delivery.drafts import Draft
 from delivery.models import Delivery, Lane, LaneKind, Status
 from delivery.publish import publish
-from delivery.sql import statement
 from subscriptions.models import (
     EventType,
     Kind,
@@ -170,8 +169,9 @@ def clear() -> None:
 def senders() -> int:
     """How many senders are at work."""
     with connection.cursor() as cursor:
-        cursor.execute(statement("members"), [])
-        return len(cursor.fetchall())
+        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'inturn sender %'")
+        (count,) = cursor.fetchone() or (0,)
+    return int(count)
 
 
 def delivered() -> int:

@@ -1,11 +1,11 @@
-"""The stints of chores, as tasks of their cluster."""
+"""The loop of chores, as a task of its cluster."""
 
 from delivery.chores import loop
 from delivery.keep import Keeper
 
 
-def run_stint() -> None:
+def run_chores() -> None:
     KEEPER.work()
 
 
-KEEPER = Keeper("delivery.chores.keep.run_stint", loop.run)
+KEEPER = Keeper("delivery.chores.keep.run_chores", loop.run)

@@ -1,4 +1,4 @@
-"""The loop that the cluster of chores runs: one bounded stint of duties, one after another.
+"""The loop that the cluster of chores runs: duties, one after another, until Inturn stops.
 
 Several machines may run it: a duty is done by whoever takes its lock first. While there is something to do it
 goes on at once, else it looks about once a second. The duties that may take long, because they wait for the archive or remove
@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from threading import Thread
 
-from django.conf import settings
 from django.db import connection
 from django.utils import timezone
 
@@ -34,22 +33,20 @@ DUTIES = (*QUICK, *SLOW)
 _SETTINGS = LETS_GO_OF_VANISHED + "SET client_connection_check_interval = '500ms'"
 
 
-def run() -> bool:
-    """Do duties for as long as a stint lasts, or until Inturn stops. It is always needed."""
-    deadline = time.monotonic() + settings.ENVIRONMENT.sender_stint_seconds
+def run() -> None:
+    """Do duties until Inturn stops."""
     with connections_of("chores", settings=_SETTINGS):
-        slow = Thread(target=_attend, args=(SLOW, deadline), name="slow chores", daemon=True)
+        slow = Thread(target=_attend, args=(SLOW,), name="slow chores", daemon=True)
         slow.start()
-        _attend(QUICK, deadline)
+        _attend(QUICK)
         slow.join()
-    return True
 
 
-def _attend(duties: Sequence[Duty], deadline: float) -> None:
-    """Do these duties until then, on a connection that is this thread's."""
+def _attend(duties: Sequence[Duty]) -> None:
+    """Do these duties on a connection that is this thread's."""
     try:
-        while not stopping.is_set() and time.monotonic() < deadline:
+        while not stopping.is_set():
             if not sum([duty.attend(timezone.now()) for duty in duties]):
-                pause(min(deadline, time.monotonic() + POLL_SECONDS))
+                pause(time.monotonic() + POLL_SECONDS)
     finally:
         connection.close()

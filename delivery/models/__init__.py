@@ -26,6 +26,7 @@ from delivery.models.pipeline import (
 from delivery.models.replay import Replay, ReplayItem, ReplayState
 from delivery.models.resubmission import BulkVerb, Resubmission, ResubmissionState
 from delivery.models.retention import Archived, RetentionRun, RetentionState
+from delivery.models.shard import Shard
 from delivery.models.traffic import SubscriptionTraffic, TrafficMark, TrafficMinute
 from delivery.models.url_health import UrlHealth, UrlState
 from delivery.states import LaneState, OutcomeClass, Status
@@ -68,6 +69,7 @@ __all__ = [
     "RetentionRun",
     "RetentionState",
     "RunState",
+    "Shard",
     "Status",
     "Step",
     "SubscriptionTraffic",

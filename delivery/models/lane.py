@@ -1,15 +1,11 @@
-"""A lane: an ordered stream of deliveries that at most one sender serves at a time.
-
-The sender that serves a lane holds the advisory lock `lane_lock(id)` on the very
-connection it commits outcomes on: if the connection dies, so does the lock, and no
-outcome can be committed without it.
+"""A lane: an ordered stream of deliveries that at most one sender serves at a time: the one that has its shard.
 
 `run_ids` are the deliveries the sender has read, in the order it sends them, with how
 many attempts each had (`run_attempts`). They are committed before the first is sent.
 A sender commits each outcome before it sends the next, and an outcome raises the
 delivery's attempts; so after a crash the first of the run that is still PENDING with as
 many attempts as recorded is the only one that may have been sent without a
-recorded outcome. An orderly end empties the run. The run of a sender that sends many at once (of a queue, say, or to a
+recorded outcome. A run of which all is settled means nothing. The run of a sender that sends many at once (of a queue, say, or to a
 CONCURRENT subscriber) is what is under way: `run_is_concurrent`, and all of it that is still as recorded may
 have been sent.
 """
@@ -24,10 +20,22 @@ from subscriptions.models import Kind, Subscriber, Subscription
 
 # What is posted to callbacks is of this event type, which nobody else publishes.
 CALLBACK_EVENT_TYPE = "Inturn.Callback"
-# The upper half of the 64-bit keys of our advisory locks; the lower is a lane's id.
-LANE_LOCKS = 0x494E0001
+# The upper half of the 64-bit keys of our advisory locks; the lower is a shard's, a sender's slot, or a duty's.
+SHARD_LOCKS = 0x494E0001
 MEMBER_LOCKS = 0x494E0002
 DUTY_LOCKS = 0x494E0003
+
+
+_SHOWN_STATE = """
+    CASE
+        WHEN delivery_lane.state <> 'IDLE' THEN delivery_lane.state
+        WHEN EXISTS (
+            SELECT FROM delivery_delivery sent
+            WHERE sent.id = ANY (delivery_lane.run_ids) AND sent.status = 'PENDING'
+        ) THEN 'SENDING'
+        ELSE 'IDLE'
+    END
+"""
 
 
 class LaneKind(models.TextChoices):
@@ -48,6 +56,10 @@ class LaneQuerySet(models.QuerySet["Lane"]):
         )
         return self.annotate(name=name)
 
+    def with_shown_state(self) -> "LaneQuerySet":
+        """Annotate `shown_state`: of a lane that is not stopped, SENDING while a delivery of its run is PENDING, else IDLE."""
+        return self.annotate(shown_state=models.Func(template=_SHOWN_STATE, output_field=models.CharField()))
+
     def of(self, subscription: Subscription) -> "LaneQuerySet":
         """Keep those in which the subscription's deliveries may be; the view delivery_subscriptionlane says the same."""
         if subscription.event_type.kind == Kind.QUEUE:
@@ -57,8 +69,9 @@ class LaneQuerySet(models.QuerySet["Lane"]):
 
 
 class Lane(models.Model):
-    """Written by the sender that holds its lock, but for `next_try_at`, which a person may move.
+    """Written by the sender that has its shard, but for `next_try_at`, which a person may move.
 
+    Its `state` is never SENDING: that follows from the run (`with_shown_state`), and is not written for each message.
     `failures` counts the tries in a row that led to nothing: the pause follows from it.
     """
 

@@ -1,11 +1,11 @@
-"""The stints of the pipeline's loop, as tasks of their cluster."""
+"""The pipeline's loop, as a task of its cluster."""
 
 from delivery.keep import Keeper
 from delivery.pipeline import loop
 
 
-def run_stint() -> None:
+def run_pipeline() -> None:
     KEEPER.work()
 
 
-KEEPER = Keeper("delivery.pipeline.keep.run_stint", loop.run)
+KEEPER = Keeper("delivery.pipeline.keep.run_pipeline", loop.run)

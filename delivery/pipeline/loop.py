@@ -6,7 +6,6 @@ Several machines may run it. Each run is a process of its own; the loop itself h
 import logging
 import time
 
-from django.conf import settings
 from django.db import Error, connection
 from django.utils import timezone
 
@@ -26,18 +25,17 @@ NOT_BEGUN = "It could not be begun ({starts} times; exit code {code}): the log o
 
 
 class Loop:
-    """One stint."""
+    """The loop of one worker."""
 
     def __init__(self) -> None:
         self._child: Child | None = None
         self._failed_starts = 0
         self._rests_until = 0.0
 
-    def run(self, *, seconds: float) -> None:
-        """Go on for so long, and until the run that is under way then has ended; at once when Inturn stops."""
-        deadline = time.monotonic() + seconds
+    def run(self) -> None:
+        """Go on until Inturn stops, which stops the run that is under way."""
         try:
-            while not stopping.is_set() and (self._child is not None or time.monotonic() < deadline):
+            while not stopping.is_set():
                 self._turn()
                 pause(time.monotonic() + POLL_SECONDS)
         finally:
@@ -92,8 +90,6 @@ def next_run() -> PipelineRun | None:
     return waiting.first()
 
 
-def run() -> bool:
-    """Run a stint. It is always needed."""
+def run() -> None:
     with connections_of("pipeline", settings=LETS_GO_OF_VANISHED):
-        Loop().run(seconds=settings.ENVIRONMENT.sender_stint_seconds)
-    return True
+        Loop().run()

@@ -59,6 +59,7 @@ async def stop(lane: TopicLane, desk: Desk, settlement: Settlement, endpoint: En
 def _blocked(lane: TopicLane, delivery_id: int, *, reason: str, wait_seconds: float) -> LaneChange:
     """Stop the lane's run. It is to pause once that is committed: before, its row says that the last pause is over."""
     lane.forget_runs()
+    lane.is_blocked = True
     return LaneChange(
         lane_id=lane.id,
         state=LaneState.BLOCKED,

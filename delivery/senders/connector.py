@@ -2,9 +2,10 @@
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
@@ -16,6 +17,10 @@ from delivery.outcome import MAX_INFORMATIONAL
 from subscriptions.addresses import AddressRefusedError, Network, check_address, is_allowed
 from subscriptions.resolver import Resolver
 
+if TYPE_CHECKING:
+    from aiohttp.connector import Connection
+    from aiohttp.tracing import Trace
+
 KEEPALIVE_SECONDS = 30
 # How long a resolved name is believed.
 RESOLVED_SECONDS = 10
@@ -25,6 +30,14 @@ NEXT_ADDRESS_SECONDS = 0.25
 MAX_HEADER_BYTES = 64 * 1024
 # So much is parsed in one go: of what comes beyond the limits, no more than this keeps the event loop busy.
 _PARSED_BYTES = 4 * 1024
+
+
+# Whether the request of this task may be written now; asked when there is a connection for it.
+may_begin: ContextVar[Callable[[], bool]] = ContextVar("may_begin")
+
+
+class NotBegunError(Exception):
+    """The request was not written, and must not be now: it is no attempt."""
 
 
 class FloodError(aiohttp.ClientConnectionError):
@@ -46,6 +59,17 @@ class GuardedConnector(aiohttp.TCPConnector):
         )
         # There is no public way to say which protocol a connection speaks.
         self._factory = partial(_BoundedHandler, self._loop)  # type: ignore[assignment]
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: "list[Trace]", timeout: aiohttp.ClientTimeout
+    ) -> "Connection":
+        """Get a connection; raises NotBegunError if nothing may be written to it by now."""
+        connection = await super().connect(req, traces, timeout)
+        is_allowed_now = may_begin.get(None)
+        if is_allowed_now is not None and not is_allowed_now():
+            connection.release()
+            raise NotBegunError
+        return connection
 
     def _open_socket(self, address: "aiohttp.AddrInfoType") -> socket.socket:
         family, kind, protocol, _, target = address

@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from delivery.outcome import Outcome
 from delivery.senders.changes import Changed
 from delivery.senders.clock import seconds_since_boot
+from delivery.senders.connector import NotBegunError
 from delivery.senders.entries import Settlement
 from delivery.senders.http import Client
 from delivery.senders.lane import Lane
@@ -25,7 +27,7 @@ MIN_ROWS = 8
 
 
 class Desk:
-    """Made once a stint; `lanes` are those that the sender serves now."""
+    """Made once a sender; `lanes` are those that the sender serves now."""
 
     def __init__(self, *, settler: Settler, reader: Reader, client: Client) -> None:
         self.settler = settler
@@ -37,8 +39,23 @@ class Desk:
         self._asked: set[int] = set()
         self._asking = asyncio.Lock()
 
-    async def send(self, parcel: Parcel, *, request: Request | None = None) -> Outcome:
-        return await self.client.send(parcel, self.endpoints[parcel.subscription_id], request=request)
+    async def send(self, lane_id: int, parcel: Parcel, *, request: Request | None = None) -> Outcome:
+        """Make one attempt; raises LaneLostError if another sender may have the lane by the time it could begin.
+
+        Until its first byte is written the attempt can be put off: the lease may be over by the time there is a connection.
+        """
+        endpoint = self.endpoints[parcel.subscription_id]
+        while True:
+            await self.settler.holding.wait_until_it_may_send(lane_id)
+            try:
+                return await self.client.send(
+                    parcel,
+                    endpoint,
+                    request=request,
+                    may_begin=partial(self.settler.holding.may_send, lane_id),
+                )
+            except NotBegunError:
+                continue
 
     def make_request(self, parcel: Parcel) -> Request | None:
         """Make the request of a parcel that is sent soon."""
@@ -118,8 +135,3 @@ class Desk:
 
     def bytes_of_a_lane(self) -> int:
         return PREFETCH_BYTES // max(len(self.lanes), 1)
-
-    def hanging(self, *, since: float) -> Sequence[Lane]:
-        """The lanes with an attempt under way that began before that moment of the monotonic clock, or that wait for a locked row."""
-        held_up = self.settler.held_up
-        return [lane for lane in self.lanes.values() if lane.id in held_up or lane.is_hanging(since=since)]

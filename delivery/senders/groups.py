@@ -5,12 +5,9 @@ import logging
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from delivery.senders.entries import Entry, LaneChange, Run
+from delivery.senders.entries import Entry
 
 log = logging.getLogger(__name__)
-
-# A run as its lane's row has it: ids, and the attempts each had.
-Recorded = tuple[tuple[int, ...], tuple[int, ...]]
 
 
 class EntryGroup:
@@ -22,17 +19,6 @@ class EntryGroup:
         self.lane_id = lane_id
         self.entries = entries
         self.committed = committed
-
-    @property
-    def run_after(self) -> Recorded | None:
-        """The lane's run once the group is committed; None if the group does not change it."""
-        run: Recorded | None = None
-        for entry in self.entries:
-            if isinstance(entry, Run):
-                run = entry.ids, entry.attempts
-            elif isinstance(entry, LaneChange) and entry.ends_run:
-                run = (), ()
-        return run
 
 
 def fail(groups: Iterable[EntryGroup], error: Exception) -> None:

@@ -6,7 +6,7 @@ are connected to is for `delivery.senders.connector` to say.
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
@@ -16,7 +16,8 @@ import aiohttp
 from yarl import URL
 
 from delivery.outcome import EXCERPT_BYTES, Outcome, class_of
-from delivery.senders.connector import GuardedConnector
+from delivery.senders.connector import GuardedConnector, NotBegunError
+from delivery.senders.connector import may_begin as may_begin_now
 from delivery.senders.faults import Fault, evidence, fault_of
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.request import Request, make_request
@@ -29,6 +30,10 @@ from subscriptions.resolver import resolver as this_resolver
 CONNECT_SECONDS = 5
 # Bodies of answers are read up to here so that the connection can be used again.
 DRAIN_BYTES = 64 * 1024
+
+
+def _always() -> bool:
+    return True
 
 
 class Client:
@@ -58,17 +63,28 @@ class Client:
     ) -> None:
         await self._session.close()
 
-    async def send(self, parcel: Parcel, endpoint: Endpoint, *, request: Request | None = None) -> Outcome:
+    async def send(
+        self,
+        parcel: Parcel,
+        endpoint: Endpoint,
+        *,
+        request: Request | None = None,
+        may_begin: Callable[[], bool] = _always,
+    ) -> Outcome:
         """Make one attempt and say what happened; ends within the time-out whatever the receiver does.
 
-        A request that was made ahead is used if it suits.
+        A request that was made ahead is used if it suits. Raises NotBegunError if the attempt `may_begin` no more when
+        there is a connection for it.
         """
         started_at = datetime.now(UTC)
         start = time.perf_counter()
         try:
             if request is None or not request.suits(parcel, endpoint, now=started_at):
                 request = make_request(parcel, endpoint, now=started_at)
+            may_begin_now.set(may_begin)
             answer = await self._exchange(request, now=started_at)
+        except NotBegunError:
+            raise
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if not self.is_closing or task is None:

@@ -1,13 +1,13 @@
-"""The stints of the senders, as tasks of their cluster."""
+"""The senders, as tasks of their cluster."""
 
 # Imported here, before the workers are forked: a worker that replaces a killed one must not
 # spend its first second on importing.
 from delivery.keep import Keeper
-from delivery.senders import stint
+from delivery.senders import sender
 
 
-def run_stint() -> None:
+def run_sender() -> None:
     KEEPER.work()
 
 
-KEEPER = Keeper("delivery.senders.keep.run_stint", stint.run)
+KEEPER = Keeper("delivery.senders.keep.run_sender", sender.run)

@@ -8,9 +8,6 @@ from typing import Any
 from delivery.senders.parcel import Place
 from subscriptions.models import Processing
 
-# An attempt that takes longer is slow: its lane does not keep the others from ending the stint.
-SLOW_SECONDS = 3.0
-
 
 @dataclass(frozen=True, slots=True)
 class Pace:
@@ -27,7 +24,7 @@ class Pace:
 
 
 def pace_of(row: Mapping[str, Any]) -> Pace:
-    """Make a Pace of a row of `lock_lanes.sql` or `changed_lanes.sql`."""
+    """Make a Pace of a row of `read_lanes.sql` or `changed_lanes.sql`."""
     return Pace(row["processing"], row["max_in_flight"], row["max_queued_to_send"], row["refill_level"])
 
 
@@ -44,17 +41,13 @@ class Lane:
         self.pace = pace_of(row)
         self.news = asyncio.Event()
         self.nudge = asyncio.Event()
-        self.is_yielding = False
+        self._is_given_back = False
+        self._is_quiescing = False
         self.task: asyncio.Task[None] | None = None
 
     @property
     def is_pausing(self) -> bool:
         """Whether it waits for a moment that a person may move."""
-        return False
-
-    @property
-    def is_failing(self) -> bool:
-        """Whether nothing came of the last tries."""
         return False
 
     def is_hanging(self, *, since: float) -> bool:
@@ -79,11 +72,23 @@ class Lane:
         self.news.set()
         self.nudge.set()
 
+    @property
+    def is_yielding(self) -> bool:
+        """Whether no attempt is to begin, and the lane is to end after those under way."""
+        return self._is_given_back or self._is_quiescing
+
     def give_back(self) -> None:
-        """Let another sender have the lane, after the attempts that are under way."""
-        self.is_yielding = True
+        """Let the lane end after the attempts that are under way."""
+        self._is_given_back = True
         self.wake()
 
-    def park(self) -> None:
-        """Give it back because an endpoint is slow."""
-        self.give_back()
+    def quiesce(self) -> None:
+        """Let the lane end like that, unless it is to stay before it has."""
+        self._is_quiescing = True
+        self.wake()
+
+    def resume(self) -> None:
+        """Go on, if the lane was to leave and has not ended yet."""
+        if self._is_quiescing:
+            self._is_quiescing = False
+            self.wake()

@@ -1,96 +1,176 @@
-"""Which lanes a sender serves: membership, claims, recovery, and giving back.
+"""Which lanes a sender serves: its shards, their lanes with work, recovery, and giving back.
 
-Senders agree without talking: each lane belongs to one of the senders at work by a
-hash of both (highest random weight), so that a sender that comes or goes moves only its
-own share. A sender claims what belongs to it, and lets go of what does not any more; the advisory
-lock alone decides who serves, so that a disagreement costs a moment, never order.
+    foreign ── nobody has its lock ──▶ claimed ── another is to have it ──▶ leaving ── no lane is served ──▶ foreign
+                                          ▲                                   │
+                                          └── an attempt takes long ──────────┘
+
+A claimed shard's lanes are served from the moment at which they have work until they are idle for a while. What a lane's last sender may
+have sent without recording it is settled before anything else of the lane: it died, or lost its shard.
+
+A shard that another sender is to have is left for a moment only: its lanes begin no attempt, and must not wait for one that takes
+long. If one does, the shard is kept, and left later. Nobody waits for it meanwhile: the lanes are served here.
 """
 
 import asyncio
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from delivery.models import LaneKind
+from delivery.models.shard import shard_of
 from delivery.outcome import lost
 from delivery.senders import queue, topic
 from delivery.senders.desk import Desk
-from delivery.senders.entries import Entry, Run, Settlement
+from delivery.senders.entries import Run, Settlement
+from delivery.senders.holding import LaneLostError
 from delivery.senders.lane import Lane, pace_of
 from delivery.senders.queue_lane import QueueLane
+from delivery.senders.sharing import Sharing, shards_of
 from delivery.senders.topic_lane import TopicLane
 from delivery.verdict import judge_lost
 
 log = logging.getLogger(__name__)
 
-# Locks are a shared resource of the server. Lanes beyond these wait until their sender has room: no other takes them.
-MAX_LANES = 20_000
-
-
-def owner_of(lane_id: int, members: Collection[int]) -> int:
-    """Return the member that a lane belongs to."""
-    return max(members, key=lambda member: (_weight(lane_id, member), member))
-
-
-def _weight(lane_id: int, member: int) -> int:
-    # The finalizer of MurmurHash3 (32 bits): near ids must not get near weights.
-    mixed = (lane_id * 0x9E3779B1 ^ member * 0x85EBCA6B) & 0xFFFFFFFF
-    mixed = ((mixed ^ mixed >> 16) * 0x85EBCA6B) & 0xFFFFFFFF
-    mixed = ((mixed ^ mixed >> 13) * 0xC2B2AE35) & 0xFFFFFFFF
-    return mixed ^ mixed >> 16
+# Lanes of a shard that is left wait so long for each other's attempts.
+LEAVE_SECONDS = 1.0
+# A shard that could not be left is left again after so long, and then after twice as long each time.
+STAY_SECONDS = 10.0
+MAX_STAY_SECONDS = 320.0
 
 
 class Claims:
-    """The lanes of one sender, each served by a task of its own."""
+    """The shards of one sender and their lanes, each lane served by a task of its own."""
 
     def __init__(self, desk: Desk, tasks: asyncio.TaskGroup) -> None:
         self._desk = desk
         self._tasks = tasks
-        self.members: frozenset[int] = frozenset()
-        self._surveyed: frozenset[int] = frozenset()
-        # Lanes that this stint does not take any more; see `delivery.senders.stint`.
-        self.parked: set[int] = set()
-        self._claiming: set[int] = set()
+        self.sharing = Sharing()
+        self._wanted: frozenset[int] = frozenset()
+        # By whom they are shared, and which of them we are.
+        self._shared: tuple[frozenset[int], int] | None = None
+        self._leaving: dict[int, float] = {}
+        self._stays: dict[int, tuple[float, float]] = {}
+        self._beginning: set[int] = set()
+        self._unfinished: set[int] = set()
         self._is_closed = False
 
-    async def meet(self) -> None:
-        """Look who else is at work, and let go of lanes that belong to another now."""
-        rows = await self._desk.settler.members()
-        self.members = frozenset(row["pid"] for row in rows) | {self._desk.settler.backend_id}
-        for lane in self._desk.lanes.values():
-            if not self._is_mine(lane.id):
-                lane.give_back()
+    async def meet(self, *, busy_percent: int = 0) -> None:
+        """Look who else is at work; take the shards that are to be ours, and leave the others."""
+        settler = self._desk.settler
+        sharing = self.sharing
+        myself, others = await settler.members(busy_percent=busy_percent, sharing=sharing.sharing)
+        sharing.meet(myself, others, now=time.monotonic())
+        if (shared := (sharing.slots, myself.slot)) != self._shared:
+            self._shared = shared
+            self._wanted = shards_of(myself.slot, sharing.slots)
+        self._let_lost_go()
+        if self._is_closed:
+            return
+        await self._leave(set(settler.holding.shards) - self._wanted)
+        if time.monotonic() >= settler.holding.may_claim_at:
+            await self._claim(self._wanted.difference(settler.holding.shards))
 
-    def must_survey(self) -> bool:
-        """Whether to look for lanes that somebody left, which is to be done whenever the senders have changed."""
-        if self.members == self._surveyed or not self._may_take():
-            return False
-        self._surveyed = self.members
-        return True
-
-    async def claim(self, lane_ids: Iterable[int]) -> None:
-        """Take those lanes that belong to us and that nobody serves, and start serving them."""
-        room = MAX_LANES - len(self._desk.lanes)
-        # Each once: locked twice, it would be served twice.
-        wanted = [id for id in dict.fromkeys(lane_ids) if self._is_wanted(id)][: max(room, 0)]
+    async def serve(self, lane_ids: Iterable[int]) -> None:
+        """Begin to serve those of these lanes that are ours and have no task yet."""
+        # Each once: begun twice, it would be served twice.
+        wanted = [id for id in dict.fromkeys(lane_ids) if self._is_wanted(id)]
         if not wanted:
             return
-        # Whoever else claims meanwhile must not: the session that holds a lock gets it once more.
-        self._claiming.update(wanted)
+        epochs = {id: self._desk.settler.holding.epoch_of(id) for id in wanted}
+        # Whoever else begins lanes meanwhile must not begin these.
+        self._beginning.update(wanted)
         try:
-            rows = await self._desk.settler.lock(wanted)
-            unrecovered = await self._recover([row for row in rows if row["run_ids"]])
-            for row in rows:
-                await self._begin(row, is_recovered=row["id"] not in unrecovered)
+            rows = await self._desk.reader.fetch("read_lanes", {"lane": wanted})
+            settlements = await self._lost([row["id"] for row in rows if row["run_ids"]])
         finally:
-            self._claiming.difference_update(wanted)
+            self._beginning.difference_update(wanted)
+        for row in rows:
+            # The row is of this epoch only if that is still ours.
+            epoch = epochs[row["id"]]
+            if self._is_wanted(row["id"]) and epoch == self._desk.settler.holding.epoch_of(row["id"]):
+                assert epoch is not None
+                self._begin(row, settlements[row["id"]], epoch=epoch)
 
-    async def _begin(self, row: Mapping[str, Any], *, is_recovered: bool) -> None:
-        if self._is_closed or not is_recovered:
-            await self._desk.settler.unlock(row["id"])
-            return
+    async def serve_unfinished(self) -> None:
+        """Begin to serve the lanes that were left in the middle of something, which may have nothing more to send."""
+        shards, self._unfinished = self._unfinished, set()
+        if shards:
+            rows = await self._desk.reader.fetch("unfinished_lanes", {"shard": list(shards)})
+            await self.serve(row["lane_id"] for row in rows)
+
+    def notice_paces(self, changed: Iterable[Mapping[str, Any]]) -> None:
+        """Give back lanes that are served otherwise than their subscriber wants now; they are begun anew.
+
+        So those who serve in order and those who do not never meet: the one ends before the other begins.
+        """
+        for row in changed:
+            lane = self._desk.lanes.get(row["id"])
+            if lane is not None and lane.pace != pace_of(row):
+                lane.give_back()
+
+    def close(self) -> None:
+        """Give all lanes back and begin no more."""
+        self._is_closed = True
+        for lane in self._desk.lanes.values():
+            lane.give_back()
+
+    async def _claim(self, shards: Collection[int]) -> None:
+        if shards:
+            self._unfinished |= await self._desk.settler.claim(list(shards))
+
+    async def _leave(self, shards: Collection[int]) -> None:
+        lanes = self._lanes_by_shard()
+        self._leaving = {shard: since for shard, since in self._leaving.items() if shard in shards}
+        for shard in shards:
+            self._leave_one(shard, lanes[shard])
+        for lane in self._desk.lanes.values():
+            # Of shards that are to be ours again, too.
+            if shard_of(lane.id) not in self._leaving:
+                lane.resume()
+        await self.release_left()
+
+    async def release_left(self) -> None:
+        """Release the shards that are being left, as soon as none of their lanes is served any more."""
+        served = {shard_of(lane_id) for lane_id in self._desk.lanes} if self._leaving else frozenset()
+        if left := [shard for shard in self._leaving if shard not in served]:
+            for shard in left:
+                del self._leaving[shard]
+                self._stays.pop(shard, None)
+            await self._desk.settler.release(left)
+
+    def _leave_one(self, shard: int, lanes: Sequence[Lane]) -> None:
+        now = time.monotonic()
+        rests_until, rest = self._stays.get(shard, (now, STAY_SECONDS))
+        since = self._leaving.get(shard)
+        if since is None and now >= rests_until and not self._are_hanging(lanes, since=now - LEAVE_SECONDS):
+            self._leaving[shard] = now
+            for lane in lanes:
+                lane.quiesce()
+        elif since is not None and lanes and now >= since + LEAVE_SECONDS:
+            del self._leaving[shard]
+            self._stays[shard] = now + rest, min(2 * rest, MAX_STAY_SECONDS)
+
+    def _are_hanging(self, lanes: Iterable[Lane], *, since: float) -> bool:
+        """Whether one waits for an answer, or for a row that somebody has locked, since before that moment."""
+        held_up = self._desk.settler.held_up
+        return any(lane.id in held_up or lane.is_hanging(since=since) for lane in lanes)
+
+    def _let_lost_go(self) -> None:
+        """Wake the lanes that another sender has now: they would learn it only when they have something to record."""
+        for lane in self._desk.lanes.values():
+            if not self._desk.settler.holding.is_serving(lane.id):
+                lane.give_back()
+
+    def _lanes_by_shard(self) -> Mapping[int, list[Lane]]:
+        found: defaultdict[int, list[Lane]] = defaultdict(list)
+        for lane in self._desk.lanes.values():
+            found[shard_of(lane.id)].append(lane)
+        return found
+
+    def _begin(self, row: Mapping[str, Any], settlements: Sequence[Settlement], *, epoch: int) -> None:
         lane: Lane
         if row["kind"] == LaneKind.TOPIC and not pace_of(row).is_concurrent:
             lane = TopicLane(row)
@@ -99,90 +179,60 @@ class Claims:
             lane = QueueLane(row)
             serving = queue.serve(lane, self._desk)
         self._desk.lanes[lane.id] = lane
-        lane.task = self._tasks.create_task(self._serve(lane, serving))
+        self._desk.settler.holding.begin(lane.id, epoch=epoch)
+        unfinished: list[Settlement | Run] = [*settlements, _no_run(row)] if row["run_ids"] else []
+        lane.task = self._tasks.create_task(self._serve(lane, serving, unfinished))
 
-    def notice_paces(self, changed: Iterable[Mapping[str, Any]]) -> None:
-        """Give back lanes that are served otherwise than their subscriber wants now; they are begun anew.
-
-        So those who serve in order and those who do not never meet: the one lets the lock go before the other
-        takes it.
-        """
-        for row in changed:
-            lane = self._desk.lanes.get(row["id"])
-            if lane is not None and lane.pace != pace_of(row):
-                lane.give_back()
-
-    def park(self, lanes: Iterable[Lane]) -> None:
-        """Give these lanes back for the rest of the stint."""
-        for lane in lanes:
-            self.parked.add(lane.id)
-            lane.park()
-
-    def close(self) -> None:
-        """Give all lanes back and take no more."""
-        self._is_closed = True
-        for lane in self._desk.lanes.values():
-            lane.give_back()
-
-    def reopen(self) -> None:
-        """Take lanes again, but for the parked."""
-        self._is_closed = False
-
-    async def _serve(self, lane: Lane, serving: Coroutine[Any, Any, None]) -> None:
+    async def _serve(
+        self, lane: Lane, serving: Coroutine[Any, Any, None], unfinished: Sequence[Settlement | Run]
+    ) -> None:
         try:
+            if unfinished:
+                # Nothing may be sent before it is known what was.
+                await self._desk.settler.commit(lane.id, *unfinished)
             await serving
+        except LaneLostError:
+            log.warning("lane lost", extra={"lane": lane.id})
         except Exception:
-            # A fault of ours in one lane must not end the others; the lane is claimed again.
+            # A fault of ours in one lane must not end the others; the lane is begun again.
             log.exception("lane failed", extra={"lane": lane.id})
         finally:
-            await self._desk.settler.unlock(lane.id)
+            serving.close()
+            self._desk.settler.holding.end(lane.id)
             del self._desk.lanes[lane.id]
-            if not lane.is_failing:
-                # It was slow, but it answered: it need not wait for those that hang.
-                self.parked.discard(lane.id)
             if lane.news.is_set():
                 # It came while the lane was given back, when nobody listened for it.
-                self._tasks.create_task(self.claim([lane.id]))
+                self._tasks.create_task(self.serve([lane.id]))
 
-    async def _recover(self, lanes: Sequence[Mapping[str, Any]]) -> set[int]:
-        """Settle what dead senders of these lanes may have sent, as the policy wants it.
-
-        Returns the lanes where that failed: nothing may be sent there before it is done.
-        """
-        if not lanes:
-            return set()
-        rows = await self._desk.settler.lost_deliveries([lane["id"] for lane in lanes])
+    async def _lost(self, lane_ids: Sequence[int]) -> Mapping[int, list[Settlement]]:
+        """Return what of these lanes may have been sent without a recorded outcome, settled as the policy wants it."""
+        found: defaultdict[int, list[Settlement]] = defaultdict(list)
+        if not lane_ids:
+            return found
+        rows = await self._desk.reader.fetch("lost", {"lane": lane_ids})
         await self._desk.know(row["subscription_id"] for row in rows)
-        entries: dict[int, list[Entry]] = {lane["id"]: [_no_run(lane)] for lane in lanes}
         now = datetime.now(UTC)
         for row in rows:
-            entries[row["lane_id"]].insert(0, self._lost(row, now=now))
+            found[row["lane_id"]].append(self._settled_as_lost(row, now=now))
             log.warning("in doubt", extra={"lane": row["lane_id"], "delivery": row["id"]})
-        commits = (self._desk.settler.commit(id, *group) for id, group in entries.items())
-        results = await asyncio.gather(*commits, return_exceptions=True)
-        return {id for id, result in zip(entries, results, strict=True) if result is not None}
+        return found
 
-    def _lost(self, row: Mapping[str, Any], *, now: datetime) -> Settlement:
+    def _settled_as_lost(self, row: Mapping[str, Any], *, now: datetime) -> Settlement:
+        rules = self._desk.endpoints[row["subscription_id"]].rules
         return Settlement(
             lane_id=row["lane_id"],
             delivery_id=row["id"],
             number=row["attempts"] + 1,
-            verdict=judge_lost(
-                self._desk.endpoints[row["subscription_id"]].rules, is_only=row["is_volatile"]
-            ),
+            verdict=judge_lost(rules, is_only=row["is_volatile"]),
             outcome=lost(now),
             was_skipped=row["skipped"],
         )
 
     def _is_wanted(self, lane_id: int) -> bool:
-        is_known = lane_id in self._desk.lanes or lane_id in self._claiming or lane_id in self.parked
-        return self._may_take() and not is_known and self._is_mine(lane_id)
-
-    def _may_take(self) -> bool:
-        return not self._is_closed and time.monotonic() >= self._desk.settler.may_lock_at
-
-    def _is_mine(self, lane_id: int) -> bool:
-        return owner_of(lane_id, self.members) == self._desk.settler.backend_id
+        is_known = lane_id in self._desk.lanes or lane_id in self._beginning
+        shard = shard_of(lane_id)
+        is_ours = shard in self._desk.settler.holding.shards and shard not in self._leaving
+        return is_ours and not is_known and not self._is_closed
 
 
 def _no_run(lane: Mapping[str, Any]) -> Run:

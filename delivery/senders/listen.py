@@ -17,11 +17,12 @@ GAP = "gap"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """What one or more notifications said: which lanes have work, which to nudge, whether subscriptions changed."""
+    """What one or more notifications said: which lanes have work, which to nudge, whether subscriptions changed, and whether a sender gave shards back."""
 
     lanes: frozenset[int] = frozenset()
     nudged: frozenset[int] = frozenset()
     is_change: bool = False
+    is_release: bool = False
     # We did not listen for a while: each lane has to look whether it was nudged.
     is_gap: bool = False
 
@@ -69,10 +70,10 @@ class Listener:
 
 
 def understand(payloads: list[str]) -> Call:
-    """Read payloads such as `work 1,2`, `nudge 3` and `changed`."""
+    """Read payloads such as `work 1,2`, `nudge 3`, `released` and `changed`."""
     lanes: set[int] = set()
     nudged: set[int] = set()
-    is_change = is_gap = False
+    is_change = is_release = is_gap = False
     for payload in payloads:
         word, _, ids = payload.partition(" ")
         numbers = {int(id) for id in ids.split(",") if id}
@@ -81,8 +82,16 @@ def understand(payloads: list[str]) -> Call:
                 lanes |= numbers
             case "nudge":
                 nudged |= numbers
+            case "released":
+                is_release = True
             case _ if word == GAP:
                 is_gap = True
             case _:
                 is_change = True
-    return Call(lanes=frozenset(lanes), nudged=frozenset(nudged), is_change=is_change, is_gap=is_gap)
+    return Call(
+        lanes=frozenset(lanes),
+        nudged=frozenset(nudged),
+        is_change=is_change,
+        is_release=is_release,
+        is_gap=is_gap,
+    )

@@ -1,6 +1,6 @@
 """What people are told of a CONCURRENT subscriber's endpoints that are down: its lane is BLOCKED.
 
-    SENDING ── an endpoint is down, and nothing under way there may tell otherwise ──▶ BLOCKED ── it takes one ──▶ SENDING
+    FLOWING ── an endpoint is down, and nothing under way there may tell otherwise ──▶ BLOCKED ── it takes one ──▶ FLOWING
                                                                                         │  ▲
                                                                                         └──┘ it is down still
 
@@ -106,7 +106,7 @@ class Outages:
     def change(self) -> LaneChange:
         """What the lane's row is to say now."""
         if not self._known:
-            return LaneChange(lane_id=self._lane_id, state=LaneState.SENDING, ends_run=False)
+            return LaneChange(lane_id=self._lane_id, state=LaneState.IDLE, ends_run=False)
         outage = next(iter(self._known.values()))
         self._told_until = outage.health.down_until
         return LaneChange(

@@ -34,15 +34,15 @@ from delivery.senders.apart import conclude, tell
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.desk import Desk
 from delivery.senders.entries import Entry, LaneChange
+from delivery.senders.holding import LaneLostError
 from delivery.senders.parcel import Group, Parcel, Place
 from delivery.senders.queue_lane import QueueLane, UnderWay
 from delivery.senders.read import groups_of
-from delivery.senders.settle import LaneLostError
 from delivery.states import LaneState
 
 log = logging.getLogger(__name__)
 
-# How long an idle lane keeps its lock in case more comes.
+# How long an idle lane is kept in memory in case more comes.
 LINGER_SECONDS = 5.0
 # A pause that is over, and what was put off, are looked for this often.
 LOOK_SECONDS = 0.5
@@ -62,9 +62,20 @@ async def serve(lane: QueueLane, desk: Desk) -> None:
 async def _serve(lane: QueueLane, desk: Desk, jobs: asyncio.TaskGroup) -> None:
     if lane.outages.were_in_order:
         reason = "Its subscriber is CONCURRENT now."
-        await desk.settler.commit(
-            lane.id, LaneChange(lane_id=lane.id, state=LaneState.SENDING, reason=reason)
-        )
+        await desk.settler.commit(lane.id, LaneChange(lane_id=lane.id, state=LaneState.IDLE, reason=reason))
+    while True:
+        await _serve_until_yielding(lane, desk, jobs)
+        lane.forget_ready()
+        while lane.is_sending and lane.is_yielding:
+            lane.changed.clear()
+            await lane.changed.wait()
+        if not lane.is_sending:
+            break
+    await _end(lane, desk)
+
+
+async def _serve_until_yielding(lane: QueueLane, desk: Desk, jobs: asyncio.TaskGroup) -> None:
+    """Serve the lane until it is idle for a while, or is to yield."""
     idle_until = time.monotonic() + LINGER_SECONDS
     while not lane.is_yielding:
         lane.changed.clear()
@@ -84,18 +95,11 @@ async def _serve(lane: QueueLane, desk: Desk, jobs: asyncio.TaskGroup) -> None:
         elif time.monotonic() > idle_until:
             break
         await _wait(lane)
-    await _end(lane, desk)
 
 
 async def _end(lane: QueueLane, desk: Desk) -> None:
-    """Leave nothing under way; a lane that is BLOCKED stays so, if something stops it."""
-    lane.forget_ready()
-    while lane.is_sending:
-        lane.changed.clear()
-        await lane.changed.wait()
+    """Nothing is under way any more; a lane that is BLOCKED stays so, if something stops it."""
     await _review(lane, desk, lane.doubtful())
-    idle = LaneChange(lane_id=lane.id, state=LaneState.IDLE)
-    await desk.settler.commit(lane.id, lane.run() if lane.outages else idle)
 
 
 async def _review(lane: QueueLane, desk: Desk, delivery_ids: Collection[int]) -> None:
@@ -242,7 +246,7 @@ async def _send(group: Group, parcel: Parcel, lane: QueueLane, desk: Desk) -> Ou
         if desk.is_overdue(parcel) or group.wakes != lane.wakes:
             return None
         under_way.since = time.monotonic()
-        return await desk.send(parcel)
+        return await desk.send(lane.id, parcel)
     finally:
         # Its outcome is handed in before anything else can run, and so before a run without it.
         del lane.under_way[parcel.delivery_id]

@@ -7,14 +7,13 @@ import asyncio
 import itertools
 import math
 import random
-import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from delivery.senders.entries import Run
 from delivery.senders.health import Health
-from delivery.senders.lane import SLOW_SECONDS, Lane
+from delivery.senders.lane import Lane
 from delivery.senders.manner import manner_of
 from delivery.senders.outages import Outages
 from delivery.senders.parcel import Group, Parcel, Place
@@ -38,8 +37,7 @@ class QueueLane(Lane):
     """`changed` is set whenever there may be something to do: news, a place that is free again, a pause that is over.
 
     `more` are the places of which there may be more to read than was read last, at `read_at`. What stops it
-    was reviewed at `reviewed_at`. `wakes` counts how often there was a reason to look again at what is read. While an endpoint hangs as the stint ends, the lane is parked: it goes on,
-    but leaves that endpoint alone, until nothing hangs.
+    was reviewed at `reviewed_at`. `wakes` counts how often there was a reason to look again at what is read.
     """
 
     def __init__(self, row: Mapping[str, Any]) -> None:
@@ -58,7 +56,6 @@ class QueueLane(Lane):
         self._turns = itertools.count(1)
         self._places_taken = 0
         self._share = self.manner.places
-        self._is_parked = False
 
     @property
     def is_pausing(self) -> bool:
@@ -102,9 +99,6 @@ class QueueLane(Lane):
     @property
     def places(self) -> Collection[Place]:
         return self.health.keys()
-
-    def park(self) -> None:
-        self._is_parked = True
 
     def run(self) -> Run:
         """What is to be recorded: what is under way, or about to be."""
@@ -204,12 +198,7 @@ class QueueLane(Lane):
         return math.ceil(self.manner.most / max(sharers, 1))
 
     def _may_try(self, place: Place) -> bool:
-        has_room = self._health_at(place).has_room(self._share)
-        return has_room and not (self._is_parked and place in self._hanging())
+        return self._health_at(place).has_room(self._share)
 
     def _health_at(self, place: Place) -> Health:
         return self.health.setdefault(place, Health())
-
-    def _hanging(self) -> set[Place]:
-        since = time.monotonic() - SLOW_SECONDS
-        return {attempt.place for attempt in self.under_way.values() if attempt.is_older(since)}

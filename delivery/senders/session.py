@@ -1,6 +1,14 @@
-"""The connection on which a sender holds its locks and commits: what it holds ends with it."""
+"""The connection on which a sender holds its locks and commits: what it holds ends with it.
+
+A sender that is frozen (stopped, swapped out, on a machine that sleeps) must not hold its shards for ever, and must send
+nothing after another has them. The server ends a session that says nothing for IDLE_TIMEOUT; a sender begins no
+attempt when its last successful statement began more than LEASE_SECONDS ago, which is less. Both clocks go on while a process is
+frozen, so whoever wakes up late sends nothing before it has spoken to the server, and learns then that its session is over.
+"""
 
 import contextlib
+import os
+import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, cast
@@ -8,13 +16,29 @@ from typing import Any, cast
 import psycopg
 from psycopg.rows import dict_row
 
-from delivery.database import connect
+from delivery.database import CHANNEL, connect
+from delivery.models.lane import MEMBER_LOCKS, SHARD_LOCKS
+from delivery.senders.clock import seconds_since_boot
+from delivery.senders.sharing import Member, member_of
 from delivery.sql import statement
 
 # Whoever holds a row for longer, other senders included, holds up only the lanes that want it: see `Settler`.
 LOCK_TIMEOUT = "200ms"
 # So long may a commit that met a lock before keep all others waiting.
 BRIEF_LOCK_TIMEOUT = "10ms"
+# Others take a frozen sender's shards this long after its last statement.
+IDLE_TIMEOUT = "7s"
+LEASE_SECONDS = 5.0
+# So many senders may be at work in the whole installation.
+MAX_SENDERS = 1_000
+
+# The locks of a killed sender whose commit waits for a row must not be held until it gets that row.
+_SETTINGS = f"""
+    SET client_connection_check_interval = '500ms';
+    SET lock_timeout = '{LOCK_TIMEOUT}';
+    SET idle_session_timeout = '{IDLE_TIMEOUT}';
+    SET idle_in_transaction_session_timeout = '{IDLE_TIMEOUT}';
+"""
 
 Statement = tuple[str, dict[str, Any]]
 
@@ -22,45 +46,81 @@ _BRIEFLY: Statement = ("SELECT set_config('lock_timeout', %(time)s, true)", {"ti
 
 
 class Session:
-    """One connection at a time; `name` is what the other senders know it by, once it has a slot."""
+    """One connection at a time. `slot` is the number by which the other senders know it, once it has one."""
 
-    def __init__(self, *, name: str) -> None:
-        self._name = name
+    def __init__(self) -> None:
         self._connection: psycopg.AsyncConnection | None = None
         self._cursor: psycopg.AsyncCursor | None = None
-        self._slot: int | None = None
+        self._owner = uuid.uuid4()
+        self._spoke_at = float("-inf")
+        self._name = ""
+        self.slot: int | None = None
         self.server_started_at: datetime | None = None
-        self.backend_id = 0
 
     @property
     def is_broken(self) -> bool:
         return self._connection is None or self._connection.closed
 
-    async def take_slot(self, keys: Sequence[int]) -> bool:
-        """Connect anew and take one of these locks; False if all are taken.
+    @property
+    def is_leased(self) -> bool:
+        """Whether the server, as far as it lies with us, holds our locks now."""
+        return self.seconds_silent < LEASE_SECONDS
 
-        Only with a slot does the connection bear the sender's name, by which the others know it.
-        """
+    @property
+    def seconds_silent(self) -> float:
+        """How long ago the last statement began that was answered."""
+        return seconds_since_boot() - self._spoke_at
+
+    async def take_slot(self) -> bool:
+        """Connect anew and take the slot that it had before, or the lowest free one; False if all are taken."""
         await self.close()
+        began = seconds_since_boot()
         self._connection = connection = await connect("inturn")
         self._cursor = connection.cursor()
-        # Else the locks of a killed sender whose commit waits for a row would be held until it gets it.
-        await connection.execute("SET client_connection_check_interval = '500ms'")
-        await connection.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'")
-        # Asked for, and not what the connection was told at its start: a pooler makes that up.
-        found = await connection.execute("SELECT pg_postmaster_start_time(), pg_backend_pid()")
-        self.server_started_at, backend_id = await found.fetchone() or (None, 0)
-        for key in keys:
-            if await self._try_lock(key):
-                await connection.execute("SELECT set_config('application_name', %s, false)", (self._name,))
-                self._slot = key
-                self.backend_id = backend_id
-                return True
-        return False
+        await connection.execute(_SETTINGS, prepare=False)
+        found = await connection.execute("SELECT pg_postmaster_start_time()")
+        (self.server_started_at,) = await found.fetchone() or (None,)
+        slots = [*([] if self.slot is None else [self.slot]), *range(MAX_SENDERS)]
+        rows = await self.fetch("take_slot", {"slot": slots, "lock_class": MEMBER_LOCKS})
+        slot: int | None = rows[0]["slot"] if rows else None
+        if slot is not None and slot == self.slot:
+            # So that whoever looks at it meanwhile learns nothing new.
+            await self.fetch("members", {"name": self._name})
+        self.slot = slot
+        self._spoke_at = began
+        return slot is not None
 
-    async def take_slot_back(self) -> bool:
-        """Connect again and take the slot that it had; False if another has it now."""
-        return await self.take_slot([] if self._slot is None else [self._slot])
+    async def members(self, *, busy_percent: int, sharing: int) -> tuple[Member, list[Member]]:
+        """Tell the other senders of this one, and return it and them."""
+        myself = Member(self.slot or 0, busy_percent, sharing)
+        self._name = f"inturn sender {os.getpid()} {myself.slot} {busy_percent} {sharing}"
+        rows = await self.fetch("members", {"name": self._name})
+        return myself, [member_of(row) for row in rows]
+
+    async def lock(self, shards: Sequence[int]) -> list[int]:
+        """Lock those of these shards that no other sender has, and return them."""
+        try:
+            rows = await self.fetch("lock_shards", {"shard": shards, "lock_class": SHARD_LOCKS})
+        except psycopg.Error:
+            # Which of them it has locked is not known.
+            await self.give_up()
+            raise
+        return [row["shard"] for row in rows]
+
+    async def claim(self, locked: Sequence[int]) -> dict[int, int]:
+        """Note that locked shards are ours, and return their epochs."""
+        rows = await self.fetch("claim_shards", {"shard": locked, "owner": self._owner})
+        return {row["id"]: row["epoch"] for row in rows}
+
+    async def release(self, shards: Sequence[int]) -> None:
+        """Give these shards back."""
+        try:
+            await self.fetch(
+                "unlock_shards", {"shard": shards, "lock_class": SHARD_LOCKS, "channel": CHANNEL}
+            )
+        except psycopg.Error:
+            await self.give_up()
+            raise
 
     async def give_up(self) -> None:
         """Close it, though it answers: its locks are free when this returns, and not a moment after."""
@@ -75,26 +135,26 @@ class Session:
 
     async def execute(self, statements: Sequence[Statement], *, briefly: bool = False) -> None:
         """Execute them in one transaction; `briefly` if it met a lock before."""
+        began = seconds_since_boot()
         if briefly:
             statements = [_BRIEFLY, *statements]
-        elif len(statements) == 1 and self._cursor is not None:
+        if len(statements) == 1 and self._cursor is not None:
             await self._cursor.execute(cast("Any", statements[0][0]), statements[0][1])
-            return
-        connection = self._open()
-        async with connection.pipeline(), connection.transaction():
-            for text, columns in statements:
-                await connection.execute(cast("Any", text), columns)
+        else:
+            connection = self._open()
+            async with connection.pipeline(), connection.transaction():
+                for text, columns in statements:
+                    await connection.execute(cast("Any", text), columns)
+        self._spoke_at = began
 
     async def fetch(self, name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Execute a statement of `delivery/sql`."""
+        began = seconds_since_boot()
         async with self._open().cursor(row_factory=dict_row) as cursor:
             await cursor.execute(cast("Any", statement(name)), parameters)
-            return await cursor.fetchall()
-
-    async def _try_lock(self, key: int) -> bool:
-        cursor = await self._open().execute("SELECT pg_try_advisory_lock(%s)", (key,))
-        row = await cursor.fetchone()
-        return row is not None and bool(row[0])
+            rows = await cursor.fetchall()
+        self._spoke_at = began
+        return rows
 
     def _open(self) -> psycopg.AsyncConnection:
         if self._connection is None:

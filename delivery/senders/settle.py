@@ -1,15 +1,16 @@
-"""EntryGroup commit: the one connection on which a sender holds its locks and commits.
+"""Group commit: the one connection on which a sender holds its shards' locks and commits.
 
 All lanes of a process hand their entries to one committer. While a commit is under way,
 what arrives waits and is committed together next: a lane waits for about one commit, and many
 lanes share it. A lane that is alone commits by itself, which spares it two turns of the event loop.
 
 Because outcomes are committed on the very connection that holds the advisory
-locks, a sender that lost its lock cannot commit. When the connection is lost the
-sender connects again and takes its locks back. A lane that nobody touched
-meanwhile (its run in the database is the one we recorded) goes on as if nothing had happened,
-and its outcome, which may or may not have been committed, is committed now: the statements
-change nothing the second time, but for the counts of URLs' health, where one more does not matter. A lane that somebody else took is lost to us: LaneLostError.
+locks, a sender that lost its locks cannot commit. When the connection is lost the
+sender connects again and takes its shards back. A shard that nobody served
+meanwhile has the epoch that we know, and goes on as if nothing had happened: the outcome under
+way, which may or may not have been committed, is committed now, and the statements
+change nothing the second time, but for the counts of URLs' health, where one more does not matter. The lanes of a shard that
+another sender took are lost to us: LaneLostError. So they are to whoever was frozen for so long that its session was ended.
 
 Whoever locks a row that a group wants to change (a bulk job, a migration, a person at psql) must hold up no other
 lane. So a statement waits for a lock for a moment only. When it does not get it the transaction is rolled back, and
@@ -20,48 +21,43 @@ hands in meanwhile is committed after that.
 
 import asyncio
 import logging
-import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import psycopg
 from psycopg.errors import LockNotAvailable, ReadOnlySqlTransaction
 
 from delivery.database import AWAY, may_write
-from delivery.models.lane import LANE_LOCKS
 from delivery.senders.entries import Entry
-from delivery.senders.groups import EntryGroup, HeldUp, Recorded, fail
+from delivery.senders.groups import EntryGroup, HeldUp, fail
+from delivery.senders.holding import Holding, LaneLostError
 from delivery.senders.session import Session
+from delivery.senders.sharing import Member
 from delivery.senders.writing import queries
 
 log = logging.getLogger(__name__)
 
-RECONNECT_SECONDS = 0.2
-# Who lost the database when we did has this long to come back and take its lanes: what was under way
-# there is known to it, and would be in doubt to us.
-GRACE_SECONDS = 2.0
+Answer = TypeVar("Answer")
+
+RETRY_SECONDS = 0.2
+# The server hears of us at least this often, or takes us for frozen.
+SPEAK_SECONDS = 1.0
 # What met a lock is tried again this often.
 HELD_UP_SECONDS = 0.5
-
-
-class LaneLostError(Exception):
-    """Another sender has taken the lane: stop serving it, and record nothing."""
 
 
 class Settler:
     """The committer of one sender. `run` must be running while anything else is awaited."""
 
-    def __init__(self, *, name: str) -> None:
-        self._session = Session(name=name)
+    def __init__(self) -> None:
+        self._session = Session()
         self._waiting: list[EntryGroup] = []
         self._arrived = asyncio.Event()
         self._turn = asyncio.Lock()
         self._were_many = False
         self._held_up = HeldUp()
-        self._runs: dict[int, Recorded] = {}
-        self.has_lost_slot = False
-        self.may_lock_at = float("-inf")
+        self.holding = Holding(self._session)
 
     async def commit(self, lane_id: int, *entries: Entry) -> None:
         """Return when the entries are on disk; raises LaneLostError if the lane is no longer ours."""
@@ -88,6 +84,7 @@ class Settler:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._commit_what_arrives())
             tasks.create_task(self._commit_held_up())
+            tasks.create_task(self._speak())
 
     @property
     def held_up(self) -> Sequence[int]:
@@ -114,6 +111,13 @@ class Settler:
             if self._held_up.lane_ids:
                 await asyncio.sleep(HELD_UP_SECONDS)
 
+    async def _speak(self) -> None:
+        """Let the server hear of us, however long nobody else has anything to say."""
+        while True:
+            await asyncio.sleep(SPEAK_SECONDS)
+            if self._session.seconds_silent >= SPEAK_SECONDS:
+                await self._insist(lambda: self._session.fetch("speak", {}))
+
     async def _commit_first_held_up(self, lane_id: int) -> bool:
         """Try the lane's first group; False if there is none, or it is held up still."""
         async with self._turn:
@@ -123,56 +127,41 @@ class Settler:
             await self._commit_groups(self._only_ours([group]), was_held_up=True)
             return group.committed.done()
 
-    async def lock(self, lane_ids: Sequence[int]) -> list[dict[str, Any]]:
-        """Take those lanes that nobody serves, and return their rows; see `lock_lanes.sql`."""
+    async def connect(self) -> bool:
+        """Connect and take a slot; False if all are taken."""
+        return await self._session.take_slot()
+
+    async def members(self, *, busy_percent: int = 0, sharing: int = 1) -> tuple[Member, list[Member]]:
+        """Return this sender and those at work, and let them know of it; see `members.sql`."""
+        return await self._insist(lambda: self._session.members(busy_percent=busy_percent, sharing=sharing))
+
+    async def claim(self, shards: Sequence[int]) -> set[int]:
+        """Take those of these shards that nobody has, and return them."""
         async with self._turn:
-            rows = await self._fetch("lock_lanes", {"lane": lane_ids, "lock_class": LANE_LOCKS}) or []
-        for row in rows:
-            self._runs[row["id"]] = _recorded(row)
-        return rows
+            try:
+                return await self.holding.claim(shards)
+            except AWAY as error:
+                await self._recover(error)
+                return set()
 
-    async def lost_deliveries(self, lane_ids: Sequence[int]) -> list[dict[str, Any]]:
-        """Return what a dead sender of these lanes may have sent; see `lost.sql`."""
+    async def release(self, shards: Sequence[int]) -> None:
+        """Give shards back; none of their lanes may be served any more."""
         async with self._turn:
-            while (rows := await self._fetch("lost", {"lane": lane_ids})) is None:
-                continue
-            return rows
-
-    async def members(self) -> list[dict[str, Any]]:
-        """Return the senders at work; see `members.sql`.
-
-        Asked on this very connection, without which we are none of them: an idle sender finds out in time that it is lost.
-        """
-        async with self._turn:
-            while (rows := await self._fetch("members", {})) is None:
-                continue
-            return rows
-
-    async def unlock(self, lane_id: int) -> None:
-        """Give a lane back."""
-        if self._runs.pop(lane_id, None) is None:
-            return
-        async with self._turn:
-            await self._fetch("unlock_lanes", {"lane": [lane_id], "lock_class": LANE_LOCKS})
-
-    async def take_slot(self, keys: Sequence[int]) -> bool:
-        """Connect and take one of these locks; False if all are taken."""
-        return await self._session.take_slot(keys)
+            try:
+                await self.holding.release(shards)
+            except AWAY as error:
+                await self._recover(error)
 
     async def close(self) -> None:
         """Give everything back: the locks end with the connection."""
         await self._session.close()
 
     @property
-    def backend_id(self) -> int:
-        return self._session.backend_id
-
-    @property
     def server_started_at(self) -> datetime | None:
         return self._session.server_started_at
 
     def _group(self, lane_id: int, entries: tuple[Entry, ...]) -> EntryGroup:
-        if lane_id not in self._runs:
+        if not self.holding.is_serving(lane_id):
             raise LaneLostError
         return EntryGroup(lane_id, entries, asyncio.get_running_loop().create_future())
 
@@ -191,29 +180,29 @@ class Settler:
                 self._held_up.put_back(groups)
                 return
             except AWAY as error:
-                log.warning("not committed yet", extra={"error": str(error), "groups": len(groups)})
-                await self._recover(groups, error)
+                await self._recover(error)
                 groups = self._only_ours(groups)
             except psycopg.Error as error:
                 # Something of the group cannot be stored: nobody may think that it was.
                 await self._commit_singly(groups, error)
                 return
             else:
-                self._finish(groups)
+                _finish(groups)
                 return
 
-    async def _recover(self, groups: list[EntryGroup], error: Exception) -> None:
+    async def _recover(self, error: Exception) -> None:
         """Make another try possible: what failed was the connection, or it may pass (a deadlock, a full disk).
 
         While the database takes no changes nothing is sent either, for no run can be recorded. The locks are kept, and
         what was under way is committed by this session as soon as it may write, or by a new one if only that may.
         """
+        log.warning("the database does not answer as it should", extra={"error": str(error)})
         if isinstance(error, ReadOnlySqlTransaction) and await may_write():
             await self._session.give_up()
         if self._session.is_broken:
-            await self._reconnect(groups)
+            await self.holding.reconnect()
         else:
-            await asyncio.sleep(RECONNECT_SECONDS)
+            await asyncio.sleep(RETRY_SECONDS)
 
     async def _commit_singly(self, groups: list[EntryGroup], error: psycopg.Error) -> None:
         """One entry that cannot be stored must not cost the other lanes their outcomes."""
@@ -224,58 +213,27 @@ class Settler:
         log.error("not committed", exc_info=error, extra={"lane": groups[0].lane_id})
         fail(groups, error)
 
-    async def _fetch(self, name: str, parameters: dict[str, Any]) -> list[dict[str, Any]] | None:
-        """Execute a statement of `delivery/sql`; None if the connection was lost and is there again."""
-        try:
-            return await self._session.fetch(name, parameters)
-        except AWAY as error:
-            log.warning("connection lost", extra={"error": str(error)})
-            # The locks went with the connection; take them back before anything else.
-            await self._recover([], error)
-            return None
-
-    async def _reconnect(self, groups: list[EntryGroup]) -> None:
-        """Connect again and take the locks back."""
+    async def _insist(self, ask: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
+        """Ask the database, again when the connection was lost and is there again."""
         while True:
-            try:
-                self.has_lost_slot = not await self._session.take_slot_back()
-                await self._take_back(groups)
-                break
-            except AWAY:
-                await asyncio.sleep(RECONNECT_SECONDS)
+            async with self._turn:
+                try:
+                    return await ask()
+                except AWAY as error:
+                    # The locks went with the connection; take them back before anything else.
+                    await self._recover(error)
 
     def _only_ours(self, groups: Iterable[EntryGroup]) -> list[EntryGroup]:
         """Refuse what comes from lanes that were lost since it was handed in."""
-        groups = list(groups)
-        fail([group for group in groups if group.lane_id not in self._runs], LaneLostError())
-        return [group for group in groups if group.lane_id in self._runs]
-
-    async def _take_back(self, groups: Iterable[EntryGroup]) -> None:
-        # Whether what was under way was committed is unknown: either run is ours.
-        under_way = {group.lane_id: run for group in groups if (run := group.run_after) is not None}
-        parameters = {"lane": list(self._runs), "lock_class": LANE_LOCKS}
-        rows = await self._session.fetch("lock_lanes", parameters)
-        found = {row["id"]: _recorded(row) for row in rows}
-        kept = {
-            lane_id: ids
-            for lane_id, ids in self._runs.items()
-            if lane_id in found and found[lane_id] in (ids, under_way.get(lane_id, ids))
-        }
-        strange = [lane_id for lane_id in found if lane_id not in kept]
-        if strange:
-            await self._session.fetch("unlock_lanes", {"lane": strange, "lock_class": LANE_LOCKS})
-        self.may_lock_at = time.monotonic() + GRACE_SECONDS
-        log.info("connected again", extra={"lanes": len(kept), "lost": len(self._runs) - len(kept)})
-        self._runs = kept
-
-    def _finish(self, groups: Iterable[EntryGroup]) -> None:
+        ours: list[EntryGroup] = []
+        lost: list[EntryGroup] = []
         for group in groups:
-            run = group.run_after
-            if run is not None and group.lane_id in self._runs:
-                self._runs[group.lane_id] = run
-            if not group.committed.done():
-                group.committed.set_result(None)
+            (ours if self.holding.is_serving(group.lane_id) else lost).append(group)
+        fail(lost, LaneLostError())
+        return ours
 
 
-def _recorded(row: Mapping[str, Any]) -> Recorded:
-    return tuple(row["run_ids"]), tuple(row["run_attempts"])
+def _finish(groups: Iterable[EntryGroup]) -> None:
+    for group in groups:
+        if not group.committed.done():
+            group.committed.set_result(None)

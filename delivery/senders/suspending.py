@@ -1,6 +1,6 @@
 """A suspended lane: nothing is sent until a probe succeeds or a person resumes it (webMethods).
 
-    SENDING ── attempts used up, or a rejection ──▶ SUSPENDED ── a probe succeeds ──▶ SENDING
+    FLOWING ── attempts used up, or a rejection ──▶ SUSPENDED ── a probe succeeds ──▶ FLOWING
                                                        │  ▲ └───── a person resumes it ──▶ BLOCKED, due at once
                                                        └──┘ a probe fails
 
@@ -89,12 +89,13 @@ async def _probe(lane: TopicLane, desk: Desk, found: Mapping[str, Any], endpoint
 
 async def _resume(lane: TopicLane, desk: Desk, *budget: FreshBudget, reason: str) -> None:
     _go_on(lane, failures=0)
-    change = LaneChange(lane_id=lane.id, state=LaneState.SENDING, reason=reason)
+    change = LaneChange(lane_id=lane.id, state=LaneState.IDLE, reason=reason)
     await desk.settler.commit(lane.id, *budget, change)
 
 
 def _go_on(lane: TopicLane, *, failures: int) -> None:
     lane.is_suspended = False
+    lane.is_blocked = failures > 0
     lane.paused_until = None
     lane.failures = failures
 

@@ -25,9 +25,9 @@ from delivery.outcome import unsendable
 from delivery.senders.blocking import STOPPING, Tally, judge_run, stop, stop_without_trying
 from delivery.senders.desk import Desk
 from delivery.senders.entries import LaneChange, Settlement, settle
+from delivery.senders.holding import LaneLostError
 from delivery.senders.parcel import Parcel
 from delivery.senders.read import Wish
-from delivery.senders.settle import LaneLostError
 from delivery.senders.suspending import stay_suspended
 from delivery.senders.topic_lane import TopicLane, wait_for
 from delivery.states import LaneState, Status
@@ -35,10 +35,12 @@ from delivery.verdict import Step, judge
 
 log = logging.getLogger(__name__)
 
-# How long an idle lane keeps its lock in case more comes.
+# How long an idle lane is kept in memory in case more comes.
 LINGER_SECONDS = 5.0
 # A lane that failed reads little: most of it would only be read again.
 ROWS_AFTER_FAILURE = 16
+# A run of so many stays recorded when all of it is settled: to empty it costs a commit.
+SHORT_RUN = 8
 
 
 async def serve(lane: TopicLane, desk: Desk) -> None:
@@ -82,7 +84,7 @@ async def _read_run(lane: TopicLane, desk: Desk) -> Tally | None:
     await desk.know(parcel.subscription_id for parcel in parcels)
     lane.queue.extend(parcels)
     lane.has_more = len(parcels) >= _rows(lane, desk)
-    lane.is_idle = False
+    lane.recorded = len(parcels)
     await desk.settler.commit(lane.id, lane.run())
     return Tally(parcels)
 
@@ -140,7 +142,7 @@ async def _send(lane: TopicLane, desk: Desk, parcel: Parcel, tally: Tally) -> St
     if endpoint.fault:
         outcome = unsendable(endpoint.fault, now=datetime.now(UTC))
     else:
-        outcome = await lane.sending(desk.send(parcel, request=lane.request))
+        outcome = await lane.sending(desk.send(lane.id, parcel, request=lane.request))
     verdict = judge(outcome, endpoint.rules, parcel.tries)
     settlement = settle(parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome)
     settlement = desk.successes.see(settlement, endpoint)
@@ -156,15 +158,19 @@ async def _send(lane: TopicLane, desk: Desk, parcel: Parcel, tally: Tally) -> St
 async def _record(lane: TopicLane, desk: Desk, settlement: Settlement) -> None:
     if settlement.verdict.status is Status.DELIVERED:
         lane.is_on_trial = False
-    if lane.failures and settlement.verdict.step is not Step.SKIP:
+    if (lane.failures or lane.is_blocked) and settlement.verdict.step is not Step.SKIP:
         lane.failures = 0
-        flows = LaneChange(lane_id=lane.id, state=LaneState.SENDING, ends_run=False)
-        await desk.settler.commit(lane.id, settlement, flows)
+        await desk.settler.commit(lane.id, settlement, _flows(lane, ends_run=False))
         return
     if len(lane.queue) > 1:
         # It runs while the commit is waited for, which takes longer.
         asyncio.get_running_loop().call_soon(_make_ahead, lane, desk, lane.queue[1])
     await desk.settler.commit_uncancelled(lane.id, settlement)
+
+
+def _flows(lane: TopicLane, *, ends_run: bool) -> LaneChange:
+    lane.is_blocked = False
+    return LaneChange(lane_id=lane.id, state=LaneState.IDLE, ends_run=ends_run)
 
 
 def _make_ahead(lane: TopicLane, desk: Desk, parcel: Parcel) -> None:
@@ -202,6 +208,7 @@ async def _read_on(lane: TopicLane, desk: Desk) -> None:
         await desk.know(parcel.subscription_id for parcel in parcels)
         lane.has_more = len(parcels) >= wish.rows
         await desk.settler.commit(lane.id, lane.run(*parcels))
+        lane.recorded = len(lane.queue) + len(parcels)
         lane.next_run = parcels
     except LaneLostError:
         # The lane's own next commit is told the same.
@@ -222,9 +229,7 @@ async def _pause(lane: TopicLane) -> None:
 
 async def _linger(lane: TopicLane, desk: Desk) -> bool:
     """Wait for work a while; False when none came and the lane can be given back."""
-    if not lane.is_idle:
-        await desk.settler.commit(lane.id, LaneChange(lane_id=lane.id, state=LaneState.IDLE))
-    lane.is_idle = True
+    await _say_that_it_flows(lane, desk)
     lane.failures = 0
     due_in = lane.skipped_due - time.monotonic()
     came = await wait_for(lane.news, min(due_in, LINGER_SECONDS) if due_in > 0 else LINGER_SECONDS)
@@ -232,10 +237,25 @@ async def _linger(lane: TopicLane, desk: Desk) -> bool:
 
 
 async def _end_run(lane: TopicLane, desk: Desk) -> None:
-    """Leave nothing in doubt for the next sender: what is not sent is not under way."""
+    """Leave nothing in doubt for the next sender: what is not sent is not under way.
+
+    A lane that is stopped stays so; whether its pause is over is for the next sender to see.
+    """
+    has_more = bool(lane.queue or lane.next_run or lane.refill)
     lane.forget_runs()
-    if lane.is_failing:
-        # Stopped it stays; whether its pause is over is for the next sender to see.
+    if has_more:
         await desk.settler.commit(lane.id, lane.run())
-    elif not lane.is_idle:
-        await desk.settler.commit(lane.id, LaneChange(lane_id=lane.id, state=LaneState.IDLE))
+
+
+async def _say_that_it_flows(lane: TopicLane, desk: Desk) -> None:
+    """Nothing waits: empty the recorded run unless it is short, and say that the lane is not blocked any more.
+
+    A settled delivery in a run means nothing. But whoever takes the shard looks at each.
+    """
+    if lane.is_blocked:
+        await desk.settler.commit(lane.id, _flows(lane, ends_run=True))
+    elif lane.recorded > SHORT_RUN:
+        await desk.settler.commit(lane.id, lane.run())
+    else:
+        return
+    lane.recorded = 0

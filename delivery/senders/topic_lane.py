@@ -34,6 +34,8 @@ class TopicLane(Lane):
         if row["wait_seconds"] is not None:
             self.pause(row["wait_seconds"])
         self.is_suspended: bool = row["state"] == LaneState.SUSPENDED
+        # Whether its row says so.
+        self.is_blocked: bool = row["state"] == LaneState.BLOCKED
         # Whether a probe has resumed it, and nothing was delivered since.
         self.is_on_trial = False
         if self.is_suspended:
@@ -46,17 +48,14 @@ class TopicLane(Lane):
         self.skip_failures = 0
         self.skipped_due = 0.0
         self.sending_since: float | None = None
-        self.is_idle = False
+        # How many deliveries the run has that was recorded last.
+        self.recorded = 0
         self.has_more = False
         self.refill: asyncio.Task[None] | None = None
 
     @property
     def is_pausing(self) -> bool:
         return self.paused_until is not None
-
-    @property
-    def is_failing(self) -> bool:
-        return self.failures > 0 or self.is_suspended
 
     def is_hanging(self, *, since: float) -> bool:
         return self.sending_since is not None and self.sending_since < since

@@ -1,4 +1,4 @@
--- The lanes that have a PENDING delivery of a subscription that may be sent to; in the retry lane, and what
+-- The lanes of these shards that have a PENDING delivery of a subscription that may be sent to; in the retry lane, and what
 -- failed of a CONCURRENT subscriber, one that is due. A lane that is BLOCKED has work, though it be to find
 -- that nothing stops it. Jumps from one (lane, skipped, subscription) to the next on the index
 -- delivery_pending, so that it costs by the number of those and not by the backlog. What is BLOCKED is found
@@ -28,7 +28,8 @@ FROM found
 JOIN delivery_sendable sendable ON sendable.id = found.subscription_id
 JOIN delivery_lane lane ON lane.id = found.lane_id
 LEFT JOIN subscriptions_subscriber subscriber ON subscriber.id = lane.subscriber_id
-WHERE lane.kind <> 'RETRY' AND (subscriber.processing IS DISTINCT FROM 'CONCURRENT' OR NOT found.skipped)
+WHERE found.lane_id %% 512 = ANY (%(shard)s::int[]) AND (
+    lane.kind <> 'RETRY' AND (subscriber.processing IS DISTINCT FROM 'CONCURRENT' OR NOT found.skipped)
     OR EXISTS (
         SELECT
         FROM delivery_delivery delivery
@@ -37,5 +38,6 @@ WHERE lane.kind <> 'RETRY' AND (subscriber.processing IS DISTINCT FROM 'CONCURRE
         -- Else the planner may make one join of all of them, which reads whatever is due.
         OFFSET 0
     )
+)
 UNION
-SELECT id FROM delivery_lane WHERE state = 'BLOCKED'
+SELECT id FROM delivery_lane WHERE state = 'BLOCKED' AND id %% 512 = ANY (%(shard)s::int[])

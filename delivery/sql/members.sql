@@ -1,3 +1,12 @@
--- The senders at work in the whole installation, by the process id of their connection.
-SELECT pid FROM pg_stat_activity
-WHERE datname = current_database() AND application_name LIKE 'inturn sender %%'
+-- Names this connection, and returns the senders at work in the whole installation. The name of a sender's connection has
+-- its process id, its slot, how busy it is (in percent), and how many senders are to share the work as far as it knows.
+WITH named AS MATERIALIZED (
+    SELECT set_config('application_name', %(name)s, false)
+)
+SELECT
+    split_part(activity.application_name, ' ', 4)::int AS slot,
+    split_part(activity.application_name, ' ', 5)::int AS busy_percent,
+    split_part(activity.application_name, ' ', 6)::int AS sharing
+FROM named
+JOIN pg_stat_activity activity
+    ON activity.datname = current_database() AND activity.application_name ~ '^inturn sender \d+ \d+ \d+ \d+$'

@@ -47,11 +47,11 @@ def lane() -> Lane:
 def test_a_lane_that_its_probe_resumed_meanwhile_is_left_as_it_is(
     lane: Lane, verb: Callable[..., Any], error: type[Exception]
 ) -> None:
-    resumed = "UPDATE delivery_lane SET state = 'SENDING', delivery_id = NULL WHERE state = 'SUSPENDED'"
+    resumed = "UPDATE delivery_lane SET state = 'IDLE', delivery_id = NULL WHERE state = 'SUSPENDED'"
     with first(resumed, before='UPDATE "delivery_lane"'), pytest.raises(error):
         verb(lane, actor="ann")
     lane.refresh_from_db()
-    assert lane.state == LaneState.SENDING
+    assert lane.state == LaneState.IDLE
     top = Delivery.objects.get()
     assert (top.status, top.attempts_before) == (Status.PENDING, 0)
     assert not JournalEntry.objects.exists()

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import sql
 
-from delivery.models.lane import LANE_LOCKS
+from delivery.models.lane import SHARD_LOCKS
+from delivery.models.shard import shard_of
 from tests.operation.installation import eventually, kill
 from tests.product import Flow, Product, Subscribed
 
@@ -63,7 +64,7 @@ class Observed:
         return id
 
     def sender_of(self, of: Subscribed) -> int:
-        """The process id of the sender that serves the lane: it holds the advisory lock."""
+        """The process id of the sender that serves the lane: it holds the lock of its shard."""
         return self.sender_of_lane(self.lane_id(of))
 
     def sender_of_lane(self, lane_id: int) -> int:
@@ -71,8 +72,16 @@ class Observed:
         assert len(found) == 1, found
         return found[0]
 
-    def is_served(self, lane_id: int) -> bool:
-        return bool(self._holders(lane_id))
+    def is_idle(self, lane_id: int) -> bool:
+        """Whether nothing of the lane is under way, and it is not stopped: its sender has nothing to write of it."""
+        idle = (
+            "SELECT lane.state = 'IDLE' AND NOT EXISTS ("
+            "   SELECT FROM delivery_delivery WHERE id = ANY (lane.run_ids) AND status = 'PENDING'"
+            ") FROM delivery_lane lane WHERE lane.id = %s"
+        )
+        with self._product.connect() as connection:
+            row = connection.execute(idle, [lane_id]).fetchone()
+        return row == (True,)
 
     def forget_run(self, lane_id: int) -> None:
         """Leave the lane as its sender leaves it when it has nothing more to do."""
@@ -144,7 +153,7 @@ class Observed:
             rows = connection.execute(
                 "SELECT application_name FROM pg_locks JOIN pg_stat_activity USING (pid)"
                 " WHERE locktype = 'advisory' AND granted AND classid = %s AND objid = %s",
-                [LANE_LOCKS, lane_id],
+                [SHARD_LOCKS, shard_of(lane_id)],
             ).fetchall()
         return [int(found[1]) for (name,) in rows if (found := _SENDER.match(name))]
 
@@ -168,3 +177,11 @@ class RowLock:
         ((process, backend),) = waiting.items()
         kill(process)
         return backend
+
+    def kill_who_commits(self) -> None:
+        """Kill a sender that needs the row, so that its backend still waits, and commits when the row is free.
+
+        A backend waits for a moment only. A killed sender's successor comes to the row as well.
+        """
+        while self.kill_who_waits() not in self._observed.waiting_for(self._backend).values():
+            continue

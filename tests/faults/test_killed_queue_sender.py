@@ -81,7 +81,7 @@ def test_killed_after_it_is_recorded_it_is_in_doubt_though_it_was_not_sent(
     with observed.locked("delivery_lane", lane_id) as lock:
         message = flow.publish()
         # Its backend goes on and commits what it was told, with nobody left to send.
-        lock.kill_who_waits()
+        lock.kill_who_commits()
     (request,) = group.wait_for_count(1)
     assert request.redelivery == "in-doubt"
     assert group.wait_until_settled() == ["DELIVERED", "REDUNDANT"]

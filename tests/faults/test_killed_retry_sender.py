@@ -86,7 +86,7 @@ def answered(flow: Flow, worker: Subscribed, url: str) -> str:
 def scene(request: pytest.FixtureRequest, product: Product, receiver: Receiver, observed: Observed) -> Scene:
     made: Scene = request.param(product, receiver, observed)
     # Else what waits for the lane's row might be a sender that says that it is idle, or takes up what a killed one left.
-    eventually(lambda: not observed.is_served(made.lane_id), "nobody serves the lane any more")
+    eventually(lambda: observed.is_idle(made.lane_id), "nobody serves the lane any more")
     observed.forget_run(made.lane_id)
     return made
 
@@ -106,7 +106,7 @@ def test_killed_after_it_is_recorded_it_is_in_doubt_though_it_was_not_sent(
     with observed.locked("delivery_lane", scene.lane_id) as lock:
         message = scene.begin()
         # Its backend goes on and commits what it was told, with nobody left to send.
-        lock.kill_who_waits()
+        lock.kill_who_commits()
     assert scene.wait_for(1) == ["in-doubt"]
     assert scene.outcomes_when_delivered(message) == ["LOST", "SUCCESS"]
 

@@ -36,7 +36,7 @@ def test_killed_after_the_run_is_recorded_the_first_is_in_doubt_though_it_was_no
     with observed.locked("delivery_lane", observed.lane_id(of)) as lock:
         published = flow.publish_numbered(3)
         # Its backend goes on and commits what it was told, with nobody left to send.
-        lock.kill_who_waits()
+        lock.kill_who_commits()
     received = of.endpoint.wait_for_count(3)
     assert [(request.id, request.attempt) for request in received] == list(
         zip(published, [2, 1, 1], strict=True)
@@ -44,20 +44,6 @@ def test_killed_after_the_run_is_recorded_the_first_is_in_doubt_though_it_was_no
     assert [request.redelivery for request in received] == ["in-doubt", None, None]
     assert outcomes(flow, of, published[0]) == ["LOST", "SUCCESS"]
     insist(flow, of, published, crashes=0)
-
-
-def test_killed_when_all_is_settled_its_lane_is_idle_though_nothing_waits_in_it(
-    flow: Flow, receiver: Receiver, observed: Observed
-) -> None:
-    of, hold = flow.subscribe(receiver.endpoint("a")), Hold()
-    of.endpoint.next(hold)
-    flow.publish()
-    of.endpoint.wait_for_count(1)
-    with observed.locked("delivery_lane", observed.lane_id(of)) as lock:
-        hold.release()
-        assert flow.wait_until_settled(of) == ["DELIVERED"]
-        observed.terminate(lock.kill_who_waits())
-    eventually(lambda: flow.lane(of)["state"] == "IDLE", "the next sender gives it back")
 
 
 def test_killed_between_send_and_answer_that_one_is_sent_again(

@@ -15,7 +15,7 @@ from tests.delivery.test_resubmit import group, now_of
 from tests.races.meeting import meet
 from tests.races.test_resubmitting import deliver
 from tests.senders.handed_in import settlement
-from tests.senders.running import with_settler
+from tests.senders.running import serve_lanes, with_settler
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,7 +35,7 @@ def settle(row: Delivery) -> None:
 
     async def scenario(settler: Settler) -> None:
         lane_id = row.lane_id or 0
-        await settler.lock([lane_id])
+        await serve_lanes(settler, [lane_id])
         await settler.commit(lane_id, settlement(row))
 
     with_settler(scenario)

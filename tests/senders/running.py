@@ -1,18 +1,19 @@
 """Senders' parts on the test database, each coroutine run on a loop of its own."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from ipaddress import IPv4Network
 from typing import Any
 
 from django.db import connection
 
+from delivery.models.shard import shard_of
 from delivery.senders.desk import Desk
 from delivery.senders.http import Client
 from delivery.senders.lanes import Claims
 from delivery.senders.read import Reader
 from delivery.senders.settle import Settler
-from delivery.senders.stint import slot_key
 
 Scenario = Callable[[Settler], Coroutine[Any, Any, None]]
 
@@ -29,19 +30,67 @@ async def elsewhere(act: Callable[..., Any], *args: Any) -> Any:
     return await asyncio.to_thread(acting)
 
 
-def with_settler(scenario: Scenario, *, name: str = "inturn sender test") -> None:
-    """Run the scenario with a settler that is connected and committing."""
+async def serve_lanes(settler: Settler, lane_ids: Sequence[int]) -> None:
+    """Let the settler have these lanes, as a sender does that begins to serve them."""
+    await settler.claim(list({shard_of(lane_id) for lane_id in lane_ids}))
+    for lane_id in lane_ids:
+        epoch = settler.holding.epoch_of(lane_id)
+        assert epoch is not None
+        settler.holding.begin(lane_id, epoch=epoch)
+
+
+def end_sessions() -> None:
+    """End the sessions of all senders' settlers."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'inturn sender %'"
+        )
+
+
+@asynccontextmanager
+async def settler_at_work() -> AsyncIterator[Settler]:
+    """A settler that is connected and committing."""
+    settler = Settler()
+    assert await settler.connect()
+    # It has its name.
+    await settler.members()
+    committing = asyncio.create_task(settler.run())
+    try:
+        yield settler
+    finally:
+        committing.cancel()
+        await asyncio.gather(committing, return_exceptions=True)
+        await settler.close()
+
+
+@asynccontextmanager
+async def claims_at_work(*, networks: Sequence[IPv4Network] = ()) -> AsyncIterator[tuple[Claims, Desk]]:
+    """The claims of a sender, which has looked once who else is at work; they are closed at the end."""
+    reader = Reader(name="inturn reader test")
+    answering = asyncio.create_task(reader.run())
+    try:
+        async with (
+            settler_at_work() as settler,
+            Client(allowed_networks=networks) as client,
+            asyncio.TaskGroup() as tasks,
+        ):
+            desk = Desk(settler=settler, reader=reader, client=client)
+            claims = Claims(desk, tasks)
+            await claims.meet()
+            yield claims, desk
+            claims.close()
+    finally:
+        answering.cancel()
+        await asyncio.gather(answering, return_exceptions=True)
+        await reader.close()
+
+
+def with_settler(scenario: Scenario) -> None:
+    """Run the scenario with a settler at work."""
 
     async def run() -> None:
-        settler = Settler(name=name)
-        assert await settler.take_slot([slot_key("test", 0), slot_key("test", 1), slot_key("test", 2)])
-        committing = asyncio.create_task(settler.run())
-        try:
+        async with settler_at_work() as settler:
             await scenario(settler)
-        finally:
-            committing.cancel()
-            await asyncio.gather(committing, return_exceptions=True)
-            await settler.close()
 
     asyncio.run(run())
 
@@ -49,21 +98,10 @@ def with_settler(scenario: Scenario, *, name: str = "inturn sender test") -> Non
 def with_claims(
     scenario: Callable[[Claims, Desk], Awaitable[None]], *, networks: Sequence[IPv4Network] = ()
 ) -> None:
-    """Run the scenario with the claims of a sender that is alone; they are closed after it."""
+    """Run the scenario with the claims of a sender that is alone."""
 
-    async def run(settler: Settler) -> None:
-        reader = Reader(name="inturn reader test")
-        answering = asyncio.create_task(reader.run())
-        try:
-            async with Client(allowed_networks=networks) as client, asyncio.TaskGroup() as tasks:
-                desk = Desk(settler=settler, reader=reader, client=client)
-                claims = Claims(desk, tasks)
-                await claims.meet()
-                await scenario(claims, desk)
-                claims.close()
-        finally:
-            answering.cancel()
-            await asyncio.gather(answering, return_exceptions=True)
-            await reader.close()
+    async def run() -> None:
+        async with claims_at_work(networks=networks) as (claims, desk):
+            await scenario(claims, desk)
 
-    with_settler(run)
+    asyncio.run(run())

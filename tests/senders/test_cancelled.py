@@ -40,7 +40,7 @@ def test_what_is_cancelled_after_it_was_read_is_not_sent(receiver: Receiver, pro
         with psycopg.connect(**connection_parameters()) as other:
             # What is read is recorded before it is sent, and there it waits for us.
             other.execute("SELECT FROM delivery_lane WHERE id = %s FOR NO KEY UPDATE", [lane_id])
-            await claims.claim([lane_id])
+            await claims.serve([lane_id])
             async with asyncio.timeout(SECONDS):
                 while not desk.settler.held_up:
                     await desk.settler.members()

@@ -1,4 +1,4 @@
-"""Which lanes a sender takes, and that it takes none twice."""
+"""Which shards and lanes a sender takes, that it begins none twice, and how it gives them back."""
 
 import asyncio
 
@@ -6,21 +6,25 @@ import pytest
 from django.db import connection
 
 from delivery.models import Lane
-from delivery.models.lane import LANE_LOCKS
+from delivery.models.lane import SHARD_LOCKS
+from delivery.models.shard import SHARDS, shard_of
 from delivery.senders.desk import Desk
 from delivery.senders.lanes import Claims
+from delivery.senders.settle import Settler
+from delivery.senders.sharing import owner_of, shards_of
 from delivery.senders.topic_lane import TopicLane
 from tests import factories
-from tests.senders.running import elsewhere, with_claims
+from tests.senders.running import elsewhere, end_sessions, with_claims
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+SECONDS = 60
 
-def locks(lane_id: int) -> int:
+
+def locked_shards() -> int:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid = %s",
-            [LANE_LOCKS, lane_id],
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s", [SHARD_LOCKS]
         )
         return int((cursor.fetchone() or (0,))[0])
 
@@ -31,58 +35,114 @@ def lane() -> Lane:
     return found
 
 
-def test_a_lane_that_is_claimed_twice_at_once_is_served_once(lane: Lane) -> None:
+def test_a_sender_that_is_alone_has_all_shards() -> None:
     async def scenario(claims: Claims, desk: Desk) -> None:
-        await asyncio.gather(*(claims.claim([lane.pk, lane.pk]) for _ in range(3)))
+        assert set(desk.settler.holding.shards) == set(range(SHARDS))
+        assert await elsewhere(locked_shards) == SHARDS
+
+    with_claims(scenario)
+    assert locked_shards() == 0
+
+
+def test_a_lane_that_is_begun_twice_at_once_is_served_once(lane: Lane) -> None:
+    async def scenario(claims: Claims, desk: Desk) -> None:
+        await asyncio.gather(*(claims.serve([lane.pk, lane.pk]) for _ in range(3)))
         assert list(desk.lanes) == [lane.pk]
-        task = desk.lanes[lane.pk].task
-        assert task is not None
+
+    with_claims(scenario)
+
+
+def test_a_lane_that_is_read_while_claims_close_is_not_begun(lane: Lane) -> None:
+    async def scenario(claims: Claims, desk: Desk) -> None:
+        serving = asyncio.create_task(claims.serve([lane.pk]))
+        await asyncio.sleep(0)
         claims.close()
-        await task
-        assert await elsewhere(locks, lane.pk) == 0
+        await serving
+        assert not desk.lanes
 
     with_claims(scenario)
 
 
 def test_who_lost_the_database_lets_others_come_back_first(lane: Lane) -> None:
     async def scenario(claims: Claims, desk: Desk) -> None:
-        desk.settler.may_lock_at = float("inf")
-        await claims.claim([lane.pk])
-        assert not desk.lanes
-        desk.settler.may_lock_at = 0.0
-        await claims.claim([lane.pk])
-        assert list(desk.lanes) == [lane.pk]
+        await desk.settler.release(list(desk.settler.holding.shards))
+        desk.settler.holding.may_claim_at = float("inf")
+        await claims.meet()
+        assert not list(desk.settler.holding.shards)
+        desk.settler.holding.may_claim_at = 0.0
+        await claims.meet()
+        assert set(desk.settler.holding.shards) == set(range(SHARDS))
 
     with_claims(scenario)
 
 
-def test_a_lane_that_is_locked_while_claims_close_is_given_back(lane: Lane) -> None:
+@pytest.fixture
+def others() -> Lane:
+    """A lane of a shard that the second of two senders is to have."""
+    while owner_of(shard_of((lane := factories.subscriber().lane).pk), {0, 1}) != 1:
+        continue
+    found: Lane = lane
+    return found
+
+
+async def share(claims: Claims) -> Settler:
+    """Let another sender come, with whom the work is to be shared."""
+    other = Settler()
+    assert await other.connect()
+    await other.members()
+    claims.sharing.sharing = 2
+    return other
+
+
+def test_a_shard_that_another_sender_is_to_have_is_released_when_its_lanes_have_ended(others: Lane) -> None:
     async def scenario(claims: Claims, desk: Desk) -> None:
-        claiming = asyncio.create_task(claims.claim([lane.pk]))
-        await asyncio.sleep(0)
-        claims.close()
-        await claiming
+        await claims.serve([others.pk])
+        task = desk.lanes[others.pk].task
+        assert task is not None
+        other = await share(claims)
+        await claims.meet()
+        async with asyncio.timeout(SECONDS):
+            await task
+        await claims.release_left()
+        await claims.serve([others.pk])
         assert not desk.lanes
-        assert await elsewhere(locks, lane.pk) == 0
+        assert set(desk.settler.holding.shards) == shards_of(0, {0, 1})
+        assert await other.claim(list(range(SHARDS))) == shards_of(1, {0, 1})
+        await other.close()
 
     with_claims(scenario)
 
 
-def test_a_parked_lane_is_taken_again_unless_it_failed(lane: Lane) -> None:
+def test_a_shard_is_kept_while_one_of_its_lanes_waits_for_an_answer(others: Lane) -> None:
     async def scenario(claims: Claims, desk: Desk) -> None:
-        await claims.claim([lane.pk])
-        answered = desk.lanes[lane.pk]
-        claims.park([answered])
-        # It is taken again without being asked for: giving it back looks for news once more.
-        async with asyncio.timeout(30):
-            while (failed := desk.lanes.get(lane.pk)) in (None, answered):
-                await asyncio.sleep(0.005)
-        assert isinstance(failed, TopicLane)
-        assert failed.task is not None
-        failed.failures = 1
-        claims.park([failed])
-        await failed.task
-        await claims.claim([lane.pk])
+        await claims.serve([others.pk])
+        hanging = desk.lanes[others.pk]
+        assert isinstance(hanging, TopicLane)
+        hanging.sending_since = 0.0
+        other = await share(claims)
+        await claims.meet()
+        assert not hanging.is_yielding
+        assert set(desk.settler.holding.shards) == shards_of(0, {0, 1}) | {shard_of(others.pk)}
+        await other.close()
+
+    with_claims(scenario)
+
+
+def test_lanes_of_a_shard_that_was_lost_end(lane: Lane) -> None:
+    async def scenario(claims: Claims, desk: Desk) -> None:
+        await claims.serve([lane.pk])
+        task = desk.lanes[lane.pk].task
+        assert task is not None
+        other = Settler()
+        assert await other.connect()
+        await elsewhere(end_sessions)
+        async with asyncio.timeout(SECONDS):
+            while not await other.claim([shard_of(lane.pk)]):
+                await elsewhere(end_sessions)
+        await claims.meet()
+        async with asyncio.timeout(SECONDS):
+            await task
         assert not desk.lanes
+        await other.close()
 
     with_claims(scenario)

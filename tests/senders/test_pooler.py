@@ -109,7 +109,7 @@ def test_a_sender_serves_every_lane_behind_a_pooler(pooler: Pooler) -> None:
     async def scenario(claims: Claims, desk: Desk) -> None:
         told, real = await elsewhere(told_and_real)
         assert told == INVENTED != real
-        await claims.claim(lanes)
+        await claims.serve(lanes)
         assert sorted(desk.lanes) == sorted(lanes)
 
     with_claims(scenario)

@@ -9,6 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from delivery.models import Delivery, Status
+from delivery.models.shard import SHARDS
 from delivery.senders.parcel import Parcel
 from delivery.senders.read import Reader, Wish
 from subscriptions.models import Subscription, SubscriptionStatus
@@ -39,7 +40,10 @@ def lanes_with_work() -> set[int]:
     async def reading() -> set[int]:
         reader = Reader(name="inturn reader test")
         try:
-            return {row["lane_id"] for row in await reader.fetch("lanes_with_work")}
+            return {
+                row["lane_id"]
+                for row in await reader.fetch("lanes_with_work", {"shard": list(range(SHARDS))})
+            }
         finally:
             await reader.close()
 
@@ -148,7 +152,7 @@ def test_a_migration_while_it_runs_does_not_stop_the_reader() -> None:
         reader = Reader(name="inturn reader test")
         try:
             for type_ in ("int", "bigint"):
-                await reader.fetch("lanes_with_work")
+                await reader.fetch("lanes_with_work", {"shard": list(range(SHARDS))})
                 await elsewhere(_alter_a_table, type_)
         finally:
             await reader.close()

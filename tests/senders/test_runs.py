@@ -7,10 +7,11 @@ import pytest
 
 from delivery.models import Attempt, Lane
 from delivery.senders.entries import Run
-from delivery.senders.settle import LaneLostError, Settler
+from delivery.senders.holding import LaneLostError
+from delivery.senders.settle import Settler
 from tests import factories
 from tests.senders.handed_in import run_of, settlement
-from tests.senders.running import with_settler
+from tests.senders.running import serve_lanes, with_settler
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -20,7 +21,7 @@ def test_of_two_runs_of_a_lane_the_later_is_recorded() -> None:
     lane_id = first.lane_id or 0
 
     async def scenario(settler: Settler) -> None:
-        await settler.lock([lane_id])
+        await serve_lanes(settler, [lane_id])
         await asyncio.gather(
             settler.commit(lane_id, run_of(first)),
             settler.commit(lane_id, replace(run_of(first), ids=(second.pk,))),
@@ -35,7 +36,7 @@ def test_a_run_that_was_given_up_is_not_recorded() -> None:
     lane_id = row.lane_id or 0
 
     async def scenario(settler: Settler) -> None:
-        await settler.lock([lane_id])
+        await serve_lanes(settler, [lane_id])
         # Behind another commit, so that it is still waiting when it is given up.
         under_way = asyncio.create_task(settler.commit(lane_id, Run(lane_id=lane_id, ids=(), attempts=())))
         await asyncio.sleep(0)
@@ -53,9 +54,9 @@ def test_one_that_commits_alone_is_told_that_its_lane_was_lost() -> None:
     row = factories.delivery()
 
     async def scenario(settler: Settler) -> None:
-        await settler.lock([row.lane_id or 0])
+        await serve_lanes(settler, [row.lane_id or 0])
         await settler.commit_uncancelled(row.lane_id or 0, settlement(row))
-        await settler.unlock(row.lane_id or 0)
+        settler.holding.end(row.lane_id or 0)
         with pytest.raises(LaneLostError):
             await settler.commit_uncancelled(row.lane_id or 0, settlement(row))
 

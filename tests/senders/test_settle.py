@@ -8,7 +8,6 @@ import pytest
 from django.db import connection
 
 from delivery import lifecycle
-from delivery.database import connection_parameters
 from delivery.models import (
     Attempt,
     JournalEntry,
@@ -18,30 +17,26 @@ from delivery.models import (
     OutcomeClass,
     Status,
 )
+from delivery.models.shard import shard_of
 from delivery.senders.entries import LaneChange
-from delivery.senders.settle import LaneLostError, Settler
+from delivery.senders.holding import LaneLostError
+from delivery.senders.settle import Settler
 from delivery.verdict import Step, Verdict
 from tests import factories
 from tests.senders.handed_in import run_of, settlement
-from tests.senders.running import elsewhere, with_settler
+from tests.senders.running import elsewhere, end_sessions, serve_lanes, with_settler
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+SECONDS = 60
 SKIPPED = Verdict(status=Status.PENDING, step=Step.SKIP)
-
-
-def kill_connections(name: str) -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s", [name]
-        )
 
 
 def test_an_outcome_settles_the_delivery_and_is_kept_as_an_attempt() -> None:
     row = factories.delivery()
 
     async def scenario(settler: Settler) -> None:
-        await settler.lock([row.lane_id or 0])
+        await serve_lanes(settler, [row.lane_id or 0])
         await settler.commit(row.lane_id or 0, settlement(row))
 
     with_settler(scenario)
@@ -55,7 +50,7 @@ def test_committing_the_same_outcome_twice_changes_nothing_the_second_time() -> 
     row = factories.delivery()
 
     async def scenario(settler: Settler) -> None:
-        await settler.lock([row.lane_id or 0])
+        await serve_lanes(settler, [row.lane_id or 0])
         again = settlement(row)
         await settler.commit(row.lane_id or 0, again)
         await settler.commit(row.lane_id or 0, again)
@@ -68,7 +63,7 @@ def test_a_skipped_one_stays_pending_and_is_marked() -> None:
     row = factories.delivery()
 
     async def scenario(settler: Settler) -> None:
-        await settler.lock([row.lane_id or 0])
+        await serve_lanes(settler, [row.lane_id or 0])
         entry = settlement(row, verdict=SKIPPED, outcome=OutcomeClass.SERVER_ERROR, status_code=500)
         await settler.commit(row.lane_id or 0, entry)
 
@@ -81,7 +76,7 @@ def test_a_delivery_cancelled_while_it_was_sent_stays_cancelled_and_has_its_atte
     row = factories.delivery()
 
     async def scenario(settler: Settler) -> None:
-        await settler.lock([row.lane_id or 0])
+        await serve_lanes(settler, [row.lane_id or 0])
         entry = settlement(row)
         await elsewhere(_cancel, row.pk)
         await settler.commit(row.lane_id or 0, entry)
@@ -100,7 +95,7 @@ def test_what_a_receiver_wrote_cannot_keep_its_outcome_from_being_stored() -> No
     row = factories.delivery()
 
     async def scenario(settler: Settler) -> None:
-        await settler.lock([row.lane_id or 0])
+        await serve_lanes(settler, [row.lane_id or 0])
         entry = settlement(row, error="bad \0 and \udc80", excerpt=bytes(range(256)), status_code=999)
         await settler.commit(row.lane_id or 0, entry)
 
@@ -112,14 +107,18 @@ def test_what_a_receiver_wrote_cannot_keep_its_outcome_from_being_stored() -> No
 
 def test_a_lane_is_served_by_one_sender_at_a_time() -> None:
     lane_id = factories.subscriber().lane.pk
+    shard = shard_of(lane_id)
 
     async def scenario(settler: Settler) -> None:
-        assert [row["id"] for row in await settler.lock([lane_id])] == [lane_id]
-        other = Settler(name="inturn sender other")
-        await other.take_slot([1])
-        assert await other.lock([lane_id]) == []
-        await settler.unlock(lane_id)
-        assert [row["id"] for row in await other.lock([lane_id])] == [lane_id]
+        await serve_lanes(settler, [lane_id])
+        other = Settler()
+        assert await other.connect()
+        assert await other.claim([shard]) == set()
+        with pytest.raises(LaneLostError):
+            other.holding.begin(lane_id, epoch=1)
+        settler.holding.end(lane_id)
+        await settler.release([shard])
+        assert await other.claim([shard]) == {shard}
         await other.close()
 
     with_settler(scenario)
@@ -140,9 +139,9 @@ def test_after_a_lost_connection_an_untouched_lane_goes_on_and_its_outcome_is_co
     row = factories.delivery()
 
     async def scenario(settler: Settler) -> None:
-        await settler.lock([row.lane_id or 0])
+        await serve_lanes(settler, [row.lane_id or 0])
         await settler.commit(row.lane_id or 0, run_of(row))
-        await elsewhere(kill_connections, "inturn sender test")
+        await elsewhere(end_sessions)
         await settler.commit(row.lane_id or 0, settlement(row))
 
     with_settler(scenario)
@@ -150,28 +149,36 @@ def test_after_a_lost_connection_an_untouched_lane_goes_on_and_its_outcome_is_co
     assert (row.status, row.attempts) == (Status.DELIVERED, 1)
 
 
-def test_a_lane_that_another_sender_took_meanwhile_is_lost() -> None:
-    row = factories.delivery()
+def test_lanes_of_a_shard_that_another_sender_had_meanwhile_are_lost() -> None:
+    """However little that one has left behind: it may have sent, and recorded, what we sent."""
+    row, other = factories.delivery(), factories.delivery()
 
     async def scenario(settler: Settler) -> None:
         lane_id = row.lane_id or 0
-        await settler.lock([lane_id])
+        await serve_lanes(settler, [lane_id, other.lane_id or 0])
         await settler.commit(lane_id, run_of(row))
-        usurper = psycopg.connect(**connection_parameters(), autocommit=True)
-        usurper.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s",
-            ("inturn sender test",),
-        )
-        # What a successor does: it recovers the lane and empties its run.
-        usurper.execute(
-            "UPDATE delivery_lane SET run_ids = '{}', run_attempts = '{}' WHERE id = %s", (lane_id,)
-        )
-        usurper.close()
+        usurper = Settler()
+        assert await usurper.connect()
+        # As when it is cut off for long: it does not come back before another has taken its shard.
+        usurping = asyncio.create_task(_take(usurper, shard_of(lane_id)))
+        async with asyncio.timeout(SECONDS):
+            while not usurping.done():
+                await elsewhere(end_sessions)
+                await asyncio.sleep(0)
+        await usurper.close()
         with pytest.raises(LaneLostError):
             await settler.commit(lane_id, settlement(row))
+        assert not settler.holding.may_send(lane_id)
+        await settler.commit(other.lane_id or 0, settlement(other))
 
     with_settler(scenario)
-    assert not Attempt.objects.exists()
+    assert [attempt.delivery_id for attempt in Attempt.objects.all()] == [other.pk]
+
+
+async def _take(settler: Settler, shard: int) -> None:
+    while not await settler.claim([shard]):
+        continue
+    await settler.release([shard])
 
 
 def test_one_entry_that_cannot_be_stored_does_not_cost_another_lane_its_outcome() -> None:
@@ -179,7 +186,7 @@ def test_one_entry_that_cannot_be_stored_does_not_cost_another_lane_its_outcome(
     unknown = Verdict(status=Status.IN_FLIGHT, step=Step.NEXT)
 
     async def scenario(settler: Settler) -> None:
-        await settler.lock([good.lane_id or 0, bad.lane_id or 0])
+        await serve_lanes(settler, [good.lane_id or 0, bad.lane_id or 0])
         results = await asyncio.gather(
             settler.commit(bad.lane_id or 0, settlement(bad, verdict=unknown)),
             settler.commit(good.lane_id or 0, settlement(good)),
@@ -207,17 +214,17 @@ def test_a_block_is_told_by_the_lane_and_the_journal_once() -> None:
         )
 
     async def scenario(settler: Settler) -> None:
-        await settler.lock([lane_id])
+        await serve_lanes(settler, [lane_id])
         await settler.commit(lane_id, run_of(row), blocked(1))
         since = await elsewhere(_since, lane_id)
         await settler.commit(lane_id, blocked(2))
         assert await elsewhere(_since, lane_id) == since
         assert await elsewhere(_seconds_to_next_try, lane_id) == pytest.approx(60, abs=10)
-        await settler.commit(lane_id, LaneChange(lane_id=lane_id, state=LaneState.SENDING))
+        await settler.commit(lane_id, LaneChange(lane_id=lane_id, state=LaneState.IDLE))
 
     with_settler(scenario)
     lane = Lane.objects.get(pk=lane_id)
-    assert (lane.state, lane.failures, lane.delivery_id, lane.run_ids) == (LaneState.SENDING, 0, None, [])
+    assert (lane.state, lane.failures, lane.delivery_id, lane.run_ids) == (LaneState.IDLE, 0, None, [])
     assert lane.next_try_at is None
     kinds = list(JournalEntry.objects.order_by("id").values_list("kind", flat=True))
     assert kinds == [JournalKind.BLOCKED, JournalKind.RESUMED]

@@ -7,7 +7,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import connection
 
 from delivery.database import connection_parameters
 from delivery.models import Attempt, Delivery, Lane, LaneState, Status
@@ -15,7 +14,7 @@ from delivery.senders.entries import LaneChange
 from delivery.senders.settle import Settler
 from tests import factories
 from tests.senders.handed_in import run_of, settlement
-from tests.senders.running import elsewhere, with_settler
+from tests.senders.running import elsewhere, end_sessions, serve_lanes, with_settler
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -48,12 +47,10 @@ async def handed_in(commit: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
 def test_only_the_lane_that_wants_the_row_waits(table: str) -> None:
     rows = [factories.delivery() for _ in range(6)]
     wants, *others = rows
-    flows = {
-        row.pk: LaneChange(lane_id=lane_of(row), state=LaneState.SENDING, ends_run=False) for row in rows
-    }
+    flows = {row.pk: LaneChange(lane_id=lane_of(row), state=LaneState.IDLE, ends_run=False) for row in rows}
 
     async def scenario(settler: Settler) -> None:
-        await settler.lock([lane_of(row) for row in rows])
+        await serve_lanes(settler, [lane_of(row) for row in rows])
         with locked(table, wants.pk if table == "delivery_delivery" else lane_of(wants)):
             first = await handed_in(settler.commit(lane_of(wants), settlement(wants), flows[wants.pk]))
             async with asyncio.timeout(SECONDS):
@@ -62,7 +59,7 @@ def test_only_the_lane_that_wants_the_row_waits(table: str) -> None:
                 )
                 for row in others:
                     await settler.commit_uncancelled(lane_of(row), run_of(row))
-                assert len(await settler.members()) == 1
+                await settler.members()
             assert not first.done()
             assert settler.held_up == [lane_of(wants)]
         await first
@@ -81,7 +78,7 @@ def test_what_a_lane_hands_in_while_it_waits_is_committed_after_that() -> None:
     last = run_of(third)
 
     async def scenario(settler: Settler) -> None:
-        await settler.lock([lane_id])
+        await serve_lanes(settler, [lane_id])
         await settler.commit(lane_id, run_of(*rows))
         with locked("delivery_delivery", first.pk):
             commits = [
@@ -104,13 +101,13 @@ def test_a_lane_that_waits_outlives_its_connection() -> None:
     wants, other = factories.delivery(), factories.delivery()
 
     async def scenario(settler: Settler) -> None:
-        await settler.lock([lane_of(wants), lane_of(other)])
+        await serve_lanes(settler, [lane_of(wants), lane_of(other)])
         await settler.commit(lane_of(wants), run_of(wants))
         with locked("delivery_delivery", wants.pk):
             first = await handed_in(settler.commit(lane_of(wants), settlement(wants)))
             async with asyncio.timeout(SECONDS):
                 await settler.commit(lane_of(other), run_of(other))
-                await elsewhere(_terminate)
+                await elsewhere(end_sessions)
                 await settler.commit(lane_of(other), settlement(other))
             assert not first.done()
         await first
@@ -121,10 +118,3 @@ def test_a_lane_that_waits_outlives_its_connection() -> None:
 
 def _run(lane_id: int) -> list[int]:
     return Lane.objects.get(pk=lane_id).run_ids
-
-
-def _terminate() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'inturn sender test'"
-        )

@@ -11,24 +11,26 @@ from django.db import connection
 
 from config.env import CHECKOUT
 from delivery.database import connection_parameters
-from delivery.senders.stint import slot_key
+from delivery.models.lane import MEMBER_LOCKS
+from delivery.senders.session import MAX_SENDERS
 from tests.operation.installation import eventually
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# What the only sender of `delivery.bench.sender 1` needs.
-SLOT = slot_key("bench", 0)
+_TAKE_ALL = """
+    SELECT count(pg_advisory_lock((%s::bigint << 32) | slot)) FROM generate_series(0, %s - 1) AS slot
+"""
 
 
-def test_it_works_as_soon_as_the_session_that_held_its_slot_is_gone() -> None:
+def test_it_works_as_soon_as_one_of_the_sessions_that_hold_all_slots_is_gone() -> None:
     ghost = psycopg.connect(**connection_parameters(), autocommit=True)
-    ghost.execute("SELECT pg_advisory_lock(%s)", [SLOT])
+    ghost.execute(_TAKE_ALL, [MEMBER_LOCKS, MAX_SENDERS])
     environment = os.environ | {"DATABASE_URL": url(), "DJANGO_SETTINGS_MODULE": "config.settings"}
     with subprocess.Popen(
-        [sys.executable, "-m", "delivery.bench.sender", "1"], cwd=CHECKOUT, env=environment
+        [sys.executable, "-m", "delivery.bench.sender"], cwd=CHECKOUT, env=environment
     ) as sender:
         try:
-            eventually(lambda: sender.poll() is not None or has_asked(), "it has found the slot taken")
+            eventually(lambda: sender.poll() is not None or has_asked(), "it has found all slots taken")
             assert sender.poll() is None
             assert not is_at_work(sender.pid)
             ghost.close()
@@ -44,14 +46,14 @@ def has_asked() -> bool:
 
 
 def is_at_work(pid: int) -> bool:
-    return is_connected(f"inturn sender {pid}")
+    return is_connected(f"inturn sender {pid} %")
 
 
 def is_connected(name: str, *, last: str = "%") -> bool:
     """Whether there is a connection of that name, whose last statement was such."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT 1 FROM pg_stat_activity WHERE application_name = %s AND query LIKE %s", [name, last]
+            "SELECT 1 FROM pg_stat_activity WHERE application_name LIKE %s AND query LIKE %s", [name, last]
         )
         return cursor.fetchone() is not None
 

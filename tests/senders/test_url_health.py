@@ -13,7 +13,7 @@ from delivery.senders.settle import Settler
 from subscriptions.models import Policy, Subscription
 from tests import factories
 from tests.senders.handed_in import settlement
-from tests.senders.running import with_settler
+from tests.senders.running import serve_lanes, with_settler
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,7 +39,7 @@ def tried(of: Subscription, *outcomes: OutcomeClass) -> UrlHealth:
 
     async def scenario(settler: Settler) -> None:
         lane_id = rows[0].lane_id or 0
-        await settler.lock([lane_id])
+        await serve_lanes(settler, [lane_id])
         await settler.commit(lane_id, *entries(rows, outcomes))
 
     with_settler(scenario)
@@ -165,7 +165,7 @@ def test_without_a_breaker_nothing_is_counted() -> None:
     row = factories.delivery(subscription=of)
 
     async def scenario(settler: Settler) -> None:
-        await settler.lock([row.lane_id or 0])
+        await serve_lanes(settler, [row.lane_id or 0])
         await settler.commit(row.lane_id or 0, settlement(row, outcome=FAILED))
 
     with_settler(scenario)

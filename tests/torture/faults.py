@@ -81,13 +81,16 @@ class Faults:
         processes.send(signal.SIGKILL, pids)
 
     def stop_sender(self) -> None:
+        """Freeze a sender: its lanes may stand still until others have them, however long it is frozen."""
         pids = self._senders()
         if pids:
-            with self._excused(f"SIGSTOP of sender {pids[0]}"):
-                self._crash(f"SIGSTOP of sender {pids[0]}")
-                processes.send(signal.SIGSTOP, [pids[0]])
-                self._let_pass(2, 8)
-                processes.send(signal.SIGCONT, [pids[0]])
+            reason = f"SIGSTOP of sender {pids[0]}"
+            since = self._crash(reason)
+            processes.send(signal.SIGSTOP, [pids[0]])
+            self._let_pass(2, 15)
+            processes.send(signal.SIGCONT, [pids[0]])
+            self._journal.note(f"… {reason}: over")
+            self._journal.excuse(since, reason, until=since)
 
     def end_backends(self) -> None:
         self._crash("pg_terminate_backend of every connection")
@@ -189,9 +192,9 @@ class Faults:
         self._journal.note("the second machine is ready")
         return other
 
-    def _crash(self, text: str) -> None:
-        self._journal.note(text)
+    def _crash(self, text: str) -> float:
         self._journal.crashes += 1
+        return self._journal.note(text)
 
     def _patch(self, lane: Lane, **fields: object) -> None:
         """Repeat a change until it is accepted: the fault before may still have its effect."""

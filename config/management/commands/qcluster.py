@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from config import clusters
@@ -17,4 +16,4 @@ class Command(BaseCommand):
         parser.add_argument("-n", "--name", choices=clusters.CLUSTERS, default=clusters.SENDERS)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        clusters.run(options["name"], home=settings.ENVIRONMENT.home)
+        clusters.run(options["name"])

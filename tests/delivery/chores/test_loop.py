@@ -1,14 +1,13 @@
 """Chores: what may take long keeps nobody from being told."""
 
-from dataclasses import replace
 from datetime import datetime
 from threading import Event
 
 import pytest
-from pytest_django import Settings
 
 from delivery.chores import loop
 from delivery.chores.duty import Duty
+from delivery.stopping import stopping
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -17,14 +16,14 @@ SECONDS = 10
 
 
 def test_a_replay_that_waits_for_its_archive_keeps_no_failure_from_being_told(
-    monkeypatch: pytest.MonkeyPatch, settings: Settings
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, sender_stint_seconds=1)
     waits, told, met = Event(), Event(), []
 
     def wait_for_the_archive(_now: datetime) -> int:
         waits.set()
         met.append(told.wait(SECONDS))
+        stopping.set()
         return 0
 
     def tell(_now: datetime) -> int:
@@ -36,6 +35,9 @@ def test_a_replay_that_waits_for_its_archive_keeps_no_failure_from_being_told(
     for name in ("SLOW", "QUICK"):
         given = tuple(Duty(duty.name, duties.get(duty.name, lambda _now: 0)) for duty in getattr(loop, name))
         monkeypatch.setattr(loop, name, given)
-    assert loop.run()
+    try:
+        loop.run()
+    finally:
+        stopping.clear()
     assert all(met)
     assert told.is_set()

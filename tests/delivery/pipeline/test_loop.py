@@ -34,22 +34,22 @@ def test_a_report_keeps_nothing_waiting() -> None:
 
 
 def test_a_run_that_cannot_be_begun_is_given_up_and_told() -> None:
-    run, stint = rows.run(), Loop()
+    run, loop = rows.run(), Loop()
     for _ in range(MOST_STARTS):
         run.refresh_from_db()
         assert run.state == RunState.WAITING
-        stint._judge(run.pk, 1)
+        loop._judge(run.pk, 1)
     run.refresh_from_db()
     assert run.state == RunState.FAILED
     assert "exit code 1" in run.error
 
 
 def test_a_run_that_began_counts_for_nothing() -> None:
-    waits, stint = rows.run(), Loop()
+    waits, loop = rows.run(), Loop()
     done = rows.run(Step.REPORT, RunState.DONE)
     for _ in range(MOST_STARTS):
-        stint._judge(waits.pk, 1)
-        stint._judge(done.pk, 0)
+        loop._judge(waits.pk, 1)
+        loop._judge(done.pk, 0)
     assert PipelineRun.objects.get(pk=waits.pk).state == RunState.WAITING
 
 

@@ -13,7 +13,6 @@ Read = Callable[..., env.Environment]
 
 WHOLE = [
     "SENDER_PROCESSES",
-    "SENDER_STINT_SECONDS",
     "WEB_WORKERS",
     "WEB_THREADS",
     "INTURN_MAX_MESSAGE_BYTES",

@@ -1,0 +1,118 @@
+"""The shards that a sender has, and the lanes of them that it serves."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Iterable, Sequence
+
+import psycopg
+from psycopg.errors import ReadOnlySqlTransaction
+
+from delivery.database import AWAY, may_write
+from delivery.models.shard import shard_of
+from delivery.senders.session import Session
+
+log = logging.getLogger(__name__)
+
+RECONNECT_SECONDS = 0.2
+# Who lost the database when we did has this long to come back and take its shards: what was under way
+# there is known to it, and would be in doubt to us.
+GRACE_SECONDS = 2.0
+# Who must not send yet looks again this often.
+LOOK_SECONDS = 0.05
+
+
+class LaneLostError(Exception):
+    """Another sender has taken the lane: stop serving it, and record nothing."""
+
+
+class Holding:
+    """What the locks of one session stand for. Its coroutines are awaited one at a time: see `Settler`."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._epochs: dict[int, int] = {}
+        # The lanes that are served under these epochs.
+        self._lanes: set[int] = set()
+        self.may_claim_at = float("-inf")
+
+    @property
+    def shards(self) -> Iterable[int]:
+        """The shards that this sender has, as far as it knows."""
+        return self._epochs.keys()
+
+    def epoch_of(self, lane_id: int) -> int | None:
+        """The epoch of a lane's shard; None if the shard is not ours."""
+        return self._epochs.get(shard_of(lane_id))
+
+    def begin(self, lane_id: int, *, epoch: int) -> None:
+        """Serve a lane from now on; raises LaneLostError unless its shard is ours in that epoch."""
+        if self.epoch_of(lane_id) != epoch:
+            raise LaneLostError
+        self._lanes.add(lane_id)
+
+    def end(self, lane_id: int) -> None:
+        """Serve a lane no more."""
+        self._lanes.discard(lane_id)
+
+    def is_serving(self, lane_id: int) -> bool:
+        """Whether the lane is ours and was, since it was begun."""
+        return lane_id in self._lanes
+
+    def may_send(self, lane_id: int) -> bool:
+        """Whether an attempt of the lane may begin at this very moment; see `delivery.senders.session`."""
+        return lane_id in self._lanes and self._session.is_leased
+
+    async def wait_until_it_may_send(self, lane_id: int) -> None:
+        """Wait until the server has answered; raises LaneLostError if the lane is no longer ours then."""
+        while not self.may_send(lane_id):
+            if lane_id not in self._lanes:
+                raise LaneLostError
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def claim(self, shards: Sequence[int]) -> set[int]:
+        """Take those of these shards that nobody has, and return them."""
+        locked = await self._session.lock(shards)
+        try:
+            claimed = await self._session.claim(locked)
+        except psycopg.Error:
+            await self._session.release(locked)
+            raise
+        self._epochs |= claimed
+        return set(claimed)
+
+    async def release(self, shards: Sequence[int]) -> None:
+        """Give shards back; none of their lanes may be served any more."""
+        await self._session.release([shard for shard in shards if self._epochs.pop(shard, None) is not None])
+
+    async def reconnect(self) -> None:
+        """Connect again and take the shards back, however long the database is away."""
+        while True:
+            try:
+                if await self._session.take_slot():
+                    await self._take_back(await self._session.lock(list(self._epochs)))
+                    return
+            except AWAY as error:
+                log.debug("cannot connect", extra={"error": str(error)})
+            await asyncio.sleep(RECONNECT_SECONDS)
+
+    async def _take_back(self, locked: Sequence[int]) -> None:
+        """Keep the shards that nobody else had meanwhile; whatever is under way in the others is lost to us."""
+        claimed = await self._claim_back(locked)
+        kept = {shard: epoch for shard, epoch in claimed.items() if self._epochs[shard] == epoch}
+        # They are claimed anew, as from any other sender.
+        await self._session.release([shard for shard in claimed if shard not in kept])
+        self.may_claim_at = time.monotonic() + GRACE_SECONDS
+        log.info("connected again", extra={"shards": len(kept), "lost": len(self._epochs) - len(kept)})
+        self._epochs = kept
+        self._lanes = {lane_id for lane_id in self._lanes if shard_of(lane_id) in kept}
+
+    async def _claim_back(self, locked: Sequence[int]) -> dict[int, int]:
+        """Return the epochs of these shards; their locks are held while the database takes no changes."""
+        while True:
+            try:
+                return await self._session.claim(locked)
+            except ReadOnlySqlTransaction:
+                if await may_write():
+                    raise
+                await asyncio.sleep(RECONNECT_SECONDS)

@@ -1,0 +1,200 @@
+"""A sender: one process that serves lanes, from its start until Inturn stops.
+
+It is a task of the django-q2 cluster that does not end: a worker runs it as long as it lives. Its work is a poll twice a second, for
+everything that a notification may have failed to tell, and whatever notifications say in between.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import resource
+import time
+from collections.abc import Callable, Collection
+
+import uvloop
+from django.conf import settings
+
+from delivery.database import AWAY
+from delivery.senders.changes import Changes
+from delivery.senders.desk import Desk
+from delivery.senders.http import Client
+from delivery.senders.lanes import Claims
+from delivery.senders.listen import Call, Listener
+from delivery.senders.read import Reader
+from delivery.senders.settle import Settler
+from delivery.stopping import stopping
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 0.5
+# Whether Inturn stops, and whether a shard can be released, is looked at this often.
+LOOK_SECONDS = 0.1
+# When Inturn stops, an attempt under way has this long to get its answer.
+STOP_SECONDS = 5.0
+# And all that can still be recorded is, this long after.
+GIVE_UP_SECONDS = 10.0
+
+
+class Sender:
+    """One sender at work, from `run` on until `must_stop` says so."""
+
+    def __init__(self, *, must_stop: Callable[[], bool]) -> None:
+        self._must_stop = must_stop
+        self._settler = Settler()
+        self._reader = Reader(name=f"inturn reader {os.getpid()}")
+        self._changes = Changes(self._reader)
+        self._busy = Busy()
+
+    async def run(self) -> None:
+        raise_file_limit()
+        collect_garbage_rarely()
+        overdue = asyncio.create_task(self._give_up_when_overdue())
+        try:
+            await self._connect()
+            async with Client(allowed_networks=settings.ENVIRONMENT.allowed_networks) as client:
+                await self._work(Desk(settler=self._settler, reader=self._reader, client=client))
+        finally:
+            overdue.cancel()
+            await self._reader.close()
+            await self._settler.close()
+
+    async def _give_up_when_overdue(self) -> None:
+        """Without a database nothing ends in order: what is under way is left as a crash would leave it."""
+        while not self._must_stop():
+            await asyncio.sleep(POLL_SECONDS)
+        await asyncio.sleep(GIVE_UP_SECONDS)
+        log.error("stopped before all was recorded: the database does not answer")
+        os._exit(1)
+
+    async def _connect(self) -> None:
+        """Connect, however long the database is away or all slots are taken."""
+        while not self._must_stop():
+            try:
+                if await self._settler.connect():
+                    return
+            except AWAY as error:
+                log.warning("cannot connect", extra={"error": str(error)})
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _work(self, desk: Desk) -> None:
+        listener = Listener(name=f"inturn listener {os.getpid()}")
+        works = (self._settler.run(), self._reader.run(), listener.run())
+        try:
+            # A task of these that fails ends the sender, and another begins: no lane would be served.
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(work) for work in works]
+                await self._serve(desk, listener)
+                for task in tasks:
+                    task.cancel()
+        finally:
+            await listener.close()
+
+    async def _serve(self, desk: Desk, listener: Listener) -> None:
+        async with asyncio.TaskGroup() as lanes:
+            claims = Claims(desk, lanes)
+            while not self._must_stop():
+                await self._poll(desk, claims)
+                await self._attend(desk, claims, listener)
+            claims.close()
+            await self._cut_off(desk)
+            await desk.successes.write(desk.reader)
+
+    async def _poll(self, desk: Desk, claims: Claims) -> None:
+        """Look at everything that a notification may have failed to tell."""
+        await claims.meet(busy_percent=self._busy.percent())
+        await claims.serve_unfinished()
+        await desk.successes.write(desk.reader)
+        await self._notice_changes(desk, claims)
+        stopped = [lane.id for lane in desk.lanes.values() if lane.is_pausing]
+        for row in await desk.reader.fetch("due_lanes", {"lane": stopped}) if stopped else []:
+            _wake(desk, row["id"])
+        rows = await desk.reader.fetch("lanes_with_work", {"shard": list(self._settler.holding.shards)})
+        await self._bring_news(desk, claims, [row["lane_id"] for row in rows])
+
+    async def _attend(self, desk: Desk, claims: Claims, listener: Listener) -> None:
+        """Act on notifications until the next poll is due."""
+        due = time.monotonic() + POLL_SECONDS
+        while (seconds := due - time.monotonic()) > 0 and not self._must_stop():
+            call = await listener.next(seconds=min(seconds, LOOK_SECONDS))
+            await claims.release_left()
+            if call is not None:
+                await self._act_on(call, desk, claims)
+
+    async def _act_on(self, call: Call, desk: Desk, claims: Claims) -> None:
+        # First, for it takes no time: what was cancelled is not sent from here on.
+        for lane_id in list(desk.lanes) if call.is_gap else call.nudged:
+            _wake(desk, lane_id)
+        if call.is_release:
+            await claims.meet(busy_percent=self._busy.percent())
+            await claims.serve_unfinished()
+        if call.is_change or call.is_gap:
+            await self._notice_changes(desk, claims)
+        await self._bring_news(desk, claims, call.lanes)
+
+    async def _bring_news(self, desk: Desk, claims: Claims, lane_ids: Collection[int]) -> None:
+        for lane_id in lane_ids:
+            lane = desk.lanes.get(lane_id)
+            if lane is not None:
+                lane.bring_news()
+        await claims.serve(lane_ids)
+
+    async def _notice_changes(self, desk: Desk, claims: Claims) -> None:
+        changed = await self._changes.look()
+        claims.notice_paces(changed.lanes)
+        if stale := desk.stale(changed):
+            for lane in desk.lanes_of(await desk.refresh(stale)):
+                lane.wake()
+
+    async def _cut_off(self, desk: Desk) -> None:
+        """Do not wait for ever for answers when Inturn stops: record that none came."""
+        latest = time.monotonic() + STOP_SECONDS
+        while desk.lanes and time.monotonic() < latest:
+            await asyncio.sleep(0.02)
+        desk.client.is_closing = True
+        for lane in desk.lanes.values():
+            lane.cut_off()
+
+
+class Busy:
+    """How busy this process is, looked at about every poll."""
+
+    def __init__(self) -> None:
+        self._percent = 0
+        self._at, self._computed = time.monotonic(), time.process_time()
+
+    def percent(self) -> int:
+        """Return the part of the time for which it computed, since the last look that is long enough ago."""
+        at, computed = time.monotonic(), time.process_time()
+        if at - self._at >= POLL_SECONDS:
+            self._percent = min(round(100 * (computed - self._computed) / (at - self._at)), 100)
+            self._at, self._computed = at, computed
+        return self._percent
+
+
+def _wake(desk: Desk, lane_id: int) -> None:
+    lane = desk.lanes.get(lane_id)
+    if lane is not None:
+        lane.wake()
+
+
+def raise_file_limit() -> None:
+    """Every lane may hold a connection of its own."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def collect_garbage_rarely() -> None:
+    """Take what is loaded out of the collector's sight, and let it look less often.
+
+    Sending leaves next to no cycles, yet by its defaults the collector took a fifth of a sender's time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 50, 50)
+
+
+def run() -> None:
+    """Send until Inturn stops."""
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(Sender(must_stop=stopping.is_set).run())

@@ -1,0 +1,103 @@
+"""Which sender has which shards. Senders agree on it without talking, from the names of their connections.
+
+Each shard belongs to one of the sharing senders by a hash of both (highest random weight), so a sender that comes or goes
+moves only its own share. A sender is known by its slot, which its successor takes again. The advisory lock alone decides
+who serves a shard: while senders disagree, a shard waits for a moment; its order is safe.
+
+Few sharing senders commit many lanes' outcomes together; more of them use more processors. So only the senders with the lowest
+slots share the work, as many as the sender of the lowest slot says: twice as many when these are busy, half
+when half of them could do it.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from delivery.models.shard import SHARDS
+
+# A sender that computes for so much of its time has no room for more; one process cannot compute for more than 100.
+BUSY_PERCENT = 80
+# Half as many senders would be this busy.
+HALF_PERCENT = 50
+# The work is spread when the senders were busy for so long, and gathered when they were idle for so long.
+SPREAD_SECONDS = 1.0
+GATHER_SECONDS = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A sender at work; `sharing` is how many senders are to share the work as far as it knows."""
+
+    slot: int
+    busy_percent: int
+    sharing: int
+
+
+def member_of(row: Mapping[str, Any]) -> Member:
+    """Make a Member of a row of `members.sql`."""
+    return Member(row["slot"], row["busy_percent"], row["sharing"])
+
+
+def shards_of(slot: int, slots: Collection[int]) -> frozenset[int]:
+    """Return the shards that belong to one of these senders."""
+    if slot not in slots:
+        return frozenset()
+    return frozenset(shard for shard in range(SHARDS) if owner_of(shard, slots) == slot)
+
+
+def owner_of(shard: int, slots: Collection[int]) -> int:
+    """Return the slot of the sender that a shard belongs to."""
+    return max(slots, key=lambda slot: (_weight(shard, slot), slot))
+
+
+def _weight(shard: int, slot: int) -> int:
+    # The finalizer of MurmurHash3 (32 bits): near numbers must not get near weights.
+    mixed = ((shard + 1) * 0x9E3779B1 ^ (slot + 1) * 0x85EBCA6B) & 0xFFFFFFFF
+    mixed = ((mixed ^ mixed >> 16) * 0x85EBCA6B) & 0xFFFFFFFF
+    mixed = ((mixed ^ mixed >> 13) * 0xC2B2AE35) & 0xFFFFFFFF
+    return mixed ^ mixed >> 16
+
+
+class Sharing:
+    """What one sender knows of the others, and of how many are to share the work."""
+
+    def __init__(self) -> None:
+        self.slots: frozenset[int] = frozenset()
+        self.sharing = 1
+        self._busy_since: float | None = None
+        self._idle_since: float | None = None
+
+    def meet(self, myself: Member, others: Sequence[Member], *, now: float) -> None:
+        """Learn who is at work at that moment of the monotonic clock."""
+        members = sorted([myself, *(one for one in others if one.slot != myself.slot)], key=_slot)
+        first = members[0]
+        if first.slot == myself.slot:
+            self.sharing = self._decide(members, now=now)
+        else:
+            self.sharing = first.sharing
+            self._busy_since = self._idle_since = None
+        self.slots = frozenset(member.slot for member in members[: max(self.sharing, 1)])
+
+    def _decide(self, members: Sequence[Member], *, now: float) -> int:
+        sharing = max(min(self.sharing, len(members)), 1)
+        busy = [member.busy_percent for member in members[:sharing]]
+        self._busy_since = _since(self._busy_since, min(busy) >= BUSY_PERCENT, now=now)
+        self._idle_since = _since(self._idle_since, sum(busy) < HALF_PERCENT * (sharing / 2), now=now)
+        if self._busy_since is not None and now - self._busy_since >= SPREAD_SECONDS:
+            self._busy_since = None
+            return min(2 * sharing, len(members))
+        if sharing > 1 and self._idle_since is not None and now - self._idle_since >= GATHER_SECONDS:
+            self._idle_since = None
+            return sharing // 2
+        return sharing
+
+
+def _slot(member: Member) -> int:
+    return member.slot
+
+
+def _since(moment: float | None, is_so: bool, *, now: float) -> float | None:
+    """Return since when something is so, given since when it was."""
+    if not is_so:
+        return None
+    return now if moment is None else moment

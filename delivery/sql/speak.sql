@@ -1,0 +1,2 @@
+-- Lets the server hear of a sender that has nothing to commit.
+SELECT 1

@@ -1,0 +1,9 @@
+-- The lanes of these shards that a sender may have left in the middle of a run: something of it is as it was recorded.
+SELECT lane.id AS lane_id
+FROM delivery_lane lane
+WHERE lane.id %% 512 = ANY (%(shard)s::int[]) AND EXISTS (
+    SELECT
+    FROM unnest(lane.run_ids, lane.run_attempts) AS run (id, attempts)
+    JOIN delivery_delivery delivery ON delivery.id = run.id
+    WHERE delivery.status = 'PENDING' AND delivery.attempts = run.attempts
+)

@@ -1,0 +1,83 @@
+"""Which sender a shard belongs to, and how many senders share the work."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from delivery.models.shard import SHARDS
+from delivery.senders.sharing import GATHER_SECONDS, SPREAD_SECONDS, Member, Sharing, owner_of, shards_of
+
+shards = st.integers(0, SHARDS - 1)
+slots = st.frozensets(st.integers(0, 999), min_size=1, max_size=8)
+
+
+@given(shards, slots)
+def test_a_shard_belongs_to_exactly_one_sender_whatever_their_order(shard: int, some: frozenset[int]) -> None:
+    assert owner_of(shard, sorted(some)) == owner_of(shard, sorted(some, reverse=True)) in some
+
+
+@given(shards, slots, st.integers(0, 999))
+def test_a_sender_that_comes_takes_shards_only_to_itself(
+    shard: int, some: frozenset[int], newcomer: int
+) -> None:
+    assert owner_of(shard, some | {newcomer}) in (owner_of(shard, some), newcomer)
+
+
+def test_senders_have_even_shares() -> None:
+    shares = Counter(owner_of(shard, range(4)) for shard in range(SHARDS))
+    assert all(SHARDS / 4 * 0.75 < share < SHARDS / 4 * 1.25 for share in shares.values()), shares
+
+
+def test_a_sender_that_does_not_share_the_work_has_no_shard() -> None:
+    assert shards_of(3, {0, 1}) == frozenset()
+
+
+def members(*busy: int) -> list[Member]:
+    return [Member(slot, percent, sharing=1) for slot, percent in enumerate(busy)]
+
+
+def meet(sharing: Sharing, *busy: int, now: float) -> int:
+    first, *others = members(*busy)
+    sharing.meet(first, others, now=now)
+    return len(sharing.slots)
+
+
+def test_one_sender_has_all_the_work_until_it_is_busy() -> None:
+    sharing = Sharing()
+    assert meet(sharing, 60, 0, 0, now=0) == 1
+    assert meet(sharing, 95, 0, 0, now=1) == 1
+    assert meet(sharing, 95, 0, 0, now=1 + SPREAD_SECONDS) == 2
+    assert meet(sharing, 95, 95, 0, now=10) == 2
+    assert meet(sharing, 95, 95, 0, now=10 + SPREAD_SECONDS) == 3
+
+
+def test_a_busy_moment_spreads_nothing() -> None:
+    sharing = Sharing()
+    assert meet(sharing, 95, 0, now=0) == 1
+    assert meet(sharing, 40, 0, now=1) == 1
+    assert meet(sharing, 95, 0, now=SPREAD_SECONDS) == 1
+
+
+def test_the_work_is_gathered_when_half_of_the_senders_could_do_it_for_a_while() -> None:
+    sharing = Sharing()
+    sharing.sharing = 4
+    assert meet(sharing, 20, 20, 20, 20, now=0) == 4
+    assert meet(sharing, 20, 20, 20, 20, now=GATHER_SECONDS) == 2
+    assert meet(sharing, 40, 40, now=GATHER_SECONDS + 1) == 2
+    assert meet(sharing, 20, 20, now=100) == 2
+    assert meet(sharing, 20, 20, now=100 + GATHER_SECONDS) == 1
+
+
+def test_the_sender_of_the_lowest_slot_says_how_many_share() -> None:
+    sharing = Sharing()
+    first = Member(0, 10, sharing=3)
+    sharing.meet(Member(5, 99, sharing=1), [first, *[Member(slot, 10, 1) for slot in (2, 5, 7)]], now=0)
+    assert sharing.slots == {0, 2, 5}
+
+
+def test_whoever_becomes_the_first_goes_on_with_what_the_first_said() -> None:
+    sharing = Sharing()
+    sharing.meet(Member(5, 50, sharing=1), [Member(0, 50, sharing=2)], now=0)
+    sharing.meet(Member(5, 50, sharing=2), [Member(6, 50, sharing=2)], now=1)
+    assert sharing.slots == {5, 6}
