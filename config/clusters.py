@@ -1,12 +1,13 @@
-"""The django-q2 clusters. Each worker runs one task: a loop that ends when Inturn stops.
+"""The django-q2 cluster of a machine. Each worker runs one task: a loop that ends when Inturn stops.
 
-The loops of the senders' cluster send (see `delivery.senders.sender`). That of the cluster `chores` does what is to be done now
-and then (see `delivery.chores.loop`), and that of the cluster `history` starts the pipeline's runs (see `delivery.pipeline.loop`).
-Every cluster has a queue of its own, named anew each time it starts: its tasks are for its own workers, however many machines
-have the same name.
+The loops `senders` send (see `delivery.senders.sender`), `chores` does what is to be done now and then (see
+`delivery.chores.loop`), and `history` starts the pipeline's runs (see `delivery.pipeline.loop`). A cluster runs all of them,
+or those of one name. Its queue is named anew each time it starts: its tasks are for its own workers, however many machines have
+the same name.
 """
 
 import ctypes
+import gc
 import os
 import signal
 import socket
@@ -20,20 +21,20 @@ from typing import Any
 from delivery.stopping import stopping
 
 SENDERS, CHORES, HISTORY = "senders", "chores", "history"
-# Where the keeper of each cluster's loop is.
-_KEEPERS = {
-    SENDERS: "delivery.senders.keep",
-    CHORES: "delivery.chores.keep",
-    HISTORY: "delivery.pipeline.keep",
+# The module whose `run` is the loop.
+_LOOPS = {
+    SENDERS: "delivery.senders.sender",
+    CHORES: "delivery.chores.loop",
+    HISTORY: "delivery.pipeline.loop",
 }
-CLUSTERS: tuple[str, ...] = tuple(_KEEPERS)
+NAMES: tuple[str, ...] = tuple(_LOOPS)
 
 # A task is begun within a second. What is older was left by a cluster that was killed.
 _LEFT_AFTER = timedelta(hours=1)
 
 
 def q_cluster(*, workers: int) -> dict[str, Any]:
-    """The settings of django-q2, as the senders' cluster has them; `run` says what is different in the others."""
+    """The settings of django-q2; `run` says how many workers a cluster has."""
     return {
         "name": "inturn",
         "orm": "default",
@@ -46,8 +47,9 @@ def q_cluster(*, workers: int) -> dict[str, Any]:
         # A task that ended is no history worth a row.
         "save_limit": -1,
         # A waiting task is picked up this many seconds after it was queued, at most.
-        "poll": 0.25,
-        "guard_cycle": 0.25,
+        "poll": 0.5,
+        # A worker that died is replaced this many seconds later, at most.
+        "guard_cycle": 0.5,
         "scheduler": False,
         "log_level": "WARNING",
         "ALT_CLUSTERS": {},
@@ -66,11 +68,13 @@ def die_with_parent() -> None:
         os.register_at_fork(after_in_child=lambda: prctl(pr_set_pdeathsig, int(signal.SIGKILL)))
 
 
-def run(name: str) -> None:
-    """Run a cluster of this machine until SIGTERM or SIGINT."""
+def run(name: str | None, *, senders: int) -> None:
+    """Run the loops of that name, or all, until SIGTERM or SIGINT."""
     from django.db import connections
     from django_q.cluster import Cluster
     from django_q.conf import Conf
+
+    from delivery.keep import Keeper
 
     class StoppableCluster(Cluster):  # type: ignore[misc]
         """A cluster that tells its busy workers to stop."""
@@ -79,20 +83,24 @@ def run(name: str) -> None:
             stopping.set()
             super().sig_handler(signum, frame)
 
+    names = NAMES if name is None else (name,)
+    loops = [import_module(_LOOPS[one]).run for one in names for _ in range(senders if one == SENDERS else 1)]
     # django-q2 has read its settings long before a command knows which cluster it is to run.
-    Conf.CLUSTER_NAME = f"{name}@{socket.gethostname()[:40]}-{uuid.uuid4().hex}"
-    if name != SENDERS:
-        Conf.WORKERS = 1
-    _drop_left(name)
+    Conf.CLUSTER_NAME = f"inturn@{socket.gethostname()[:40]}-{uuid.uuid4().hex}"
+    Conf.WORKERS = len(loops)
+    _drop_left()
     die_with_parent()
-    import_module(_KEEPERS[name]).KEEPER.begin()
-    # A connection must not be shared with what is forked now.
+    Keeper(loops).begin()
+    # A connection must not be shared with the processes that are forked now, and what is loaded should be: the collector
+    # would write to every page of it.
     connections.close_all()
+    gc.collect()
+    gc.freeze()
     StoppableCluster().start()
 
 
-def _drop_left(name: str) -> None:
+def _drop_left() -> None:
     from django.utils import timezone
     from django_q.models import OrmQ
 
-    OrmQ.objects.filter(key__startswith=f"{name}@", lock__lt=timezone.now() - _LEFT_AFTER).delete()
+    OrmQ.objects.filter(key__startswith="inturn@", lock__lt=timezone.now() - _LEFT_AFTER).delete()

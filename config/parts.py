@@ -161,8 +161,8 @@ def web_command(environment: Environment) -> list[str]:
     ]
 
 
-def cluster_command(name: str) -> list[str]:
-    return [sys.executable, MANAGE, "qcluster", "--name", name]
+def cluster_command() -> list[str]:
+    return [sys.executable, MANAGE, "qcluster"]
 
 
 def demo_settings(environment: Environment) -> dict[str, str]:

@@ -12,14 +12,13 @@ from types import FrameType
 from urllib.parse import urlsplit
 
 from config import processes
-from config.clusters import CLUSTERS
 from config.embedded import postgres
 from config.env import CHECKOUT, Environment
 from config.grounds import CannotStartError, insist_on_free_port, only_one_on, raise_file_limit
 from config.logfiles import shorten
 from config.parts import LOOPBACK, MANAGE, Database, Part, cluster_command, demo_settings, say, web_command
 
-DEMO = "demo"
+CLUSTER, DEMO = "cluster", "demo"
 
 READY_SECONDS = 120
 GIVE_UP_AFTER_DEATHS = 5
@@ -110,7 +109,7 @@ class Supervisor:
             return Part(name, command, self._run, environment, self._logs, stop_seconds)
 
         parts = [part("web", web_command(self._environment), WEB_STOP_SECONDS)]
-        parts += [part(name, cluster_command(name), CLUSTER_STOP_SECONDS) for name in CLUSTERS]
+        parts.append(part(CLUSTER, cluster_command(), CLUSTER_STOP_SECONDS))
         if self._demo:
             parts.insert(0, part(DEMO, [sys.executable, MANAGE, DEMO], WEB_STOP_SECONDS))
         return parts
@@ -166,7 +165,7 @@ class Supervisor:
 
         The demo after the senders: to lose their receivers would block every lane of it.
         """
-        names = (["web"], CLUSTERS, [DEMO])
+        names = (["web"], [CLUSTER], [DEMO])
         in_order = [[part for part in self._parts if part.name in together] for together in names]
         for together in in_order:
             for part in together:

@@ -1,12 +1,16 @@
-"""Keeping a cluster's loop going: every worker runs it, from its start until Inturn stops.
+"""Keeping a cluster's loops going: each is run by one worker, from the worker's start until Inturn stops.
 
-A worker that starts, also in place of one that was killed, queues a task, and runs the loop in it. The task has no
-time-out, and its row goes as it begins: that of a killed worker would come back after django-q2's `retry`, as one too many.
+A worker that starts, also in place of one that was killed, queues a task. The worker that takes the task runs the first loop
+that no other runs: it holds a lock on that loop's byte of a file, which the kernel releases when the worker ends. The
+task has no time-out, and its row goes as it begins: that of a killed worker would come back after django-q2's `retry`.
 """
 
+import fcntl
 import logging
+import os
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from django.db import Error, connection
@@ -22,31 +26,58 @@ RETRY_SECONDS = 0.5
 # django-q2's word for none.
 NO_TIMEOUT = -1
 
+Loop = Callable[[], None]
+
 
 class Keeper:
-    """Keeps one loop going: `task` is the dotted name of a function that calls `work` and nothing else."""
+    """The loops of one cluster, as many as it has workers."""
 
-    def __init__(self, task: str, loop: Callable[[], None]) -> None:
-        self._task = task
-        self._loop = loop
+    def __init__(self, loops: Sequence[Loop]) -> None:
+        self._loops = loops
+        with tempfile.TemporaryFile() as file:
+            # Open as long as the process lives.
+            self._runners = os.dup(file.fileno())
 
     def begin(self) -> None:
-        """Let all workers that are forked from now on run the loop."""
-        post_spawn.connect(self._start_worker)
+        """Let the workers that are forked from now on run the loops."""
+        _keepers.append(self)
+        post_spawn.connect(_start_worker)
         pre_execute.connect(_drop_row)
 
     def work(self) -> None:
-        """Be the task: run the loop, again if it fails."""
+        """Run a loop that no other worker runs, again if it fails."""
+        loop: Loop | None = None
         while not stopping.is_set():
             try:
-                self._loop()
+                if loop is None:
+                    loop = self._take()
+                loop()
             except Exception:
                 log.exception("a cluster's loop failed")
                 connection.close()
                 time.sleep(RETRY_SECONDS)
 
-    def _start_worker(self, **_: Any) -> None:
-        _insist(lambda: async_task(self._task, save=False, timeout=NO_TIMEOUT))
+    def _take(self) -> Loop:
+        for place, loop in enumerate(self._loops):
+            try:
+                fcntl.lockf(self._runners, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+            except OSError:
+                continue
+            return loop
+        raise RuntimeError("more workers than loops")
+
+
+# Of this process: at most one. Django-q2 calls functions by their names.
+_keepers: list[Keeper] = []
+
+
+def work() -> None:
+    """The task of each worker."""
+    _keepers[-1].work()
+
+
+def _start_worker(**_: Any) -> None:
+    _insist(lambda: async_task("delivery.keep.work", save=False, timeout=NO_TIMEOUT))
 
 
 def _drop_row(*, task: Mapping[str, Any], **_: Any) -> None:
@@ -63,4 +94,6 @@ def _insist(act: Callable[[], object]) -> None:
             connection.close()
             time.sleep(RETRY_SECONDS)
         else:
+            # The loops have connections of their own.
+            connection.close()
             return

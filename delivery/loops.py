@@ -13,7 +13,7 @@ from django.db.backends.signals import connection_created
 from delivery.stopping import stopping
 
 POLL_SECONDS = 1.0
-LOOK_SECONDS = 0.1
+LOOK_SECONDS = 0.25
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""The loop that the cluster of chores runs: duties, one after another, until Inturn stops.
+"""The loop of the chores: duties, one after another, until Inturn stops.
 
 Several machines may run it: a duty is done by whoever takes its lock first. While there is something to do it
-goes on at once, else it looks about once a second. The duties that may take long, because they wait for the archive or remove
-much, have a thread of their own, so that they delay no failure that is to be told.
+goes on at once, else it looks about once a second, and every few seconds at the slow duties. These may take long, because
+they wait for the archive or remove much; they have a thread of their own, so that they delay no failure report.
 """
 
 import time
@@ -29,6 +29,7 @@ SLOW = (
     Duty("retention", retention.run_once),
 )
 DUTIES = (*QUICK, *SLOW)
+SLOW_POLL_SECONDS = 3.0
 # Our locks go soon when we are killed, and when this machine vanishes.
 _SETTINGS = LETS_GO_OF_VANISHED + "SET client_connection_check_interval = '500ms'"
 
@@ -36,17 +37,17 @@ _SETTINGS = LETS_GO_OF_VANISHED + "SET client_connection_check_interval = '500ms
 def run() -> None:
     """Do duties until Inturn stops."""
     with connections_of("chores", settings=_SETTINGS):
-        slow = Thread(target=_attend, args=(SLOW,), name="slow chores", daemon=True)
+        slow = Thread(target=_attend, args=(SLOW, SLOW_POLL_SECONDS), name="slow chores", daemon=True)
         slow.start()
-        _attend(QUICK)
+        _attend(QUICK, POLL_SECONDS)
         slow.join()
 
 
-def _attend(duties: Sequence[Duty]) -> None:
+def _attend(duties: Sequence[Duty], poll_seconds: float) -> None:
     """Do these duties on a connection that is this thread's."""
     try:
         while not stopping.is_set():
             if not sum([duty.attend(timezone.now()) for duty in duties]):
-                pause(time.monotonic() + POLL_SECONDS)
+                pause(time.monotonic() + poll_seconds)
     finally:
         connection.close()

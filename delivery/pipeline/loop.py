@@ -1,4 +1,4 @@
-"""The loop that the cluster `history` runs: it makes the runs that are due, and runs those that wait, one at a time a machine.
+"""The pipeline's loop: it makes the runs that are due, and runs those that wait, one at a time a machine.
 
 Several machines may run it. Each run is a process of its own; the loop itself holds no more than Django.
 """
@@ -10,7 +10,7 @@ from django.db import Error, connection
 from django.utils import timezone
 
 from delivery.database import LETS_GO_OF_VANISHED
-from delivery.loops import POLL_SECONDS, connections_of, pause
+from delivery.loops import connections_of, pause
 from delivery.models import SOLE_STEPS, PipelineRun, RunState
 from delivery.pipeline import runs, schedules, tidying
 from delivery.pipeline.child import Child
@@ -19,9 +19,12 @@ from subscriptions.database_away import is_away
 
 log = logging.getLogger(__name__)
 
+POLL_SECONDS = 2.0
 # A run whose process ends before it begins is tried again, so often and after longer and longer pauses.
 MOST_STARTS = 4
-NOT_BEGUN = "It could not be begun ({starts} times; exit code {code}): the log of the cluster `history` says why. Then run it again."
+NOT_BEGUN = (
+    "It could not be begun ({starts} times; exit code {code}): the cluster's log says why. Then run it again."
+)
 
 
 class Loop:

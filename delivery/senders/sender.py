@@ -27,9 +27,12 @@ from delivery.stopping import stopping
 
 log = logging.getLogger(__name__)
 
-POLL_SECONDS = 0.5
+# Who else is at work is looked at this often: whatever a dead sender served waits for it.
+MEET_SECONDS = 0.5
+# What notifications may have failed to tell is looked at this often.
+POLL_SECONDS = 1.0
 # Whether Inturn stops, and whether a shard can be released, is looked at this often.
-LOOK_SECONDS = 0.1
+LOOK_SECONDS = 0.25
 # When Inturn stops, an attempt under way has this long to get its answer.
 STOP_SECONDS = 5.0
 # And all that can still be recorded is, this long after.
@@ -62,7 +65,7 @@ class Sender:
     async def _give_up_when_overdue(self) -> None:
         """Without a database nothing ends in order: what is under way is left as a crash would leave it."""
         while not self._must_stop():
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(LOOK_SECONDS)
         await asyncio.sleep(GIVE_UP_SECONDS)
         log.error("stopped before all was recorded: the database does not answer")
         os._exit(1)
@@ -75,7 +78,7 @@ class Sender:
                     return
             except AWAY as error:
                 log.warning("cannot connect", extra={"error": str(error)})
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(MEET_SECONDS)
 
     async def _work(self, desk: Desk) -> None:
         listener = Listener(name=f"inturn listener {os.getpid()}")
@@ -93,8 +96,12 @@ class Sender:
     async def _serve(self, desk: Desk, listener: Listener) -> None:
         async with asyncio.TaskGroup() as lanes:
             claims = Claims(desk, lanes)
+            polled_at = float("-inf")
             while not self._must_stop():
-                await self._poll(desk, claims)
+                await self._meet(claims)
+                if time.monotonic() >= polled_at + POLL_SECONDS:
+                    polled_at = time.monotonic()
+                    await self._poll(desk, claims)
                 await self._attend(desk, claims, listener)
             claims.close()
             await self._cut_off(desk)
@@ -102,19 +109,23 @@ class Sender:
 
     async def _poll(self, desk: Desk, claims: Claims) -> None:
         """Look at everything that a notification may have failed to tell."""
-        await claims.meet(busy_percent=self._busy.percent())
-        await claims.serve_unfinished()
         await desk.successes.write(desk.reader)
         await self._notice_changes(desk, claims)
         stopped = [lane.id for lane in desk.lanes.values() if lane.is_pausing]
         for row in await desk.reader.fetch("due_lanes", {"lane": stopped}) if stopped else []:
             _wake(desk, row["id"])
-        rows = await desk.reader.fetch("lanes_with_work", {"shard": list(self._settler.holding.shards)})
-        await self._bring_news(desk, claims, [row["lane_id"] for row in rows])
+        if shards := list(self._settler.holding.shards):
+            rows = await desk.reader.fetch("lanes_with_work", {"shard": shards})
+            await self._bring_news(desk, claims, [row["lane_id"] for row in rows])
+
+    async def _meet(self, claims: Claims) -> None:
+        """Look who else is at work."""
+        await claims.meet(busy_percent=self._busy.percent())
+        await claims.serve_unfinished()
 
     async def _attend(self, desk: Desk, claims: Claims, listener: Listener) -> None:
-        """Act on notifications until the next poll is due."""
-        due = time.monotonic() + POLL_SECONDS
+        """Act on notifications until it is time to look at the others again."""
+        due = time.monotonic() + MEET_SECONDS
         while (seconds := due - time.monotonic()) > 0 and not self._must_stop():
             call = await listener.next(seconds=min(seconds, LOOK_SECONDS))
             await claims.release_left()
@@ -126,8 +137,7 @@ class Sender:
         for lane_id in list(desk.lanes) if call.is_gap else call.nudged:
             _wake(desk, lane_id)
         if call.is_release:
-            await claims.meet(busy_percent=self._busy.percent())
-            await claims.serve_unfinished()
+            await self._meet(claims)
         if call.is_change or call.is_gap:
             await self._notice_changes(desk, claims)
         await self._bring_news(desk, claims, call.lanes)
@@ -166,7 +176,7 @@ class Busy:
     def percent(self) -> int:
         """Return the part of the time for which it computed, since the last look that is long enough ago."""
         at, computed = time.monotonic(), time.process_time()
-        if at - self._at >= POLL_SECONDS:
+        if at - self._at >= MEET_SECONDS:
             self._percent = min(round(100 * (computed - self._computed) / (at - self._at)), 100)
             self._at, self._computed = at, computed
         return self._percent

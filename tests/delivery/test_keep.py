@@ -11,7 +11,8 @@ from django_q.signing import SignedPackage
 from delivery.keep import NO_TIMEOUT, Keeper
 from delivery.stopping import stopping
 
-pytestmark = pytest.mark.django_db
+# Who starts a worker closes its connection.
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +27,7 @@ def _signals() -> Iterator[None]:
 
 
 def keeper(loop: Callable[[], None] = stopping.set) -> Keeper:
-    return Keeper("delivery.chores.keep.run_chores", loop)
+    return Keeper([loop])
 
 
 def test_a_worker_that_starts_has_a_task_without_a_time_out_whose_row_goes_as_it_begins() -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import psycopg
@@ -129,10 +130,12 @@ class Observed:
     @contextmanager
     def locked(self, table: str, row_id: int) -> Iterator["RowLock"]:
         """Lock a row as an update does: publishing goes on, a sender that has to write it waits."""
-        with self._product.connect() as connection, connection.transaction():
-            query = sql.SQL("SELECT FROM {} WHERE id = %s FOR NO KEY UPDATE").format(sql.Identifier(table))
-            connection.execute(query, [row_id])
-            yield RowLock(self, connection.info.backend_pid)
+        lock = RowLock(self, self._product, table, row_id)
+        lock.take()
+        try:
+            yield lock
+        finally:
+            lock.release()
 
     def waiting_for(self, backend: int) -> dict[int, int]:
         """The senders that wait for a lock of that backend: their own backends by process id."""
@@ -161,9 +164,26 @@ class Observed:
 class RowLock:
     """A row that the test holds."""
 
-    def __init__(self, observed: Observed, backend: int) -> None:
+    def __init__(self, observed: Observed, product: Product, table: str, row_id: int) -> None:
         self._observed = observed
-        self._backend = backend
+        self._product = product
+        self._table = table
+        self._row_id = row_id
+        self._connection = product.connect()
+        # The row's version: the transaction that wrote it.
+        self._version = ""
+
+    def take(self) -> None:
+        query = sql.SQL("SELECT xmin::text FROM {} WHERE id = %s FOR NO KEY UPDATE").format(
+            sql.Identifier(self._table)
+        )
+        self._connection.execute("BEGIN")
+        row = self._connection.execute(query, [self._row_id]).fetchone()
+        assert row is not None
+        self._version = row[0]
+
+    def release(self) -> None:
+        self._connection.close()
 
     def kill_who_waits(self) -> int:
         """Wait for a sender to need the row, kill it, and return its backend, which still waits."""
@@ -179,9 +199,27 @@ class RowLock:
         return backend
 
     def kill_who_commits(self) -> None:
-        """Kill a sender that needs the row, so that its backend still waits, and commits when the row is free.
+        """Kill a sender that needs the row, and release the row to its backend, which commits.
 
-        A backend waits for a moment only. A killed sender's successor comes to the row as well.
+        A backend waits for a moment only. So the test queues for the row behind it, before the killed sender's successor
+        does: whoever finds the row unchanged kills that successor.
         """
-        while self.kill_who_waits() not in self._observed.waiting_for(self._backend).values():
-            continue
+        while True:
+            next_in_line = RowLock(self._observed, self._product, self._table, self._row_id)
+            with ThreadPoolExecutor(max_workers=1) as pool:
+                eventually(self._is_waited_for, "a sender waits for the row")
+                taken = pool.submit(next_in_line.take)
+                self.kill_who_waits()
+                self.release()
+                taken.result()
+            is_committed = next_in_line._version != self._version
+            self._connection = next_in_line._connection
+            if is_committed:
+                return
+
+    def _is_waited_for(self) -> bool:
+        return bool(self._observed.waiting_for(self._backend))
+
+    @property
+    def _backend(self) -> int:
+        return self._connection.info.backend_pid

@@ -84,7 +84,7 @@ def test_made_serial_while_nobody_serves_it_all_that_was_under_way_is_in_doubt(
     ids = flow.publish_numbered(20)
     doubtful = {request.id for request in of.endpoint.wait_for_count(MOST)}
     of.endpoint.always(OK)
-    kill(*product.whole("senders"))
+    kill(*product.whole("cluster"))
     flow.rest.patch(f"subscribers/{of.subscriber}", {"processing": "SERIAL"})
     received = of.endpoint.wait_for_count(20 + MOST, seconds=60)
     hold.release()

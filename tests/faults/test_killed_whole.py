@@ -38,7 +38,7 @@ def test_a_killed_cluster_loses_nothing(
 ) -> None:
     published = flow.publish_numbered(400)
     lanes[0].endpoint.wait_for_count(50)
-    kill(*product.whole("senders"))
+    kill(*product.whole("cluster"))
     killed_at = time.monotonic()
     pause = lanes[0].endpoint.wait_for_later(killed_at + 0.05, seconds=CLUSTER_STARTS_SECONDS).at - killed_at
     with capsys.disabled():

@@ -45,8 +45,8 @@ def test_the_work_of_a_dead_machine_is_taken_over(
     # One sender has all the work while it is not busy.
     serving = {observed.sender_of(of) for of in lanes}
     assert len(serving) == 1
-    if serving & product.whole("senders"):
-        kill(*product.whole("senders"))
+    if serving & product.whole("cluster"):
+        kill(*product.whole("cluster"))
     else:
         other.kill_all()
     for of in lanes:

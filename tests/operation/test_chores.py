@@ -1,4 +1,4 @@
-"""The cluster of chores: it stops when it is told to, and what dies comes back."""
+"""The cluster stops when it is told to, and its chores come back after whatever dies."""
 
 import re
 import signal
@@ -30,22 +30,22 @@ def worker(of: Installation) -> int | None:
 
 def test_it_stops_soon_and_leaves_nothing(running: Installation) -> None:
     eventually(lambda: worker(running), "somebody does chores")
-    before, top = running.whole("chores"), running.top("chores")
+    before, top = running.whole("cluster"), running.top("cluster")
     assert top is not None
     asked_at = time.monotonic()
     processes.send(signal.SIGTERM, [top])
-    eventually(lambda: not running.whole("chores") & (before - {top}), "nobody works any more")
+    eventually(lambda: not running.whole("cluster") & (before - {top}), "nobody works any more")
     assert time.monotonic() - asked_at < STOP_SECONDS
-    eventually(lambda: not running.whole("chores") & before, "all of it is gone")
+    eventually(lambda: not running.whole("cluster") & before, "all of it is gone")
     # `up` took it for dead.
     eventually(lambda: worker(running), "another does chores")
 
 
 def test_a_killed_cluster_is_restarted_and_its_worker_does_not_go_on_beside_it(running: Installation) -> None:
-    before = running.whole("chores")
-    kill(running.top("chores"))
-    eventually(lambda: running.whole("chores") - before, "another cluster")
-    eventually(lambda: not running.whole("chores") & before, "nothing is left of the killed one")
+    before = running.whole("cluster")
+    kill(running.top("cluster"))
+    eventually(lambda: running.whole("cluster") - before, "another cluster")
+    eventually(lambda: not running.whole("cluster") & before, "nothing is left of the killed one")
     eventually(lambda: worker(running), "its worker does chores")
 
 
@@ -58,7 +58,7 @@ def test_a_killed_worker_is_replaced(running: Installation) -> None:
 
 def test_it_goes_on_with_a_database_that_was_restarted(running: Installation) -> None:
     eventually(lambda: worker(running), "somebody does chores")
-    before, killed = running.whole("chores"), running.postmaster()
+    before, killed = running.whole("cluster"), running.postmaster()
     kill(killed)
     running.wait_for_postgres_after(killed)
     eventually(lambda: worker(running) in before, "the same worker does chores")

@@ -1,4 +1,4 @@
-"""The cluster `history`: it runs what is due in a process of its own, and whatever dies, the next run goes on.
+"""The pipeline's loop: it runs what is due in a process of its own, and whatever dies, the next run goes on.
 
 due ─▶ WAITING ─▶ its process begins ─▶ RUNNING ─▶ DONE
 """
@@ -72,7 +72,7 @@ class History:
 
     def running(self) -> set[int]:
         """The processes that run a run."""
-        return {pid for pid in self._installation.whole("history") if is_run(pid)}
+        return {pid for pid in self._installation.whole("cluster") if is_run(pid)}
 
     def worker(self) -> int:
         """The process that starts them."""
@@ -105,8 +105,8 @@ def test_what_is_due_is_run_and_not_again(history: History) -> None:
 
 
 def test_who_waits_for_runs_is_small(history: History, running: Installation) -> None:
-    eventually(lambda: len(running.whole("history")) > 1, "the cluster is there")
-    maps = [Path(f"/proc/{pid}/maps") for pid in running.whole("history") - history.running()]
+    eventually(lambda: len(running.whole("cluster")) > 1, "the cluster is there")
+    maps = [Path(f"/proc/{pid}/maps") for pid in running.whole("cluster") - history.running()]
     assert maps
     assert not [path for path in maps if "pyarrow" in path.read_text()]
 
@@ -135,7 +135,7 @@ def test_what_a_killed_worker_had_begun_is_begun_again(history: History, running
 def test_when_inturn_stops_a_run_waits_for_the_next_start(history: History, running: Installation) -> None:
     with history.held():
         id, pid = history.begin()
-        top = running.top("history")
+        top = running.top("cluster")
         assert top is not None
         processes.send(signal.SIGTERM, [top])
         eventually(lambda: pid not in running.processes(), "the run has ended")

@@ -36,7 +36,7 @@ def test_up_recovers_after_everything_was_killed(running: Installation) -> None:
 
 
 def test_up_ends_what_an_unguarded_one_left(running: Installation) -> None:
-    guardian, leftover = running.guardian(), running.whole("senders")
+    guardian, leftover = running.guardian(), running.whole("cluster")
     assert guardian is not None
     # They cannot notice that their parent dies, as where a system has no means for it.
     processes.send(signal.SIGSTOP, {guardian} | leftover)

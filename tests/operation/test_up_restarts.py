@@ -48,10 +48,10 @@ def test_a_killed_web_worker_is_replaced(running: Installation) -> None:
 def test_a_killed_cluster_is_restarted_and_its_workers_do_not_go_on_beside_it(
     running: Installation,
 ) -> None:
-    before = running.whole("senders")
-    kill(running.top("senders"))
-    eventually(lambda: running.whole("senders") - before, "another cluster")
-    eventually(lambda: not running.whole("senders") & before, "nothing is left of the killed one")
+    before = running.whole("cluster")
+    kill(running.top("cluster"))
+    eventually(lambda: running.whole("cluster") - before, "another cluster")
+    eventually(lambda: not running.whole("cluster") & before, "nothing is left of the killed one")
 
 
 def test_a_killed_postgresql_is_restarted_where_it_was(running: Installation) -> None:

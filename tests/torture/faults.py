@@ -112,9 +112,11 @@ class Faults:
         self._journal.note("kill -9 of the web server")
         processes.send(signal.SIGKILL, self._product.whole("web"))
 
-    def kill_chores(self) -> None:
-        self._journal.note("kill -9 of the chores")
-        processes.send(signal.SIGKILL, self._product.whole("chores"))
+    def kill_cluster(self) -> None:
+        self._crash("kill -9 of the cluster")
+        with self._excused("kill -9 of the cluster"):
+            processes.send(signal.SIGKILL, self._product.whole("cluster"))
+            self._wait_until_well()
 
     def lock_row(self) -> None:
         """Hold the row of one open delivery: only its own lane may wait for it."""
@@ -233,7 +235,7 @@ class Faults:
         except psycopg.OperationalError:
             return []
         pids = [int(found[1]) for (name,) in rows if (found := _SENDER.match(name))]
-        ours = sorted(set(pids) & self._product.whole("senders"))
+        ours = sorted(set(pids) & self._product.whole("cluster"))
         self._chance.shuffle(ours)
         return ours
 
@@ -250,7 +252,7 @@ KINDS: Sequence[Fault] = (
     Faults.end_backends,
     Faults.kill_postgres,
     Faults.kill_web,
-    Faults.kill_chores,
+    Faults.kill_cluster,
     Faults.lock_row,
     Faults.lock_table,
     Faults.refuse_connections,

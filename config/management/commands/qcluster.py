@@ -1,7 +1,8 @@
-"""`qcluster`: run the sender loops of this machine, or its chores, or its history: a django-q2 cluster that stops when it is told to."""
+"""`qcluster`: run the loops of this machine, or those of one name: a django-q2 cluster that stops when it is told to."""
 
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from config import clusters
@@ -13,7 +14,7 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("-n", "--name", choices=clusters.CLUSTERS, default=clusters.SENDERS)
+        parser.add_argument("-n", "--name", choices=clusters.NAMES, help="run only these loops")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        clusters.run(options["name"])
+        clusters.run(options["name"], senders=settings.ENVIRONMENT.sender_processes)

@@ -100,5 +100,5 @@ SUBCOMMANDS = (
     Subcommand("replay", "deliver messages of the archive to a subscription", add_replay_arguments, _replay),
     Subcommand("report", "write what was settled into one file, for auditors", add_report_arguments, _report),
     Subcommand("runs", "list the newest runs", _add_runs, _runs),
-    Subcommand("run", "run one that waits, as the cluster `history` does", _add_run, _run),
+    Subcommand("run", "run one that waits, as the pipeline's loop does", _add_run, _run),
 )

@@ -55,7 +55,7 @@ def test_a_run_that_began_counts_for_nothing() -> None:
 
 def test_the_loop_knows_neither_spark_nor_arrow() -> None:
     code = (
-        "import django, sys; django.setup(); import delivery.pipeline.keep;"
+        "import django, sys; django.setup(); import delivery.pipeline.loop;"
         "print(sorted({'pyspark', 'pyarrow', 'py4j'} & set(sys.modules)))"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
