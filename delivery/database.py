@@ -10,6 +10,7 @@ from django.db import OperationalError, connection, transaction
 from psycopg import pq
 from psycopg.errors import QueryCanceled, ReadOnlySqlTransaction
 from psycopg.rows import tuple_row
+from psycopg.types.array import ListBinaryDumper
 
 from delivery.sql import numbered, statement
 
@@ -119,6 +120,8 @@ def planned_rows(name: str, parameters: Mapping[str, object]) -> list[tuple[Any,
         # Django prepares nothing. Nor does this, but for what asks for it.
         connection.connection.prepare_threshold = sys.maxsize
         cursor = psycopg.RawCursor(connection.connection, row_factory=tuple_row)
+        # As text a body would be written as hexadecimal digits, and each element searched for characters to escape.
+        cursor.adapters.register_dumper(list, ListBinaryDumper)
         return cursor.execute(text, values, prepare=True, binary=True).fetchall()
 
 

@@ -186,7 +186,9 @@ def _store(
 ) -> tuple[list[Accepted], Work]:
     publisher_id = None if publisher is None else publisher.pk
     stored = store([Owed(publisher_id, draft, matches) for draft, matches in matched])
-    assert stored is not None
+    if stored is None:
+        # What the database says of a publisher or an event type that was deleted.
+        raise IntegrityError("a subscription was deleted meanwhile")
     accepted, work = stored
     return [answer for answer in accepted if answer is not None], work
 
@@ -222,12 +224,12 @@ def store(owed: Sequence[Owed], *, as_of: Era | None = None) -> tuple[Sequence[A
     """Execute `accept.sql`, and return the answers and who has work now.
 
     None as an answer: its key was used before, and it was not stored. None in all: the configuration is not what it
-    was `as_of` then, and nothing was stored.
+    was `as_of` then, or a subscription was deleted, and nothing was stored.
     """
     if not owed:
         return [], Work()
-    pairs = [(ordinal, match) for ordinal, one in enumerate(owed) for match in one.matches]
     drafts = [one.draft for one in owed]
+    targets = _Targets(owed)
     ((message_ids, lane_ids),) = planned_rows(
         "accept",
         {
@@ -240,19 +242,11 @@ def store(owed: Sequence[Owed], *, as_of: Era | None = None) -> tuple[Sequence[A
             "content_type": [draft.content_type for draft in drafts],
             "body": [draft.body for draft in drafts],
             "destination": [draft.destination.name for draft in drafts],
-            "key": [one.claim and one.claim.key for one in owed],
-            "digest": [one.claim and one.claim.digest for one in owed],
+            "key": [one.claim.key if one.claim else "" for one in owed],
+            "digest": [one.claim.digest if one.claim else b"" for one in owed],
             "owed": array(len(one.matches) for one in owed),
-            "match_ordinal": array(ordinal for ordinal, _ in pairs),
-            "match_subscription": array(match.subscription_id for _, match in pairs),
-            "match_subscriber": array(match.subscriber_id for _, match in pairs),
-            "match_group": array(group for one in owed for group in _groups(one.draft, one.matches)),
-            "match_is_volatile": array(drafts[ordinal].event_type.is_volatile for ordinal, _ in pairs),
-            "match_is_pull": array(match.is_pull for _, match in pairs),
-            "match_seconds_to_live": array(
-                _seconds_to_live(drafts[ordinal], match) for ordinal, match in pairs
-            ),
             "queue_senders": settings.ENVIRONMENT.queue_senders,
+            **targets.parameters(),
         },
     )
     if message_ids is None:
@@ -261,17 +255,64 @@ def store(owed: Sequence[Owed], *, as_of: Era | None = None) -> tuple[Sequence[A
         None if id is None else Accepted(id, len(one.matches))
         for id, one in zip(message_ids, owed, strict=True)
     ]
-    return accepted, Work(lane_ids or [], {match.subscriber_id for _, match in pairs if match.is_pull})
+    return accepted, Work(lane_ids or [], targets.mailboxes)
 
 
-def _seconds_to_live(draft: Draft, match: Candidate) -> float | None:
-    """Return after how long the delivery is EXPIRED: a mailbox keeps nothing for ever."""
-    ttl = draft.event_type.ttl_seconds
-    if not match.is_pull:
-        return ttl
-    kept = settings.ENVIRONMENT.mailbox_days * DAY_SECONDS
-    return kept if ttl is None else min(ttl, kept)
+class _Targets:
+    """Where messages go: each subscription, with its queue group, stands here once, however many messages qualify."""
+
+    def __init__(self, owed: Sequence[Owed]) -> None:
+        self._places: dict[tuple[int, int], int] = {}
+        self._rows: list[tuple[EventType, Candidate, int]] = []
+        # Of each match: the message's place, from 0, and the target's, from 1.
+        self._ordinals: list[int] = []
+        self._targets: list[int] = []
+        for ordinal, one in enumerate(owed):
+            places = [
+                self._place(one.draft.event_type, match, group)
+                for match, group in zip(one.matches, _groups(one.draft, one.matches), strict=True)
+            ]
+            self._ordinals += [ordinal] * len(places)
+            self._targets += places
+
+    @property
+    def mailboxes(self) -> set[int]:
+        """The subscribers that fetch."""
+        return {match.subscriber_id for _, match, _ in self._rows if match.is_pull}
+
+    def parameters(self) -> dict[str, str]:
+        rows = self._rows
+        return {
+            "subscriptions": array(sorted({match.subscription_id for _, match, _ in rows})),
+            "target_subscription": array(match.subscription_id for _, match, _ in rows),
+            "target_subscriber": array(match.subscriber_id for _, match, _ in rows),
+            "target_group": array(group for _, _, group in rows),
+            "target_is_pull": array(match.is_pull for _, match, _ in rows),
+            "target_is_volatile": array(event_type.is_volatile for event_type, _, _ in rows),
+            "target_seconds_to_live": array(
+                _seconds_to_live(event_type, match) for event_type, match, _ in rows
+            ),
+            "match_ordinal": array(self._ordinals),
+            "match_target": array(self._targets),
+        }
+
+    def _place(self, event_type: EventType, match: Candidate, group: int) -> int:
+        """Return the place of this target, counted from 1."""
+        key = match.subscription_id, group
+        place = self._places.get(key)
+        if place is None:
+            self._rows.append((event_type, match, group))
+            place = self._places[key] = len(self._rows)
+        return place
 
 
-def _groups(draft: Draft, matches: Sequence[Candidate]) -> Iterable[int | None]:
-    return groups(matches) if draft.event_type.kind == Kind.QUEUE else repeat(None, len(matches))
+def _seconds_to_live(event_type: EventType, match: Candidate) -> float:
+    """Return after how long the delivery is EXPIRED, -1 for never: a mailbox keeps nothing for ever."""
+    ttl = event_type.ttl_seconds
+    kept = settings.ENVIRONMENT.mailbox_days * DAY_SECONDS if match.is_pull else None
+    return min((seconds for seconds in (ttl, kept) if seconds is not None), default=-1)
+
+
+def _groups(draft: Draft, matches: Sequence[Candidate]) -> Iterable[int]:
+    """Return the queue group of each; -1 is none."""
+    return groups(matches) if draft.event_type.kind == Kind.QUEUE else repeat(-1, len(matches))

@@ -142,7 +142,8 @@ def _store_matched(publisher: Publisher, draft: Draft) -> tuple[int, int, Asked 
             "seconds": asked and asked.endpoint.timeout_seconds + RECORDING_SECONDS,
         },
     )
-    assert row is not None
+    if row is None:
+        raise IntegrityError("the subscription was deleted meanwhile")
     return row[0], row[1] or 0, asked
 
 

@@ -1,16 +1,18 @@
 -- Stores a SYNC message with the one delivery it owes, before its endpoint is called; without a subscription, just the message.
 -- From then on the endpoint may have been called, so that is what the delivery says until `settle_sync.sql`
 -- records the answer: IN_DOUBT. It is in no lane: no sender ever sees it. That it is in doubt is told when no answer was
--- recorded within so many seconds.
-WITH message AS (
+-- recorded within so many seconds. Stores nothing, and returns nothing, when the subscription was deleted.
+WITH held AS MATERIALIZED (
+    SELECT id FROM subscriptions_subscription WHERE id = %(subscription)s::bigint FOR KEY SHARE
+), message AS (
     INSERT INTO delivery_message (
         event_type_id, publisher_id, headers, content_type, body, destination, owed, transaction_id, seen_before
     )
-    VALUES (
+    SELECT
         %(event_type)s::bigint, %(publisher)s::bigint, %(headers)s::text::jsonb, %(content_type)s::text, %(body)s::bytea,
         %(destination)s::text, CASE WHEN %(subscription)s::bigint IS NULL THEN 0 ELSE 1 END,
         pg_current_xact_id()::text::bigint, pg_snapshot_xmin(pg_current_snapshot())::text::bigint
-    )
+    WHERE %(subscription)s::bigint IS NULL OR EXISTS (SELECT FROM held)
     RETURNING id
 ), delivery AS (
     INSERT INTO delivery_delivery (

@@ -41,11 +41,15 @@ def test_headers_without_end_are_cut_too() -> None:
     assert (outcome(ended), ended.answer) == (OutcomeClass.TIMEOUT, None)
 
 
+def wait_for_more(connection: socket.socket) -> None:
+    while connection.recv(65_536):
+        pass
+
+
 def drip_without_length(connection: socket.socket) -> None:
     read_request(connection)
     connection.sendall(b"HTTP/1.1 200 OK\r\n\r\nall is ")
-    # Until the other side gives up.
-    connection.recv(65_536)
+    wait_for_more(connection)
 
 
 def test_an_answer_that_was_cut_is_not_taken_for_whole() -> None:
@@ -54,11 +58,6 @@ def test_an_answer_that_was_cut_is_not_taken_for_whole() -> None:
     assert (outcome(ended), ended.answer) == (OutcomeClass.TIMEOUT, None)
     assert ended.outcome.reason == "200: no whole answer within 2 s"
     assert ended.outcome.excerpt == b"all is "
-
-
-def wait_for_more(connection: socket.socket) -> None:
-    while connection.recv(65_536):
-        pass
 
 
 def test_a_tls_handshake_that_never_ends_is_cut() -> None:

@@ -1,0 +1,49 @@
+"""A subscription is deleted while somebody publishes to it: no delivery is left without its subscription, whoever comes first."""
+
+from collections.abc import Callable
+
+import pytest
+from django.db import IntegrityError
+
+from delivery.drafts import Draft
+from delivery.models import Delivery, Message
+from delivery.publish import publish
+from delivery.sync import exchange
+from subscriptions.models import EventType, Kind, Subscription
+from tests import factories
+from tests.races.meeting import meet
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def publishing(event_type: EventType) -> Callable[[], object]:
+    publisher = factories.publisher()
+    drafts = [Draft(event_type=event_type, headers={}, body=b"{}")] * 2
+    return lambda: publish(publisher, drafts)
+
+
+def test_one_that_is_being_published_to_is_not_deleted() -> None:
+    subscription = factories.subscription()
+    # Nothing is seen of the deliveries when it begins, and it waits.
+    refused = meet(publishing(subscription.event_type), subscription.delete)
+    assert isinstance(refused, IntegrityError)
+    assert "has deliveries" in str(refused)
+    assert Delivery.objects.filter(subscription__name=subscription.name).count() == 2
+
+
+def test_what_is_published_while_one_is_deleted_goes_to_the_others() -> None:
+    other = factories.subscription()
+    going = factories.subscription(event_type=other.event_type)
+    assert meet(going.delete, publishing(other.event_type)) is None
+    assert set(Delivery.objects.values_list("subscription", flat=True)) == {other.pk}
+    assert (Message.objects.count(), Delivery.objects.count()) == (2, 2)
+
+
+def test_who_publishes_while_the_only_endpoint_is_deleted_calls_nobody() -> None:
+    event_type = factories.event_type(kind=Kind.SYNC)
+    going = factories.subscription(event_type=event_type)
+    publisher = factories.publisher()
+    draft = Draft(event_type=event_type, headers={}, body=b"{}")
+    assert meet(going.delete, lambda: exchange(publisher, draft)) is None
+    assert not Subscription.objects.exists()
+    assert (Message.objects.count(), Delivery.objects.count()) == (1, 0)
