@@ -16,6 +16,7 @@ from django.db import connection, transaction
 
 from delivery import database, wake
 from delivery.models import Lane
+from delivery.models.delivery import ids_of_message
 from delivery.models.moment import Clock
 from subscriptions.models import Mode, Subscription
 
@@ -28,11 +29,11 @@ def count(subscription: Subscription, *, limit: int) -> int:
 
 
 def last_id() -> int:
-    """Return the last id that was given to a delivery, committed or not."""
+    """Return the last id that a delivery of a message published until now may have, committed or not."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT last_value FROM delivery_delivery_id_seq")
+        cursor.execute("SELECT last_value FROM delivery_message_id_seq")
         (value,) = cursor.fetchone() or (0,)
-    return int(value)
+    return ids_of_message(value)[1]
 
 
 def left(subscription_id: int, *, after: int, until: int, limit: int) -> list[int]:

@@ -155,16 +155,23 @@ def _locked(
     read: Sequence[tuple[str, Receipt | None]],
     columns: Mapping[str, object],
 ) -> _Found:
-    """Execute the statement; return status, receive count, token and how the last fetch had ended, by the delivery's id."""
-    known = [receipt for _, receipt in read if receipt is not None]
-    if not known:
-        return {}
-    named = {
-        "subscriber": subscriber_id,
-        "delivery": [receipt.delivery_id for receipt in known],
-        "token": [receipt.token for receipt in known],
-    }
-    return {id: tuple(was) for id, *was in planned_rows(name, {**named, **columns})}
+    """Execute the statement; return status, receive count, token and how the last fetch had ended, by the delivery's id.
+
+    Twice for those that it did not find: a delivery that another request settled while the statement waited for its lock
+    was then in neither part of the table for it.
+    """
+    found: dict[int, tuple[str, int, Any, str | None]] = {}
+    for _ in range(2):
+        missing = [receipt for _, receipt in read if receipt is not None and receipt.delivery_id not in found]
+        if not missing:
+            break
+        named = {
+            "subscriber": subscriber_id,
+            "delivery": [receipt.delivery_id for receipt in missing],
+            "token": [receipt.token for receipt in missing],
+        }
+        found |= {id: tuple(was) for id, *was in planned_rows(name, {**named, **columns})}
+    return found
 
 
 def _result(

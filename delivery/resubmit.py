@@ -138,7 +138,7 @@ def _why_not_edited(delivery_id: int) -> str:
 
 
 def _has_delivered_sibling(row: Delivery) -> bool:
-    group = Delivery.objects.filter(message=row.message_id, queue_group=row.queue_group)
+    group = Delivery.objects.of_message(row.message_id).filter(queue_group=row.queue_group)
     return group.filter(status=Status.DELIVERED).exists()
 
 

@@ -30,7 +30,7 @@ from datetime import datetime, timedelta
 import orjson
 from django.db import IntegrityError, transaction
 
-from delivery import database, journal, retention_rules
+from delivery import database, journal, ranges, retention_rules
 from delivery.lifecycle import RESUBMITTABLE
 from delivery.models import JournalKind, Message, RetentionRun, RetentionState
 from delivery.retention_rules import UNMATCHED
@@ -146,6 +146,7 @@ def _remove_some(run: RetentionRun, *, now: datetime) -> None:
 
 
 def _end(run: RetentionRun, *, now: datetime) -> None:
+    ranges.drop_emptied(until_id=run.last_id)
     run.state = RetentionState.DONE
     run.ended_at = now
     if run.messages:

@@ -19,11 +19,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import BooleanField, Exists, OuterRef, QuerySet
+from django.db.models import BooleanField, Exists, QuerySet
 from django.db.models.expressions import RawSQL
 
 from delivery.database import TimeUpError, at_most, reading_ahead
 from delivery.models import Delivery, Message
+from delivery.models.delivery import ids_of_message
 
 SECONDS = 0.85
 SLACK = 10_000
@@ -67,9 +68,8 @@ class Search:
         rows = rows.filter(pk__gte=first, pk__lte=last)
         if self.status:
             # The range once more: it does not follow for the planner.
-            of = Delivery.objects.filter(
-                message=OuterRef("pk"), status=self.status, message__gte=first, message__lte=last
-            )
+            ids = ids_of_message(first)[0], ids_of_message(last)[1]
+            of = Delivery.objects.of_outer_message().filter(status=self.status, pk__range=ids)
             rows = rows.filter(Exists(of))
         return with_texts(rows, header=self.header, body=self.body)
 

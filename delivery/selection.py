@@ -16,7 +16,8 @@ from django.db.models import F, Q, QuerySet
 from django.utils.dateparse import parse_datetime
 
 from delivery.lifecycle import CANCELLABLE, RESUBMITTABLE
-from delivery.models import BulkVerb, Delivery, Message, Status
+from delivery.models import BulkVerb, Delivery, Status
+from delivery.models.delivery import DeliveryQuerySet
 from delivery.states import OPEN
 from subscriptions.models import Mode
 
@@ -34,7 +35,6 @@ _UNNAMED = {
 _LOOKUPS = {
     "subscriber": "subscription__subscriber__name",
     "event_type": "message__event_type__name",
-    "message": "message_id",
 }
 # Not what a publisher waited for (SYNC).
 _HAS_A_PLACE = Q(lane__isnull=False) | Q(subscription__mode=Mode.PULL)
@@ -55,11 +55,13 @@ class Preview:
         return sum(self.statuses.values())
 
 
-def selected(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> QuerySet[Delivery]:
+def selected(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> DeliveryQuerySet:
     """Return, in the order of their ids, what a filter selects of that which the verb may be done to."""
     statuses = chosen.get("status") or _UNNAMED[BulkVerb(verb)]
     rows = Delivery.objects.filter(_HAS_A_PLACE, one_of(statuses))
     rows = rows.filter(**{lookup: chosen[name] for name, lookup in _LOOKUPS.items() if name in chosen})
+    if "message" in chosen:
+        rows = rows.of_message(chosen["message"])
     moments = {lookup: parse_datetime(chosen[name]) for name, lookup in _MOMENTS.items() if name in chosen}
     return rows.filter(_of_subscription(chosen.get("subscription")), **moments).order_by("id")
 
@@ -71,7 +73,7 @@ def preview(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> Preview
         # Those that were counted are sorted: to find few in the order of ids, all that was delivered would be read.
         rows = rows.order_by(F("id") + 0)
     sample = list(rows.values_list("id", flat=True)[:SAMPLE])
-    oldest = Message.objects.filter(deliveries__in=sample[:1]).values_list("published_at", flat=True)
+    oldest = Delivery.objects.filter(pk__in=sample[:1]).values_list("message__published_at", flat=True)
     return Preview(statuses=statuses, sample=sample, oldest_at=oldest.first())
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from delivery.models import Attempt, Delivery, Message
+from delivery.models import Attempt, Delivery, LoggedAttempt, Message, delivery_id
 from delivery.states import OPEN, OutcomeClass, Status
 from subscriptions.models import (
     ApiKey,
@@ -95,6 +95,7 @@ def delivery(status: Status = Status.PENDING, **fields: Any) -> Delivery:
         fields.setdefault("lane", subscribed.subscriber.lane)
     if fields.get("skipped"):
         fields.setdefault("next_attempt_at", timezone.now())
+    fields.setdefault("pk", new_delivery_id(fields["message"]))
     row = Delivery.objects.create(status=status, **_implied(status, fields["message"]) | fields)
     if status in _OUTCOMES and "attempts" not in fields:
         attempt(row)
@@ -109,7 +110,13 @@ def attempt(of: Delivery, **fields: Any) -> Attempt:
     fields.setdefault("number", max(of.attempts, 1))
     fields.setdefault("started_at", of.message.published_at)
     fields.setdefault("duration_ms", None if outcome == OutcomeClass.LOST else 5)
-    return Attempt.objects.create(delivery=of, **fields)
+    LoggedAttempt.objects.create(delivery=of, **fields)
+    return Attempt.objects.get(delivery=of, number=fields["number"])
+
+
+def new_delivery_id(message: Message) -> int:
+    """Return the id of another delivery of the message, behind those that it has."""
+    return delivery_id(message.pk, next(_numbers))
 
 
 def api_key(scope: Scope = Scope.MANAGE, **fields: Any) -> tuple[ApiKey, str]:

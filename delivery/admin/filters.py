@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from django.db.models import BigIntegerField, Case, Exists, Q, QuerySet, Subquery, When
+from django.db.models import QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 
-from delivery.models import Delivery, Replay
+from delivery.models import Message
+from delivery.models.delivery import PLACE_BITS, ids_of_message
 from delivery.models.message import parse_public_id
 from delivery.states import Status
 from subscriptions.admin.base import id_of
@@ -58,12 +59,21 @@ class MessageFilter(ExactText):
 
     title = "Message"
     parameter_name = "message"
-    lookup = "message_id"
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if not self.typed():
             return queryset
-        return queryset.filter(**{self.lookup: parse_public_id(self.typed()) or 0})
+        return self.about(queryset, parse_public_id(self.typed()) or 0)
+
+    def about(self, queryset: QuerySet[Any], message_id: int) -> QuerySet[Any]:
+        return queryset.filter(message_id=message_id)
+
+
+class OfMessageFilter(MessageFilter):
+    """The deliveries of a message."""
+
+    def about(self, queryset: QuerySet[Any], message_id: int) -> QuerySet[Any]:
+        return queryset.filter(pk__range=ids_of_message(message_id))
 
 
 class ReplayFilter(ExactText):
@@ -136,29 +146,23 @@ class PublishedUntil(Until):
 
 
 class DeliveryPublishedSince(PublishedSince):
-    """By when its message was published: a delivery is made with its message, so its id is bounded, too.
-
-    One that a replay made is made later: it bounds nothing, and is above the bound.
-    """
+    """By when its message was published: the ids of messages bound those of their deliveries."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if (moment := self.moment()) is None:
             return queryset
-        before = Delivery.objects.filter(message__published_at__lt=moment - self.SLACK, replay=None)
-        id = Subquery(before.order_by("-message__published_at").values("pk")[:1])
-        return queryset.filter(message__published_at__gte=moment, pk__gt=Coalesce(id, 0))
+        before = Message.objects.filter(published_at__lt=moment - self.SLACK)
+        id = Subquery(before.order_by("-published_at").values("pk")[:1])
+        return queryset.filter(message__published_at__gte=moment, pk__gte=Coalesce(id, 0) * 2**PLACE_BITS)
 
 
 class DeliveryPublishedUntil(PublishedUntil):
-    """The same; where a replay may have made some of messages before the moment, they are above the bound, and all is looked at."""
+    """By when its message was published; see DeliveryPublishedSince."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if (moment := self.moment()) is None:
             return queryset
-        after = Delivery.objects.filter(message__published_at__gte=moment + self.SLACK, replay=None)
-        id = Subquery(after.order_by("message__published_at").values("pk")[:1])
-        bound = Coalesce(id, LARGEST_ID)
-        replays = Replay.objects.filter(since__lt=moment, made__gt=0)
-        reach = Case(When(Exists(replays), then=LARGEST_ID), default=bound, output_field=BigIntegerField())
-        is_known = Q(pk__lt=bound) | Q(replay__isnull=False)
-        return queryset.filter(is_known, pk__lt=reach, message__published_at__lt=moment)
+        after = Message.objects.filter(published_at__gte=moment + self.SLACK)
+        id = Subquery(after.order_by("published_at").values("pk")[:1])
+        bound = Coalesce(id * 2**PLACE_BITS, LARGEST_ID)
+        return queryset.filter(pk__lt=bound, message__published_at__lt=moment)

@@ -93,7 +93,7 @@ class MessageAdmin(SplitAdmin):
 
     def complete(self, rows: Sequence[Any]) -> None:
         counted: dict[int, list[tuple[str, int]]] = {}
-        found = Delivery.objects.filter(message_id__in=[row.pk for row in rows])
+        found = Delivery.objects.of_messages(row.pk for row in rows)
         for message_id, status, count in (
             found.values_list("message_id", "status").annotate(n=Count("id")).order_by()
         ):

@@ -19,6 +19,7 @@ from delivery.api.shapes import AROUND_A_DELIVERY, DeliveryDetailSerializer, Del
 from delivery.callback_urls import CallbackRefusedError
 from delivery.drafts import PublishRefusedError
 from delivery.models import Attempt, Delivery
+from delivery.models.delivery import ids_of_message
 from delivery.models.message import public_id
 from delivery.states import Status
 from subscriptions.api.authentication import actor_of
@@ -48,7 +49,6 @@ class DeliveryQuery(ById):
 _LOOKUPS = {
     "status": "status",
     "subscriber": "subscription__subscriber__name",
-    "message": "message_id",
     "since": "message__published_at__gte",
     "until": "message__published_at__lt",
 }
@@ -148,6 +148,8 @@ def _copy(copy: resubmit.Copy, delivery: Delivery) -> dict[str, Any]:
 
 def _selected(rows: QuerySet[Delivery], query: Mapping[str, Any]) -> QuerySet[Delivery]:
     rows = rows.filter(**{lookup: query[name] for name, lookup in _LOOKUPS.items() if name in query})
+    if "message" in query:
+        rows = rows.filter(pk__range=ids_of_message(query["message"]))
     subscription = query.get("subscription")
     if subscription is None:
         return rows

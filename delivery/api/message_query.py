@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -82,7 +82,7 @@ def searched(
         # What the index on delivered messages needs to hear.
         rows = rows.exclude(destination="")
     if "status" in query:
-        rows = rows.filter(Exists(Delivery.objects.filter(message=OuterRef("pk"), status=query["status"])))
+        rows = rows.filter(Exists(Delivery.objects.of_outer_message().filter(status=query["status"])))
     texts = {name: query[name] for name in _TEXTS if name in query}
     if not texts:
         return list(paginate(rows))

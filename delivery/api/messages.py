@@ -71,12 +71,19 @@ class MessageViews(ApiView, GenericViewSet[Message]):
         publisher may read a message too, with its own key, and sees outcomes and status codes, but no `reason`, `error`
         and `excerpt`.
         """
-        shown = Prefetch("deliveries", _shown_deliveries(), to_attr="shown_deliveries")
         callbacks = Prefetch("callbacks", _shown_callbacks(), to_attr="shown_callbacks")
-        rows = self.get_queryset().select_related("answers").prefetch_related(shown, callbacks)
-        rows = rows.annotate(delivery_count=Count("deliveries"))
-        context = {"for_publisher": key_of(request).scope == Scope.PUBLISH}
-        return Response(MessageDetailSerializer(self._found(id, rows), context=context).data)
+        rows = self.get_queryset().select_related("answers").prefetch_related(callbacks)
+        message = self._found(id, rows)
+        deliveries = _shown_deliveries(message)
+        is_whole = len(deliveries) < SHOWN_DELIVERIES
+        context = {
+            "for_publisher": key_of(request).scope == Scope.PUBLISH,
+            "deliveries": deliveries,
+            "delivery_count": len(deliveries)
+            if is_whole
+            else Delivery.objects.of_message(message.pk).count(),
+        }
+        return Response(MessageDetailSerializer(message, context=context).data)
 
     @extend_schema(responses=ExplanationsSerializer)
     def explain(self, request: Request, id: str) -> Response:
@@ -95,10 +102,15 @@ class MessageViews(ApiView, GenericViewSet[Message]):
         return message
 
 
-def _shown_deliveries() -> QuerySet[Delivery]:
+def _shown_deliveries(message: Message) -> list[Delivery]:
     attempts = Prefetch("history", Attempt.objects.newest(SHOWN_ATTEMPTS))
-    rows = Delivery.objects.select_related(*AROUND_A_DELIVERY).prefetch_related(attempts)
-    return rows.defer("subscription__headers", "subscription__auth").order_by("id")[:SHOWN_DELIVERIES]
+    rows = Delivery.objects.of_message(message.pk)
+    rows = rows.select_related(*AROUND_A_DELIVERY).prefetch_related(attempts)
+    rows = rows.defer("subscription__headers", "subscription__auth").order_by("id")
+    deliveries = list(rows[:SHOWN_DELIVERIES])
+    for delivery in deliveries:
+        delivery.message = message
+    return deliveries
 
 
 def _shown_callbacks() -> QuerySet[Callback]:
@@ -108,7 +120,7 @@ def _shown_callbacks() -> QuerySet[Callback]:
 def _counts(page: "list[Message]") -> dict[int, dict[str, int]]:
     found: dict[int, dict[str, int]] = {}
     rows = (
-        Delivery.objects.filter(message__in=[message.pk for message in page])
+        Delivery.objects.of_messages(message.pk for message in page)
         .order_by()
         .values_list("message_id", "status")
         .annotate(count=Count("id"))

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from delivery.api.callback_shape import CallbackSerializer
@@ -185,8 +186,8 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
     size = serializers.SerializerMethodField()
     body = serializers.JSONField(required=False)
     body_base64 = serializers.CharField(required=False)
-    delivery_count = serializers.IntegerField()
-    deliveries = DeliveryDetailSerializer(source="shown_deliveries", many=True)
+    delivery_count = serializers.SerializerMethodField()
+    deliveries = serializers.SerializerMethodField()
     callbacks = CallbackSerializer(source="shown_callbacks", many=True)
     answer_to = serializers.SerializerMethodField(help_text="msg_…, if it answers one by callback.")
 
@@ -212,6 +213,14 @@ class MessageDetailSerializer(serializers.ModelSerializer[Message]):
 
     def get_size(self, message: Message) -> int:
         return len(message.body)
+
+    def get_delivery_count(self, message: Message) -> int:
+        count: int = self.context["delivery_count"]
+        return count
+
+    @extend_schema_field(DeliveryDetailSerializer(many=True))
+    def get_deliveries(self, message: Message) -> list[dict[str, Any]]:
+        return list(DeliveryDetailSerializer(self.context["deliveries"], many=True).data)
 
     def get_edited_from(self, message: Message) -> str | None:
         return None if message.edited_from_id is None else public_id(message.edited_from_id)

@@ -33,7 +33,7 @@ _ACCEPT = """
 """
 # What stops a lane was tried as long ago as the console is to show, also what was published after that.
 _TRY_IN_TURN = """
-    UPDATE delivery_attempt attempt
+    UPDATE delivery_loggedattempt attempt
     SET started_at = message.published_at
     FROM delivery_delivery delivery
     JOIN delivery_message message ON message.id = delivery.message_id

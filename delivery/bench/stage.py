@@ -124,18 +124,18 @@ _FILL = """
         FROM generate_series(1, %s), (SELECT %s::bigint AS event_type_id, %s::bytea AS body) AS one
         RETURNING id
     ), waiting AS (
-        INSERT INTO delivery_delivery (
-            message_id, subscription_id, lane_id, status, attempts, skipped, redelivery, reason, receive_count,
+        INSERT INTO delivery_waiting (
+            id, message_id, subscription_id, lane_id, status, attempts, skipped, redelivery, reason, receive_count,
             next_attempt_at
         )
         SELECT
-            failed.id, %s, lane.id, 'PENDING', 1, true, '', '503', 0,
+            failed.id << 20, failed.id, %s, lane.id, 'PENDING', 1, true, '', '503', 0,
             now() + interval '1 hour' + failed.id %% 1000 * interval '1 second'
         FROM failed, delivery_lane lane
         WHERE lane.kind = 'RETRY'
         RETURNING id
     )
-    INSERT INTO delivery_attempt (delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt)
+    INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt)
     SELECT id, 1, now(), 1, 'UNAVAILABLE', 503, '', '' FROM waiting
 """
 
@@ -156,7 +156,7 @@ def clear() -> None:
     """Forget all messages, and what the lanes were at."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "TRUNCATE delivery_attempt, delivery_delivery, delivery_message, delivery_idempotencykey,"
+            "TRUNCATE delivery_loggedattempt, delivery_delivery, delivery_message, delivery_idempotencykey,"
             " delivery_journalentry, delivery_callback, delivery_failurenotice, delivery_dedupkey"
         )
         # Before the backlog and not after it: where messages come and go, they do so within a checkpoint.

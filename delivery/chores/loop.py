@@ -12,7 +12,7 @@ from threading import Thread
 from django.db import connection
 from django.utils import timezone
 
-from delivery.chores import expiry, failures, replays, resubmissions, retention, traffic
+from delivery.chores import expiry, failures, ranges, replays, resubmissions, retention, traffic
 from delivery.chores.duty import Duty
 from delivery.database import LETS_GO_OF_VANISHED
 from delivery.loops import POLL_SECONDS, connections_of, pause
@@ -27,6 +27,7 @@ QUICK = (
 SLOW = (
     Duty("replays", replays.run_once),
     Duty("retention", retention.run_once),
+    Duty("ranges", ranges.run_once),
 )
 DUTIES = (*QUICK, *SLOW)
 SLOW_POLL_SECONDS = 3.0

@@ -151,7 +151,7 @@ def _times(count: str) -> str:
 def read(message: Message, *, may_see: bool) -> MessagePage:
     """Read all of it; `may_see` is whether payloads are shown: a command that holds one is made for nobody else."""
     deliveries = list(
-        Delivery.objects.filter(message=message)
+        Delivery.objects.of_message(message.pk)
         .select_related("subscription__subscriber", "subscription__policy", "lane__subscriber", "callback")
         .order_by("id")[: SHOWN_DELIVERIES + 1]
     )

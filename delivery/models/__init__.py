@@ -1,10 +1,10 @@
 """Messages, deliveries, attempts, lanes and the journal."""
 
 from delivery.models.archive import ArchiveChunk, ArchiveFile, ChunkKind, ChunkState, EarlierSettlement
-from delivery.models.attempt import Attempt
+from delivery.models.attempt import Attempt, LoggedAttempt
 from delivery.models.callback import Callback
 from delivery.models.dedup import DedupKey
-from delivery.models.delivery import Delivery
+from delivery.models.delivery import Delivery, delivery_id
 from delivery.models.failure_notice import FailureNotice
 from delivery.models.history_hour import HistoryHour
 from delivery.models.idempotency import IdempotencyKey
@@ -12,6 +12,7 @@ from delivery.models.journal import JournalEntry, JournalKind
 from delivery.models.lane import Lane, LaneKind
 from delivery.models.mailbox import MailboxRate
 from delivery.models.message import Message
+from delivery.models.message_range import MessageRange
 from delivery.models.payload_view import PayloadView
 from delivery.models.pipeline import (
     RUN_ENDED,
@@ -55,8 +56,10 @@ __all__ = [
     "Lane",
     "LaneKind",
     "LaneState",
+    "LoggedAttempt",
     "MailboxRate",
     "Message",
+    "MessageRange",
     "OutcomeClass",
     "PayloadView",
     "PipelineRun",
@@ -77,4 +80,5 @@ __all__ = [
     "TrafficMinute",
     "UrlHealth",
     "UrlState",
+    "delivery_id",
 ]

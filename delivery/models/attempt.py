@@ -14,16 +14,14 @@ class AttemptQuerySet(models.QuerySet["Attempt"]):
 
 
 class Attempt(models.Model):
-    """Only ever added. `excerpt` is the first 4 KiB of the answer of a failed one.
+    """Every attempt: those that are logged, and those that their delivery's own row holds. A view, to be read only.
 
-    The one statement that adds attempts, `settle.sql`, takes their deliveries from the rows it has just
-    changed, so the database need not look for them again: that, and checks of the numbers, would
-    slow each settlement by a tenth.
+    `excerpt` is the first 4 KiB of the answer of a failed one.
     """
 
     pk = models.CompositePrimaryKey("delivery", "number")
     delivery = models.ForeignKey(
-        Delivery, on_delete=models.CASCADE, related_name="history", db_index=False, db_constraint=False
+        Delivery, on_delete=models.DO_NOTHING, related_name="history", db_index=False, db_constraint=False
     )
     number = models.IntegerField()
     started_at = models.DateTimeField()
@@ -36,7 +34,34 @@ class Attempt(models.Model):
     objects = AttemptQuerySet.as_manager()
 
     class Meta:
+        managed = False
         ordering = ["delivery", "number"]
+
+    def __str__(self) -> str:
+        return f"attempt {self.number} of delivery {self.delivery_id}"
+
+
+class LoggedAttempt(models.Model):
+    """An attempt with a row of its own: each that failed, and what no delivery's row holds. Only ever added.
+
+    Its deliveries are the rows that the adding statement has just changed, so the database need not look for them
+    again: that, and checks of the numbers, would slow each settlement by a tenth.
+    """
+
+    pk = models.CompositePrimaryKey("delivery", "number")
+    delivery = models.ForeignKey(
+        Delivery, on_delete=models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    number = models.IntegerField()
+    started_at = models.DateTimeField()
+    duration_ms = models.IntegerField(null=True)
+    outcome = models.CharField(max_length=16, choices=OutcomeClass)
+    status_code = models.SmallIntegerField(null=True)
+    error = models.TextField(blank=True, default="")
+    excerpt = models.BinaryField(default=b"")
+
+    class Meta:
+        default_permissions = ()
 
     def __str__(self) -> str:
         return f"attempt {self.number} of delivery {self.delivery_id}"

@@ -16,7 +16,9 @@ class Callback(models.Model):
     key, so that it is the same after any restart and nothing in the database opens it.
     """
 
-    message = models.ForeignKey(Message, on_delete=models.PROTECT, related_name="callbacks")
+    message = models.ForeignKey(
+        Message, on_delete=models.PROTECT, related_name="callbacks", db_constraint=False
+    )
     queue_group = models.SmallIntegerField(help_text="The group of the message, counted from 0.")
     url = models.CharField(max_length=2000, help_text="Where the publisher wants the answer.")
     hop = models.PositiveSmallIntegerField(
@@ -24,7 +26,9 @@ class Callback(models.Model):
     )
     expires_at = models.DateTimeField()
     answered_at = models.DateTimeField(null=True)
-    answer = models.OneToOneField(Message, on_delete=models.PROTECT, null=True, related_name="answers")
+    answer = models.OneToOneField(
+        Message, on_delete=models.PROTECT, null=True, related_name="answers", db_constraint=False
+    )
 
     class Meta:
         ordering = ["-id"]

@@ -1,20 +1,18 @@
 """A delivery: one message on its way to one subscription; the row always tells where it is."""
 
+from collections.abc import Iterable
+from functools import reduce
+from operator import or_
+
 from django.db import models
-from django.db.models import Q
+from django.db.models import OuterRef, Q
 
 from delivery.models.callback import Callback
 from delivery.models.lane import Lane
 from delivery.models.message import Message
-from delivery.models.possible import IsPossible
 from delivery.models.replay import Replay
-from delivery.states import OPEN, Status
+from delivery.states import Status
 from subscriptions.models import Subscription
-
-# Settled, and somebody may ask why; a REDUNDANT one is no failure.
-NOT_DELIVERED = [
-    status.value for status in Status if status not in (*OPEN, Status.DELIVERED, Status.REDUNDANT)
-]
 
 
 class Redelivery(models.TextChoices):
@@ -25,13 +23,51 @@ class Redelivery(models.TextChoices):
     RESUBMITTED = "resubmitted", "a person sent it again"
 
 
+# A delivery's id is its message's id and, in the lowest bits, its place among the message's deliveries. So the order of
+# ids is the order of publication, and the deliveries of a message are a range of ids: no index names their message.
+PLACE_BITS = 20
+MAX_MESSAGE_ID = 1 << (63 - PLACE_BITS)
+# Places from here on are of replays, each with the replay's own number.
+REPLAYED_PLACES = 1 << (PLACE_BITS - 1)
+
+
+def delivery_id(message_id: int, place: int) -> int:
+    """Return the id of a message's delivery; places are counted from 0."""
+    return message_id << PLACE_BITS | place
+
+
+def ids_of_message(message_id: int) -> tuple[int, int]:
+    """Return the first and the last id that deliveries of a message may have; a number too large for a message has none."""
+    if message_id >= MAX_MESSAGE_ID:
+        return 1, 0
+    return delivery_id(message_id, 0), delivery_id(message_id + 1, 0) - 1
+
+
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
     def pending(self) -> "DeliveryQuerySet":
         return self.filter(status=Status.PENDING)
 
+    def of_message(self, message_id: int) -> "DeliveryQuerySet":
+        """Keep the deliveries of a message."""
+        return self.filter(pk__range=ids_of_message(message_id))
+
+    def of_messages(self, message_ids: Iterable[int]) -> "DeliveryQuerySet":
+        """Keep the deliveries of some messages, as many as are on a page."""
+        ranges = (Q(pk__range=ids_of_message(id)) for id in message_ids)
+        return self.filter(reduce(or_, ranges, Q(pk__in=[])))
+
+    def of_outer_message(self) -> "DeliveryQuerySet":
+        """Keep, in a subquery, the deliveries of the message that the outer query looks at."""
+        message_id = OuterRef("pk")
+        return self.filter(pk__gte=message_id * 2**PLACE_BITS, pk__lt=(message_id + 1) * 2**PLACE_BITS)
+
 
 class Delivery(models.Model):
     """Its status is changed by `delivery.lifecycle` and the statements in `delivery/sql` only.
+
+    The table has two parts, `delivery_waiting` and `delivery_settled`, by status: see the migration that makes them for
+    their indexes and constraints. To settle a delivery is to delete its row in the one and to insert it into the other. A
+    statement that waits for the lock of a row that is settled meanwhile does not get it: it is gone from that part.
 
     `attempts` counts the attempts that were recorded; of those, `attempts_before` do not count against the
     policy's `max_attempts`: they were made before a person had it sent again. `settled_before` counts the settlements that
@@ -45,10 +81,14 @@ class Delivery(models.Model):
     until `lease_expires_at`, by `lease_token`; it is there again then, without anybody changing the row. `next_attempt_at` is until when
     it was released with a delay. What was fetched for the n-th time (`receive_count`) is attempt n.
 
+    A DELIVERED one holds the attempt that delivered it (`started_at`, `duration_ms`, `status_code`), unless that is a
+    LoggedAttempt.
+
     What is not settled by `expires_at` is EXPIRED. One of a VOLATILE message has the start of the database server it was
     published under, `server_started_at`: under another it is not sent any more, but EXPIRED.
     """
 
+    id = models.BigIntegerField(primary_key=True)
     # No constraints that look up a row for each delivery: they took half of what storing one cost. Instead:
     # - Message: a delivery is inserted by the statement that inserts its message, or with the message locked
     #   (`keep_messages`), as retention locks it.
@@ -58,7 +98,7 @@ class Delivery(models.Model):
     # - Callback: it goes only with its message and the answer, whose deliveries those of the callback are.
     # - Replay: nothing deletes one.
     message = models.ForeignKey(
-        Message, on_delete=models.PROTECT, related_name="deliveries", db_constraint=False
+        Message, on_delete=models.PROTECT, related_name="deliveries", db_index=False, db_constraint=False
     )
     subscription = models.ForeignKey(
         Subscription,
@@ -110,87 +150,15 @@ class Delivery(models.Model):
     lease_token = models.UUIDField(null=True)
     lease_expires_at = models.DateTimeField(null=True)
     receive_count = models.IntegerField(default=0)
+    started_at = models.DateTimeField(null=True, help_text="Of the attempt that delivered it.")
+    duration_ms = models.IntegerField(null=True)
+    status_code = models.SmallIntegerField(null=True)
 
     objects = DeliveryQuerySet.as_manager()
 
     class Meta:
         verbose_name_plural = "deliveries"
         ordering = ["-id"]
-        constraints = [
-            models.CheckConstraint(name="delivery_is_possible", condition=IsPossible()),
-            models.UniqueConstraint(
-                fields=["message", "queue_group"],
-                name="delivery_one_of_a_queue_group",
-                condition=Q(status="DELIVERED", queue_group__isnull=False),
-            ),
-            models.UniqueConstraint(
-                fields=["replay", "message"],
-                name="delivery_once_of_a_replay",
-                condition=Q(replay__isnull=False),
-            ),
-        ]
-        indexes = [
-            # What a sender reads: the oldest of each subscription of its lane.
-            models.Index(
-                fields=["lane", "skipped", "subscription", "id"],
-                name="delivery_pending",
-                condition=Q(status="PENDING"),
-            ),
-            # What is due in the retry lane and the callback lane, of each subscription.
-            models.Index(
-                fields=["lane", "subscription", "next_attempt_at"],
-                name="delivery_due",
-                condition=Q(status="PENDING", next_attempt_at__isnull=False),
-            ),
-            # What may be fetched from a mailbox, the oldest first; what was released with a delay; what is out.
-            models.Index(
-                fields=["subscription", "id"],
-                name="delivery_in_mailbox",
-                condition=Q(status="PENDING", lane=None, next_attempt_at=None),
-            ),
-            models.Index(
-                fields=["subscription", "next_attempt_at"],
-                name="delivery_delayed",
-                condition=Q(status="PENDING", lane=None, next_attempt_at__isnull=False),
-            ),
-            models.Index(
-                fields=["subscription", "lease_expires_at", "id"],
-                name="delivery_leased",
-                condition=Q(status="IN_FLIGHT"),
-            ),
-            # What is to become EXPIRED.
-            models.Index(
-                fields=["expires_at"],
-                name="delivery_expiring",
-                condition=Q(status__in=["PENDING", "IN_FLIGHT"], expires_at__isnull=False),
-            ),
-            models.Index(
-                fields=["server_started_at"],
-                name="delivery_volatile",
-                condition=Q(status__in=["PENDING", "IN_FLIGHT"], server_started_at__isnull=False),
-            ),
-            # What support looks for and the overview counts: few, among millions DELIVERED.
-            models.Index(
-                fields=["status", "-id"],
-                name="delivery_not_delivered",
-                condition=Q(status__in=NOT_DELIVERED),
-            ),
-            # What a subscription or a subscriber has, for the lists: read from the index alone, and sorted. Not in the order
-            # of the ids, which would tempt the planner to serve a mailbox from it, past all that is settled.
-            models.Index(fields=["subscription"], include=["id", "status"], name="delivery_of_subscription"),
-            # Messages by what became of their deliveries, in the order of the messages.
-            models.Index(
-                fields=["status", "-message"],
-                name="delivery_failed_of_message",
-                condition=Q(status__in=NOT_DELIVERED),
-            ),
-            models.Index(
-                fields=["settled_at"], name="delivery_settled", condition=Q(settled_at__isnull=False)
-            ),
-            models.Index(
-                fields=["replay", "-id"], name="delivery_of_replay", condition=Q(replay__isnull=False)
-            ),
-        ]
 
     def __str__(self) -> str:
         return f"delivery {self.pk}"

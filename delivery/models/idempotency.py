@@ -12,7 +12,9 @@ class IdempotencyKey(models.Model):
     digest = models.BinaryField(
         help_text="SHA-256 of the event type's name, the destination and the body, with NULs between."
     )
-    message = models.ForeignKey(Message, on_delete=models.CASCADE, related_name="+", null=True)
+    message = models.ForeignKey(
+        Message, on_delete=models.CASCADE, related_name="+", null=True, db_constraint=False
+    )
     deliveries = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(db_default=models.functions.Now())
 

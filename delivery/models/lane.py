@@ -30,7 +30,7 @@ _SHOWN_STATE = """
     CASE
         WHEN delivery_lane.state <> 'IDLE' THEN delivery_lane.state
         WHEN EXISTS (
-            SELECT FROM delivery_delivery sent
+            SELECT FROM delivery_waiting sent
             WHERE sent.id = ANY (delivery_lane.run_ids) AND sent.status = 'PENDING'
         ) THEN 'SENDING'
         ELSE 'IDLE'

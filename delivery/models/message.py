@@ -23,7 +23,7 @@ def parse_public_id(text: str) -> int | None:
 
 
 class Message(models.Model):
-    """Immutable once published.
+    """Immutable once published. In partitions by ranges of ids; the migration that makes them has the indexes.
 
     `headers` are those that were sent, by lower-case hyphenated name, without
     hop-by-hop headers, cookies and credentials. The body is bytes, not jsonb, which
@@ -50,6 +50,7 @@ class Message(models.Model):
         null=True,
         related_name="+",
         db_index=False,
+        db_constraint=False,
         help_text="What a person edited and sent again.",
     )
     published_at = models.DateTimeField(db_default=ArchiveClock())
@@ -61,18 +62,6 @@ class Message(models.Model):
 
     class Meta:
         ordering = ["-id"]
-        indexes = [
-            models.Index(fields=["event_type", "-id"], name="message_by_event_type"),
-            models.Index(fields=["publisher", "-id"], name="message_by_publisher"),
-            models.Index(fields=["published_at"], name="message_by_time"),
-            models.Index(
-                fields=["edited_from"],
-                name="message_edited",
-                condition=models.Q(edited_from__isnull=False),
-            ),
-            # Those delivered to one destination: few, among millions published.
-            models.Index(fields=["-id"], name="message_delivered", condition=~models.Q(destination="")),
-        ]
 
     def __str__(self) -> str:
         return self.public_id

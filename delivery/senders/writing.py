@@ -75,9 +75,8 @@ def _settle(verdicts: str) -> str:
     return statement("settle").replace("{verdicts}", verdicts)
 
 
-def _settle_one(**constants: str) -> str:
-    values = {name: f"%({name})s" for name in _VERDICT} | constants
-    columns = (f"{values[name]}::{kind} AS {name}" for name, kind in _VERDICT.items())
+def _settle_one() -> str:
+    columns = (f"%({name})s::{kind} AS {name}" for name, kind in _VERDICT.items())
     return _settle(f"(SELECT {', '.join(columns)}) AS verdict")
 
 
@@ -85,11 +84,6 @@ _SETTLE_MANY = _settle(
     f"json_to_recordset(%(rows)s::json) AS verdict ({', '.join(map(' '.join, _VERDICT.items()))})"
 )
 _SETTLE_ONE = _settle_one()
-# Most of what is sent is delivered at once. With what is then always so in the text, half the parameters
-# travel, and the server has half of the statement's cases to look at.
-_SETTLE_DELIVERED = _settle_one(
-    status="'DELIVERED'", skipped="false", outcome="'SUCCESS'", error="''", excerpt="''", wait_seconds="NULL"
-)
 
 
 def _delivered(entry: Entry) -> Query | None:
@@ -100,7 +94,7 @@ def _delivered(entry: Entry) -> Query | None:
     is_plain = outcome.outcome is OutcomeClass.SUCCESS and not outcome.error and not outcome.excerpt
     if not is_plain or entry.verdict.status is not Status.DELIVERED:
         return None
-    return _SETTLE_DELIVERED, {
+    return statement("settle_delivered"), {
         "delivery_id": entry.delivery_id,
         "number": entry.number,
         "reason": outcome.reason,

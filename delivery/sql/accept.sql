@@ -60,19 +60,21 @@ WITH held AS MATERIALIZED (
     FROM delivery_lane
     WHERE kind = 'QUEUE' AND number < %(queue_senders)s
 ), matched AS (
-    SELECT answered.ids[match.ordinal + 1] AS message_id, match.target, match.place
+    SELECT
+        answered.ids[match.ordinal + 1] AS message_id, match.target, match.place,
+        row_number() OVER (PARTITION BY match.ordinal ORDER BY match.place) AS number
     FROM answered, unnest(%(match_ordinal)s::int[], %(match_target)s::int[]) WITH ORDINALITY AS match (
         ordinal, target, place
     )
     WHERE answered.ids[match.ordinal + 1] IS NOT NULL
 ), deliveries AS (
     -- Absent groups and times to live are -1: of an array with nulls each element is found by counting.
-    INSERT INTO delivery_delivery (
-        message_id, subscription_id, lane_id, queue_group, expires_at, server_started_at, status, attempts, skipped,
+    INSERT INTO delivery_waiting (
+        id, message_id, subscription_id, lane_id, queue_group, expires_at, server_started_at, status, attempts, skipped,
         redelivery, reason, receive_count
     )
     SELECT
-        message_id, (%(target_subscription)s::bigint[])[target],
+        message_id << 20 | (number - 1), message_id, (%(target_subscription)s::bigint[])[target],
         CASE
             WHEN (%(target_is_pull)s::bool[])[target] THEN NULL
             WHEN (%(target_group)s::smallint[])[target] < 0 THEN targets.lane_ids[target]

@@ -6,11 +6,10 @@ WITH original AS MATERIALIZED (
     SELECT
         delivery.message_id, message.event_type_id, delivery.subscription_id, delivery.queue_group,
         delivery.callback_id, subscription.subscriber_id, subscription.mode = 'PULL' AS is_pull
-    FROM delivery_delivery delivery
+    FROM delivery_settled delivery
     JOIN delivery_message message ON message.id = delivery.message_id
     JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
     WHERE delivery.id = %(delivery)s AND (delivery.lane_id IS NOT NULL OR subscription.mode = 'PULL')
-        AND delivery.status NOT IN ('PENDING', 'IN_FLIGHT')
     FOR NO KEY UPDATE OF delivery
 ), copied AS (
     INSERT INTO delivery_message (
@@ -22,12 +21,12 @@ WITH original AS MATERIALIZED (
     FROM original
     RETURNING id
 )
-INSERT INTO delivery_delivery (
-    message_id, subscription_id, lane_id, queue_group, callback_id, expires_at, status, attempts, skipped, redelivery,
+INSERT INTO delivery_waiting (
+    id, message_id, subscription_id, lane_id, queue_group, callback_id, expires_at, status, attempts, skipped, redelivery,
     reason, receive_count
 )
 SELECT
-    copied.id, original.subscription_id,
+    copied.id << 20, copied.id, original.subscription_id,
     CASE
         WHEN original.is_pull THEN NULL
         WHEN original.queue_group IS NOT NULL THEN queue.id

@@ -15,10 +15,10 @@ WITH held AS MATERIALIZED (
     WHERE %(subscription)s::bigint IS NULL OR EXISTS (SELECT FROM held)
     RETURNING id
 ), delivery AS (
-    INSERT INTO delivery_delivery (
-        message_id, subscription_id, status, settled_at, attempts, skipped, redelivery, reason, receive_count
+    INSERT INTO delivery_settled (
+        id, message_id, subscription_id, status, settled_at, attempts, skipped, redelivery, reason, receive_count
     )
-    SELECT id, %(subscription)s::bigint, 'IN_DOUBT', (SELECT delivery_clock()), 0, false, '', %(reason)s::text, 0
+    SELECT id << 20, id, %(subscription)s::bigint, 'IN_DOUBT', (SELECT delivery_clock()), 0, false, '', %(reason)s::text, 0
     FROM message
     WHERE %(subscription)s::bigint IS NOT NULL
     RETURNING id

@@ -5,5 +5,5 @@ SELECT DISTINCT delivery.message_id, delivery.queue_group, wanted.url, wanted.ho
     message.published_at + make_interval(days => %(days)s)
 FROM unnest(%(message)s::bigint[], %(url)s::text[], %(hop)s::smallint[]) AS wanted (message_id, url, hop)
 JOIN delivery_message message ON message.id = wanted.message_id
-JOIN delivery_delivery delivery ON delivery.message_id = wanted.message_id
+JOIN delivery_waiting delivery ON delivery.id BETWEEN wanted.message_id << 20 AND wanted.message_id << 20 | 1048575
 WHERE delivery.queue_group IS NOT NULL

@@ -21,11 +21,11 @@ WITH drawn AS MATERIALIZED (
     FROM answered
     JOIN subscriptions_subscription subscription ON subscription.id = %(subscription)s
 ), deliveries AS (
-    INSERT INTO delivery_delivery (
-        message_id, subscription_id, lane_id, callback_id, status, attempts, skipped, redelivery, reason,
+    INSERT INTO delivery_waiting (
+        id, message_id, subscription_id, lane_id, callback_id, status, attempts, skipped, redelivery, reason,
         receive_count
     )
-    SELECT answered.answer_id, %(subscription)s, lane.id, answered.id, 'PENDING', 0, false, '', '', 0
+    SELECT answered.answer_id << 20, answered.answer_id, %(subscription)s, lane.id, answered.id, 'PENDING', 0, false, '', '', 0
     FROM answered
     JOIN delivery_lane lane ON lane.kind = 'CALLBACK'
     RETURNING id, lane_id

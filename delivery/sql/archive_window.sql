@@ -1,13 +1,13 @@
 -- The next piece of time to be exported: from the watermark, or the first row there is, to `end`, or as far as there are no more
 -- rows than that, and no more than a month. A rest of less than half as many rows comes along: by itself it would cost seconds.
 -- Settlements that a person ended are few, and not counted. Nothing while `until` is not after `since`. Leans on message_by_time,
--- delivery_settled, earlier_settlement_at and journal_by_time.
+-- delivery_settled_at, earlier_settlement_at and journal_by_time.
 WITH piece AS (
     SELECT coalesce(
         (SELECT until FROM delivery_archived WHERE id = 1),
         least(
             (SELECT min(published_at) FROM delivery_message),
-            (SELECT min(settled_at) FROM delivery_delivery WHERE settled_at IS NOT NULL),
+            (SELECT min(settled_at) FROM delivery_settled WHERE settled_at IS NOT NULL),
             (SELECT min(settled_at) FROM delivery_earliersettlement WHERE NOT is_amended),
             (SELECT min(at) FROM delivery_journalentry)
         ),
@@ -30,11 +30,11 @@ SELECT
             )
         ),
         (
-            SELECT min(settled_at) FROM delivery_delivery WHERE settled_at > (
-                SELECT settled_at FROM delivery_delivery WHERE settled_at >= piece.since
+            SELECT min(settled_at) FROM delivery_settled WHERE settled_at > (
+                SELECT settled_at FROM delivery_settled WHERE settled_at >= piece.since
                 ORDER BY settled_at OFFSET %(rows)s LIMIT 1
             ) AND EXISTS (
-                SELECT FROM delivery_delivery WHERE settled_at >= piece.since AND settled_at < %(end)s
+                SELECT FROM delivery_settled WHERE settled_at >= piece.since AND settled_at < %(end)s
                 OFFSET %(rows)s::bigint * 3 / 2
             )
         )

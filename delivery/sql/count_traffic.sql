@@ -1,12 +1,17 @@
 -- Counts what was accepted and settled in a piece of time, adds it to its minutes and to the quarters of hours of subscriptions, and
--- moves the mark: all or nothing. Costs by what happened in that time: message_by_time, delivery_settled, and one look at the last
+-- moves the mark: all or nothing. Costs by what happened in that time: message_by_time, delivery_settled_at, and one look at the last
 -- attempt of each delivery. What is EXPIRED was not sent then: how long its last attempt took is of another time.
 WITH settled AS MATERIALIZED (
     SELECT
         delivery.subscription_id, delivery.settled_at, delivery.status = 'DELIVERED' AS is_delivered,
-        CASE WHEN delivery.status <> 'EXPIRED' THEN attempt.duration_ms END AS duration_ms
-    FROM delivery_delivery delivery
-    LEFT JOIN delivery_attempt attempt ON attempt.delivery_id = delivery.id AND attempt.number = delivery.attempts
+        CASE
+            WHEN delivery.started_at IS NOT NULL THEN delivery.duration_ms
+            WHEN delivery.status <> 'EXPIRED' THEN (
+                SELECT duration_ms FROM delivery_loggedattempt
+                WHERE delivery_id = delivery.id AND number = delivery.attempts
+            )
+        END AS duration_ms
+    FROM delivery_settled delivery
     WHERE delivery.settled_at >= %(since)s::timestamptz AND delivery.settled_at < %(until)s::timestamptz
         AND (delivery.status = 'DELIVERED' OR delivery.status = ANY (%(failures)s::text[]))
 ), counted AS MATERIALIZED (

@@ -1,5 +1,5 @@
 -- The next piece of time whose traffic is to be counted: from the mark, at most some while ago, until when all is committed that
--- happened before. Where nothing happened for long it ends soon after the next that did: found on message_by_time and delivery_settled.
+-- happened before. Where nothing happened for long it ends soon after the next that did: found on message_by_time and delivery_settled_at.
 SELECT piece.since, least(certain.until, coalesce(least(first.published_at, first.settled_at) + %(longest)s::interval, certain.until))
 FROM (
     SELECT greatest(
@@ -18,5 +18,5 @@ CROSS JOIN (
 CROSS JOIN LATERAL (
     SELECT
         (SELECT min(published_at) FROM delivery_message WHERE published_at >= piece.since) AS published_at,
-        (SELECT min(settled_at) FROM delivery_delivery WHERE settled_at >= piece.since) AS settled_at
+        (SELECT min(settled_at) FROM delivery_settled WHERE settled_at >= piece.since) AS settled_at
 ) AS first

@@ -34,24 +34,35 @@ WITH held AS MATERIALIZED (
     WHERE delivery.id = ANY (%(delivery)s::bigint[])
         AND subscription.subscriber_id = %(subscriber)s::bigint AND subscription.mode = 'PULL'
     ORDER BY delivery.id
-    FOR NO KEY UPDATE OF delivery
-), ended AS (
-    UPDATE delivery_delivery delivery
-    SET status = held.becomes,
-        settled_at = CASE WHEN held.becomes <> 'PENDING' THEN (SELECT delivery_clock()) END,
+    FOR UPDATE OF delivery
+), gone AS (
+    DELETE FROM delivery_waiting delivery
+    USING held
+    WHERE delivery.id = held.id AND held.is_ended AND held.becomes <> 'PENDING'
+    RETURNING delivery AS waiting, delivery.redelivery, held.*
+), settled AS (
+    INSERT INTO delivery_settled
+    SELECT settled.*
+    FROM gone
+    CROSS JOIN (SELECT delivery_clock() AS now) AS clock
+    CROSS JOIN LATERAL delivery_settled_as(
+        gone.waiting, gone.becomes, gone.receive_count, gone.reason, clock.now, gone.redelivery
+    ) AS settled
+), released AS (
+    UPDATE delivery_waiting delivery
+    SET status = 'PENDING',
         attempts = held.receive_count,
         reason = held.reason,
-        next_attempt_at = CASE
-            WHEN held.becomes = 'PENDING' AND %(delay)s::int > 0 THEN now() + make_interval(secs => %(delay)s::int)
-        END,
+        next_attempt_at = CASE WHEN %(delay)s::int > 0 THEN now() + make_interval(secs => %(delay)s::int) END,
         leased_at = NULL,
         lease_token = NULL,
         lease_expires_at = NULL
     FROM held
-    WHERE delivery.id = held.id AND held.is_ended
-    RETURNING held.*
+    WHERE delivery.id = held.id AND held.is_ended AND held.becomes = 'PENDING'
+), ended AS (
+    SELECT * FROM held WHERE is_ended
 ), attempts AS (
-    INSERT INTO delivery_attempt (delivery_id, number, started_at, duration_ms, outcome, error, excerpt)
+    INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, error, excerpt)
     SELECT
         id, receive_count, coalesce(leased_at, now()),
         least(extract(epoch FROM now() - leased_at) * 1000, 2147483647)::int, %(outcome)s::text, reason, ''

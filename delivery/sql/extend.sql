@@ -10,7 +10,7 @@ WITH held AS MATERIALIZED (
     ORDER BY delivery.id
     FOR NO KEY UPDATE OF delivery
 ), extended AS (
-    UPDATE delivery_delivery delivery
+    UPDATE delivery_waiting delivery
     SET lease_expires_at = now() + make_interval(secs => %(visibility)s::int)
     FROM held
     JOIN unnest(%(delivery)s::bigint[], %(token)s::uuid[]) AS receipt (id, token)

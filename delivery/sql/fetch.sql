@@ -19,7 +19,7 @@ WITH mailbox AS MATERIALIZED (
     CROSS JOIN LATERAL (
         (
             SELECT id
-            FROM delivery_delivery
+            FROM delivery_waiting
             WHERE subscription_id = mailbox.id AND next_attempt_at <= now()
                 AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
                 AND (expires_at IS NULL OR expires_at > now())
@@ -30,7 +30,7 @@ WITH mailbox AS MATERIALIZED (
         UNION ALL
         (
             SELECT id
-            FROM delivery_delivery
+            FROM delivery_waiting
             WHERE subscription_id = mailbox.id AND lease_expires_at <= now()
                 AND status = 'IN_FLIGHT'
                 AND (expires_at IS NULL OR expires_at > now())
@@ -49,7 +49,7 @@ WITH mailbox AS MATERIALIZED (
         FROM mailbox
         CROSS JOIN LATERAL (
             SELECT id
-            FROM delivery_delivery
+            FROM delivery_waiting
             WHERE subscription_id BETWEEN mailbox.id AND mailbox.id
                 AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
                 AND (expires_at IS NULL OR expires_at > now())
@@ -67,7 +67,7 @@ WITH mailbox AS MATERIALIZED (
         FROM (SELECT * FROM returned ORDER BY id) AS seen
         CROSS JOIN LATERAL (
             SELECT id, message_id, status, receive_count, leased_at
-            FROM delivery_delivery
+            FROM delivery_waiting
             WHERE id = seen.id
                 AND (status = 'PENDING' AND next_attempt_at <= now() OR status = 'IN_FLIGHT' AND lease_expires_at <= now())
                 AND (seen.max_receives IS NULL OR receive_count - attempts_before < seen.max_receives)
@@ -82,7 +82,7 @@ WITH mailbox AS MATERIALIZED (
     ) AS wanted
     CROSS JOIN LATERAL (
         SELECT id, message_id, status, receive_count, leased_at
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE subscription_id BETWEEN wanted.subscription_id AND wanted.subscription_id
             AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
             AND (expires_at IS NULL OR expires_at > now())
@@ -102,7 +102,7 @@ WITH mailbox AS MATERIALIZED (
     ) AS measured
     WHERE bytes_before + octet_length(body) <= %(bytes)s::bigint OR bytes_before = 0
 ), leased AS (
-    UPDATE delivery_delivery delivery
+    UPDATE delivery_waiting delivery
     SET status = 'IN_FLIGHT',
         lease_token = gen_random_uuid(),
         leased_at = now(),
@@ -116,7 +116,7 @@ WITH mailbox AS MATERIALIZED (
         delivery.id, delivery.message_id, fitting.event_type_id, fitting.published_at, fitting.headers, fitting.content_type,
         fitting.body, delivery.receive_count, delivery.lease_token, delivery.replay_id
 ), lapsed AS (
-    INSERT INTO delivery_attempt (delivery_id, number, started_at, duration_ms, outcome, error, excerpt)
+    INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, error, excerpt)
     SELECT
         id, receive_count, coalesce(leased_at, now()),
         least(extract(epoch FROM now() - leased_at) * 1000, 2147483647)::int, 'UNACKNOWLEDGED',

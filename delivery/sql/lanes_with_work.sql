@@ -6,7 +6,7 @@
 WITH RECURSIVE found AS (
     (
         SELECT lane_id, skipped, subscription_id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE status = 'PENDING' AND lane_id IS NOT NULL
         ORDER BY lane_id, skipped, subscription_id
         LIMIT 1
@@ -16,7 +16,7 @@ WITH RECURSIVE found AS (
     FROM found
     CROSS JOIN LATERAL (
         SELECT lane_id, skipped, subscription_id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE status = 'PENDING'
             AND (lane_id, skipped, subscription_id) > (found.lane_id, found.skipped, found.subscription_id)
         ORDER BY lane_id, skipped, subscription_id
@@ -32,7 +32,7 @@ WHERE found.lane_id %% 512 = ANY (%(shard)s::int[]) AND (
     lane.kind <> 'RETRY' AND (subscriber.processing IS DISTINCT FROM 'CONCURRENT' OR NOT found.skipped)
     OR EXISTS (
         SELECT
-        FROM delivery_delivery delivery
+        FROM delivery_waiting delivery
         WHERE delivery.lane_id = found.lane_id AND delivery.subscription_id = found.subscription_id
             AND delivery.status = 'PENDING' AND delivery.next_attempt_at <= now()
         -- Else the planner may make one join of all of them, which reads whatever is due.

@@ -18,10 +18,10 @@ WITH RECURSIVE family AS (
     ORDER BY id
     FOR UPDATE SKIP LOCKED
 ), deliveries AS MATERIALIZED (
-    SELECT id
-    FROM delivery_delivery
-    WHERE message_id = ANY (ARRAY(SELECT id FROM messages))
-    ORDER BY id
-    FOR UPDATE SKIP LOCKED
+    SELECT delivery.id
+    FROM messages
+    JOIN delivery_delivery delivery ON delivery.id BETWEEN messages.id << 20 AND messages.id << 20 | 1048575
+    ORDER BY delivery.id
+    FOR UPDATE OF delivery SKIP LOCKED
 )
 SELECT ARRAY(SELECT id FROM messages) AS messages, ARRAY(SELECT id FROM deliveries) AS deliveries

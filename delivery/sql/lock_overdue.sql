@@ -14,7 +14,7 @@ WITH used_up AS MATERIALIZED (
         SELECT
             id, message_id, subscription_id, lane_id, receive_count - attempts_before AS receives, expires_at,
             server_started_at
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE subscription_id = subscription.id AND status = 'IN_FLIGHT' AND lease_expires_at <= now()
             AND (server_started_at IS NOT NULL OR receive_count - attempts_before >= subscription.max_receives)
         ORDER BY lease_expires_at, id
@@ -28,7 +28,7 @@ WITH used_up AS MATERIALIZED (
     SELECT
         delivery.id, delivery.message_id, delivery.subscription_id, delivery.lane_id,
         delivery.receive_count - delivery.attempts_before AS receives, delivery.expires_at, delivery.server_started_at
-    FROM delivery_delivery delivery
+    FROM delivery_waiting delivery
     LEFT JOIN delivery_lane lane ON lane.id = delivery.lane_id
     WHERE delivery.status IN ('PENDING', 'IN_FLIGHT') AND delivery.queue_group IS NULL
         AND (
@@ -43,7 +43,7 @@ WITH used_up AS MATERIALIZED (
     SELECT
         delivery.id, delivery.message_id, delivery.subscription_id, delivery.lane_id,
         delivery.receive_count - delivery.attempts_before AS receives, delivery.expires_at, delivery.server_started_at
-    FROM delivery_delivery delivery
+    FROM delivery_waiting delivery
     LEFT JOIN delivery_lane lane ON lane.id = delivery.lane_id
     WHERE delivery.status IN ('PENDING', 'IN_FLIGHT') AND delivery.queue_group IS NULL
         AND delivery.expires_at <= now()

@@ -7,7 +7,7 @@ WITH due AS MATERIALIZED (
     FROM (
         (
             SELECT message_id, queue_group
-            FROM delivery_delivery
+            FROM delivery_waiting
             WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue_group IS NOT NULL AND expires_at <= now()
             ORDER BY expires_at
             LIMIT %(limit)s
@@ -15,7 +15,7 @@ WITH due AS MATERIALIZED (
         UNION ALL
         (
             SELECT message_id, queue_group
-            FROM delivery_delivery
+            FROM delivery_waiting
             WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue_group IS NOT NULL
                 AND (server_started_at < pg_postmaster_start_time() OR server_started_at > pg_postmaster_start_time())
             LIMIT %(limit)s
@@ -26,7 +26,9 @@ WITH due AS MATERIALIZED (
         member.id, member.message_id, member.queue_group, member.status, member.attempts, member.subscription_id,
         member.lane_id, member.expires_at, member.server_started_at
     FROM due
-    JOIN delivery_delivery member ON member.message_id = due.message_id AND member.queue_group = due.queue_group
+    JOIN delivery_delivery member
+        ON member.id BETWEEN due.message_id << 20 AND due.message_id << 20 | 1048575
+        AND member.queue_group = due.queue_group
     ORDER BY member.id
     FOR NO KEY UPDATE OF member SKIP LOCKED
 ), weighed AS (
@@ -53,6 +55,7 @@ WHERE locked.status = 'PENDING'
     AND locked.is_under_way IS NOT TRUE
     AND locked.members = (
         SELECT count(*) FROM delivery_delivery member
-        WHERE member.message_id = locked.message_id AND member.queue_group = locked.queue_group
+        WHERE member.id BETWEEN locked.message_id << 20 AND locked.message_id << 20 | 1048575
+            AND member.queue_group = locked.queue_group
     )
     AND (locked.expires_at <= now() OR locked.server_started_at <> pg_postmaster_start_time())

@@ -9,7 +9,7 @@ FROM (
         row_number() OVER (PARTITION BY lane.id ORDER BY run.place) AS place
     FROM delivery_lane lane
     CROSS JOIN LATERAL unnest(lane.run_ids, lane.run_attempts) WITH ORDINALITY AS run (id, attempts, place)
-    JOIN delivery_delivery delivery ON delivery.id = run.id
+    JOIN delivery_waiting delivery ON delivery.id = run.id
     WHERE lane.id = ANY (%(lane)s::bigint[])
         AND delivery.status = 'PENDING' AND delivery.attempts = run.attempts
 ) AS found

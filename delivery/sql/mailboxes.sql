@@ -10,7 +10,7 @@ SELECT
     leased.n AS in_flight,
     (
         SELECT message.published_at
-        FROM delivery_delivery delivery
+        FROM delivery_waiting delivery
         JOIN delivery_message message ON message.id = delivery.message_id
         WHERE delivery.id = CASE
             WHEN mailbox.is_open
@@ -24,14 +24,14 @@ CROSS JOIN LATERAL (
 ) AS mailbox
 CROSS JOIN LATERAL (
     SELECT count(*) AS n, min(id) AS oldest FROM (
-        SELECT id FROM delivery_delivery
+        SELECT id FROM delivery_waiting
         WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
         ORDER BY subscription_id, id LIMIT %(limit)s + 1
     ) AS counted
 ) AS fresh
 CROSS JOIN LATERAL (
     SELECT count(*) AS n, min(id) AS oldest FROM (
-        SELECT id FROM delivery_delivery
+        SELECT id FROM delivery_waiting
         WHERE subscription_id = subscription.id AND next_attempt_at <= now()
             AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
         ORDER BY next_attempt_at LIMIT %(limit)s + 1
@@ -39,7 +39,7 @@ CROSS JOIN LATERAL (
 ) AS due
 CROSS JOIN LATERAL (
     SELECT count(*) AS n, min(id) AS oldest FROM (
-        SELECT id FROM delivery_delivery
+        SELECT id FROM delivery_waiting
         WHERE subscription_id = subscription.id AND next_attempt_at > now()
             AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
         ORDER BY next_attempt_at LIMIT %(limit)s + 1
@@ -47,7 +47,7 @@ CROSS JOIN LATERAL (
 ) AS delayed
 CROSS JOIN LATERAL (
     SELECT count(*) AS n, min(id) AS oldest FROM (
-        SELECT id FROM delivery_delivery
+        SELECT id FROM delivery_waiting
         WHERE subscription_id = subscription.id AND lease_expires_at <= now()
             AND status = 'IN_FLIGHT'
         ORDER BY lease_expires_at, id LIMIT %(limit)s + 1
@@ -55,7 +55,7 @@ CROSS JOIN LATERAL (
 ) AS lapsed
 CROSS JOIN LATERAL (
     SELECT count(*) AS n, min(id) AS oldest FROM (
-        SELECT id FROM delivery_delivery
+        SELECT id FROM delivery_waiting
         WHERE subscription_id = subscription.id AND lease_expires_at > now()
             AND status = 'IN_FLIGHT'
         ORDER BY lease_expires_at, id LIMIT %(limit)s + 1

@@ -11,7 +11,7 @@ FROM mailbox
 CROSS JOIN LATERAL (
     (
         SELECT id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE subscription_id BETWEEN mailbox.id AND mailbox.id
             AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
             AND (expires_at IS NULL OR expires_at > now())
@@ -22,7 +22,7 @@ CROSS JOIN LATERAL (
     UNION ALL
     (
         SELECT id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE subscription_id = mailbox.id AND next_attempt_at <= now()
             AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
             AND (expires_at IS NULL OR expires_at > now())
@@ -33,7 +33,7 @@ CROSS JOIN LATERAL (
     UNION ALL
     (
         SELECT id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE subscription_id = mailbox.id AND lease_expires_at <= now()
             AND status = 'IN_FLIGHT'
             AND (expires_at IS NULL OR expires_at > now())

@@ -1,6 +1,6 @@
 -- Makes a delivery of each of these messages for a replay's subscription, in the order of their ids, and writes it into its item.
--- To be executed after `lock_replay.sql` or what locks as much, and with the messages locked. Made is what the item has not yet and
--- whose message is there; the table refuses a message twice in a replay. It goes where a new one of the subscription would go: into its
+-- To be executed after `lock_replay.sql` or what locks as much, and with the messages locked. Made is what is not there yet, and
+-- whose message is there: the id of a delivery follows from its message and replay, so it is made once. It goes where a new one of the subscription would go: into its
 -- subscriber's lane, the mailbox, or the queue sender's that the message's id says. There it is a group of its own, of that one
 -- endpoint, with a number that no group of the message has: neither one that is here nor, below 1000, one that is archived already.
 -- What a person wants has no time to live but a mailbox's, and outlives the server's run. Returns how many were made, and the lanes.
@@ -14,17 +14,24 @@ WITH wanted AS MATERIALIZED (
     JOIN subscriptions_subscription subscription ON subscription.id = replay.subscription_id
     JOIN subscriptions_eventtype event_type ON event_type.id = subscription.event_type_id
     WHERE item.replay_id = %(replay)s AND item.message_id = ANY (%(message)s::bigint[]) AND item.delivery_id IS NULL
+        AND NOT EXISTS (
+            SELECT FROM delivery_delivery WHERE id = item.message_id << 20 | 524288 | item.replay_id
+        )
 ), made AS (
-    INSERT INTO delivery_delivery (
-        message_id, subscription_id, replay_id, lane_id, queue_group, expires_at, status, attempts, skipped,
+    INSERT INTO delivery_waiting (
+        id, message_id, subscription_id, replay_id, lane_id, queue_group, expires_at, status, attempts, skipped,
         redelivery, reason, receive_count
     )
     SELECT
-        wanted.message_id, wanted.subscription_id, wanted.replay_id,
+        wanted.message_id << 20 | 524288 | wanted.replay_id, wanted.message_id, wanted.subscription_id, wanted.replay_id,
         CASE WHEN wanted.is_pull THEN NULL WHEN wanted.is_queue THEN queue.id ELSE own.id END,
         CASE WHEN wanted.is_queue THEN greatest(
             1000 + wanted.replay_id %% 30000,
-            (SELECT max(queue_group) + 1 FROM delivery_delivery WHERE message_id = wanted.message_id)
+            (
+                SELECT max(queue_group) + 1
+                FROM delivery_delivery
+                WHERE id BETWEEN wanted.message_id << 20 AND wanted.message_id << 20 | 1048575
+            )
         ) END,
         CASE WHEN wanted.is_pull THEN now() + make_interval(days => %(mailbox_days)s::int) END,
         'PENDING', 0, false, '', '', 0

@@ -9,7 +9,7 @@ FROM (
     CROSS JOIN (VALUES (false), (true)) AS kind (skipped)
     CROSS JOIN LATERAL (
         SELECT id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE lane_id BETWEEN place.lane_id AND place.lane_id AND skipped = kind.skipped
             AND subscription_id = place.subscription_id AND status = 'PENDING'
             AND id > %(after)s::bigint AND id <= %(until)s::bigint
@@ -21,7 +21,7 @@ FROM (
     UNION ALL
     (
         SELECT id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE subscription_id BETWEEN %(subscription)s::bigint AND %(subscription)s::bigint
             AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
             AND id > %(after)s::bigint AND id <= %(until)s::bigint
@@ -32,7 +32,7 @@ FROM (
     UNION ALL
     (
         SELECT id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE subscription_id = %(subscription)s::bigint AND next_attempt_at >= '-infinity'
             AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
             AND id > %(after)s::bigint AND id <= %(until)s::bigint
@@ -41,7 +41,7 @@ FROM (
     UNION ALL
     (
         SELECT id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE subscription_id = %(subscription)s::bigint AND lease_expires_at >= '-infinity' AND status = 'IN_FLIGHT'
             AND id > %(after)s::bigint AND id <= %(until)s::bigint
             AND NOT (%(spares_resubmitted)s::boolean AND redelivery = 'resubmitted')

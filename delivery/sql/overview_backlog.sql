@@ -5,7 +5,7 @@
 WITH RECURSIVE places AS (
     (
         SELECT lane_id, skipped, subscription_id, id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE status = 'PENDING' AND lane_id IS NOT NULL
         ORDER BY lane_id, skipped, subscription_id, id
         LIMIT 1
@@ -15,7 +15,7 @@ WITH RECURSIVE places AS (
     FROM places
     CROSS JOIN LATERAL (
         SELECT lane_id, skipped, subscription_id, id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE status = 'PENDING'
             AND (lane_id, skipped, subscription_id) > (places.lane_id, places.skipped, places.subscription_id)
         ORDER BY lane_id, skipped, subscription_id, id
@@ -28,10 +28,10 @@ WITH RECURSIVE places AS (
 )
 SELECT
     (SELECT count(*) FROM (
-        SELECT FROM delivery_delivery delivery WHERE delivery.status = 'PENDING' LIMIT %(limit)s + 1
+        SELECT FROM delivery_waiting delivery WHERE delivery.status = 'PENDING' LIMIT %(limit)s + 1
     ) AS counted) AS backlog,
     (SELECT count(*) FROM (
-        SELECT FROM delivery_delivery
+        SELECT FROM delivery_waiting
         WHERE status = 'PENDING' AND lane_id IS NULL
         ORDER BY lane_id, skipped, subscription_id, id
         LIMIT %(limit)s + 1
@@ -40,7 +40,7 @@ SELECT
         SELECT FROM (
             SELECT
             FROM pending
-            JOIN delivery_delivery delivery
+            JOIN delivery_waiting delivery
                 ON delivery.lane_id = pending.lane_id AND delivery.skipped = pending.skipped
                 AND delivery.subscription_id = pending.subscription_id AND delivery.status = 'PENDING'
             WHERE pending.status = 'INACTIVE'
@@ -48,7 +48,7 @@ SELECT
             SELECT
             FROM subscriptions_subscription subscription
             CROSS JOIN LATERAL (
-                SELECT FROM delivery_delivery
+                SELECT FROM delivery_waiting
                 WHERE subscription_id BETWEEN subscription.id AND subscription.id
                     AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
                 ORDER BY subscription_id, id LIMIT %(limit)s + 1
@@ -59,10 +59,10 @@ SELECT
     ) AS counted) AS held,
     (
         SELECT message.published_at
-        FROM delivery_delivery delivery
+        FROM delivery_waiting delivery
         JOIN delivery_message message ON message.id = delivery.message_id
         WHERE delivery.id = (SELECT min(pending.id) FROM pending WHERE pending.status = 'ACTIVE')
     ) AS oldest_at,
     (SELECT count(*) FROM (
-        SELECT FROM delivery_delivery delivery WHERE delivery.status = 'IN_DOUBT' LIMIT %(limit)s + 1
+        SELECT FROM delivery_settled delivery WHERE delivery.status = 'IN_DOUBT' LIMIT %(limit)s + 1
     ) AS counted) AS in_doubt

@@ -1,5 +1,5 @@
 -- Messages accepted and deliveries delivered a second, over the minute before a moment.
--- Each looks at no more than the newest %(limit)s rows of its index (message_by_time, delivery_settled): when there
+-- Each looks at no more than the newest %(limit)s rows of its index (message_by_time, delivery_settled_at): when there
 -- are more, the rate is taken over the time they span. So the cost has an upper bound at any load.
 WITH accepted AS (
     SELECT published_at AS at
@@ -10,7 +10,7 @@ WITH accepted AS (
 ),
 settled AS (
     SELECT settled_at AS at, status
-    FROM delivery_delivery
+    FROM delivery_settled
     WHERE settled_at > %(since)s AND settled_at <= %(now)s
     ORDER BY settled_at DESC
     LIMIT %(limit)s

@@ -6,7 +6,7 @@ WITH RECURSIVE failed AS (
     FROM delivery_lane lane
     CROSS JOIN LATERAL (
         SELECT subscription_id, id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE lane_id = lane.id AND skipped AND status = 'PENDING'
         ORDER BY subscription_id, id
         LIMIT 1
@@ -17,7 +17,7 @@ WITH RECURSIVE failed AS (
     FROM failed
     CROSS JOIN LATERAL (
         SELECT subscription_id, id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE lane_id = failed.lane_id AND skipped AND status = 'PENDING'
             AND subscription_id > failed.subscription_id
         ORDER BY subscription_id, id
@@ -54,7 +54,7 @@ SELECT
         SELECT count(*) FROM (
             SELECT
             FROM delivery_lane lane
-            JOIN delivery_delivery waiting
+            JOIN delivery_waiting waiting
                 ON waiting.lane_id = lane.id AND waiting.skipped = ANY ('{f,t}'::boolean[])
                 AND waiting.subscription_id = endpoints.id AND waiting.status = 'PENDING'
             WHERE lane.kind = 'QUEUE'
@@ -62,12 +62,12 @@ SELECT
         ) AS counted
     ) ELSE 0 END AS waiting
 FROM down
-JOIN delivery_delivery oldest ON oldest.id = down.delivery_id
+JOIN delivery_waiting oldest ON oldest.id = down.delivery_id
 JOIN delivery_message message ON message.id = oldest.message_id
 JOIN subscriptions_eventtype event_type ON event_type.id = down.event_type_id
 JOIN endpoints
     ON endpoints.event_type_id = down.event_type_id AND endpoints.filter_identity = down.filter_identity
     AND endpoints.header_filter_string = down.header_filter_string
 JOIN subscriptions_subscriber subscriber ON subscriber.id = endpoints.subscriber_id
-JOIN delivery_delivery delivery ON delivery.id = endpoints.delivery_id
+JOIN delivery_waiting delivery ON delivery.id = endpoints.delivery_id
 ORDER BY down.delivery_id, endpoints.id

@@ -7,7 +7,7 @@
 WITH RECURSIVE places AS (
     (
         SELECT skipped, subscription_id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE status = 'PENDING' AND lane_id = %(lane)s
         ORDER BY skipped, subscription_id
         LIMIT 1
@@ -17,7 +17,7 @@ WITH RECURSIVE places AS (
     FROM places
     CROSS JOIN LATERAL (
         SELECT skipped, subscription_id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE status = 'PENDING' AND lane_id = %(lane)s
             AND (skipped, subscription_id) > (places.skipped, places.subscription_id)
         ORDER BY skipped, subscription_id
@@ -37,7 +37,7 @@ WITH RECURSIVE places AS (
     CROSS JOIN LATERAL (
         (
             SELECT waiting.*, callback.url AS callback_url, callback.origin AS callback_origin
-            FROM delivery_delivery waiting
+            FROM delivery_waiting waiting
             LEFT JOIN LATERAL (
                 SELECT url, substring(url FROM '^[^/]+//[^/?#]*') AS origin
                 FROM delivery_callback
@@ -55,7 +55,7 @@ WITH RECURSIVE places AS (
         UNION ALL
         (
             SELECT fresh.*, callback.url AS callback_url, callback.origin AS callback_origin
-            FROM delivery_delivery fresh
+            FROM delivery_waiting fresh
             LEFT JOIN LATERAL (
                 SELECT url, substring(url FROM '^[^/]+//[^/?#]*') AS origin
                 FROM delivery_callback
@@ -93,7 +93,7 @@ SELECT
     sized.server_started_at, extract(epoch FROM sized.expires_at - now())::float8 AS seconds_left,
     extract(epoch FROM now() - (
         SELECT attempt.started_at
-        FROM delivery_attempt attempt
+        FROM delivery_loggedattempt attempt
         WHERE attempt.delivery_id = sized.id AND attempt.number = sized.attempts_before + 1
     ))::float8 AS seconds_since_first
 FROM sized

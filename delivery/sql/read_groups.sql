@@ -2,12 +2,11 @@
 -- Finds the subscriptions by jumping on delivery_pending, so that it costs by those with something waiting, and what
 -- an INACTIVE one holds, or only endpoints that are down could take, is never scanned. What failed in an earlier
 -- cycle comes after its pause, least recently tried first, at most half as much; so does each member of a group that
--- is read for another's sake. A group of which one is held IN_DOUBT is left alone; it is looked for by message, so no
--- index of statuses may offer itself. The body stands in the first row of a group only.
+-- is read for another's sake. A group of which one is held IN_DOUBT is left alone. The body stands in the first row of a group only.
 WITH RECURSIVE places AS (
     (
         SELECT skipped, subscription_id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE status = 'PENDING' AND lane_id = %(lane)s
         ORDER BY skipped, subscription_id
         LIMIT 1
@@ -17,7 +16,7 @@ WITH RECURSIVE places AS (
     FROM places
     CROSS JOIN LATERAL (
         SELECT skipped, subscription_id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE status = 'PENDING' AND lane_id = %(lane)s
             AND (skipped, subscription_id) > (places.skipped, places.subscription_id)
         ORDER BY skipped, subscription_id
@@ -30,15 +29,15 @@ WITH RECURSIVE places AS (
     CROSS JOIN LATERAL (
         (
             SELECT message_id, queue_group
-            FROM delivery_delivery waiting
+            FROM delivery_waiting waiting
             WHERE NOT places.skipped AND lane_id = %(lane)s AND NOT skipped AND subscription_id = places.subscription_id
                 AND status = 'PENDING' AND id <> ALL (%(held)s::bigint[])
                 AND (expires_at IS NULL OR expires_at > now())
                 AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
                 AND NOT EXISTS (
-                    SELECT FROM delivery_delivery settled
-                    WHERE settled.message_id = waiting.message_id AND settled.queue_group = waiting.queue_group
-                        AND settled.status || '' IN ('DELIVERED', 'IN_DOUBT')
+                    SELECT FROM delivery_settled settled
+                    WHERE settled.id BETWEEN waiting.message_id << 20 AND waiting.message_id << 20 | 1048575
+                        AND settled.queue_group = waiting.queue_group AND settled.status IN ('DELIVERED', 'IN_DOUBT')
                 )
             ORDER BY id
             LIMIT %(rows)s
@@ -46,16 +45,16 @@ WITH RECURSIVE places AS (
         UNION ALL
         (
             SELECT message_id, queue_group
-            FROM delivery_delivery waiting
+            FROM delivery_waiting waiting
             WHERE places.skipped AND lane_id = %(lane)s AND skipped AND subscription_id = places.subscription_id
                 AND status = 'PENDING' AND id <> ALL (%(held)s::bigint[])
                 AND (expires_at IS NULL OR expires_at > now())
                 AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
                 AND next_attempt_at <= now()
                 AND NOT EXISTS (
-                    SELECT FROM delivery_delivery settled
-                    WHERE settled.message_id = waiting.message_id AND settled.queue_group = waiting.queue_group
-                        AND settled.status || '' IN ('DELIVERED', 'IN_DOUBT')
+                    SELECT FROM delivery_settled settled
+                    WHERE settled.id BETWEEN waiting.message_id << 20 AND waiting.message_id << 20 | 1048575
+                        AND settled.queue_group = waiting.queue_group AND settled.status IN ('DELIVERED', 'IN_DOUBT')
                 )
             ORDER BY next_attempt_at
             LIMIT greatest(%(rows)s / 2, 1)
@@ -83,8 +82,9 @@ SELECT
     CASE WHEN row_number() OVER (PARTITION BY delivery.message_id, delivery.queue_group ORDER BY delivery.id) = 1
         THEN sized.body END AS body
 FROM sized
-JOIN delivery_delivery delivery
-    ON delivery.message_id = sized.message_id AND delivery.queue_group = sized.queue_group
+JOIN delivery_waiting delivery
+    ON delivery.id BETWEEN sized.message_id << 20 AND sized.message_id << 20 | 1048575
+    AND delivery.queue_group = sized.queue_group
     AND delivery.status = 'PENDING'
     AND (delivery.next_attempt_at IS NULL OR delivery.next_attempt_at <= now())
     AND (delivery.expires_at IS NULL OR delivery.expires_at > now())

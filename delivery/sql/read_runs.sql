@@ -23,7 +23,7 @@ CROSS JOIN LATERAL (
                 SELECT
                     id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery, expires_at,
                     server_started_at, replay_id, next_attempt_at
-                FROM delivery_delivery
+                FROM delivery_waiting
                 WHERE lane_id = wanted.lane_id AND NOT skipped AND subscription_id = subscription.id
                     AND status = 'PENDING' AND id <> ALL (wanted.held::bigint[])
                     AND (expires_at IS NULL OR expires_at > now())
@@ -43,7 +43,7 @@ CROSS JOIN LATERAL (
                 SELECT
                     id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery, expires_at,
                     server_started_at, replay_id, next_attempt_at
-                FROM delivery_delivery
+                FROM delivery_waiting
                 WHERE lane_id = wanted.lane_id AND skipped AND subscription_id = subscription.id
                     AND status = 'PENDING' AND next_attempt_at IS NOT NULL AND id <> ALL (wanted.held::bigint[])
                     AND (expires_at IS NULL OR expires_at > now())

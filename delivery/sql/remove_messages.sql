@@ -16,7 +16,7 @@ WITH RECURSIVE members AS MATERIALIZED (
                 AND coalesce(settled_at < (%(until)s::jsonb ->> status)::timestamptz, false)
             )
             FROM delivery_delivery
-            WHERE message_id = member.id
+            WHERE id BETWEEN member.id << 20 AND member.id << 20 | 1048575
         ),
         member.published_at < %(unmatched_until)s::timestamptz,
         false
@@ -40,7 +40,7 @@ WITH RECURSIVE members AS MATERIALIZED (
         SELECT
         FROM delivery_delivery delivery
         JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
-        WHERE delivery.message_id = member.id AND (
+        WHERE delivery.id BETWEEN member.id << 20 AND member.id << 20 | 1048575 AND (
             -- A second one within the window is compared with it.
             (
                 subscription.dedup_mode <> 'NONE' AND member.published_at
@@ -87,9 +87,15 @@ WITH RECURSIVE members AS MATERIALIZED (
 ), going AS MATERIALIZED (
     SELECT id FROM members EXCEPT SELECT id FROM staying
 ), deliveries AS (
-    DELETE FROM delivery_delivery WHERE message_id = ANY (ARRAY(SELECT id FROM going)) RETURNING id
+    DELETE FROM delivery_settled delivery
+    USING going
+    WHERE delivery.id BETWEEN going.id << 20 AND going.id << 20 | 1048575
+    RETURNING delivery.id, delivery.started_at
 ), attempts AS (
-    DELETE FROM delivery_attempt WHERE delivery_id = ANY (ARRAY(SELECT id FROM deliveries)) RETURNING delivery_id
+    DELETE FROM delivery_loggedattempt attempt
+    USING going
+    WHERE attempt.delivery_id BETWEEN going.id << 20 AND going.id << 20 | 1048575
+    RETURNING attempt.delivery_id
 ), earlier AS (
     DELETE FROM delivery_earliersettlement WHERE delivery_id = ANY (ARRAY(SELECT id FROM deliveries))
 ), callbacks AS (
@@ -100,4 +106,4 @@ WITH RECURSIVE members AS MATERIALIZED (
 SELECT
     (SELECT count(*) FROM messages) AS messages,
     (SELECT count(*) FROM deliveries) AS deliveries,
-    (SELECT count(*) FROM attempts) AS attempts
+    (SELECT count(*) FROM attempts) + (SELECT count(started_at) FROM deliveries) AS attempts

@@ -2,20 +2,8 @@
 -- To be executed after `lock_groups.sql`: of a QUEUE group that has a DELIVERED nothing is sent again. What failed in the
 -- retry lane goes back to its subscriber's own. What was cancelled there stays there: its sender may have read it or be
 -- sending it, and would do so beside the other lane's. What is pulled goes back into its mailbox, also
--- a VOLATILE one: a person wants it. It has its whole time to live again.
-UPDATE delivery_delivery delivery
-SET status = 'PENDING',
-    settled_at = NULL,
-    attempts_before = delivery.attempts,
-    settled_before = delivery.settled_before + 1,
-    redelivery = 'resubmitted',
-    reason = %(reason)s,
-    skipped = false,
-    next_attempt_at = place.due_at,
-    expires_at = place.expires_at,
-    server_started_at = NULL,
-    lane_id = place.lane_id
-FROM (
+-- a VOLATILE one: a person wants it. It has its whole time to live again. The settlement that ends stays for the archive.
+WITH place AS MATERIALIZED (
     SELECT
         chosen.id,
         subscription.subscriber_id,
@@ -30,19 +18,45 @@ FROM (
             ELSE own.id
         END AS lane_id,
         CASE WHEN chosen.lane_id = retry.id AND chosen.status = 'CANCELLED' THEN now() END AS due_at
-    FROM delivery_delivery chosen
+    FROM delivery_settled chosen
     JOIN subscriptions_subscription subscription ON subscription.id = chosen.subscription_id
     JOIN subscriptions_eventtype event_type ON event_type.id = subscription.event_type_id
     JOIN delivery_lane own ON own.subscriber_id = subscription.subscriber_id
     JOIN delivery_lane callback ON callback.kind = 'CALLBACK' AND callback.number = 0
     JOIN delivery_lane retry ON retry.kind = 'RETRY' AND retry.number = 0
     WHERE chosen.id = ANY (%(delivery)s::bigint[]) AND (chosen.lane_id IS NOT NULL OR subscription.mode = 'PULL')
-) AS place
-WHERE delivery.id = place.id
-    AND delivery.status = ANY (%(from)s::text[])
-    AND NOT EXISTS (
-        SELECT FROM delivery_delivery sibling
-        WHERE sibling.message_id = delivery.message_id AND sibling.queue_group = delivery.queue_group
-            AND sibling.status = 'DELIVERED'
+), gone AS (
+    DELETE FROM delivery_settled delivery
+    USING place
+    WHERE delivery.id = place.id
+        AND delivery.status = ANY (%(from)s::text[])
+        AND NOT EXISTS (
+            SELECT FROM delivery_settled sibling
+            WHERE sibling.id BETWEEN delivery.message_id << 20 AND delivery.message_id << 20 | 1048575
+                AND sibling.queue_group = delivery.queue_group AND sibling.status = 'DELIVERED'
+        )
+    RETURNING delivery.*, place.subscriber_id, place.lane_id AS to_lane, place.due_at, place.expires_at AS to_expire_at
+), remembered AS (
+    INSERT INTO delivery_earliersettlement (
+        delivery_id, settled_at, status, attempts, attempts_before, settled_before, redelivery, reason, receive_count,
+        message_id, subscription_id, queue_group, callback_id, replay_id, is_amended, ended_by, ended_at
     )
-RETURNING delivery.id, delivery.lane_id, place.subscriber_id
+    SELECT
+        id, settled_at, status, attempts, attempts_before, settled_before, redelivery, reason, receive_count,
+        message_id, subscription_id, queue_group, callback_id, replay_id, false, pg_current_xact_id()::text,
+        clock_timestamp()
+    FROM gone
+), logged AS (
+    INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt)
+    SELECT id, attempts, started_at, duration_ms, 'SUCCESS', status_code, '', '' FROM gone WHERE started_at IS NOT NULL
+), reopened AS (
+    INSERT INTO delivery_waiting (
+        id, message_id, subscription_id, lane_id, queue_group, callback_id, replay_id, status, attempts, attempts_before,
+        settled_before, skipped, redelivery, reason, next_attempt_at, expires_at, receive_count
+    )
+    SELECT
+        id, message_id, subscription_id, to_lane, queue_group, callback_id, replay_id, 'PENDING', attempts, attempts,
+        settled_before + 1, false, 'resubmitted', %(reason)s, due_at, to_expire_at, receive_count
+    FROM gone
+)
+SELECT id, to_lane, subscriber_id FROM gone

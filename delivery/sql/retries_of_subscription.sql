@@ -2,21 +2,21 @@
 SELECT
     (SELECT count(*) FROM (
         SELECT
-        FROM delivery_delivery delivery
+        FROM delivery_waiting delivery
         WHERE delivery.lane_id = lane.id AND delivery.subscription_id = %(subscription)s
             AND delivery.status = 'PENDING' AND delivery.next_attempt_at IS NOT NULL
         LIMIT %(limit)s + 1
     ) AS counted) AS waiting,
     (SELECT count(*) FROM (
         SELECT
-        FROM delivery_delivery delivery
+        FROM delivery_waiting delivery
         WHERE delivery.lane_id = lane.id AND delivery.subscription_id = %(subscription)s
             AND delivery.status = 'PENDING' AND delivery.next_attempt_at <= now()
         LIMIT %(limit)s + 1
     ) AS counted) AS due,
     (
         SELECT delivery.next_attempt_at
-        FROM delivery_delivery delivery
+        FROM delivery_waiting delivery
         WHERE delivery.lane_id = lane.id AND delivery.subscription_id = %(subscription)s
             AND delivery.status = 'PENDING' AND delivery.next_attempt_at > now()
         ORDER BY delivery.next_attempt_at

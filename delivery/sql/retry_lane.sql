@@ -6,7 +6,7 @@ WITH RECURSIVE places AS (
     FROM delivery_lane lane
     CROSS JOIN LATERAL (
         SELECT skipped, subscription_id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE status = 'PENDING' AND lane_id = lane.id
         ORDER BY skipped, subscription_id
         LIMIT 1
@@ -17,7 +17,7 @@ WITH RECURSIVE places AS (
     FROM places
     CROSS JOIN LATERAL (
         SELECT skipped, subscription_id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE status = 'PENDING' AND lane_id = places.lane_id
             AND (skipped, subscription_id) > (places.skipped, places.subscription_id)
         ORDER BY skipped, subscription_id
@@ -32,7 +32,7 @@ SELECT
     (SELECT count(*) FROM (
         SELECT
         FROM retried
-        JOIN delivery_delivery delivery
+        JOIN delivery_waiting delivery
             ON delivery.lane_id = retried.lane_id AND delivery.skipped = ANY ('{f,t}'::boolean[])
             AND delivery.subscription_id = retried.subscription_id AND delivery.status = 'PENDING'
         LIMIT %(limit)s + 1
@@ -40,7 +40,7 @@ SELECT
     (SELECT count(*) FROM (
         SELECT
         FROM retried
-        JOIN delivery_delivery delivery
+        JOIN delivery_waiting delivery
             ON delivery.lane_id = retried.lane_id AND delivery.skipped = ANY ('{f,t}'::boolean[])
             AND delivery.subscription_id = retried.subscription_id AND delivery.status = 'PENDING'
         WHERE NOT retried.is_sendable
@@ -49,7 +49,7 @@ SELECT
     (SELECT count(*) FROM (
         SELECT
         FROM retried
-        JOIN delivery_delivery delivery
+        JOIN delivery_waiting delivery
             ON delivery.lane_id = retried.lane_id AND delivery.subscription_id = retried.subscription_id
             AND delivery.status = 'PENDING' AND delivery.next_attempt_at <= now()
         WHERE retried.is_sendable
@@ -60,7 +60,7 @@ SELECT
         FROM retried
         CROSS JOIN LATERAL (
             SELECT next_attempt_at
-            FROM delivery_delivery delivery
+            FROM delivery_waiting delivery
             WHERE delivery.lane_id = retried.lane_id AND delivery.subscription_id = retried.subscription_id
                 AND delivery.status = 'PENDING' AND delivery.next_attempt_at > now()
             ORDER BY next_attempt_at

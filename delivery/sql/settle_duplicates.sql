@@ -11,7 +11,9 @@ WITH keyed AS (
         first_value(delivery.id) OVER (PARTITION BY keyed.subscription_id, keyed.key ORDER BY delivery.id) AS leader
     FROM unnest(%(message)s::bigint[], %(subscription)s::bigint[], %(key)s::bytea[])
         AS keyed (message_id, subscription_id, key)
-    JOIN delivery_delivery delivery USING (message_id, subscription_id)
+    JOIN delivery_waiting delivery
+        ON delivery.id BETWEEN keyed.message_id << 20 AND keyed.message_id << 20 | 1048575
+        AND delivery.subscription_id = keyed.subscription_id
     JOIN subscriptions_subscription subscription ON subscription.id = keyed.subscription_id
     JOIN delivery_dedupkey known ON known.subscription_id = keyed.subscription_id AND known.key = keyed.key
     LEFT JOIN delivery_delivery first ON first.id = known.delivery_id
@@ -36,19 +38,27 @@ WITH keyed AS (
             AS status
     FROM judged
     WHERE NOT begins_anew OR id <> leader
-), settled AS (
-    UPDATE delivery_delivery delivery
-    SET status = second.status,
-        settled_at = (SELECT delivery_clock()),
-        reason = 'it came before as delivery ' || second.first_id || CASE
+), gone AS (
+    DELETE FROM delivery_waiting delivery
+    USING second
+    WHERE delivery.id = second.id
+    RETURNING
+        delivery AS waiting, delivery.redelivery, second.status,
+        'it came before as delivery ' || second.first_id || CASE
             WHEN second.status = 'DUPLICATE' THEN ', which was delivered'
             WHEN second.first_status = 'IN_DOUBT' THEN ', which is in doubt itself'
             WHEN second.first_status IS NULL THEN ', of which nothing is known any more'
             ELSE ', which was not settled yet'
-        END
-    FROM second
-    WHERE delivery.id = second.id
-    RETURNING delivery.id, delivery.message_id, delivery.subscription_id, delivery.status, delivery.reason
+        END AS reason
+), settled AS (
+    INSERT INTO delivery_settled
+    SELECT settled.*
+    FROM gone
+    CROSS JOIN (SELECT delivery_clock() AS now) AS clock
+    CROSS JOIN LATERAL delivery_settled_as(
+        gone.waiting, gone.status, 0, gone.reason, clock.now, gone.redelivery
+    ) AS settled
+    RETURNING id, message_id, subscription_id, status, reason
 ), notices AS (
     INSERT INTO delivery_failurenotice (delivery_id, number)
     SELECT settled.id, 0

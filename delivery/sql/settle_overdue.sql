@@ -1,41 +1,40 @@
 -- Settles open deliveries whose time is over, and returns which lanes each of them stopped; to be executed with their rows locked.
 -- A fetch that nobody ended becomes an attempt. Each leaves a notice for `Inturn.Delivery.Failed`, but for what
 -- tells of a failure itself.
-WITH settled AS (
-    UPDATE delivery_delivery delivery
-    SET status = overdue.status,
-        reason = overdue.reason,
-        settled_at = (SELECT delivery_clock()),
-        skipped = false,
-        next_attempt_at = NULL,
-        attempts = CASE WHEN before.status = 'IN_FLIGHT' THEN before.receive_count ELSE before.attempts END,
-        leased_at = NULL,
-        lease_token = NULL,
-        lease_expires_at = NULL
-    FROM json_to_recordset(%(rows)s::json) AS overdue (id bigint, status text, reason text)
-    JOIN delivery_delivery before ON before.id = overdue.id
-    WHERE delivery.id = overdue.id AND delivery.status IN ('PENDING', 'IN_FLIGHT')
+WITH gone AS (
+    DELETE FROM delivery_waiting delivery
+    USING json_to_recordset(%(rows)s::json) AS overdue (id bigint, status text, reason text)
+    WHERE delivery.id = overdue.id
     RETURNING
-        delivery.id, delivery.message_id, delivery.lane_id, delivery.attempts, before.status AS was, before.leased_at
+        delivery AS waiting, delivery.*, overdue.status AS becomes, overdue.reason AS why,
+        CASE WHEN delivery.status = 'IN_FLIGHT' THEN delivery.receive_count ELSE delivery.attempts END AS tried
+), settled AS (
+    INSERT INTO delivery_settled
+    SELECT settled.*
+    FROM gone
+    CROSS JOIN (SELECT delivery_clock() AS now) AS clock
+    CROSS JOIN LATERAL delivery_settled_as(
+        gone.waiting, gone.becomes, gone.tried, gone.why, clock.now, gone.redelivery
+    ) AS settled
 ), attempts AS (
-    INSERT INTO delivery_attempt (delivery_id, number, started_at, duration_ms, outcome, error, excerpt)
+    INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, error, excerpt)
     SELECT
-        id, attempts, coalesce(leased_at, now()),
+        id, tried, coalesce(leased_at, now()),
         least(extract(epoch FROM now() - leased_at) * 1000, 2147483647)::int, 'UNACKNOWLEDGED',
         'not acknowledged within its visibility', ''
-    FROM settled
-    WHERE was = 'IN_FLIGHT'
+    FROM gone
+    WHERE status = 'IN_FLIGHT'
     ON CONFLICT DO NOTHING
 ), notices AS (
     INSERT INTO delivery_failurenotice (delivery_id, number)
-    SELECT settled.id, settled.attempts
-    FROM settled
-    JOIN delivery_message message ON message.id = settled.message_id
+    SELECT gone.id, gone.tried
+    FROM gone
+    JOIN delivery_message message ON message.id = gone.message_id
     JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
     WHERE event_type.name <> 'Inturn.Delivery.Failed'
     ON CONFLICT DO NOTHING
 )
-SELECT settled.id, lane.id AS stopped_lane
-FROM settled
+SELECT gone.id, lane.id AS stopped_lane
+FROM gone
 LEFT JOIN delivery_lane lane
-    ON lane.id = settled.lane_id AND lane.delivery_id = settled.id AND lane.state IN ('BLOCKED', 'SUSPENDED')
+    ON lane.id = gone.lane_id AND lane.delivery_id = gone.id AND lane.state IN ('BLOCKED', 'SUSPENDED')

@@ -2,7 +2,7 @@
 -- The guard is that there was no attempt: the second time it changes nothing. A delivery that a person decided
 -- meanwhile keeps that status and reason, and has the attempt in its history all the same: settled anew, for the archive.
 WITH changed AS (
-    UPDATE delivery_delivery delivery
+    UPDATE delivery_settled delivery
     SET attempts = 1,
         status = CASE WHEN delivery.status = 'IN_DOUBT' THEN %(status)s::text ELSE delivery.status END,
         reason = CASE WHEN delivery.status = 'IN_DOUBT' THEN %(reason)s::text ELSE delivery.reason END,
@@ -16,7 +16,7 @@ WITH changed AS (
     SELECT id, 1 FROM changed WHERE %(is_failure)s::bool AND status = %(status)s::text
     ON CONFLICT DO NOTHING
 )
-INSERT INTO delivery_attempt (
+INSERT INTO delivery_loggedattempt (
     delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt
 )
 SELECT

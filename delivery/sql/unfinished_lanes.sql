@@ -4,6 +4,6 @@ FROM delivery_lane lane
 WHERE lane.id %% 512 = ANY (%(shard)s::int[]) AND EXISTS (
     SELECT
     FROM unnest(lane.run_ids, lane.run_attempts) AS run (id, attempts)
-    JOIN delivery_delivery delivery ON delivery.id = run.id
+    JOIN delivery_waiting delivery ON delivery.id = run.id
     WHERE delivery.status = 'PENDING' AND delivery.attempts = run.attempts
 )

@@ -5,7 +5,7 @@ WITH RECURSIVE places AS (
     FROM unnest(%(ids)s::bigint[]) AS lane (id)
     CROSS JOIN LATERAL (
         SELECT skipped, subscription_id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE status = 'PENDING' AND lane_id = lane.id
         ORDER BY skipped, subscription_id
         LIMIT 1
@@ -15,7 +15,7 @@ WITH RECURSIVE places AS (
     FROM places
     CROSS JOIN LATERAL (
         SELECT skipped, subscription_id
-        FROM delivery_delivery
+        FROM delivery_waiting
         WHERE status = 'PENDING' AND lane_id = places.lane_id
             AND (skipped, subscription_id) > (places.skipped, places.subscription_id)
         ORDER BY skipped, subscription_id
@@ -29,7 +29,7 @@ SELECT
             SELECT
             FROM places
             JOIN subscriptions_subscription subscription ON subscription.id = places.subscription_id
-            JOIN delivery_delivery delivery
+            JOIN delivery_waiting delivery
                 ON delivery.lane_id = places.lane_id AND delivery.skipped = places.skipped
                 AND delivery.subscription_id = places.subscription_id AND delivery.status = 'PENDING'
             WHERE places.lane_id = lane.id AND subscription.status = 'ACTIVE'

@@ -8,27 +8,27 @@ SELECT
             SELECT FROM (
                 SELECT
                 FROM delivery_subscriptionlane place
-                JOIN delivery_delivery delivery
+                JOIN delivery_waiting delivery
                     ON delivery.lane_id = place.lane_id
                 WHERE place.subscription_id = subscription.id AND delivery.skipped = ANY ('{f,t}'::boolean[])
                     AND delivery.subscription_id = subscription.id AND delivery.status = 'PENDING'
                 UNION ALL
                 (
-                    SELECT FROM delivery_delivery
+                    SELECT FROM delivery_waiting
                     WHERE subscription_id BETWEEN subscription.id AND subscription.id
                         AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
                     ORDER BY subscription_id, id LIMIT %(limit)s + 1
                 )
                 UNION ALL
                 (
-                    SELECT FROM delivery_delivery
+                    SELECT FROM delivery_waiting
                     WHERE subscription_id BETWEEN subscription.id AND subscription.id
                         AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
                     ORDER BY subscription_id, next_attempt_at LIMIT %(limit)s + 1
                 )
                 UNION ALL
                 (
-                    SELECT FROM delivery_delivery
+                    SELECT FROM delivery_waiting
                     WHERE subscription_id BETWEEN subscription.id AND subscription.id AND status = 'IN_FLIGHT'
                     ORDER BY subscription_id, lease_expires_at, id LIMIT %(limit)s + 1
                 )

@@ -15,7 +15,7 @@ TOGGLES = {
 }
 
 WRITERS = {"create", "update", "bulk_create", "bulk_update", "get_or_create", "update_or_create"}
-WRITING_SQL = re.compile(r"(?is)\b(update|insert\s+into)\s+\"?delivery_delivery\b")
+WRITING_SQL = re.compile(r"(?is)\b(update|insert\s+into)\s+\"?delivery_(delivery|waiting|settled)\b")
 
 
 def is_anothers_status(target: ast.expr) -> bool:

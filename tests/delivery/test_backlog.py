@@ -44,7 +44,12 @@ class TestJob:
     def test_it_goes_through_as_many_at_a_time_as_senders_can_wait_for(self) -> None:
         first = held(1)[0]
         Delivery.objects.bulk_create(
-            Delivery(message=first.message, subscription=first.subscription, lane=first.lane)
+            Delivery(
+                pk=factories.new_delivery_id(first.message),
+                message=first.message,
+                subscription=first.subscription,
+                lane=first.lane,
+            )
             for _ in range(2 * BATCH)
         )
         job = cancelling(first.subscription)
@@ -167,7 +172,7 @@ def test_what_a_publisher_had_not_committed_when_it_was_decided_is_cancelled_too
 
     with unfinished(publishing):
         job = cancelling(row.subscription)
-        later = factories.delivery(subscription=row.subscription, message=row.message)
+        later = factories.delivery(subscription=row.subscription)
         with transaction.atomic():
             advance(timezone.now())
     with transaction.atomic():

@@ -61,5 +61,5 @@ def test_the_table_refuses_a_second_delivered_of_a_group(event_type: EventType) 
     factories.subscription(event_type=event_type)
     factories.subscription(event_type=event_type)
     published(event_type)
-    with pytest.raises(IntegrityError, match="delivery_one_of_a_queue_group"):
+    with pytest.raises(IntegrityError, match="one_of_a_queue_group"):
         Delivery.objects.update(status=Status.DELIVERED, settled_at=timezone.now())

@@ -97,9 +97,9 @@ def test_a_connection_that_died_meanwhile_does_not_cost_the_record(
 @pytest.fixture
 def unrecordable() -> Iterator[Deed]:
     """Makes that no attempt can be recorded any more."""
-    yield lambda own: own.execute("ALTER TABLE delivery_attempt RENAME TO elsewhere")
+    yield lambda own: own.execute("ALTER TABLE delivery_loggedattempt RENAME TO elsewhere")
     with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE elsewhere RENAME TO delivery_attempt")
+        cursor.execute("ALTER TABLE elsewhere RENAME TO delivery_loggedattempt")
 
 
 def test_an_answer_that_cannot_be_recorded_is_handed_on_all_the_same(

@@ -39,10 +39,12 @@ class Chores:
         return found[0]
 
     @contextmanager
-    def stopped_at(self, table: str, row_id: int) -> Iterator[None]:
-        """Kill whoever does chores as soon as it needs a row that nobody may refer to now."""
+    def stopped_at(self, table: str, row_id: int | None, *, column: str = "id") -> Iterator[None]:
+        """Kill the worker of chores as soon as it needs a row that nobody may change or refer to now."""
         with self._product.connect() as connection, connection.transaction():
-            query = sql.SQL("SELECT FROM {} WHERE id = %s FOR UPDATE").format(sql.Identifier(table))
+            query = sql.SQL("SELECT FROM {} WHERE {} = %s FOR UPDATE").format(
+                sql.Identifier(table), sql.Identifier(column)
+            )
             connection.execute(query, [row_id])
             yield
             kill(self.waiting_for(connection.info.backend_pid))

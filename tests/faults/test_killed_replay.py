@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 
+from delivery.models.message import parse_public_id
 from tests.faults.test_killed_chores import Chores
 from tests.operation.installation import eventually, kill
 from tests.product import Flow, Product, Subscribed
@@ -75,8 +76,9 @@ def test_a_batch_that_is_made_and_not_committed_is_made_once(
     published = flow.publish_numbered(10)
     of.endpoint.wait_for_count(10)
     address = ready(product, of, published, rate=None)
-    # The deliveries are there, but for what refers to their subscription: the check waits for us.
-    with chores.stopped_at("subscriptions_subscription", of.id):
+    # The deliveries are there, and are written into the replay's items: the last of these waits for us.
+    last = parse_public_id(published[-1])
+    with chores.stopped_at("delivery_replayitem", last, column="message_id"):
         flow.rest.post(f"{address}/start")
     wait_until(flow, address, 10)
     requests = of.endpoint.wait_for_count(20)

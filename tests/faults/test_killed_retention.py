@@ -35,12 +35,12 @@ OLD = """
         RETURNING id
     ), deliveries AS (
         INSERT INTO delivery_delivery (
-            message_id, subscription_id, status, attempts, skipped, redelivery, reason, receive_count, settled_at
+            id, message_id, subscription_id, status, attempts, skipped, redelivery, reason, receive_count, settled_at
         )
-        SELECT id, %(subscription)s, %(status)s, 1, false, '', '', 0, now() - interval '59 days' FROM messages
+        SELECT id << 20, id, %(subscription)s, %(status)s, 1, false, '', '', 0, now() - interval '59 days' FROM messages
         RETURNING id
     )
-    INSERT INTO delivery_attempt (delivery_id, number, started_at, outcome, error, excerpt)
+    INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, outcome, error, excerpt)
     SELECT id, 1, now() - interval '59 days', 'SUCCESS', '', '' FROM deliveries
 """
 

@@ -172,7 +172,7 @@ def refusing_to_deliver(product: Product, delivery_id: int) -> Iterator[None]:
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$"
         )
         connection.execute(
-            f"CREATE TRIGGER refuse BEFORE UPDATE ON delivery_delivery FOR EACH ROW"
+            f"CREATE TRIGGER refuse BEFORE INSERT ON delivery_settled FOR EACH ROW"
             f" WHEN (NEW.id = {delivery_id:d} AND NEW.status = 'DELIVERED') EXECUTE FUNCTION refuse()"
         )
         try:

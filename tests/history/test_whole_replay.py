@@ -34,7 +34,7 @@ def remove(product: Product, ids: list[int]) -> None:
             "DELETE FROM delivery_delivery WHERE message_id = ANY (%s) RETURNING id", [ids]
         ).fetchall()
         connection.execute(
-            "DELETE FROM delivery_attempt WHERE delivery_id = ANY (%s)", [[id for (id,) in rows]]
+            "DELETE FROM delivery_loggedattempt WHERE delivery_id = ANY (%s)", [[id for (id,) in rows]]
         )
         connection.execute("DELETE FROM delivery_message WHERE id = ANY (%s)", [ids])
 

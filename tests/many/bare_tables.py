@@ -2,12 +2,12 @@
 
 from django.db import connection
 
-TABLES = ("delivery_message", "delivery_delivery", "delivery_attempt", "delivery_journalentry")
+TABLES = ("delivery_message", "delivery_waiting", "delivery_settled", "delivery_journalentry")
 
 _INDEXES = """
     SELECT format('DROP INDEX %%I', relation.relname), pg_get_indexdef(index.indexrelid)
     FROM pg_index index JOIN pg_class relation ON relation.oid = index.indexrelid
-    WHERE index.indrelid = ANY (%s::regclass[]) AND NOT index.indisprimary
+    WHERE index.indrelid = ANY (%s::regclass[]) AND NOT index.indisprimary AND NOT relation.relispartition
 """
 _FOREIGN_KEYS = """
     SELECT

@@ -11,7 +11,8 @@ from django.db import connection, transaction
 from django.db.models import Max
 
 from delivery import traffic
-from delivery.models import Delivery, Lane, LaneKind, Message
+from delivery.models import Lane, LaneKind, Message
+from delivery.models.delivery import ids_of_message
 from subscriptions.models import Publisher
 from tests.many import bare_tables, bodies
 from tests.many.around import write_around
@@ -71,14 +72,15 @@ def _write_messages(sizes: Sizes, *, now: datetime, real: Path | None) -> dict[s
     _write_bodies(beginnings)
     fixed = _constants(sizes, now=now) | {"bodies": len(beginnings)}
     messages, deliveries, attempts = (_read(name) for name in ("messages", "deliveries", "attempts"))
-    first_message = _next_id(Message)
+    first_message = _next_id()
     for first in range(1, sizes.messages + 1, PART):
-        message, delivery = _next_id(Message), _next_id(Delivery)
+        message = _next_id()
         last = min(first + PART - 1, sizes.messages)
         _execute(messages, fixed | {"first": first, "last": last})
-        _execute(deliveries, fixed | {"first": message, "last": _next_id(Message) - 1})
-        _execute(attempts, {"first": delivery, "last": _next_id(Delivery) - 1})
-    return {"first": first_message, "last": _next_id(Message) - 1}
+        _execute(deliveries, fixed | {"first": message, "last": _next_id() - 1})
+        ids = ids_of_message(message)[0], ids_of_message(_next_id() - 1)[1]
+        _execute(attempts, {"first": ids[0], "last": ids[1]})
+    return {"first": first_message, "last": _next_id() - 1}
 
 
 def _constants(sizes: Sizes, *, now: datetime) -> dict[str, Any]:
@@ -100,8 +102,8 @@ def _write_bodies(beginnings: list[str]) -> None:
         cursor.executemany("INSERT INTO many_body VALUES (%s, %s)", list(enumerate(beginnings)))
 
 
-def _next_id(of: type[Message | Delivery]) -> int:
-    newest: int = of._default_manager.aggregate(newest=Max("pk", default=0))["newest"]
+def _next_id() -> int:
+    newest: int = Message.objects.aggregate(newest=Max("pk", default=0))["newest"]
     return newest + 1
 
 

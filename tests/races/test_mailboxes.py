@@ -36,7 +36,10 @@ def fill(*subscriptions: Subscription, count: int) -> None:
     """Put so many messages into each, all at once."""
     for subscription in subscriptions:
         message = factories.message(event_type=subscription.event_type)
-        rows = [Delivery(message=message, subscription=subscription) for _ in range(count)]
+        rows = [
+            Delivery(pk=factories.new_delivery_id(message), message=message, subscription=subscription)
+            for _ in range(count)
+        ]
         Delivery.objects.bulk_create(rows)
 
 

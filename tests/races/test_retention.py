@@ -222,9 +222,9 @@ def _fill(subscription_id: int, count: int) -> None:
                 RETURNING id
             )
             INSERT INTO delivery_delivery (
-                message_id, subscription_id, status, attempts, skipped, redelivery, reason, receive_count, settled_at
+                id, message_id, subscription_id, status, attempts, skipped, redelivery, reason, receive_count, settled_at
             )
-            SELECT id, %s, 'DELIVERED', 0, false, '', '', 0, now() - interval '9 days' FROM messages
+            SELECT id << 20, id, %s, 'DELIVERED', 0, false, '', '', 0, now() - interval '9 days' FROM messages
             """,
             [count, subscription_id, subscription_id],
         )

@@ -163,7 +163,8 @@ class TestFilters:
             for hours in (9, 1)
         )
         rows = [factories.delivery(message=message) for message in (early, late)]
-        replay = running(rows[0].subscription, [early.pk, late.pk], since=now - timedelta(days=1))
+        time = {"since": now - timedelta(days=1), "until": now}
+        replay = running(rows[0].subscription, [early.pk, late.pk], **time)
         finish(replay)
         again = made(replay)
         moment = f"{now - timedelta(hours=5):%Y-%m-%dT%H:%M:%S}"

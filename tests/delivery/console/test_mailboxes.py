@@ -120,7 +120,7 @@ class TestFigures:
         plan = planned("mailboxes", {"subscriptions": [pulled.pk], "subscribers": [], "limit": 10})
         for index in ("delivery_in_mailbox", "delivery_delayed", "delivery_leased"):
             assert index in plan
-        assert "Seq Scan on delivery_delivery" not in plan
+        assert "Seq Scan on delivery_waiting" not in plan
 
 
 def planned(name: str, parameters: dict[str, Any]) -> str:

@@ -124,9 +124,10 @@ def test_an_address_that_is_not_allowed_is_not_called(ann: Client, subscription:
 def test_an_endpoint_that_hangs_is_waited_for_so_long(
     ann: Client, subscription: Subscription, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(test_message, "LONGEST_WAIT_SECONDS", 0.3)
+    # Long enough for the answer to begin, however busy the machine is.
+    monkeypatch.setattr(test_message, "LONGEST_WAIT_SECONDS", 3.0)
     endpoint.always(Drip())
-    assert "no whole answer within 0.3 s" in send(ann, subscription).text
+    assert "no whole answer within 3 s" in send(ann, subscription).text
 
 
 def test_so_many_at_a_time(ann: Client, subscription: Subscription, endpoint: Endpoint) -> None:

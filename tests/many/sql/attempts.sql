@@ -1,5 +1,5 @@
--- The attempts of the deliveries with ids from %(first)s to %(last)s: the last one led to the status, those before it failed.
-INSERT INTO delivery_attempt (delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt)
+-- The logged attempts of the deliveries with ids from %(first)s to %(last)s: the last one led to the status, those before it failed.
+INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt)
 SELECT
     delivery.id, number,
     message.published_at + interval '30 seconds' * pow(number - 1, 2) + interval '15 milliseconds',
@@ -21,7 +21,6 @@ CROSS JOIN LATERAL (
         CASE
             WHEN is_earlier THEN CASE WHEN is_fetched THEN 'RELEASED' ELSE 'SERVER_ERROR' END
             WHEN is_fetched THEN CASE WHEN delivery.status = 'DELIVERED' THEN 'ACKNOWLEDGED' ELSE 'RELEASED' END
-            WHEN delivery.status = 'DELIVERED' THEN 'SUCCESS'
             WHEN delivery.status = 'REJECTED' THEN 'CLIENT_ERROR'
             WHEN delivery.status = '3xxNOTSUPPORTED' THEN 'REDIRECT'
             WHEN delivery.status = 'IN_DOUBT' THEN 'LOST'
@@ -32,12 +31,11 @@ CROSS JOIN LATERAL (
         CASE
             WHEN is_fetched THEN NULL
             WHEN is_earlier THEN 500
-            WHEN delivery.status = 'DELIVERED' THEN 200
             WHEN delivery.status = 'REJECTED' THEN 404
             WHEN delivery.status = '3xxNOTSUPPORTED' THEN 301
             WHEN delivery.status = 'CANCELLED' THEN 503
             WHEN delivery.status = 'FAILED' THEN 500
         END AS status_code
 ) AS ending
-WHERE delivery.id BETWEEN %(first)s AND %(last)s
+WHERE delivery.id BETWEEN %(first)s AND %(last)s AND (is_earlier OR delivery.started_at IS NULL)
 ORDER BY delivery.id, number

@@ -1,7 +1,7 @@
 -- The deliveries of the messages with ids from %(first)s to %(last)s, each as a sender, a subscriber or a person left it.
 INSERT INTO delivery_delivery (
-    message_id, subscription_id, lane_id, queue_group, status, attempts, skipped, redelivery, reason, next_attempt_at,
-    settled_at, leased_at, lease_token, lease_expires_at, receive_count
+    id, message_id, subscription_id, lane_id, queue_group, status, attempts, skipped, redelivery, reason, next_attempt_at,
+    settled_at, leased_at, lease_token, lease_expires_at, receive_count, started_at, duration_ms, status_code
 )
 WITH owed AS (
     SELECT
@@ -68,7 +68,7 @@ WITH owed AS (
     FROM owed
 )
 SELECT
-    message_id, id,
+    message_id << 20 | (row_number() OVER (PARTITION BY message_id ORDER BY id) - 1), message_id, id,
     CASE
         WHEN mode = 'PULL' THEN NULL
         WHEN kind = 'QUEUE' THEN (%(queue_lanes)s::bigint[])[1 + message_id %% 5]
@@ -94,6 +94,13 @@ SELECT
     CASE WHEN status = 'IN_FLIGHT' THEN %(now)s - interval '10 seconds' * of_lease END,
     CASE WHEN status = 'IN_FLIGHT' THEN gen_random_uuid() END,
     CASE WHEN status = 'IN_FLIGHT' THEN %(now)s + interval '30 seconds' * (of_lease - 0.3) END,
-    CASE WHEN mode = 'PULL' AND status NOT IN ('PENDING', 'EXPIRED') THEN greatest(attempts, 1) ELSE 0 END
+    CASE WHEN mode = 'PULL' AND status NOT IN ('PENDING', 'EXPIRED') THEN greatest(attempts, 1) ELSE 0 END,
+    -- The attempt that delivered it, unless that was a fetch.
+    CASE WHEN is_sent THEN
+        published_at + interval '30 seconds' * pow(attempts - 1, 2) + interval '15 milliseconds'
+    END,
+    CASE WHEN is_sent THEN 5 + (message_id * 31 + attempts * 7 + id) %% 900 END,
+    CASE WHEN is_sent THEN 200 END
 FROM tried
+CROSS JOIN LATERAL (SELECT status = 'DELIVERED' AND mode <> 'PULL' AS is_sent) AS sent
 ORDER BY message_id, id

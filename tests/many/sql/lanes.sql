@@ -12,7 +12,7 @@ WITH stopped AS (
     WHERE delivery_delivery.id = stopped.delivery_id
     RETURNING delivery_delivery.id
 ), tried AS (
-    INSERT INTO delivery_attempt (delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt)
+    INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt)
     SELECT head.id, number, %(now)s - interval '1 minute' * (40 - number), 3, 'UNREACHABLE', NULL, 'connection refused', ''
     FROM head, generate_series(1, 40) AS number
 )

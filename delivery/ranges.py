@@ -1,0 +1,67 @@
+"""Ranges of messages, each with partitions of its own: made ahead of the messages, dropped when nothing is left in them.
+
+A range is to have about a day's messages, so that retention by days can drop whole ranges; a quiet installation has larger
+ones. There is always a whole range ahead of the newest message. What is published without one, when no chores ran for
+long, is stored in the default partitions, and the next range begins behind it.
+
+To make or to drop a partition takes a lock that waits for every statement under way on the table, while all later ones wait
+for it. So it is given up after a fifth of a second, and tried again: long statements do not stop publishing.
+"""
+
+import logging
+
+from django.db import OperationalError, connection, transaction
+
+from delivery import database
+from delivery.models import Delivery, Message, MessageRange
+from delivery.models.delivery import ids_of_message
+
+log = logging.getLogger(__name__)
+
+SMALLEST = 100_000
+# Ids that may have been drawn, but are not visible yet, when the next range begins behind the newest message.
+MARGIN = 10_000
+LOCK_MILLISECONDS = 200
+LOCK_NOT_AVAILABLE = "55P03"
+
+
+def make_ahead() -> int:
+    """Make the next range if the newest one is in use; return how many were made, 0 also when the table is busy."""
+    newest = MessageRange.objects.order_by("-first_id").first()
+    last_id, of_a_day = database.row("newest_ids", {})
+    if newest is not None and last_id < newest.first_id:
+        return 0
+    first = 0 if newest is None else newest.until_id
+    if last_id >= first:
+        first = last_id + MARGIN
+    return _changed("make_range", {"first": first, "until": first + max(of_a_day, SMALLEST)})
+
+
+def drop_emptied(*, until_id: int) -> int:
+    """Drop the ranges that end before a message and have nothing left; return how many."""
+    return sum(
+        _changed("drop_range", {"first": old.first_id})
+        for old in MessageRange.objects.filter(until_id__lte=until_id)
+        if _is_empty(old)
+    )
+
+
+def _is_empty(old: MessageRange) -> bool:
+    messages = Message.objects.filter(pk__gte=old.first_id, pk__lt=old.until_id)
+    ids = ids_of_message(old.first_id)[0], ids_of_message(old.until_id - 1)[1]
+    return not messages.exists() and not Delivery.objects.filter(pk__range=ids).exists()
+
+
+def _changed(name: str, parameters: dict[str, int]) -> int:
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{LOCK_MILLISECONDS}ms"])
+            database.execute(name, parameters)
+            cursor.execute("SET LOCAL lock_timeout = DEFAULT")
+    except OperationalError as error:
+        if getattr(error.__cause__, "sqlstate", None) != LOCK_NOT_AVAILABLE:
+            raise
+        log.info("the tables are busy, the partitions are changed later", extra=parameters)
+        return 0
+    log.info(name.replace("_", " "), extra=parameters)
+    return 1

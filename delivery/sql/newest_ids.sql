@@ -1,0 +1,13 @@
+-- The newest id that was drawn for a message, and how many were drawn in the last day.
+SELECT
+    sequence.last_value,
+    sequence.last_value - coalesce(
+        (
+            SELECT id FROM delivery_message
+            WHERE published_at > now() - interval '1 day'
+            ORDER BY published_at
+            LIMIT 1
+        ),
+        sequence.last_value
+    )
+FROM delivery_message_id_seq AS sequence
