@@ -2,6 +2,7 @@
 
 import secrets
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,10 @@ BOOTSTRAP_KEY = f"inturn_{secrets.token_urlsafe(32)}"
 
 
 class Product(Installation):
-    """An `up` with its own home, port and embedded PostgreSQL."""
+    """An `up` with its own home, port and, unless it is given another, embedded PostgreSQL."""
 
-    def __init__(self, home: Path, **environment: str) -> None:
-        super().__init__(home)
+    def __init__(self, home: Path, *, prefix: Sequence[str] = (), **environment: str) -> None:
+        super().__init__(home, prefix=prefix)
         self._environment = environment
         self.rest = Rest(f"http://127.0.0.1:{self.port}", BOOTSTRAP_KEY)
 
@@ -31,7 +32,7 @@ class Product(Installation):
 
     def connect(self) -> psycopg.Connection:
         """A connection of the test's own to the product's database."""
-        url = running_url(self.home)
+        url = self._environment.get("DATABASE_URL") or running_url(self.home)
         if url is None:
             raise psycopg.OperationalError("PostgreSQL does not run")
         return psycopg.connect(url, autocommit=True, application_name="test")

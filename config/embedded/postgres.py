@@ -32,8 +32,6 @@ SETTINGS: Mapping[str, str] = {
     "jit": "off",
     # A queue's tables change wholly within a minute.
     "autovacuum_naptime": "10s",
-    # 5,000 lanes a sender, one advisory lock each, and room for several senders.
-    "max_locks_per_transaction": "256",
     "shared_preload_libraries": "pg_stat_statements",
     "timezone": "UTC",
     "log_timezone": "UTC",

@@ -71,7 +71,9 @@ class Endpoint:
         received = self.wait_for(lambda received: received and received[-1].at > moment, seconds=seconds)
         return next(request for request in received if request.at > moment)
 
-    def take(self, method: str, path: str, headers: Mapping[str, str], body: bytes) -> Behaviour:
+    def take(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes, *, port: int = 0
+    ) -> Behaviour:
         """Record a request and say what to do with it."""
         with self._changed:
             id = headers.get("webhook-id", "")
@@ -83,6 +85,7 @@ class Endpoint:
                 headers=headers,
                 body=body,
                 tries=self._tries[id],
+                port=port,
             )
             behaviour = self._next.popleft() if self._next else self._script(received)
             self._received.append(replace(received, status=behaviour.status))

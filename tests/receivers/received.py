@@ -8,7 +8,7 @@ from dataclasses import dataclass
 class Received:
     """`at` is on the monotonic clock; `tries` counts the requests with this webhook-id so far.
 
-    `status` is what the receiver was told to answer; None if it would not answer at all.
+    `status` is what the receiver was told to answer; None if it would not answer at all. `port` is the client's.
     """
 
     at: float
@@ -18,6 +18,7 @@ class Received:
     body: bytes
     tries: int
     status: int | None = None
+    port: int = 0
 
     @property
     def id(self) -> str:

@@ -71,11 +71,13 @@ class Receiver:
         self._listener = self._server = None
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        # Before the body: a client that has gone has no port any more.
+        port = request.transport.get_extra_info("peername")[1] if request.transport else 0
         body = await request.read()
         endpoint = self._endpoints.get(request.path)
         if endpoint is None:
             return web.Response(status=404, text=f"nobody listens on {request.path}")
-        behaviour = endpoint.take(request.method, request.path_qs, request.headers.copy(), body)
+        behaviour = endpoint.take(request.method, request.path_qs, request.headers.copy(), body, port=port)
         return await behaviour.answer(request)
 
 

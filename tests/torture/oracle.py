@@ -10,15 +10,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tests.receivers import Received
-from tests.torture.records import Fetched, Published, Window
+from tests.torture.records import PUBLISHERS, Fetched, Published, Window, Woken
 
 # No lane stands still longer than its fault and these seconds.
 STANDSTILL_SECONDS = 10.0
 # Between the clocks of two processes of this machine, and what a thread may wait for its turn.
 TOLERANCE_SECONDS = 0.2
 
-# How long after the beginning of such a fault an answer may be lost: at once, or as long as a receiver takes to answer.
-UNHEARD_SECONDS = {"the receiver refuses connections": 0.0, "SIGSTOP of sender": 3.0}
+# What is received when such a fault begins may get an answer that nobody hears.
+UNHEARD = ("the receiver refuses connections", "SIGSTOP of")
+UNHEARD_SECONDS = 0.4
+# Whoever takes a lane over notices within this time what is in doubt. Half of it is the longest clock step.
+NOTICED_SECONDS = 30.0
 
 DEFINITE = ("DELIVERED", "REJECTED")
 
@@ -84,32 +87,17 @@ def order(lane: str, published: Iterable[Published], received: Iterable[Received
 
 
 def repeats(
-    lane: str,
-    received: Iterable[Received],
-    *,
-    crashes: int,
-    holds: bool,
-    at_most: int = 1,
-    faults: Iterable[Window] = (),
+    lane: str, received: Iterable[Received], *, holds: bool, faults: Iterable[Window] = ()
 ) -> list[Finding]:
-    """After a 2xx a message comes again only if marked, at most `at_most` times a crash; never if doubt is held.
+    """After a 2xx a message comes again only if marked; never if doubt is held.
 
     An answer that the sender cannot have heard is none: its connection was closed, or its time was over.
     """
-    unheard = [
-        (window.since, window.since + UNHEARD_SECONDS[word])
-        for window in faults
-        for word in UNHEARD_SECONDS
-        if word in window.reason
-    ]
+    unheard = [window.since for window in faults if any(window.reason.startswith(word) for word in UNHEARD)]
     findings = []
     answered: dict[str, bool] = {}
-    marked = 0
-    at = 0.0
     for request in received:
         in_doubt = request.redelivery == "in-doubt"
-        if in_doubt:
-            marked, at = marked + 1, request.at
         if answered.get(request.id) and (holds or not in_doubt):
             findings.append(
                 Finding("REPEATED", lane, request.at, f"{request.id} was answered 2xx and came again")
@@ -118,10 +106,8 @@ def repeats(
             findings.append(
                 Finding("NOT HELD", lane, request.at, f"{request.id} was in doubt and sent again")
             )
-        is_heard = not any(since - TOLERANCE_SECONDS <= request.at <= until for since, until in unheard)
+        is_heard = not any(abs(request.at - since) <= UNHEARD_SECONDS for since in unheard)
         answered[request.id] = answered.get(request.id, False) or (request.was_accepted and is_heard)
-    if marked > crashes * at_most:
-        findings.append(Finding("REPEATED", lane, at, f"{marked} in doubt after {crashes} crashes"))
     return findings
 
 
@@ -154,10 +140,14 @@ def numbered(lane: str, received: Iterable[Received]) -> list[Finding]:
 
 
 def standing_still(
-    lane: str, owed: Iterable[Published], received: Sequence[Received], excuses: Iterable[Window]
+    lane: str,
+    owed: Iterable[Published],
+    received: Iterable[Received | Fetched],
+    excuses: Iterable[Window],
 ) -> list[Finding]:
     """While something waits, requests come; a pause may last as long as a fault and STANDSTILL_SECONDS."""
-    settled_at = {request.id: request.at for request in received}
+    came = [(request.id, _came_at(request)) for request in received]
+    settled_at = dict(came)
     waiting = sorted((settled_at[m.id], m.answered_at) for m in owed if m.id in settled_at)
     ends = [end for end, _ in waiting]
     # For those settled at or after each: since when the first of them waited.
@@ -166,12 +156,28 @@ def standing_still(
         since[index] = min(since[index], since[index + 1])
     allowed = [window for window in excuses if window.lane in (None, lane)]
     findings = []
-    for before, after in pairwise([0.0, *(request.at for request in received)]):
+    for before, after in pairwise([0.0, *sorted(at for _, at in came)]):
         index = bisect_left(ends, after)
         if index < len(since):
             longest, at = _longest(max(before, since[index]), after, allowed)
             if longest > STANDSTILL_SECONDS:
                 findings.append(Finding("STOOD STILL", lane, at, f"{longest:.1f} s without a request"))
+    return findings
+
+
+def _came_at(request: Received | Fetched) -> float:
+    return request.at if isinstance(request, Received) else request.answered_at
+
+
+def kept_waiting(published: Iterable[Published], excuses: Iterable[Window]) -> list[Finding]:
+    """A publisher gets its answer within a fault and STANDSTILL_SECONDS, however often it has to ask."""
+    allowed = [window for window in excuses if window.lane in (None, PUBLISHERS)]
+    findings = []
+    for message in published:
+        longest, at = _longest(message.sent_at, message.answered_at, allowed)
+        if longest > STANDSTILL_SECONDS:
+            text = f"{message.id} waited {longest:.1f} s for its answer"
+            findings.append(Finding("KEPT WAITING", PUBLISHERS, at, text))
     return findings
 
 
@@ -184,6 +190,35 @@ def _longest(begin: float, end: float, excuses: Iterable[Window]) -> tuple[float
         longest = max(longest, (window.since - at, at))
         at = max(at, window.until)
     return max(longest, (end - at, at))
+
+
+def sent_when_woken(lane: str, received: Iterable[Received], woken: Iterable[Woken]) -> list[Finding]:
+    """A sender that lost its session while it was stopped sends nothing before it is connected again."""
+    return [
+        Finding("SENT WHEN WOKEN", lane, request.at, f"{request.id}, attempt {request.attempt}")
+        for request in received
+        for sender in woken
+        if request.port in sender.ports and sender.since <= request.at < sender.until
+    ]
+
+
+def doubts(
+    lane: str, doubted_at: Iterable[float], crashes: Sequence[float], *, at_most: int = 1
+) -> list[Finding]:
+    """Each crash leaves at most `at_most` deliveries in doubt, which its successor notices soon."""
+    left = [moment for moment in sorted(crashes) for _ in range(at_most)]
+    findings = []
+    for at in sorted(doubted_at):
+        cause = next(
+            (moment for moment in left if at - NOTICED_SECONDS <= moment <= at + TOLERANCE_SECONDS), None
+        )
+        if cause is None:
+            findings.append(
+                Finding("IN DOUBT", lane, at, "no crash explains it, or more than one is in doubt")
+            )
+        else:
+            left.remove(cause)
+    return findings
 
 
 def group(

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 
 from tests.receivers import Received
 
+# The lane of a window that explains why publishers had to wait.
+PUBLISHERS = "publishers"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
@@ -44,21 +47,44 @@ class Window:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """A sender that lost its session while it was stopped, from its waking until it was connected again.
+
+    `ports` are its own, of its connections to receivers.
+    """
+
+    since: float
+    until: float
+    ports: frozenset[int]
+
+
 @dataclass(slots=True)
 class Journal:
-    """What was done to the product, in order; written by several threads."""
+    """What was done to the product, in order; written by several threads.
+
+    `crashes` are the moments after which a delivery of each lane may be in doubt.
+    """
 
     began: float = field(default_factory=time.monotonic)
     events: list[tuple[float, str | None, str]] = field(default_factory=list)
     excuses: list[Window] = field(default_factory=list)
     inactive: list[Window] = field(default_factory=list)
-    crashes: int = 0
+    crashes: list[float] = field(default_factory=list)
+    woken: list[Woken] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note(self, text: str, *, lane: str | None = None) -> float:
         now = time.monotonic()
         with self._lock:
             self.events.append((now, lane, text))
+        return now
+
+    def crash(self, text: str) -> float:
+        """Note that processes or connections end without a warning."""
+        now = self.note(text)
+        with self._lock:
+            self.crashes.append(now)
         return now
 
     def excuse(
@@ -83,4 +109,7 @@ class Journal:
 
 def _described(request: Received) -> str:
     marked = f" {request.redelivery}" if request.redelivery else ""
-    return f"  {request.id} delivery {request.delivery} attempt {request.attempt}{marked} -> {request.status}"
+    return (
+        f"  {request.id} delivery {request.delivery} attempt {request.attempt}{marked}"
+        f" from port {request.port} -> {request.status}"
+    )

@@ -5,13 +5,14 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from tests.product import Flow, Product
 from tests.receivers import Receiver
 from tests.rest import Rest
-from tests.torture import oracle
-from tests.torture.cast import (
+from tests.torture import clock, faults, oracle
+from tests.torture.lanes import (
     MAX_IN_FLIGHT,
     QUEUE_LANES,
     QUEUE_ROLES,
@@ -20,9 +21,9 @@ from tests.torture.cast import (
     configure_policies,
     subscribe,
 )
-from tests.torture.faults import Faults
 from tests.torture.oracle import Finding
-from tests.torture.records import Journal, Published, Window
+from tests.torture.records import Fetched, Journal, Published, Window
+from tests.torture.stage import Stage
 from tests.torture.traffic import MailboxClient, Publisher, Worker
 
 PUBLISHERS = 2
@@ -55,17 +56,20 @@ class Result:
 
 def torture(home: Path, *, seconds: float, seed: int) -> Result:
     """Run it in a folder of its own and return what was found; the seed repeats the plan, not the timing."""
-    product = Product(home / "inturn")
+    wall = clock.staged(home)
+    product = Product(home / "inturn", **(wall.environment if wall else {}))
     try:
         product.start()
         with Receiver() as receiver:
-            return _Run(product, receiver, home, seed=seed).judge_after(seconds)
+            return _Run(product, receiver, wall, home, seed=seed).judge_after(seconds)
     finally:
         product.kill_all()
 
 
 class _Run:
-    def __init__(self, product: Product, receiver: Receiver, home: Path, *, seed: int) -> None:
+    def __init__(
+        self, product: Product, receiver: Receiver, wall: clock.Clock | None, home: Path, *, seed: int
+    ) -> None:
         self._seed = seed
         self._product = product
         self._journal = Journal()
@@ -83,7 +87,7 @@ class _Run:
             MailboxClient(Rest(client.base_url, client.key), self._mailbox_owner, number=number, seed=seed)
             for number in range(2)
         ]
-        self._faults = Faults(product, receiver, self._lanes, self._journal, seed=seed, home=home)
+        self._stage = Stage(product, receiver, self._lanes, self._journal, clock=wall, seed=seed, home=home)
 
     def judge_after(self, seconds: float) -> Result:
         working: list[Worker] = [*self._publishers, *self._clients]
@@ -93,10 +97,10 @@ class _Run:
         timer = threading.Timer(seconds, over.set)
         timer.start()
         try:
-            self._faults.strike(over)
+            faults.strike(self._stage, over)
         finally:
             timer.cancel()
-            self._faults.end()
+            faults.end(self._stage)
             for publisher in self._publishers:
                 publisher.over.set()
             for publisher in self._publishers:
@@ -124,12 +128,8 @@ class _Run:
 
     def _judge(self, unsettled: int) -> Result:
         published = [message for publisher in self._publishers for message in publisher.published]
-        result = Result(self._seed, messages=len(published), crashes=self._journal.crashes)
-        result.findings += [
-            Finding("REFUSED", publisher.name, 0.0, text)
-            for publisher in self._publishers
-            for text in publisher.refused
-        ]
+        result = Result(self._seed, messages=len(published), crashes=len(self._journal.crashes))
+        result.findings += self._judge_publishers(published)
         if unsettled:
             result.findings.append(
                 Finding("STUCK", "all", time.monotonic(), f"{unsettled} deliveries are still open")
@@ -143,9 +143,25 @@ class _Run:
         for lane in self._workers:
             result.requests += len(lane.received)
         result.findings += self._judge_queue(queue)
-        fetched = [fetch for client in self._clients for fetch in client.fetched]
-        result.findings += oracle.mailbox(MAILBOX, topic, fetched)
+        result.findings += self._judge_mailbox(topic)
         return result
+
+    def _judge_publishers(self, published: Sequence[Published]) -> list[Finding]:
+        said = [
+            Finding(rule, publisher.name, 0.0, text)
+            for publisher in self._publishers
+            for rule, texts in (
+                ("REFUSED", publisher.refused),
+                ("ANSWERED OTHERWISE", publisher.answered_otherwise),
+            )
+            for text in texts
+        ]
+        return [*said, *oracle.kept_waiting(published, self._journal.excuses)]
+
+    def _judge_mailbox(self, published: Sequence[Published]) -> list[Finding]:
+        fetched = [fetch for client in self._clients for fetch in client.fetched]
+        standing = oracle.standing_still(MAILBOX, published, _firsts(fetched), self._journal.excuses)
+        return [*oracle.mailbox(MAILBOX, published, fetched), *standing]
 
     def _add(self, result: Result, lane: Lane, findings: Sequence[Finding]) -> None:
         result.requests += len(lane.received)
@@ -158,30 +174,50 @@ class _Run:
     def _judge_lane(
         self, lane: Lane, published: Sequence[Published], statuses: Mapping[str, str]
     ) -> list[Finding]:
-        role, received = lane.role, lane.received
-        inactive = [window for window in self._journal.inactive if window.lane == lane.name]
+        role, received, journal = lane.role, lane.received, self._journal
+        inactive = [window for window in journal.inactive if window.lane == lane.name]
         owed = [message for message in published if not _overlaps(message, inactive)]
-        crashes = self._journal.crashes
         findings = [
             *oracle.lost(role.name, owed, statuses, received),
             *oracle.published_twice(role.name, received),
             *oracle.numbered(role.name, received),
             *oracle.unexpected(role.name, statuses, ["IN_DOUBT"] if role.holds_doubt else []),
-            *oracle.repeats(
-                role.name,
-                received,
-                crashes=crashes,
-                holds=role.holds_doubt,
-                at_most=1 if role.is_serial else MAX_IN_FLIGHT + 1,
-                faults=self._journal.excuses,
-            ),
+            *oracle.repeats(role.name, received, holds=role.holds_doubt, faults=journal.excuses),
+            *oracle.sent_when_woken(role.name, received, journal.woken),
+            *oracle.standing_still(role.name, owed, received, journal.excuses),
+            *self._judge_doubts(lane, statuses),
         ]
         if role.is_serial:
             findings += oracle.order(role.name, published, received)
-            findings += oracle.standing_still(role.name, owed, received, self._journal.excuses)
         if role.holds_doubt:
             findings += oracle.overtaken(role.name, received, statuses)
         return findings
+
+    def _judge_doubts(self, lane: Lane, statuses: Mapping[str, str]) -> list[Finding]:
+        role = lane.role
+        doubted = {id for id, status in statuses.items() if status == "IN_DOUBT"}
+        doubted |= {request.id for request in lane.received if request.redelivery == "in-doubt"}
+        doubted_at: list[float] = []
+        findings = []
+        for id in doubted:
+            found = self._doubted_at(lane, id)
+            doubted_at += found
+            if not found:
+                findings.append(
+                    Finding("IN DOUBT", lane.name, 0.0, f"{id} has no lost attempt in its history")
+                )
+        most = 1 if role.is_serial else MAX_IN_FLIGHT + 1
+        return [*findings, *oracle.doubts(lane.name, doubted_at, self._journal.crashes, at_most=most)]
+
+    def _doubted_at(self, lane: Lane, message: str) -> list[float]:
+        """When attempts at the message were noticed to be lost, on this process's monotonic clock."""
+        attempts = self._topic.delivery(lane.subscribed, message)["attempts"]
+        since = time.time() - time.monotonic()
+        return [
+            datetime.fromisoformat(attempt["started_at"]).timestamp() - since
+            for attempt in attempts
+            if attempt["outcome"] == "LOST"
+        ]
 
     def _judge_queue(self, published: Sequence[Published]) -> list[Finding]:
         statuses: dict[str, list[str]] = defaultdict(list)
@@ -191,8 +227,12 @@ class _Run:
         received = sorted(
             (request for lane in self._workers for request in lane.received), key=lambda each: each.at
         )
-        most = self._journal.crashes * MAX_IN_FLIGHT * QUEUE_LANES
-        return oracle.group("queue", published, statuses, received, most_in_doubt=most)
+        most = len(self._journal.crashes) * MAX_IN_FLIGHT * QUEUE_LANES
+        return [
+            *oracle.group("queue", published, statuses, received, most_in_doubt=most),
+            *oracle.standing_still("queue", published, received, self._journal.excuses),
+            *oracle.sent_when_woken("queue", received, self._journal.woken),
+        ]
 
     def _statuses(self, flow: Flow, lane: Lane) -> dict[str, str]:
         return {
@@ -211,3 +251,11 @@ def _subscribe_mailbox(flow: Flow) -> tuple[str, Rest]:
 
 def _overlaps(message: Published, windows: Sequence[Window]) -> bool:
     return any(message.sent_at <= window.until and message.answered_at >= window.since for window in windows)
+
+
+def _firsts(fetched: Sequence[Fetched]) -> list[Fetched]:
+    """The first fetch of each message: what comes back later was out meanwhile."""
+    firsts: dict[str, Fetched] = {}
+    for fetch in sorted(fetched, key=lambda fetch: fetch.answered_at):
+        firsts.setdefault(fetch.id, fetch)
+    return list(firsts.values())

@@ -2,7 +2,7 @@
 
 from tests.receivers import Received
 from tests.torture import oracle
-from tests.torture.records import Fetched, Published, Window
+from tests.torture.records import Fetched, Published, Window, Woken
 
 
 def published(number: int, *, sent_at: float | None = None, answered_at: float | None = None) -> Published:
@@ -17,7 +17,13 @@ def published(number: int, *, sent_at: float | None = None, answered_at: float |
 
 
 def request(
-    number: int, at: float, *, status: int | None = 200, attempt: int = 1, redelivery: str | None = None
+    number: int,
+    at: float,
+    *,
+    status: int | None = 200,
+    attempt: int = 1,
+    redelivery: str | None = None,
+    port: int = 0,
 ) -> Received:
     headers = {
         "webhook-id": f"msg_{number}",
@@ -26,7 +32,14 @@ def request(
         **({"inturn-redelivery": redelivery} if redelivery else {}),
     }
     return Received(
-        at=at, method="POST", path="/", headers=headers, body=b"%d" % number, tries=attempt, status=status
+        at=at,
+        method="POST",
+        path="/",
+        headers=headers,
+        body=b"%d" % number,
+        tries=attempt,
+        status=status,
+        port=port,
     )
 
 
@@ -81,26 +94,49 @@ class TestOrder:
 class TestRepeats:
     def test_a_message_that_was_taken_must_not_come_again_unmarked(self) -> None:
         again = [request(1, 3), request(1, 4, attempt=2)]
-        assert rules(oracle.repeats("a", again, crashes=9, holds=False)) == ["REPEATED"]
+        assert rules(oracle.repeats("a", again, holds=False)) == ["REPEATED"]
 
     def test_an_answer_that_nobody_heard_is_none(self) -> None:
         again = [request(1, 3), request(1, 4, attempt=2)]
         for at, rules_found in ((3.001, []), (3.5, ["REPEATED"])):
             refused = Window(at, at + 1, None, "the receiver refuses connections")
-            assert rules(oracle.repeats("a", again, crashes=9, holds=True, faults=[refused])) == rules_found
+            assert rules(oracle.repeats("a", again, holds=True, faults=[refused])) == rules_found
 
-    def test_a_marked_repeat_needs_a_crash(self) -> None:
+    def test_a_marked_one_may_come_again(self) -> None:
         again = [request(1, 3), request(1, 4, attempt=2, redelivery="in-doubt")]
-        assert oracle.repeats("a", again, crashes=1, holds=False) == []
-        assert rules(oracle.repeats("a", again, crashes=0, holds=False)) == ["REPEATED"]
+        assert oracle.repeats("a", again, holds=False) == []
 
     def test_held_doubt_is_never_sent_again(self) -> None:
         again = [request(1, 3, status=None), request(1, 4, attempt=2, redelivery="in-doubt")]
-        assert rules(oracle.repeats("a", again, crashes=1, holds=True)) == ["NOT HELD"]
+        assert rules(oracle.repeats("a", again, holds=True)) == ["NOT HELD"]
 
     def test_a_failed_message_may_come_again(self) -> None:
         again = [request(1, 3, status=500), request(1, 4, attempt=2)]
-        assert oracle.repeats("a", again, crashes=0, holds=True) == []
+        assert oracle.repeats("a", again, holds=True) == []
+
+
+class TestDoubts:
+    def test_each_crash_explains_one(self) -> None:
+        assert oracle.doubts("a", [12, 31], [11, 30]) == []
+        assert rules(oracle.doubts("a", [12, 13], [11, 30])) == ["IN DOUBT"]
+        assert oracle.doubts("a", [12, 13], [11, 30], at_most=2) == []
+
+    def test_a_crash_does_not_explain_what_is_noticed_before_it_or_much_later(self) -> None:
+        assert rules(oracle.doubts("a", [10], [11])) == ["IN DOUBT"]
+        assert rules(oracle.doubts("a", [60], [11])) == ["IN DOUBT"]
+
+
+def test_a_woken_sender_sends_nothing_before_it_is_connected() -> None:
+    woken = [Woken(3, 5, frozenset({77}))]
+    assert rules(oracle.sent_when_woken("a", [request(1, 4, port=77)], woken)) == ["SENT WHEN WOKEN"]
+    assert oracle.sent_when_woken("a", [request(1, 4, port=78), request(2, 5, port=77)], woken) == []
+
+
+def test_publishers_are_answered_within_ten_seconds_of_a_fault() -> None:
+    late = [published(1, answered_at=20)]
+    assert rules(oracle.kept_waiting(late, [])) == ["KEPT WAITING"]
+    assert oracle.kept_waiting(late, [Window(2, 15, None, "fault")]) == []
+    assert rules(oracle.kept_waiting(late, [Window(2, 15, "a", "fault")])) == ["KEPT WAITING"]
 
 
 class TestOvertaken:
@@ -123,6 +159,16 @@ class TestStandingStill:
         received = [request(1, 3), request(2, 20)]
         assert oracle.standing_still("a", TWO, received, [Window(4, 11, None, "fault")]) == []
         assert oracle.standing_still("a", TWO, received, [Window(4, 11, "another", "fault")]) != []
+
+    def test_a_fault_that_is_over_by_itself_explains_no_more_than_ten_seconds(self) -> None:
+        stopped = [Window(4, 4, None, "SIGSTOP of sender 5")]
+        assert oracle.standing_still("a", TWO, [request(1, 3), request(2, 13)], stopped) == []
+        assert rules(oracle.standing_still("a", TWO, [request(1, 3), request(2, 15)], stopped)) == [
+            "STOOD STILL"
+        ]
+
+    def test_a_mailbox_does_not_stand_still_either(self) -> None:
+        assert rules(oracle.standing_still("m", TWO[:1], [fetched(20)], [])) == ["STOOD STILL"]
 
     def test_a_lane_without_work_may_rest(self) -> None:
         assert (

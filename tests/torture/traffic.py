@@ -15,6 +15,8 @@ from tests.torture.records import Fetched, Published
 # How long a publisher that is to end still repeats a request that nobody answers.
 LAST_ANSWER_SECONDS = 60.0
 REPEAT_SECONDS = 0.1
+# How many of a publisher's requests are repeated although they were answered.
+REPEATED_SHARE = 0.05
 VISIBILITY_SECONDS = 5
 BATCH = 5
 
@@ -51,6 +53,8 @@ class Publisher(Worker):
         self._pause_seconds = pause_seconds
         self.published: list[Published] = []
         self.refused: list[str] = []
+        # What a repeated request was answered, where it was not the first answer.
+        self.answered_otherwise: list[str] = []
 
     def work(self) -> None:
         while not self.over.wait(self._pause_seconds):
@@ -64,13 +68,23 @@ class Publisher(Worker):
         event, key = self._flows[which].event_type, self._next_key()
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
         sent_at = time.monotonic()
-        answer = self._insist(
-            lambda: self._clients[which].ask(
-                "POST", f"events/{event}/messages", body=orjson.dumps(key), headers=headers
-            )
-        )
-        if answer is not None:
-            self._keep(event, key, answer.json()["id"], sent_at)
+
+        def post() -> requests.Response:
+            path = f"events/{event}/messages"
+            return self._clients[which].ask("POST", path, body=orjson.dumps(key), headers=headers)
+
+        answer = self._insist(post)
+        if answer is None:
+            return
+        self._keep(event, key, answer.json()["id"], sent_at)
+        if self._chance.random() < REPEATED_SHARE:
+            self._repeat(post, answer)
+
+    def _repeat(self, post: Callable[[], requests.Response], first: requests.Response) -> None:
+        """Ask again, as one who has lost the answer."""
+        again = self._insist(post)
+        if again is not None and again.content != first.content:
+            self.answered_otherwise.append(f"{first.text[:300]}, then {again.text[:300]}")
 
     def _publish_batch(self, which: int) -> None:
         event = self._flows[which].event_type

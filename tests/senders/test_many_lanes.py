@@ -1,0 +1,44 @@
+"""A sender with very many lanes: PostgreSQL's lock table has room for their locks, as it is by default."""
+
+import pytest
+from django.db import connection
+
+from delivery.models import Lane
+from delivery.models.shard import SHARDS
+from delivery.senders.desk import Desk
+from delivery.senders.lanes import Claims
+from subscriptions.models import Subscriber
+from tests.senders.running import elsewhere, with_claims
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LANES = 10_000
+DEFAULT = "64"
+
+
+@pytest.fixture
+def lanes() -> list[int]:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW max_locks_per_transaction")
+        assert cursor.fetchone() == (DEFAULT,)
+    made = Subscriber.objects.bulk_create(Subscriber(name=f"subscriber-{number}") for number in range(LANES))
+    return [
+        lane.pk
+        for lane in Lane.objects.bulk_create(Lane(kind="TOPIC", subscriber=subscriber) for subscriber in made)
+    ]
+
+
+def advisory_locks() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'")
+        return int((cursor.fetchone() or (0,))[0])
+
+
+def test_ten_thousand_lanes_take_no_more_locks_than_there_are_shards(lanes: list[int]) -> None:
+    async def scenario(claims: Claims, desk: Desk) -> None:
+        await claims.serve(lanes)
+        assert sorted(desk.lanes) == sorted(lanes)
+        # Those of the shards, and the sender's own.
+        assert await elsewhere(advisory_locks) == SHARDS + 1
+
+    with_claims(scenario)

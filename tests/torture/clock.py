@@ -1,0 +1,47 @@
+"""A wall clock that can be wrong, for all processes of a product, where there is a C compiler to make it.
+
+Monotonic clocks stay right, as they do on a machine whose clock is set.
+"""
+
+import shutil
+import struct
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+_SOURCE = Path(__file__).with_name("wrong_clock.c")
+_COMPILER = shutil.which("cc")
+
+
+class Clock:
+    """All processes that are started with its environment step at once."""
+
+    def __init__(self, folder: Path, *, compiler: str) -> None:
+        # PostgreSQL reads both, perhaps as nobody.
+        folder.chmod(0o711)
+        self._library = folder / "wrong_clock.so"
+        subprocess.run([compiler, "-shared", "-fPIC", "-O2", "-o", self._library, _SOURCE, "-ldl"], check=True)
+        self._library.chmod(0o755)
+        self._offset = folder / "wrong_clock"
+        self._offset.write_bytes(_packed(0))
+        self._offset.chmod(0o644)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """What a process is started with that is to have this clock."""
+        return {"LD_PRELOAD": str(self._library), "WRONG_CLOCK": str(self._offset)}
+
+    def set_off(self, seconds: int) -> None:
+        """Let it be wrong by so many seconds from now on."""
+        # In place: the processes have it in their memory.
+        with self._offset.open("r+b") as file:
+            file.write(_packed(seconds))
+
+
+def _packed(seconds: int) -> bytes:
+    return struct.pack("q", seconds)
+
+
+def staged(folder: Path) -> Clock | None:
+    """A clock, unless none can be staged here."""
+    return Clock(folder, compiler=_COMPILER) if _COMPILER else None

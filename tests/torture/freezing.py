@@ -1,0 +1,93 @@
+"""Faults that freeze processes: whoever serves the lanes of a frozen sender, it must do nothing to them when it wakes up."""
+
+import signal
+import time
+from pathlib import Path
+
+from config import processes
+from tests.operation.installation import eventually
+from tests.torture.records import PUBLISHERS, Woken
+from tests.torture.stage import Stage
+
+SESSION = "SELECT extract(epoch FROM clock_timestamp() - backend_start)::float8 FROM pg_stat_activity"
+
+
+def stop_sender(stage: Stage) -> None:
+    """Freeze a sender: its lanes flow again within 10 s, however long it is frozen."""
+    if pids := stage.senders():
+        _stop(stage, pids[0], f"SIGSTOP of sender {pids[0]}")
+
+
+def _stop(stage: Stage, pid: int, reason: str) -> None:
+    since = stage.journal.crash(reason)
+    # Only what is over by itself explains a pause: the fault may last longer than its effect.
+    stage.journal.excuse(since, reason, until=since)
+    processes.send(signal.SIGSTOP, [pid])
+    stage.let_pass(2, 15)
+    has_session = bool(_ages(stage, pid))
+    ports = _ports(pid, stage.receiver.port)
+    woke_at = stage.journal.note(f"… {reason}: over")
+    processes.send(signal.SIGCONT, [pid])
+    if not has_session:
+        stage.journal.woken.append(_watch(stage, pid, woke_at, ports))
+
+
+def _watch(stage: Stage, pid: int, woke_at: float, ports: set[int]) -> Woken:
+    """Wait until the woken sender is connected again, or gone."""
+    connected_at: list[float] = []
+
+    def is_connected() -> bool:
+        ports.update(_ports(pid, stage.receiver.port))
+        now = time.monotonic()
+        connected_at.extend(now - age for age in _ages(stage, pid))
+        return bool(connected_at) or not processes.is_alive(pid)
+
+    eventually(is_connected, "the woken sender is at work")
+    until = min(connected_at, default=time.monotonic())
+    stage.journal.note(f"sender {pid} is connected again, {until - woke_at:.3f} s after it woke")
+    return Woken(woke_at, until, frozenset(ports))
+
+
+def _ages(stage: Stage, pid: int) -> list[float]:
+    """For how many seconds the sender of that process has been connected."""
+    rows = stage.execute(f"{SESSION} WHERE application_name LIKE %s", [f"inturn sender {pid} %"])
+    return [age for (age,) in rows]
+
+
+def _ports(pid: int, remote: int) -> set[int]:
+    """The process's own ports of its connections to that one of this machine."""
+    inodes = set()
+    for descriptor in Path(f"/proc/{pid}/fd").glob("*"):
+        try:
+            inodes.add(descriptor.readlink().name)
+        except OSError:
+            continue
+    found = set()
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, there, *rest = line.split()
+        if int(there.rpartition(":")[2], 16) == remote and f"socket:[{rest[6]}]" in inodes:
+            found.add(int(local.rpartition(":")[2], 16))
+    return found
+
+
+def stop_machine(stage: Stage) -> None:
+    """Freeze the whole second machine, as a paused virtual one; or all senders of the only one there is."""
+    reason = "SIGSTOP of the second machine" if stage.other else "SIGSTOP of all senders"
+    pids = stage.other.processes() if stage.other else set(stage.senders())
+    since = stage.journal.crash(reason)
+    processes.send(signal.SIGSTOP, pids)
+    stage.let_pass(2, 12)
+    processes.send(signal.SIGCONT, pids)
+    stage.journal.note(f"… {reason}: over")
+    stage.journal.excuse(since, reason, until=since if stage.other else None)
+
+
+def stop_web(stage: Stage) -> None:
+    """Freeze the web server: publishers wait, lanes flow."""
+    pids = stage.product.whole("web")
+    since = stage.journal.note("SIGSTOP of the web server")
+    processes.send(signal.SIGSTOP, pids)
+    stage.let_pass(1, 5)
+    processes.send(signal.SIGCONT, pids)
+    stage.journal.note("… SIGSTOP of the web server: over")
+    stage.journal.excuse(since, "SIGSTOP of the web server", lane=PUBLISHERS)

@@ -1,0 +1,54 @@
+"""Faults that end processes."""
+
+import signal
+
+from config import processes
+from tests.torture.stage import Stage
+
+
+def kill_sender(stage: Stage) -> None:
+    if pids := stage.senders():
+        stage.journal.crash(f"kill -9 of sender {pids[0]}")
+        processes.send(signal.SIGKILL, [pids[0]])
+
+
+def kill_all_senders(stage: Stage) -> None:
+    pids = stage.senders()
+    stage.journal.crash(f"kill -9 of the senders {pids}")
+    processes.send(signal.SIGKILL, pids)
+
+
+def kill_web(stage: Stage) -> None:
+    stage.journal.note("kill -9 of the web server")
+    processes.send(signal.SIGKILL, stage.product.whole("web"))
+
+
+def kill_cluster(stage: Stage) -> None:
+    """Kill senders and chores with the process that would replace them."""
+    stage.journal.crash("kill -9 of the cluster")
+    processes.send(signal.SIGKILL, stage.product.whole("cluster"))
+    stage.wait_until_well()
+
+
+def kill_machine(stage: Stage) -> None:
+    """Kill everything of the first machine, PostgreSQL included, and start it again."""
+    with stage.excused("kill -9 of the first machine"):
+        stage.journal.crash("kill -9 of the first machine")
+        stage.product.kill_all()
+        stage.product.start()
+    stage.wait_until_well()
+
+
+def second_machine(stage: Stage) -> None:
+    """Start another installation on the same database; or kill the one that there is, or stop it in order."""
+    if stage.other is None:
+        stage.start_other()
+        return
+    if stage.chance.random() < 0.5:
+        stage.journal.crash("kill -9 of the second machine")
+    else:
+        stage.journal.note("orderly stop of the second machine")
+        stage.other.stop()
+        stage.journal.note("the second machine has stopped")
+    stage.other.kill_all()
+    stage.other = None

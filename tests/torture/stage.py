@@ -1,0 +1,109 @@
+"""What faults have in common: the product that they break, and how they note and excuse it."""
+
+import random
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from config.embedded.postgres import running_url
+from tests.operation.installation import eventually
+from tests.product import Product
+from tests.receivers import Receiver
+from tests.rest import RefusedError
+from tests.torture.clock import Clock
+from tests.torture.lanes import Lane
+from tests.torture.records import Journal
+
+_SENDER = re.compile(r"inturn sender (\d+) ")
+
+
+class Stage:
+    """Used by one thread. `other` is a second machine on the product's database, while there is one."""
+
+    def __init__(
+        self,
+        product: Product,
+        receiver: Receiver,
+        lanes: Sequence[Lane],
+        journal: Journal,
+        *,
+        clock: Clock | None,
+        seed: int,
+        home: Path,
+    ) -> None:
+        self.product = product
+        self.receiver = receiver
+        self.lanes = lanes
+        self.journal = journal
+        self.clock = clock
+        self.chance = random.Random(f"{seed} faults")
+        self.other: Product | None = None
+        self._home = home
+        self._others = 0
+
+    def start_other(self) -> None:
+        """Start another installation on the same database."""
+        url = running_url(self.product.home)
+        if url is None:
+            return
+        keys = {
+            "DATABASE_URL": url,
+            "INTURN_SECRET_KEY": (self.product.home / "secret-key").read_text(),
+            "INTURN_ENCRYPTION_KEYS": (self.product.home / "encryption-keys").read_text(),
+        }
+        self._others += 1
+        self.other = Product(self._home / f"machine-{self._others}", **keys)
+        self.journal.note("a second machine starts")
+        self.other.start()
+        self.journal.note("the second machine is ready")
+
+    def senders(self) -> list[int]:
+        """The processes of the first machine that serve lanes, in random order."""
+        try:
+            rows = self.execute(
+                "SELECT application_name FROM pg_stat_activity WHERE datname = current_database()"
+            )
+        except psycopg.OperationalError:
+            return []
+        pids = {int(found[1]) for (name,) in rows if (found := _SENDER.match(name))}
+        ours = sorted(pids & self.product.whole("cluster"))
+        self.chance.shuffle(ours)
+        return ours
+
+    def patch(self, path: str, **fields: object) -> None:
+        """Repeat a change until it is accepted: the fault before may still have its effect."""
+
+        def is_accepted() -> bool:
+            try:
+                self.product.rest.patch(path, fields)
+            except (OSError, RefusedError):
+                return False
+            return True
+
+        eventually(is_accepted, f"{fields} is accepted")
+
+    @contextmanager
+    def excused(self, reason: str, *, lane: str | None = None) -> Iterator[None]:
+        """Let lanes stand still while it lasts."""
+        since = self.journal.note(f"{reason} …", lane=lane)
+        try:
+            yield
+        finally:
+            self.journal.note(f"… {reason}: over", lane=lane)
+            self.journal.excuse(since, reason, lane=lane)
+
+    def wait_until_well(self) -> None:
+        eventually(lambda: self.senders() and self.product.is_ready(), "senders and web server are back")
+
+    def let_pass(self, least: float, most: float) -> None:
+        # The length of a fault is part of the plan, no wait for anything.
+        time.sleep(self.chance.uniform(least, most))
+
+    def execute(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with self.product.connect() as connection:
+            return connection.execute(statement, parameters or None).fetchall()
