@@ -26,7 +26,7 @@ from delivery.sql import statement
 LOCK_TIMEOUT = "200ms"
 # So long may a commit that met a lock before keep all others waiting.
 BRIEF_LOCK_TIMEOUT = "10ms"
-# Others take a frozen sender's shards this long after its last statement.
+# Others take a frozen sender's shards this long after its last statement, or after it began the transaction in which it froze.
 IDLE_TIMEOUT = "7s"
 LEASE_SECONDS = 5.0
 # So many senders may be at work in the whole installation.
@@ -39,6 +39,9 @@ _SETTINGS = f"""
     SET idle_session_timeout = '{IDLE_TIMEOUT}';
     SET idle_in_transaction_session_timeout = '{IDLE_TIMEOUT}';
 """
+# Between two statements of a pipeline no session is idle, however long its client is frozen: the transaction has a time,
+# from PostgreSQL 17 on.
+_END_TRANSACTIONS = "SELECT set_config(name, %s, false) FROM pg_settings WHERE name = 'transaction_timeout'"
 
 Statement = tuple[str, dict[str, Any]]
 
@@ -78,6 +81,7 @@ class Session:
         self._connection = connection = await connect("inturn")
         self._cursor = connection.cursor()
         await connection.execute(_SETTINGS, prepare=False)
+        await connection.execute(_END_TRANSACTIONS, [IDLE_TIMEOUT], prepare=False)
         found = await connection.execute("SELECT pg_postmaster_start_time()")
         (self.server_started_at,) = await found.fetchone() or (None,)
         slots = [*([] if self.slot is None else [self.slot]), *range(MAX_SENDERS)]

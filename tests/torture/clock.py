@@ -20,7 +20,9 @@ class Clock:
         # PostgreSQL reads both, perhaps as nobody.
         folder.chmod(0o711)
         self._library = folder / "wrong_clock.so"
-        subprocess.run([compiler, "-shared", "-fPIC", "-O2", "-o", self._library, _SOURCE, "-ldl"], check=True)
+        subprocess.run(
+            [compiler, "-shared", "-fPIC", "-O2", "-o", self._library, _SOURCE, "-ldl"], check=True
+        )
         self._library.chmod(0o755)
         self._offset = folder / "wrong_clock"
         self._offset.write_bytes(_packed(0))

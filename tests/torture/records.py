@@ -9,6 +9,9 @@ from tests.receivers import Received
 
 # The lane of a window that explains why publishers had to wait.
 PUBLISHERS = "publishers"
+# Of the log of a lane around a moment.
+LOGGED_REQUESTS = 30
+LOGGED_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,17 +97,16 @@ class Journal:
         with self._lock:
             self.excuses.append(Window(since, time.monotonic() if until is None else until, lane, reason))
 
-    def log_of(
-        self, lane: str, received: Iterable[Received], *, around: float, seconds: float = 20
-    ) -> list[str]:
-        """The lines that tell what happened to a lane around a moment."""
-        lines = [(at, text) for at, of, text in self.events if of in (None, lane)]
-        lines += [(request.at, _described(request)) for request in received]
-        return [
-            f"{at - self.began:9.3f}  {text}"
-            for at, text in sorted(lines)
-            if around - seconds < at < around + seconds / 2
+    def log_of(self, lane: str, received: Iterable[Received], *, around: float) -> list[str]:
+        """The lines that tell what happened to a lane around a moment: every event, and the nearest requests."""
+        nearest = sorted(received, key=lambda request: abs(request.at - around))[:LOGGED_REQUESTS]
+        lines = [(request.at, _described(request)) for request in nearest]
+        lines += [
+            (at, text)
+            for at, of, text in self.events
+            if of in (None, lane) and abs(at - around) < LOGGED_SECONDS
         ]
+        return [f"{at - self.began:9.3f}  {text}" for at, text in sorted(lines)]
 
 
 def _described(request: Received) -> str:
