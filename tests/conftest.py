@@ -11,7 +11,7 @@ from tests import surroundings
 surroundings.arrange()
 django.setup()
 
-from tests.faults import vanishing  # noqa: E402 - settings must be readable before
+from tests.faults import pgbouncer, twin, vanishing  # noqa: E402 - settings must be readable before
 from tests.flows import webhooks  # noqa: E402
 from tests.receivers import Receiver  # noqa: E402
 
@@ -42,6 +42,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         gaps.append(f"the console in a browser (no chromium: {surroundings.HOW_TO_GET_CHROMIUM})")
     if webhooks.REAL not in webhooks.SOURCES:
         gaps.append(f"real payloads ({webhooks.PLACE} names no file of them)")
+    if pgbouncer.PROGRAM is None:
+        gaps.append(f"behind PgBouncer ({pgbouncer.HOW_TO_GET_IT})")
+    if why := twin.missing():
+        gaps.append(f"two machines with the same home ({why})")
     if why := vanishing.missing():
         gaps.append(f"a database machine that vanishes ({why})")
     if config.option.markexpr == "not slow":

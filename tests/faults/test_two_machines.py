@@ -1,10 +1,11 @@
-"""Two installations on one database: each lane is served by one of them, and by the other when it dies."""
+"""Two machines on one database, of equal names and perhaps of equal homes: each lane is served by one of them, and by the other when it dies."""
 
 from collections.abc import Iterator
 
 import pytest
 
 from config.embedded.postgres import running_url
+from tests.faults import twin
 from tests.faults.observed import Observed
 from tests.faults.promises import insist
 from tests.operation.installation import eventually, kill
@@ -12,11 +13,19 @@ from tests.product import Flow, Product
 from tests.receivers import OK, Receiver, Slow
 
 
-@pytest.fixture
+@pytest.fixture(
+    params=[
+        "another home",
+        pytest.param("the same home", marks=pytest.mark.skipif(bool(twin.missing()), reason=twin.missing())),
+    ]
+)
 def other(
-    product: Product, observed: Observed, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    product: Product,
+    observed: Observed,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Product]:
-    """A second machine, which shares the first one's database and keys."""
+    """A second machine, which shares the first one's database, keys and name."""
     url = running_url(product.home)
     assert url is not None
     shared = {
@@ -24,9 +33,12 @@ def other(
         "INTURN_SECRET_KEY": (product.home / "secret-key").read_text(),
         "INTURN_ENCRYPTION_KEYS": (product.home / "encryption-keys").read_text(),
     }
-    other = Product(tmp_path_factory.mktemp("other"), **shared)
+    folder = tmp_path_factory.mktemp("other")
+    is_twin = request.param == "the same home"
+    other = twin.Twin(product, folder, **shared) if is_twin else Product(folder, **shared)
     try:
         other.start()
+        assert list(folder.iterdir()), "its files are its own"
         eventually(lambda: len(observed.senders()) == 4, "the senders of both are at work")
         yield other
     finally:

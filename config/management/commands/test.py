@@ -1,4 +1,4 @@
-"""`test`: linters, types, contracts, migrations, then pytest; `--full` with those tests that take long and say little more."""
+"""`test`: linters, types, contracts, migrations, then pytest; `--full` with a short torture run and those tests that take long and say little more."""
 
 import os
 import subprocess
@@ -24,9 +24,13 @@ STEPS: dict[str, list[str]] = {
     "types": [PYTHON, "-m", "mypy"],
     "imports": [str(Path(PYTHON).with_name("lint-imports"))],
     "migrations": [PYTHON, str(CHECKOUT / "manage.py"), "makemigrations", "--check", "--dry-run"],
+    # A seed whose first faults are of all sorts.
+    "torture": [PYTHON, "-m", "tests.torture", "45", "--seed", "312"],
     # Last: its closing line is the one that counts tests.
     "pytest": [PYTHON, "-m", "pytest"],
 }
+# Only with `--full`, or by name.
+LONG = ("torture",)
 # Each of them has a database server and a home of its own (tests/surroundings.py), and gets its tests in their order: those that empty
 # the tables come last. One more than the processors of a small machine: a third of the time a test waits for others.
 ALL_OF_THEM = ["--numprocesses=3", "--dist=load"]
@@ -39,7 +43,11 @@ class Command(BaseCommand):
         # Not Django's parser: it would refuse pytest's options.
         parser = ArgumentParser(prog="manage.py test", description=self.help, allow_abbrev=False)
         parser.add_argument("--only", choices=STEPS, action="append", help="this step; may be repeated")
-        parser.add_argument("--full", action="store_true", help="run the tests that are marked as slow, too")
+        parser.add_argument(
+            "--full",
+            action="store_true",
+            help="run the torture step and the tests that are marked as slow, too",
+        )
         parser.add_argument(
             "--torture", type=float, metavar="SECONDS", help="break a started product for so long instead"
         )
@@ -48,7 +56,8 @@ class Command(BaseCommand):
         if options.torture is not None:
             sys.exit(torture(options.torture, seed=options.seed))
         chosen = [] if options.full else ["-m", "not slow"]
-        sys.exit(run(options.only or list(STEPS), [*chosen, *(pytest_arguments or ALL_OF_THEM)]))
+        steps = options.only or [step for step in STEPS if options.full or step not in LONG]
+        sys.exit(run(steps, [*chosen, *(pytest_arguments or ALL_OF_THEM)]))
 
 
 def run(steps: Sequence[str], pytest_arguments: Sequence[str]) -> int:
