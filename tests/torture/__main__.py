@@ -13,6 +13,7 @@ def main() -> int:
     parser.add_argument("seconds", type=float)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
+    print(f"seed {options.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="inturn-torture-") as home:
         result = torture(Path(home), seconds=options.seconds, seed=options.seed)
     print(result.report(), flush=True)

@@ -1,5 +1,7 @@
 """What people and machines around the product do meanwhile: they change its configuration, or their clocks, or are away."""
 
+import time
+
 from tests.torture.records import Window
 from tests.torture.stage import Stage
 
@@ -44,6 +46,8 @@ def step_clock(stage: Stage) -> None:
         return
     seconds = stage.chance.choice([-15, -5, 5, 15])
     with stage.excused(f"the clock is {seconds} s off"):
-        stage.clock.set_off(seconds)
-        stage.let_pass(1, 5)
-        stage.clock.set_off(0)
+        for off in (seconds, 0):
+            stage.clock.set_off(off)
+            stage.journal.steps.append(time.monotonic())
+            if off:
+                stage.let_pass(1, 5)

@@ -39,6 +39,10 @@ class Fetched:
     released_at: float | None = None
     acknowledged_at: float | None = None
 
+    def ends(self) -> Iterable[tuple[str, float | None]]:
+        """What the client reported, and when."""
+        return ("released", self.released_at), ("acknowledged", self.acknowledged_at)
+
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -74,6 +78,8 @@ class Journal:
     excuses: list[Window] = field(default_factory=list)
     inactive: list[Window] = field(default_factory=list)
     crashes: list[float] = field(default_factory=list)
+    # When the clock was set.
+    steps: list[float] = field(default_factory=list)
     woken: list[Woken] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -97,10 +103,10 @@ class Journal:
         with self._lock:
             self.excuses.append(Window(since, time.monotonic() if until is None else until, lane, reason))
 
-    def log_of(self, lane: str, received: Iterable[Received], *, around: float) -> list[str]:
+    def log_of(self, lane: str, came: Iterable[Received | Fetched], *, around: float) -> list[str]:
         """The lines that tell what happened to a lane around a moment: every event, and the nearest requests."""
-        nearest = sorted(received, key=lambda request: abs(request.at - around))[:LOGGED_REQUESTS]
-        lines = [(request.at, _described(request)) for request in nearest]
+        described = sorted(map(_described, came), key=lambda line: abs(line[0] - around))
+        lines = described[:LOGGED_REQUESTS]
         lines += [
             (at, text)
             for at, of, text in self.events
@@ -109,9 +115,11 @@ class Journal:
         return [f"{at - self.began:9.3f}  {text}" for at, text in sorted(lines)]
 
 
-def _described(request: Received) -> str:
-    marked = f" {request.redelivery}" if request.redelivery else ""
-    return (
-        f"  {request.id} delivery {request.delivery} attempt {request.attempt}{marked}"
-        f" from port {request.port} -> {request.status}"
-    )
+def _described(came: Received | Fetched) -> tuple[float, str]:
+    if isinstance(came, Fetched):
+        ends = [f"{name} {at - came.answered_at:+.3f} s" for name, at in came.ends() if at is not None]
+        text = f"  {came.id} asked for {came.answered_at - came.asked_at:.3f} s before, {', '.join(ends)}"
+        return came.answered_at, text
+    marked = f" {came.redelivery}" if came.redelivery else ""
+    told = f"delivery {came.delivery} attempt {came.attempt}{marked} from port {came.port}"
+    return came.at, f"  {came.id} {told} -> {came.status}"

@@ -195,6 +195,10 @@ class TestMailbox:
     def test_nobody_gets_what_another_holds(self) -> None:
         assert rules(oracle.mailbox("m", TWO[:1], [fetched(2), fetched(4)])) == ["HELD"]
 
+    def test_a_visibility_may_be_over_when_the_clock_is_set(self) -> None:
+        assert oracle.mailbox("m", TWO[:1], [fetched(2), fetched(4)], steps=[3]) == []
+        assert rules(oracle.mailbox("m", TWO[:1], [fetched(2), fetched(4)], steps=[1])) == ["HELD"]
+
     def test_what_was_released_or_timed_out_comes_back(self) -> None:
         assert oracle.mailbox("m", TWO[:1], [fetched(2, released_at=3), fetched(4)]) == []
         assert oracle.mailbox("m", TWO[:1], [fetched(2), fetched(8)]) == []
