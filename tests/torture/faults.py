@@ -4,12 +4,18 @@ A fault notes when it begins and ends, and excuses the lanes that it may stop fo
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from tests.torture import changing, database, freezing, killing
 from tests.torture.stage import Stage
 
-Fault = Callable[[Stage], None]
+
+class Fault(Protocol):
+    __name__: str
+
+    def __call__(self, stage: Stage) -> None: ...
+
 
 KINDS: Sequence[Fault] = (
     killing.kill_sender,
@@ -44,6 +50,7 @@ def strike(stage: Stage, over: threading.Event) -> None:
         for kind in kinds:
             if over.wait(stage.chance.uniform(0.5, 2)):
                 break
+            stage.journal.faults.append(kind.__name__)
             kind(stage)
 
 

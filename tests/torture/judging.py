@@ -26,6 +26,9 @@ class Result:
     messages: int = 0
     requests: int = 0
     crashes: int = 0
+    faults: Sequence[str] = ()
+    # Senders that lost their session while they were stopped, and woke up.
+    woken: int = 0
     # Deliveries that a crash left in doubt: sent again with the mark, or held.
     resent: int = 0
     held: int = 0
@@ -35,7 +38,8 @@ class Result:
     def report(self) -> str:
         lines = [
             f"seed {self.seed}: {self.messages} messages, {self.requests} requests, {self.crashes} crashes, "
-            f"{self.resent} sent again in doubt, {self.held} held, {len(self.findings)} findings"
+            f"{self.resent} sent again in doubt, {self.held} held, {self.woken} woken, {len(self.findings)} findings",
+            f"faults: {', '.join(self.faults)}",
         ]
         lines += [f"{found.rule} in {found.lane}: {found.text}" for found in self.findings]
         return "\n".join([*lines, *self.logs])
@@ -58,7 +62,10 @@ class Judge:
     def __init__(self, seen: Seen, *, seed: int) -> None:
         self._seen = seen
         self._journal = seen.journal
-        self.result = Result(seed, crashes=len(seen.journal.crashes))
+        journal = seen.journal
+        self.result = Result(
+            seed, crashes=len(journal.crashes), faults=journal.faults, woken=len(journal.woken)
+        )
 
     def judge(self) -> Result:
         published = [message for publisher in self._seen.publishers for message in publisher.published]

@@ -78,6 +78,8 @@ class Journal:
     excuses: list[Window] = field(default_factory=list)
     inactive: list[Window] = field(default_factory=list)
     crashes: list[float] = field(default_factory=list)
+    # The names of the faults that were staged.
+    faults: list[str] = field(default_factory=list)
     # When the clock was set.
     steps: list[float] = field(default_factory=list)
     woken: list[Woken] = field(default_factory=list)
