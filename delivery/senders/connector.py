@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.abc import AbstractResolver, AbstractStreamWriter, ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
@@ -32,12 +32,31 @@ MAX_HEADER_BYTES = 64 * 1024
 _PARSED_BYTES = 4 * 1024
 
 
-# Whether the request of this task may be written now; asked when there is a connection for it.
+# Whether the request of this task may be written now; asked when there is a connection for it, and when its first byte is written.
 may_begin: ContextVar[Callable[[], bool]] = ContextVar("may_begin")
 
 
 class NotBegunError(Exception):
     """The request was not written, and must not be now: it is no attempt."""
+
+
+def _must_not_begin() -> bool:
+    may_begin_now = may_begin.get(None)
+    return may_begin_now is not None and not may_begin_now()
+
+
+class GuardedRequest(aiohttp.ClientRequest):
+    """Written at once, or not at all: the process may be frozen, and wake up much later, between any two lines."""
+
+    async def write_bytes(
+        self, writer: AbstractStreamWriter, conn: "Connection", content_length: int | None = None
+    ) -> None:
+        # Others had the event loop since there was a connection. The header waits for the body, to be written with it.
+        if _must_not_begin() and conn.protocol is not None:
+            conn.protocol.set_exception(NotBegunError())
+            conn.close()
+            return
+        await super().write_bytes(writer, conn, content_length)
 
 
 class FloodError(aiohttp.ClientConnectionError):
@@ -65,8 +84,7 @@ class GuardedConnector(aiohttp.TCPConnector):
     ) -> "Connection":
         """Get a connection; raises NotBegunError if nothing may be written to it by now."""
         connection = await super().connect(req, traces, timeout)
-        is_allowed_now = may_begin.get(None)
-        if is_allowed_now is not None and not is_allowed_now():
+        if _must_not_begin():
             connection.release()
             raise NotBegunError
         return connection

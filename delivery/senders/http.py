@@ -16,7 +16,7 @@ import aiohttp
 from yarl import URL
 
 from delivery.outcome import EXCERPT_BYTES, Outcome, class_of
-from delivery.senders.connector import GuardedConnector, NotBegunError
+from delivery.senders.connector import GuardedConnector, GuardedRequest, NotBegunError
 from delivery.senders.connector import may_begin as may_begin_now
 from delivery.senders.faults import Fault, evidence, fault_of
 from delivery.senders.parcel import Endpoint, Parcel
@@ -48,6 +48,7 @@ class Client:
     async def __aenter__(self) -> "Client":
         self._session = aiohttp.ClientSession(
             connector=GuardedConnector(allowed_networks=self._allowed_networks, resolver=self._resolver),
+            request_class=GuardedRequest,
             cookie_jar=aiohttp.DummyCookieJar(),
             auto_decompress=False,
             skip_auto_headers=("Accept", "Accept-Encoding"),
@@ -74,7 +75,7 @@ class Client:
         """Make one attempt and say what happened; ends within the time-out whatever the receiver does.
 
         A request that was made ahead is used if it suits. Raises NotBegunError if the attempt `may_begin` no more when
-        there is a connection for it.
+        there is a connection for it, or when it is written.
         """
         started_at = datetime.now(UTC)
         start = time.perf_counter()

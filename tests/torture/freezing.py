@@ -9,7 +9,9 @@ from tests.operation.installation import eventually
 from tests.torture.records import PUBLISHERS, Woken
 from tests.torture.stage import Stage
 
-SESSION = "SELECT extract(epoch FROM clock_timestamp() - backend_start)::float8 FROM pg_stat_activity"
+_SESSION = (
+    "SELECT extract(epoch FROM backend_start)::float8 FROM pg_stat_activity WHERE application_name LIKE %s"
+)
 
 
 def stop_sender(stage: Stage) -> None:
@@ -24,7 +26,7 @@ def _stop(stage: Stage, pid: int, reason: str) -> None:
     stage.journal.excuse(since, reason, until=since)
     processes.send(signal.SIGSTOP, [pid])
     stage.let_pass(2, 15)
-    has_session = bool(_ages(stage, pid))
+    has_session = bool(_connected_at(stage, pid))
     ports = _ports(pid, stage.receiver.port)
     woke_at = stage.journal.note(f"… {reason}: over")
     processes.send(signal.SIGCONT, [pid])
@@ -38,8 +40,7 @@ def _watch(stage: Stage, pid: int, woke_at: float, ports: set[int]) -> Woken:
 
     def is_connected() -> bool:
         ports.update(_ports(pid, stage.receiver.port))
-        now = time.monotonic()
-        connected_at.extend(now - age for age in _ages(stage, pid))
+        connected_at.extend(_connected_at(stage, pid))
         return bool(connected_at) or not processes.is_alive(pid)
 
     eventually(is_connected, "the woken sender is at work")
@@ -48,10 +49,10 @@ def _watch(stage: Stage, pid: int, woke_at: float, ports: set[int]) -> Woken:
     return Woken(woke_at, until, frozenset(ports))
 
 
-def _ages(stage: Stage, pid: int) -> list[float]:
-    """For how many seconds the sender of that process has been connected."""
-    rows = stage.execute(f"{SESSION} WHERE application_name LIKE %s", [f"inturn sender {pid} %"])
-    return [age for (age,) in rows]
+def _connected_at(stage: Stage, pid: int) -> list[float]:
+    """Since when the sender of that process has been connected."""
+    since = time.time() - time.monotonic()
+    return [at - since for (at,) in stage.execute(_SESSION, [f"inturn sender {pid} %"])]
 
 
 def _ports(pid: int, remote: int) -> set[int]:
