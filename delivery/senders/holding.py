@@ -82,8 +82,10 @@ class Holding:
         return set(claimed)
 
     async def release(self, shards: Sequence[int]) -> None:
-        """Give shards back; none of their lanes may be served any more."""
-        await self._session.release([shard for shard in shards if self._epochs.pop(shard, None) is not None])
+        """Give shards back; a lane of theirs that is served is lost."""
+        held = [shard for shard in shards if self._epochs.pop(shard, None) is not None]
+        self._let_go()
+        await self._session.release(held)
 
     async def reconnect(self) -> None:
         """Connect again and take the shards back, however long the database is away."""
@@ -105,7 +107,11 @@ class Holding:
         self.may_claim_at = time.monotonic() + GRACE_SECONDS
         log.info("connected again", extra={"shards": len(kept), "lost": len(self._epochs) - len(kept)})
         self._epochs = kept
-        self._lanes = {lane_id for lane_id in self._lanes if shard_of(lane_id) in kept}
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Serve no lane whose shard is not ours."""
+        self._lanes = {lane_id for lane_id in self._lanes if shard_of(lane_id) in self._epochs}
 
     async def _claim_back(self, locked: Sequence[int]) -> dict[int, int]:
         """Return the epochs of these shards; their locks are held while the database takes no changes."""

@@ -136,10 +136,11 @@ class Claims:
         """Release the shards that are being left, as soon as none of their lanes is served any more."""
         served = {shard_of(lane_id) for lane_id in self._desk.lanes} if self._leaving else frozenset()
         if left := [shard for shard in self._leaving if shard not in served]:
+            # They count as being left until they are released: none of their lanes may begin meanwhile.
+            await self._desk.settler.release(left)
             for shard in left:
                 del self._leaving[shard]
                 self._stays.pop(shard, None)
-            await self._desk.settler.release(left)
 
     def _leave_one(self, shard: int, lanes: Sequence[Lane]) -> None:
         now = time.monotonic()

@@ -145,7 +145,7 @@ class Settler:
                 return set()
 
     async def release(self, shards: Sequence[int]) -> None:
-        """Give shards back; none of their lanes may be served any more."""
+        """Give shards back; a lane of theirs that is served is lost."""
         async with self._turn:
             try:
                 await self.holding.release(shards)

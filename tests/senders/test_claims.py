@@ -14,6 +14,7 @@ from delivery.senders.settle import Settler
 from delivery.senders.sharing import owner_of, shards_of
 from delivery.senders.topic_lane import TopicLane
 from tests import factories
+from tests.operation.installation import eventually
 from tests.senders.running import elsewhere, end_sessions, with_claims
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,7 +42,8 @@ def test_a_sender_that_is_alone_has_all_shards() -> None:
         assert await elsewhere(locked_shards) == SHARDS
 
     with_claims(scenario)
-    assert locked_shards() == 0
+    # Its backend ends a moment after it.
+    eventually(lambda: locked_shards() == 0, "its locks are free")
 
 
 def test_a_lane_that_is_begun_twice_at_once_is_served_once(lane: Lane) -> None:
@@ -108,6 +110,28 @@ def test_a_shard_that_another_sender_is_to_have_is_released_when_its_lanes_have_
         assert not desk.lanes
         assert set(desk.settler.holding.shards) == shards_of(0, {0, 1})
         assert await other.claim(list(range(SHARDS))) == shards_of(1, {0, 1})
+        await other.close()
+
+    with_claims(scenario)
+
+
+def test_no_lane_of_a_shard_begins_while_that_waits_to_be_released(others: Lane) -> None:
+    async def scenario(claims: Claims, desk: Desk) -> None:
+        await claims.serve([others.pk])
+        task = desk.lanes[others.pk].task
+        assert task is not None
+        other = await share(claims)
+        await claims.meet()
+        async with asyncio.timeout(SECONDS):
+            await task
+        # As by a commit that takes long.
+        async with desk.settler._turn:
+            releasing = asyncio.create_task(claims.release_left())
+            await asyncio.sleep(0)
+            await claims.serve([others.pk])
+            assert not desk.lanes
+        await releasing
+        assert shard_of(others.pk) not in desk.settler.holding.shards
         await other.close()
 
     with_claims(scenario)

@@ -135,6 +135,21 @@ def test_without_the_lock_nothing_is_committed() -> None:
     assert not Attempt.objects.exists()
 
 
+def test_a_lane_is_lost_when_its_shard_is_released() -> None:
+    row = factories.delivery()
+    lane_id = row.lane_id or 0
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [lane_id])
+        await settler.release([shard_of(lane_id)])
+        assert not settler.holding.may_send(lane_id)
+        with pytest.raises(LaneLostError):
+            await settler.commit(lane_id, settlement(row))
+
+    with_settler(scenario)
+    assert not Attempt.objects.exists()
+
+
 def test_after_a_lost_connection_an_untouched_lane_goes_on_and_its_outcome_is_committed() -> None:
     row = factories.delivery()
 
