@@ -1,12 +1,14 @@
 """The connection on which a sender holds its locks and commits: what it holds ends with it.
 
 A sender that is frozen (stopped, swapped out, on a machine that sleeps) must not hold its shards for ever, and must send
-nothing after another has them. The server ends a session that says nothing for IDLE_TIMEOUT; a sender begins no
-attempt when its last successful statement began more than LEASE_SECONDS ago, which is less. Both clocks go on while a process is
+nothing after another has them. The server ends a session that says nothing for IDLE_TIMEOUT, and the other senders end one whose
+server process has waited for its client for FROZEN_SECONDS; a sender begins no attempt when its last successful statement began
+more than LEASE_SECONDS ago, which is less. All these clocks go on while a process is
 frozen, so whoever wakes up late sends nothing before it has spoken to the server, and learns then that its session is over.
 """
 
 import contextlib
+import logging
 import os
 import uuid
 from collections.abc import Mapping, Sequence
@@ -14,19 +16,23 @@ from datetime import datetime
 from typing import Any, cast
 
 import psycopg
+from psycopg.errors import InsufficientPrivilege
 from psycopg.rows import dict_row
 
 from delivery.database import CHANNEL, connect
 from delivery.models.lane import MEMBER_LOCKS, SHARD_LOCKS
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.sharing import Member, member_of
+from delivery.senders.silence import Heard, Silence
 from delivery.sql import statement
+
+log = logging.getLogger(__name__)
 
 # Whoever holds a row for longer, other senders included, holds up only the lanes that want it: see `Settler`.
 LOCK_TIMEOUT = "200ms"
 # So long may a commit that met a lock before keep all others waiting.
 BRIEF_LOCK_TIMEOUT = "10ms"
-# Others take a frozen sender's shards this long after its last statement, or after it began the transaction in which it froze.
+# Others take a frozen sender's shards this long after its last statement at the latest; see also `delivery.senders.silence`.
 IDLE_TIMEOUT = "7s"
 LEASE_SECONDS = 5.0
 # So many senders may be at work in the whole installation.
@@ -39,9 +45,6 @@ _SETTINGS = f"""
     SET idle_session_timeout = '{IDLE_TIMEOUT}';
     SET idle_in_transaction_session_timeout = '{IDLE_TIMEOUT}';
 """
-# Between two statements of a pipeline no session is idle, however long its client is frozen: the transaction has a time,
-# from PostgreSQL 17 on.
-_END_TRANSACTIONS = "SELECT set_config(name, %s, false) FROM pg_settings WHERE name = 'transaction_timeout'"
 
 Statement = tuple[str, dict[str, Any]]
 
@@ -55,6 +58,7 @@ class Session:
         self._connection: psycopg.AsyncConnection | None = None
         self._cursor: psycopg.AsyncCursor | None = None
         self._owner = uuid.uuid4()
+        self._silence = Silence()
         self._spoke_at = float("-inf")
         self._name = ""
         self.slot: int | None = None
@@ -81,7 +85,6 @@ class Session:
         self._connection = connection = await connect("inturn")
         self._cursor = connection.cursor()
         await connection.execute(_SETTINGS, prepare=False)
-        await connection.execute(_END_TRANSACTIONS, [IDLE_TIMEOUT], prepare=False)
         found = await connection.execute("SELECT pg_postmaster_start_time()")
         (self.server_started_at,) = await found.fetchone() or (None,)
         slots = [*([] if self.slot is None else [self.slot]), *range(MAX_SENDERS)]
@@ -95,11 +98,23 @@ class Session:
         return slot is not None
 
     async def members(self, *, busy_percent: int, sharing: int) -> tuple[Member, list[Member]]:
-        """Tell the other senders of this one, and return it and them."""
+        """Tell the other senders of this one, and return it and them; those that are frozen lose their sessions."""
         myself = Member(self.slot or 0, busy_percent, sharing)
         self._name = f"inturn sender {os.getpid()} {myself.slot} {busy_percent} {sharing}"
         rows = await self.fetch("members", {"name": self._name})
+        waiting = [(row["pid"], row["state_change"]) for row in rows if row["is_waiting"]]
+        if frozen := self._silence.frozen(waiting, now=seconds_since_boot()):
+            await self._end(frozen)
         return myself, [member_of(row) for row in rows]
+
+    async def _end(self, frozen: Sequence[Heard]) -> None:
+        pids, state_changes = zip(*frozen, strict=True)
+        try:
+            ended = await self.fetch("end_frozen", {"pid": list(pids), "state_change": list(state_changes)})
+        except InsufficientPrivilege as error:
+            log.warning("a sender is frozen, and has another role", extra={"error": str(error)})
+            return
+        log.warning("ended frozen senders", extra={"names": [row["name"] for row in ended]})
 
     async def lock(self, shards: Sequence[int]) -> list[int]:
         """Lock those of these shards that no other sender has, and return them."""

@@ -1,12 +1,14 @@
 -- Names this connection, and returns the senders at work in the whole installation. The name of a sender's connection has
 -- its process id, its slot, how busy it is (in percent), and how many senders are to share the work as far as it knows.
+-- Its server process `is_waiting` for it since it was given something to do, or has done it: see `delivery.senders.silence`.
 WITH named AS MATERIALIZED (
     SELECT set_config('application_name', %(name)s, false)
 )
 SELECT
     split_part(activity.application_name, ' ', 4)::int AS slot,
     split_part(activity.application_name, ' ', 5)::int AS busy_percent,
-    split_part(activity.application_name, ' ', 6)::int AS sharing
+    split_part(activity.application_name, ' ', 6)::int AS sharing,
+    activity.pid, activity.state_change, coalesce(activity.wait_event_type = 'Client', false) AS is_waiting
 FROM named
 JOIN pg_stat_activity activity
     ON activity.datname = current_database() AND activity.application_name ~ '^inturn sender \d+ \d+ \d+ \d+$'

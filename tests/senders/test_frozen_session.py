@@ -12,10 +12,12 @@ from delivery.models import Shard
 from delivery.models.lane import SHARD_LOCKS
 from delivery.senders.session import Session, Statement
 from tests.operation.installation import eventually
+from tests.senders.running import elsewhere
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SHARD = 7
+SECONDS = 60
 _LOCKED = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid = %s"
 _RAISE_EPOCH: Statement = (
     "UPDATE delivery_shard SET epoch = epoch + 1 WHERE id = %(shard)s",
@@ -29,18 +31,31 @@ def is_locked() -> bool:
         return cursor.fetchone() is not None
 
 
-def wait_until_unlocked() -> None:
+async def look_until_unlocked() -> None:
+    """Be another sender that looks who is at work."""
+    other = Session()
+    assert await other.take_slot()
+    while await elsewhere(is_locked):
+        await other.members(busy_percent=0, sharing=1)
+        await asyncio.sleep(0.1)
+    await other.close()
+
+
+def wait_until_unlocked(*, is_alone: bool) -> None:
     try:
         assert is_locked()
-        eventually(lambda: not is_locked(), "the shard's lock is free")
+        if is_alone:
+            eventually(lambda: not is_locked(), "the shard's lock is free")
+        else:
+            asyncio.run(asyncio.wait_for(look_until_unlocked(), SECONDS))
     finally:
         connection.close()
 
 
-def freeze() -> None:
+def freeze(*, is_alone: bool = False) -> None:
     """Stop this thread, and with it the event loop, until the lock is free."""
-    with ThreadPoolExecutor(1) as elsewhere:
-        elsewhere.submit(wait_until_unlocked).result()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(wait_until_unlocked, is_alone=is_alone).result()
 
 
 class FrozenBetween(list[Statement]):
@@ -60,9 +75,10 @@ def test_a_frozen_sender_loses_its_locks_and_what_it_had_not_committed(statement
     async def scenario() -> None:
         session = Session()
         assert await session.take_slot()
+        await session.members(busy_percent=0, sharing=1)
         assert await session.lock([SHARD]) == [SHARD]
         if not statements:
-            freeze()
+            freeze(is_alone=True)
         with pytest.raises(psycopg.OperationalError):
             await session.execute(statements or [_RAISE_EPOCH])
         assert not session.is_leased

@@ -1,0 +1,32 @@
+"""Which other senders are frozen: the server waits for them, and has not heard of them for too long.
+
+The server's own time-outs do not end all of their sessions. One whose client stopped in the middle of a pipeline, between two
+statements or before the end of it, counts neither as idle nor as in a transaction. So senders watch each other, by
+their own clocks. Each speaks once a second or more often.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+
+# More than the lease of `delivery.senders.session`: the frozen sender begins no attempt when it wakes up.
+FROZEN_SECONDS = 6.0
+# Who has not looked for so long was frozen itself, and knows nothing of the others.
+GAP_SECONDS = 2.0
+
+# A session by its backend's process id, and when it was last given something to do.
+Heard = tuple[int, datetime]
+
+
+class Silence:
+    """What one sender has seen of the sessions that wait for their clients."""
+
+    def __init__(self) -> None:
+        self._since: dict[Heard, float] = {}
+        self._looked_at = float("-inf")
+
+    def frozen(self, waiting: Collection[Heard], *, now: float) -> list[Heard]:
+        """Return those of the waiting sessions that have waited too long, at that moment of the clock of `seconds_since_boot`."""
+        known = self._since if now - self._looked_at <= GAP_SECONDS else {}
+        self._looked_at = now
+        self._since = {session: known.get(session, now) for session in waiting}
+        return [session for session, since in self._since.items() if now - since >= FROZEN_SECONDS]

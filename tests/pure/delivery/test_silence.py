@@ -1,0 +1,37 @@
+"""Which senders are taken for frozen, by the looks of another."""
+
+from datetime import UTC, datetime
+
+from delivery.senders.silence import FROZEN_SECONDS, GAP_SECONDS, Silence
+
+MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
+ONE, TWO = (1, MOMENT), (2, MOMENT)
+
+
+def look_until(silence: Silence, moment: float, *, begin: float = 0.0) -> list[tuple[int, datetime]]:
+    """Look once a second, the last time at that moment, at one that waits all the time."""
+    found: list[tuple[int, datetime]] = []
+    while begin <= moment:
+        found = silence.frozen([ONE], now=begin)
+        begin += 1.0
+    return found
+
+
+def test_one_that_is_silent_for_too_long_is_frozen() -> None:
+    assert look_until(Silence(), FROZEN_SECONDS - 1) == []
+    assert look_until(Silence(), FROZEN_SECONDS) == [ONE]
+
+
+def test_one_that_spoke_meanwhile_is_not() -> None:
+    silence = Silence()
+    look_until(silence, FROZEN_SECONDS - 1)
+    spoke = (1, datetime(2026, 1, 2, tzinfo=UTC))
+    assert silence.frozen([spoke, TWO], now=FROZEN_SECONDS) == []
+
+
+def test_who_was_frozen_itself_looks_anew() -> None:
+    silence = Silence()
+    look_until(silence, FROZEN_SECONDS - 1)
+    woken = FROZEN_SECONDS + GAP_SECONDS
+    assert silence.frozen([ONE], now=woken) == []
+    assert look_until(silence, woken + FROZEN_SECONDS, begin=woken + 1) == [ONE]
