@@ -1,4 +1,4 @@
-"""What the web server answers without Django: plain posts, which `delivery.publishing` stores."""
+"""What the web server answers without Django: plain posts and batches, which `delivery.publishing` stores."""
 
 import time
 from http import HTTPStatus
@@ -6,7 +6,7 @@ from http import HTTPStatus
 from config.answers import Header
 from config.measured import observe
 from config.wsgi_environ import Environ
-from delivery.publishing.intake import VIEW, Intake
+from delivery.publishing.intake import Intake
 
 
 class Publishing:
@@ -20,8 +20,8 @@ class Publishing:
         published = await self._intake.publish(environ, body)
         if published is None:
             return None
-        observe(VIEW, "POST", HTTPStatus.ACCEPTED, time.perf_counter() - began_at)
-        return HTTPStatus.ACCEPTED, *published
+        observe(published.view, "POST", HTTPStatus.ACCEPTED, time.perf_counter() - began_at)
+        return HTTPStatus.ACCEPTED, published.headers, published.body
 
     def close(self) -> None:
         self._intake.close()

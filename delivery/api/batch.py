@@ -1,6 +1,6 @@
 """`POST messages:batch`: publish many messages, in order, all or (with `partial=true`) each by itself."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -108,7 +108,7 @@ class BatchView(ApiView):
             request._request, max_bytes=settings.ENVIRONMENT.max_message_bytes * MAX_BATCH_MESSAGES
         )
         texts = split(body, content_type=request.META.get("CONTENT_TYPE", ""))
-        limit_rate(publisher, messages=len(texts))
+        limit_rate(publisher, request.META, messages=len(texts))
         batch = Batch(publisher)
         published = batch.each(texts) if self.query["partial"] == "true" else batch.together(texts)
         return Response({"results": published}, status=202)
@@ -160,18 +160,7 @@ class Batch:
             raise
 
     def _draft(self, item: Item) -> Draft:
-        if len(item.body) > settings.ENVIRONMENT.max_message_bytes:
-            raise too_large(settings.ENVIRONMENT.max_message_bytes)
-        event_type = self._event_type(item.event)
-        given = incoming.storable_headers(_headers(item).items())
-        headers, content_type = with_content_type(given, event_type)
-        return Draft(
-            event_type=event_type,
-            headers=headers,
-            body=item.body,
-            content_type=content_type,
-            idempotency_key=incoming.idempotency_key(headers),
-        )
+        return draft_of(item, self._event_type)
 
     def _event_type(self, name: str) -> EventType:
         if not is_name(name):
@@ -179,6 +168,22 @@ class Batch:
         if name not in self._event_types:
             self._event_types[name] = _not_sync(allowed_event_type(self._publisher, name))
         return self._event_types[name]
+
+
+def draft_of(item: Item, event_type_of: Callable[[str], EventType]) -> Draft:
+    """Return what an item wants published; raises Problem."""
+    if len(item.body) > settings.ENVIRONMENT.max_message_bytes:
+        raise too_large(settings.ENVIRONMENT.max_message_bytes)
+    event_type = event_type_of(item.event)
+    given = incoming.storable_headers(_headers(item).items())
+    headers, content_type = with_content_type(given, event_type)
+    return Draft(
+        event_type=event_type,
+        headers=headers,
+        body=item.body,
+        content_type=content_type,
+        idempotency_key=incoming.idempotency_key(headers),
+    )
 
 
 def _not_sync(event_type: EventType) -> EventType:

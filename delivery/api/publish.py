@@ -89,7 +89,7 @@ class PublishView(ApiView):
         publisher = publisher_of(request)
         published = allowed_event_type(publisher, event_type)
         headers, content_type = with_content_type(incoming.sent_headers(request.META), published)
-        limit_rate(publisher)
+        limit_rate(publisher, request.META)
         draft = Draft(
             event_type=published,
             headers=headers,

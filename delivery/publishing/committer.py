@@ -3,23 +3,15 @@
 import logging
 import select
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import psycopg
-from django.conf import settings
 from django.db import Error, connection
 
-from delivery.api import incoming
-from delivery.api.publish import with_content_type
-from delivery.api.rate_limit import bucket_of
-from delivery.drafts import Draft, PublishRefusedError, check_body
-from delivery.publish import Accepted, Owed, claim_of, store
 from delivery.publishing.directory import Directory
+from delivery.publishing.plain import Plain, Reading
 from delivery.publishing.posts import Post, Posts
+from delivery.publishing.storing import store_together
 from subscriptions.api.problems import Problem, database_away, unexpected
-from subscriptions.filters import document
-from subscriptions.matching import FILTER_STRING, qualifying
-from subscriptions.models import Kind
 
 log = logging.getLogger(__name__)
 
@@ -33,15 +25,7 @@ _ROLLED_BACK = ("22", "23", "40", "42", "53", "54", "55", "57014", "25")
 
 READ_ONLY = "25006"
 
-Answers = list[tuple[Post, Accepted | Problem | None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A post whose message may be stored."""
-
-    post: Post
-    owed: Owed
+Answers = Sequence[tuple[Post, bytes | Problem | None]]
 
 
 class Committer:
@@ -50,6 +34,7 @@ class Committer:
     def __init__(self, posts: Posts) -> None:
         self._posts = posts
         self._directory = Directory()
+        self._reading = Reading(self._directory)
         self._prepared: object = None
 
     def run(self) -> None:
@@ -65,30 +50,28 @@ class Committer:
     def _answers(self, posts: Sequence[Post]) -> Answers:
         for _ in range(ATTEMPTS):
             try:
-                ready = self._ready(posts)
+                plain = self._plain(posts)
             except Error:
                 # Nothing was stored; the view says what is wrong.
                 connection.close()
                 break
-            if not ready:
-                break
-            answers = self._stored(ready)
+            answers = self._stored(plain)
             if answers is not None:
                 taken = {id(post) for post, _ in answers}
-                return answers + [(post, None) for post in posts if id(post) not in taken]
+                return [*answers, *((post, None) for post in posts if id(post) not in taken)]
             self._directory.forget()
         return [(post, None) for post in posts]
 
-    def _ready(self, posts: Sequence[Post]) -> list[Ready]:
+    def _plain(self, posts: Sequence[Post]) -> list[Plain]:
         self._connect()
         self._directory.era()
-        ready: list[Ready] = []
+        plain: list[Plain] = []
         claimed: set[tuple[int | None, str]] = set()
         for post in posts:
-            owed = self._owed(post)
-            if owed is not None and _is_first(owed, claimed):
-                ready.append(Ready(post, owed))
-        return ready
+            one = self._reading.plain(post)
+            if one is not None and _is_first(one, claimed):
+                plain.append(one)
+        return plain
 
     def _connect(self) -> None:
         if connection.connection is not None and _is_closed(connection.connection):
@@ -99,61 +82,25 @@ class Committer:
                 cursor.execute(f"SET lock_timeout = {LOCK_MILLISECONDS}")
             self._prepared = connection.connection
 
-    def _owed(self, post: Post) -> Owed | None:
-        """Return the message with whom it is for; None if it is not plain, or is to be refused."""
-        try:
-            return self._matched(post)
-        except (Problem, PublishRefusedError):
-            return None
-        except Error:
-            raise
-        except (
-            Exception
-        ):  # Its neighbours are stored, whatever was raised; the view will say the same of this one.
-            log.exception("a post could not be matched")
-            return None
-
-    def _matched(self, post: Post) -> Owed | None:
-        grant = self._directory.grant(post.key)
-        event_type = self._directory.event_type(post.event_type)
-        if grant is None or event_type is None or not grant.allows(event_type):
-            return None
-        headers, content_type = with_content_type(incoming.sent_headers(post.environ), event_type)
-        draft = Draft(
-            event_type=event_type,
-            headers=headers,
-            body=post.body,
-            content_type=content_type,
-            idempotency_key=incoming.idempotency_key(headers),
-        )
-        check_body(draft)
-        found = self._directory.candidates(event_type, headers.get(FILTER_STRING, ""))
-        is_topic = event_type.kind != Kind.QUEUE
-        matches = qualifying(found, document(headers, post.body), by_subscriber=is_topic)
-        if any(match.deduplicates for match in matches) or not _is_in_time(post, grant.publisher.pk):
-            return None
-        claim = claim_of(draft) if draft.idempotency_key else None
-        return Owed(grant.publisher.pk, draft, matches, claim)
-
-    def _stored(self, ready: Sequence[Ready]) -> Answers | None:
+    def _stored(self, plain: Sequence[Plain]) -> Answers | None:
         """Store them together; None if the configuration has changed."""
         try:
-            found = store([one.owed for one in ready], as_of=self._directory.era())
+            return store_together(plain, as_of=self._directory.era())
         except Error as error:
-            state = getattr(error.__cause__, "sqlstate", None) or ""
-            if state == READ_ONLY:
-                # It may stay so on this connection when others take changes again.
-                connection.close()
-            if state.startswith(_ROLLED_BACK):
-                log.info("posts are stored one by one", extra={"error": str(error), "posts": len(ready)})
-                return [(one.post, None) for one in ready]
-            connection.close()
-            return [(one.post, database_away()) for one in ready]
-        if found is None:
-            return None
-        accepted, work = found
-        work.tell()
-        return [(one.post, answer) for one, answer in zip(ready, accepted, strict=True)]
+            return _failed(plain, error)
+
+
+def _failed(plain: Sequence[Plain], error: Error) -> Answers:
+    """Answer what the database did not store, or may not have stored."""
+    state = getattr(error.__cause__, "sqlstate", None) or ""
+    if state == READ_ONLY:
+        # It may stay so on this connection when others take changes again.
+        connection.close()
+    if state.startswith(_ROLLED_BACK):
+        log.info("posts are stored one by one", extra={"error": str(error), "posts": len(plain)})
+        return [(one.post, None) for one in plain]
+    connection.close()
+    return [(one.post, database_away()) for one in plain]
 
 
 def _is_closed(idle: psycopg.Connection) -> bool:
@@ -167,23 +114,13 @@ def _is_closed(idle: psycopg.Connection) -> bool:
     return bool(readable)
 
 
-def _is_first(owed: Owed, claimed: set[tuple[int | None, str]]) -> bool:
-    """Whether no other of the group has the key of this one, which then waits for the other's answer in the view."""
-    if owed.claim is None:
-        return True
-    place = owed.publisher_id, owed.claim.key
-    is_first = place not in claimed
-    claimed.add(place)
+def _is_first(one: Plain, claimed: set[tuple[int | None, str]]) -> bool:
+    """Whether no other message of the group has a key of this one, which then waits for the other's answer in the view."""
+    places = [(owed.publisher_id, owed.claim.key) for owed in one.owed if owed.claim is not None]
+    is_first = len(set(places)) == len(places) and claimed.isdisjoint(places)
+    if is_first:
+        claimed.update(places)
     return is_first
-
-
-def _is_in_time(post: Post, publisher_id: int) -> bool:
-    """Whether the publisher may publish one more now; what it may not is answered by the view."""
-    bucket = bucket_of(settings.ENVIRONMENT.publish_rate_limit)
-    if bucket is not None and not post.is_counted:
-        post.is_counted = not bucket.wait_seconds(publisher_id, messages=1)
-        return post.is_counted
-    return True
 
 
 def _resolve(answers: Answers) -> None:

@@ -4,31 +4,46 @@ import asyncio
 import re
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-import orjson
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.request import split_domain_port, validate_host
 from django.middleware.security import SecurityMiddleware
 
-from delivery.api.publish import PublishView, answer
+from delivery.api.batch import BatchView
+from delivery.api.batch_items import MAX_ITEMS
+from delivery.api.publish import PublishView
 from delivery.publishing.committer import Committer
-from delivery.publishing.posts import Post, Posts
+from delivery.publishing.plain import PARTIAL
+from delivery.publishing.posts import MOST_BYTES_TOGETHER, Post, Posts
 from subscriptions.api.problems import Problem
 from subscriptions.api.urls import NAME
+from subscriptions.api.views import ApiView
 
 COMMITTERS = 2
 # What is longer takes longer to match, and its neighbours would wait for it.
 LONGEST_BODY = 64 * 1024
-VIEW = f"{PublishView.__module__}.{PublishView.__qualname__}"
+LONGEST_BATCH = MOST_BYTES_TOGETHER
+
+BATCH = "/api/v1/messages:batch"
 
 Headers = list[tuple[str, str]]
 
 _PATH = re.compile(rf"/api/v1/events/(?P<event_type>{NAME})/messages\Z")
 # What takes more than one statement.
 _NOT_PLAIN = ("HTTP_CALLBACKURL", "HTTP_DESTINATION")
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """A 202, and the name of the view that would have given it."""
+
+    view: str
+    headers: Headers
+    body: bytes
 
 
 class Intake:
@@ -38,8 +53,8 @@ class Intake:
         self._posts = Posts()
         self._threads: list[threading.Thread] = []
 
-    async def publish(self, environ: Mapping[str, Any], body: bytes) -> tuple[Headers, bytes] | None:
-        """Publish a plain post, and return the headers and the body of the 202; None leaves the request to its view.
+    async def publish(self, environ: dict[str, Any], body: bytes) -> Published | None:
+        """Publish what is plain; None leaves the request to its view.
 
         Raises Problem 503 when too many wait, or when the database went away meanwhile.
         """
@@ -54,7 +69,7 @@ class Intake:
         done = await post.done
         if isinstance(done, Problem):
             raise done
-        return None if done is None else (_headers(_is_secure(environ)), orjson.dumps(answer(done)))
+        return None if done is None else _published(post, done)
 
     def close(self) -> None:
         """Store what waits, and end."""
@@ -72,17 +87,42 @@ class Intake:
             thread.start()
 
 
-def _post(environ: Mapping[str, Any], body: bytes) -> Post | None:
-    if environ["REQUEST_METHOD"] != "POST" or environ["QUERY_STRING"] or len(body) > LONGEST_BODY:
-        return None
-    path = _PATH.match(environ["PATH_INFO"])
+def _post(environ: dict[str, Any], body: bytes) -> Post | None:
     scheme, _, key = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
-    if path is None or scheme.lower() != "bearer" or not key.strip():
+    if environ["REQUEST_METHOD"] != "POST" or scheme.lower() != "bearer" or not key.strip():
         return None
-    if any(name in environ for name in _NOT_PLAIN) or not _is_host(environ.get("HTTP_HOST", "")):
+    if not _is_host(environ.get("HTTP_HOST", "")):
+        return None
+    event_type = None
+    if environ["PATH_INFO"] == BATCH:
+        messages = _messages(environ, body)
+    else:
+        event_type = _event_type(environ, body)
+        messages = 0 if event_type is None else 1
+    if not messages:
         return None
     done = asyncio.get_running_loop().create_future()
-    return Post(key.strip(), path["event_type"], environ, body, done)
+    return Post(key.strip(), event_type, environ, body, done, messages)
+
+
+def _event_type(environ: Mapping[str, Any], body: bytes) -> str | None:
+    """Return the event type of a post of one message; None if the post is not plain."""
+    path = _PATH.match(environ["PATH_INFO"])
+    is_plain = not environ["QUERY_STRING"] and len(body) <= LONGEST_BODY
+    if path is None or not is_plain or any(name in environ for name in _NOT_PLAIN):
+        return None
+    return path["event_type"]
+
+
+def _messages(environ: Mapping[str, Any], body: bytes) -> int:
+    """Return how many messages a batch has, at most; 0 if it is not plain.
+
+    To count them exactly is to parse it, for which all other requests would wait.
+    """
+    if environ["QUERY_STRING"] not in ("", PARTIAL) or len(body) > LONGEST_BATCH:
+        return 0
+    count = body.count(b'"event"')
+    return count if count <= MAX_ITEMS else 0
 
 
 @lru_cache(maxsize=1_000)
@@ -97,14 +137,20 @@ def _is_secure(environ: Mapping[str, Any]) -> bool:
     return by_proxy or environ["wsgi.url_scheme"] == "https"
 
 
-@lru_cache(maxsize=2)
-def _headers(is_secure: bool) -> Headers:
+def _published(post: Post, body: bytes) -> Published:
+    view = BatchView if post.event_type is None else PublishView
+    name = f"{view.__module__}.{view.__qualname__}"
+    return Published(name, _headers(view, _is_secure(post.environ)), body)
+
+
+@lru_cache(maxsize=4)
+def _headers(view: type[ApiView], is_secure: bool) -> Headers:
     """Return what Django would send, but for the length, which the web server adds."""
     request = HttpRequest()
     request.META["wsgi.url_scheme"] = "https" if is_secure else "http"
     request.META |= {"SERVER_NAME": "", "SERVER_PORT": ""}
     response = HttpResponse(
-        content_type="application/json", headers={"Allow": ", ".join(PublishView().allowed_methods)}
+        content_type="application/json", headers={"Allow": ", ".join(view().allowed_methods)}
     )
     SecurityMiddleware(lambda _: response)(request)
     return list(response.items())

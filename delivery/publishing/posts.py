@@ -3,30 +3,31 @@
 import asyncio
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from delivery.publish import Accepted
 from subscriptions.api.problems import Problem
 
-# Stored by one statement.
+# Stored by one statement; a batch may go beyond it.
 MOST_TOGETHER = 100
 MOST_BYTES_TOGETHER = 1024 * 1024
 MOST_WAITING = 2_000
+# Of batches: some seconds' work.
+MOST_MESSAGES_WAITING = 10_000
 
 
 @dataclass(slots=True, eq=False)
 class Post:
-    """One request to publish one message. `done` is None when the view is to answer it."""
+    """One request to publish one message, or a batch. `done` is None when the view is to answer it, else the body of the 202."""
 
     key: str
-    event_type: str
-    environ: Mapping[str, Any]
+    # Of one message; the items of a batch have their own.
+    event_type: str | None
+    environ: dict[str, Any]
     body: bytes = field(repr=False)
-    done: "asyncio.Future[Accepted | Problem | None]"
-    # Whether it counts in the publisher's rate.
-    is_counted: bool = False
+    done: "asyncio.Future[bytes | Problem | None]"
+    # How many there are, at most.
+    messages: int = 1
 
 
 class Posts:
@@ -35,16 +36,18 @@ class Posts:
     def __init__(self) -> None:
         self._waiting: OrderedDict[str, deque[Post]] = OrderedDict()
         self._count = 0
+        self._messages = 0
         self._is_closed = False
         self._arrived = threading.Condition()
 
     def put(self, post: Post) -> bool:
         """False if too many wait already."""
         with self._arrived:
-            if self._count >= MOST_WAITING:
+            if self._count >= MOST_WAITING or self._messages >= MOST_MESSAGES_WAITING:
                 return False
             self._waiting.setdefault(post.key, deque()).append(post)
             self._count += 1
+            self._messages += post.messages
             self._arrived.notify()
         return True
 
@@ -53,14 +56,16 @@ class Posts:
         with self._arrived:
             self._arrived.wait_for(lambda: self._waiting or self._is_closed)
             taken: list[Post] = []
-            size = 0
-            while self._waiting and len(taken) < MOST_TOGETHER and size < MOST_BYTES_TOGETHER:
+            size = messages = 0
+            while self._waiting and messages < MOST_TOGETHER and size < MOST_BYTES_TOGETHER:
                 key, posts = self._waiting.popitem(last=False)
                 taken.append(posts.popleft())
                 size += len(taken[-1].body)
+                messages += taken[-1].messages
                 if posts:
                     self._waiting[key] = posts
             self._count -= len(taken)
+            self._messages -= messages
         return taken
 
     def close(self) -> None:

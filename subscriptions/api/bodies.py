@@ -39,8 +39,24 @@ def parse_json(body: bytes) -> Any:
         raise _not_json(str(error)) from None
     except RecursionError:
         raise _too_deep() from None
-    _check(value)
+    check_json(value)
     return value
+
+
+def check_json(value: Any) -> None:
+    """Raise Problem 400 for what JSON may hold and Inturn cannot work with; see `parse_json`."""
+    # Level by level and not recursive: the depth is what is in question.
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        texts = [one for one in level if isinstance(one, str)]
+        if any(
+            "\ud800" <= character <= "\udfff" for text in texts if not text.isascii() for character in text
+        ):
+            raise _not_json("it holds half a surrogate pair")
+        level = [inner for one in level for inner in _within(one)]
+        if not level:
+            return
+    raise _too_deep()
 
 
 class JSONBody(BaseParser):
@@ -59,21 +75,6 @@ def _bounded(stream: IO[bytes] | HttpRequest, max_bytes: int) -> bytes:
     if len(body) > max_bytes:
         raise too_large(max_bytes)
     return body
-
-
-def _check(value: Any) -> None:
-    # Level by level and not recursive: the depth is what is in question.
-    level = [value]
-    for _ in range(MAX_DEPTH):
-        texts = [one for one in level if isinstance(one, str)]
-        if any(
-            "\ud800" <= character <= "\udfff" for text in texts if not text.isascii() for character in text
-        ):
-            raise _not_json("it holds half a surrogate pair")
-        level = [inner for one in level for inner in _within(one)]
-        if not level:
-            return
-    raise _too_deep()
 
 
 def _within(value: Any) -> list[Any]:

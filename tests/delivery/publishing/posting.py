@@ -44,8 +44,7 @@ class Posting:
         if published is None:
             answer: Answer = await elsewhere(by_view, environ, body)
             return answer
-        sent, content = published
-        return Answer(202, orjson.loads(content), dict(sent), is_short=True)
+        return Answer(202, orjson.loads(published.body), dict(published.headers), is_short=True)
 
 
 def with_intake(scenario: Callable[[Posting], Coroutine[Any, Any, None]]) -> None:
