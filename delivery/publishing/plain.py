@@ -7,7 +7,6 @@ the problem that the view would give it.
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import orjson
 from django.conf import settings

@@ -10,6 +10,8 @@ import orjson
 from django.conf import settings
 
 from config.wsgi import application
+from delivery.models import Delivery, JournalEntry, Message
+from delivery.models.message import parse_public_id
 from delivery.publishing.intake import Intake
 from subscriptions.api.problems import Problem
 from tests.senders.running import elsewhere
@@ -36,7 +38,13 @@ class Posting:
     async def post(
         self, event_type: str, body: bytes = b"{}", *, key: str, headers: Mapping[str, str] | None = None
     ) -> Answer:
-        environ = environ_of(event_type, body, key=key, headers=headers or {})
+        return await self.answer(environ_of(event_type, body, key=key, headers=headers or {}), body)
+
+    async def batch(self, items: Any, *, key: str, query: str = "") -> Answer:
+        body = orjson.dumps(items)
+        return await self.answer(environ_of_batch(body, key=key, query=query), body)
+
+    async def answer(self, environ: dict[str, Any], body: bytes) -> Answer:
         try:
             published = await self.intake.publish(environ, body)
         except Problem as problem:
@@ -45,6 +53,30 @@ class Posting:
             answer: Answer = await elsewhere(by_view, environ, body)
             return answer
         return Answer(202, orjson.loads(published.body), dict(published.headers), is_short=True)
+
+
+def stored(public_id: str) -> dict[str, Any]:
+    """Return everything about a message but its publisher, its ids and times."""
+    id = parse_public_id(public_id)
+    assert id is not None
+    message = Message.objects.get(pk=id)
+    deliveries = Delivery.objects.filter(message=message).order_by("id")
+    return {
+        "message": (message.event_type_id, message.headers, message.content_type, message.destination),
+        "body": bytes(message.body),
+        "owed": message.owed,
+        "deliveries": [
+            # Which of the queue lanes it is follows from the message's id.
+            (
+                one.subscription_id,
+                one.lane and one.lane.subscriber_id,
+                one.queue_group,
+                one.expires_at is None,
+            )
+            for one in deliveries
+        ],
+        "unmatched": JournalEntry.objects.filter(kind="UNMATCHED", message_id=message.pk).count(),
+    }
 
 
 def with_intake(scenario: Callable[[Posting], Coroutine[Any, Any, None]]) -> None:
@@ -77,6 +109,13 @@ def by_view(environ: Mapping[str, Any], body: bytes) -> Answer:
     finally:
         answered.close()
     return Answer(status, orjson.loads(content) if content else None, headers, is_short=False)
+
+
+def environ_of_batch(
+    body: bytes, *, key: str, content_type: str = "application/json", query: str = ""
+) -> dict[str, Any]:
+    environ = environ_of("", body, key=key, headers={"Content-Type": content_type})
+    return environ | {"PATH_INFO": "/api/v1/messages:batch", "QUERY_STRING": query}
 
 
 def environ_of(event_type: str, body: bytes, *, key: str, headers: Mapping[str, str]) -> dict[str, Any]:

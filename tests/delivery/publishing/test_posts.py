@@ -14,7 +14,7 @@ MakePost = Callable[..., Post]
 @pytest.fixture
 def post() -> Iterator[MakePost]:
     loop = asyncio.new_event_loop()
-    yield lambda key, body=b"{}": Post(key, "E", {}, body, loop.create_future())
+    yield lambda key, body=b"{}", messages=1: Post(key, "E", {}, body, loop.create_future(), messages)
     loop.close()
 
 
@@ -41,6 +41,18 @@ def test_a_group_is_bounded_in_bytes(post: MakePost) -> None:
 def test_no_more_wait_than_may(post: MakePost) -> None:
     waiting = Posts()
     assert all(waiting.put(post("key")) for _ in range(posts.MOST_WAITING))
+    assert not waiting.put(post("another"))
+    waiting.take()
+    assert waiting.put(post("another"))
+
+
+def test_a_batch_counts_as_all_its_messages(post: MakePost) -> None:
+    waiting = Posts()
+    for _ in range(4):
+        assert waiting.put(post("key", messages=posts.MOST_TOGETHER // 2))
+    assert [len(waiting.take()), len(waiting.take())] == [2, 2]
+    for _ in range(10):
+        assert waiting.put(post("key", messages=posts.MOST_MESSAGES_WAITING // 10))
     assert not waiting.put(post("another"))
     waiting.take()
     assert waiting.put(post("another"))
