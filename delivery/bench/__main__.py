@@ -16,7 +16,7 @@ from delivery.bench.sizes import Sizes
 
 def run(bench: str, sizes: Sizes, *, scenarios: Sequence[str], as_json: bool) -> int:
     """Measure, print, and return the exit code: 1 when something was lost, came twice or out of order."""
-    from delivery.bench import children, console, deliver, history, mailbox, publish, queue, retries
+    from delivery.bench import children, console, deliver, history, latency, mailbox, publish, queue, retries
     from delivery.bench.measuring import Measuring
     from delivery.bench.results import print_report
 
@@ -26,9 +26,8 @@ def run(bench: str, sizes: Sizes, *, scenarios: Sequence[str], as_json: bool) ->
         return history.run(sizes, scenarios=scenarios, as_json=as_json)
     with children.receiver() as receiver:
         measuring = Measuring(sizes, receiver)
-        found = (
-            deliver.SCENARIOS | retries.SCENARIOS | queue.SCENARIOS | mailbox.SCENARIOS | publish.SCENARIOS
-        )
+        modules = (deliver, retries, queue, mailbox, publish, latency)
+        found = {name: measure for module in modules for name, measure in module.SCENARIOS.items()}
         results = [result for name in scenarios for result in found[name](measuring)]
     print_report(bench, results, measuring.receipt, as_json=as_json)
     return 0 if measuring.receipt.is_right else 1

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from delivery.bench.receiver import COUNT, TALLY
+from delivery.bench.receiver import ARRIVALS, COUNT, TALLY
 
 STOP_SECONDS = 40
 
@@ -22,7 +22,12 @@ class Receiver:
         self.url = f"http://127.0.0.1:{port}"
 
     def tally(self) -> dict[str, Any]:
-        return self._ask("GET", TALLY)
+        tally: dict[str, Any] = self._ask("GET", TALLY)
+        return tally
+
+    def arrivals(self) -> list[tuple[int, float]]:
+        """Return the message's id and the moment of each request; the monotonic clock is one on a machine."""
+        return [(id, at) for id, at in self._ask("GET", ARRIVALS)]
 
     def count(self) -> int:
         """How many requests came since the last reset; costs the receiver next to nothing."""
@@ -34,10 +39,9 @@ class Receiver:
     def close(self) -> None:
         self._connection.close()
 
-    def _ask(self, method: str, path: str) -> dict[str, Any]:
+    def _ask(self, method: str, path: str) -> Any:
         self._connection.request(method, path)
-        answer: dict[str, Any] = json.loads(self._connection.getresponse().read())
-        return answer
+        return json.loads(self._connection.getresponse().read())
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import orjson
 import uvloop
 
 from delivery.bench.drained import Drained
-from delivery.bench.keepalive import Connection
+from delivery.bench.keepalive import Connection, open_connection
 from delivery.bench.receiver import out_of_order
 
 # Longer than any round: a message that comes twice is a fault.
@@ -45,7 +45,7 @@ class Clients:
 
     async def run(self) -> Drained:
         """Drain until all are fetched, or nothing comes any more."""
-        connections = [await self._connect() for _ in range(self._wish.clients)]
+        connections = [await open_connection(self._wish.port, self._wish.key) for _ in range(self._wish.clients)]
         # A server that has been at work for a while has its threads, and has read its code.
         await asyncio.gather(*(one.ask(b"GET", self._path + b"/status") for one in connections))
         began = time.monotonic()
@@ -54,17 +54,6 @@ class Clients:
         for connection in connections:
             connection.close()
         return self._drained(seconds)
-
-    async def _connect(self) -> Connection:
-        port = self._wish.port
-        headers = (
-            f"host: 127.0.0.1:{port}\r\nauthorization: Bearer {self._wish.key}\r\n"
-            "content-type: application/json\r\n"
-        )
-        _, connection = await asyncio.get_running_loop().create_connection(
-            lambda: Connection(headers), "127.0.0.1", port
-        )
-        return connection
 
     async def _drain(self, connection: Connection) -> None:
         while share := min(self._wish.batch, self._left):

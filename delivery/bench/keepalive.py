@@ -56,3 +56,14 @@ class Connection(asyncio.Protocol):
             self._answer.set_result(body)
         else:
             self._answer.set_exception(AnswerError(f"{head.decode()}{body.decode()}"))
+
+
+async def open_connection(port: int, key: str) -> Connection:
+    """Connect to a web server on this machine, with a key and for JSON."""
+    headers = (
+        f"host: 127.0.0.1:{port}\r\nauthorization: Bearer {key}\r\ncontent-type: application/json\r\n"
+    )
+    _, connection = await asyncio.get_running_loop().create_connection(
+        lambda: Connection(headers), "127.0.0.1", port
+    )
+    return connection

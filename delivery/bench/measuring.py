@@ -3,6 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 from tqdm import tqdm
@@ -58,7 +59,7 @@ class Measuring:
             wait_until(expected, stage.delivered, seconds=COMMIT_SECONDS)
             self.peak_megabytes = children.peak_megabytes(processes[0])
         tally = self.receiver.tally()
-        self._receive(tally, expected=expected)
+        self.receive(tally, expected=expected)
         return _rate(tally)
 
     def bare(self, loop: str, *, concurrency: int, messages: int) -> float:
@@ -67,7 +68,14 @@ class Measuring:
         children.run_bare(loop, self.receiver.url, concurrency=concurrency, messages=messages)
         return _rate(self.receiver.tally())
 
-    def _receive(self, tally: dict[str, Any], *, expected: int) -> None:
+    def bare_round_trips(self, messages: int) -> list[float]:
+        """Let one client post and commit in turn, and return the seconds of each round."""
+        self.bare("commit", concurrency=1, messages=messages)
+        moments = [at for _, at in self.receiver.arrivals()]
+        return [later - earlier for earlier, later in pairwise(moments)]
+
+    def receive(self, tally: dict[str, Any], *, expected: int) -> None:
+        """Add what came to the receipt."""
         # What came and is not recorded will come again: that is no better than lost.
         arrived = min(tally["got"], stage.delivered())
         self.receipt += Receipt(

@@ -14,8 +14,6 @@ from delivery.bench.publishers import Wish
 from delivery.bench.results import Receipt, Result, compare
 from delivery.bench.web import web
 from delivery.models import Delivery, Message
-from subscriptions.models import ApiKey, Scope
-from subscriptions.models.api_key import new_key
 
 BARE_CONNECTIONS = 16
 BATCH = 100
@@ -61,10 +59,7 @@ def _compared(measuring: Measuring, load: Load) -> Result:
         lanes=load.subscriptions,
     )
     cast.let_in(hanging=False)
-    row = ApiKey(scope=Scope.PUBLISH, publisher=cast.publisher)
-    key = new_key()
-    row.set_key(key)
-    row.save()
+    key = cast.make_key()
     deliveries = measuring.sizes.published_deliveries
     messages = max(deliveries // load.subscriptions // load.batch, load.connections) * load.batch
     product, bare = [], []

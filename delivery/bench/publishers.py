@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import uvloop
 
 from delivery.bench.drained import Drained
-from delivery.bench.keepalive import Connection
+from delivery.bench.keepalive import Connection, open_connection
 from delivery.bench.message import BODY
 
 
@@ -41,24 +41,13 @@ class Publishers:
         ).encode()
 
     async def run(self) -> Drained:
-        connections = [await self._connect() for _ in range(self._wish.connections)]
+        connections = [await open_connection(self._wish.port, self._wish.key) for _ in range(self._wish.connections)]
         began = time.monotonic()
         await asyncio.gather(*map(self._publish, connections))
         seconds = time.monotonic() - began
         for connection in connections:
             connection.close()
         return Drained(seconds=seconds, acknowledged=self._wish.messages)
-
-    async def _connect(self) -> Connection:
-        port = self._wish.port
-        headers = (
-            f"host: 127.0.0.1:{port}\r\nauthorization: Bearer {self._wish.key}\r\n"
-            "content-type: application/json\r\n"
-        )
-        _, connection = await asyncio.get_running_loop().create_connection(
-            lambda: Connection(headers), "127.0.0.1", port
-        )
-        return connection
 
     async def _publish(self, connection: Connection) -> None:
         while self._left > 0:

@@ -18,6 +18,7 @@ import uvloop
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 TALLY = "/tally"
 COUNT = "/count"
+ARRIVALS = "/arrivals"
 HANG = "/hang/"
 UNORDERED = "/any/"
 # 5,000 lanes connect at the same moment.
@@ -40,6 +41,8 @@ class Tally:
         self.first_at = 0.0
         self.last_at = 0.0
         self.ids: defaultdict[bytes, list[int]] = defaultdict(list)
+        # Of each request in turn: the message's id, 0 if it has none, and the reading of the monotonic clock.
+        self.arrivals: list[tuple[int, float]] = []
 
     def count(self, path: bytes, head: bytes) -> None:
         self.last_at = time.monotonic()
@@ -47,8 +50,10 @@ class Tally:
             self.first_at = self.last_at
         self.requests += 1
         at = head.find(_ID)
+        id = int(head[at + len(_ID) : head.index(b"\r", at + 2)]) if at >= 0 else 0
+        self.arrivals.append((id, self.last_at))
         if at >= 0:
-            self.ids[path.partition(b"?")[0]].append(int(head[at + len(_ID) : head.index(b"\r", at + 2)]))
+            self.ids[path.partition(b"?")[0]].append(id)
 
     def as_json(self) -> dict[str, Any]:
         """`got` are deliveries that came at least once, `duplicated` the requests beyond."""
@@ -107,13 +112,15 @@ class Connection(asyncio.Protocol):
             self._say({"requests": self._tally.requests})
             if head.startswith(b"DELETE"):
                 self._tally.reset()
+        elif path == ARRIVALS.encode():
+            self._say(self._tally.arrivals)
         elif path.startswith(HANG.encode()):
             self._tally.hanging += 1
         else:
             self._tally.count(path, head)
             self._transport.write(ANSWER)
 
-    def _say(self, what: dict[str, Any]) -> None:
+    def _say(self, what: object) -> None:
         body = json.dumps(what).encode()
         self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
 

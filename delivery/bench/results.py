@@ -1,6 +1,7 @@
 """What a benchmark found: numbers beside their limits, and whether anything was lost."""
 
 import json
+import math
 import os
 import platform
 from collections.abc import Sequence
@@ -11,22 +12,30 @@ from typing import Any
 
 from django.db import connection
 
+# The units that are printed without decimal places.
+_WHOLE = frozenset({"/s", "µs", "MB"})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """A value beside its limit; `wanted` is the ratio of the two that is promised, whatever it is of a value that is `enough`."""
+    """A value beside its limit; `wanted` is the ratio of the two that is promised, whatever it is of a value that is `enough`.
+
+    Without a `wanted` ratio nothing is promised: the value explains others.
+    """
 
     name: str
     value: float
     unit: str
     limit: float
     ratio: float
-    wanted: float
+    wanted: float | None
     is_at_most: bool = False
     enough: float | None = None
 
     @property
-    def is_met(self) -> bool:
+    def is_met(self) -> bool | None:
+        if self.wanted is None:
+            return None
         if self.enough is not None and self.value >= self.enough:
             return True
         return self.ratio <= self.wanted if self.is_at_most else self.ratio >= self.wanted
@@ -43,14 +52,20 @@ class Result:
         }
 
     def as_text(self) -> str:
+        if self.wanted is None:
+            return f"{self.name:<52} {self.value:>9,.{self._places}f} {self.unit}"
         verdict = "met" if self.is_met else "NOT MET"
         bound = f"{'at most' if self.is_at_most else 'at least'} {self.wanted:g}"
         if self.enough is not None:
             bound += f", or {self.enough:,.0f} {self.unit}"
         return (
-            f"{self.name:<52} {self.value:>9,.0f} of {self.limit:>9,.0f} {self.unit:<3}"
+            f"{self.name:<52} {self.value:>9,.{self._places}f} of {self.limit:>9,.{self._places}f} {self.unit:<3}"
             f"  ratio {self.ratio:5.2f}  ({bound}: {verdict})"
         )
+
+    @property
+    def _places(self) -> int:
+        return 0 if self.unit in _WHOLE else 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +119,21 @@ def compare_costs(name: str, costs: Sequence[float], limits: Sequence[float], *,
         wanted=at_most,
         is_at_most=True,
     )
+
+
+def at_most(name: str, value: float, limit: float | None, *, unit: str) -> Result:
+    """A value that may not be more than the limit; a limit of None tells the value only."""
+    if limit is None:
+        return Result(name=name, value=value, unit=unit, limit=value, ratio=1.0, wanted=None)
+    return Result(
+        name=name, value=value, unit=unit, limit=limit, ratio=value / limit, wanted=1, is_at_most=True
+    )
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The smallest value that so many percent of all do not exceed."""
+    ordered = sorted(values)
+    return ordered[max(math.ceil(len(ordered) * percent / 100) - 1, 0)]
 
 
 def print_report(bench: str, results: Sequence[Result], receipt: Receipt, *, as_json: bool) -> None:

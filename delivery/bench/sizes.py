@@ -29,6 +29,8 @@ class Sizes:
     queue_messages: int = 20_000
     waiting_retries: int = 100_000
     published_deliveries: int = 60_000
+    latency_seconds: float = 20
+    bare_round_trips: int = 1_000
     mailbox_clients: int = 8
     mailbox_batch: int = 10
     mailbox_messages: int = 20_000
@@ -59,6 +61,8 @@ QUICK = Sizes(
     queue_messages=100,
     waiting_retries=100,
     published_deliveries=500,
+    latency_seconds=0.5,
+    bare_round_trips=20,
     mailbox_messages=300,
     depth=2_000,
     shallow_depth=200,

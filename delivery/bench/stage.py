@@ -10,15 +10,18 @@ from delivery.drafts import Draft
 from delivery.models import Delivery, Lane, LaneKind, Status
 from delivery.publish import publish
 from subscriptions.models import (
+    ApiKey,
     EventType,
     Kind,
     Policy,
     Publisher,
+    Scope,
     SigningSecret,
     Subscriber,
     Subscription,
     SubscriptionStatus,
 )
+from subscriptions.models.api_key import new_key
 
 HEALTHY, HANGING = "healthy", "hanging"
 # Deliveries that one transaction of the backlog writes, at most.
@@ -42,6 +45,14 @@ class Cast:
     def hold(self) -> None:
         """Make all INACTIVE: their backlog stays."""
         self.event_type.subscriptions.update(status=SubscriptionStatus.INACTIVE)
+
+    def make_key(self) -> str:
+        """Make a key with which to publish."""
+        row = ApiKey(scope=Scope.PUBLISH, publisher=self.publisher)
+        key = new_key()
+        row.set_key(key)
+        row.save()
+        return key
 
     def publish(self, messages: int) -> None:
         """Write the backlog: so many messages, each to every ACTIVE subscription."""

@@ -19,7 +19,7 @@ LOOK_EVERY_SECONDS = 0.05
 @contextmanager
 def web(environment: Mapping[str, str] | None = None) -> Iterator[int]:
     """Serve until leaving, with these variables beside our own; yields the port once it answers."""
-    port = _free_port()
+    port = free_port()
     changed = {**(environment or {}), "PORT": str(port)}
     # What granian says must not stand among results.
     with child(str(settings.BASE_DIR / "manage.py"), "web", changed=changed, stdout=sys.stderr) as process:
@@ -27,7 +27,7 @@ def web(environment: Mapping[str, str] | None = None) -> Iterator[int]:
         yield port
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -23,6 +23,7 @@ from delivery.orphans import end_with_parent
 SCENARIOS = {
     "publish": ("single", "batches"),
     "deliver": ("lanes", "alone", "many", "retries"),
+    "latency": ("idle-lanes",),
     "queue": ("group",),
     "mailbox": ("drain", "depth"),
     "console": (),
