@@ -16,7 +16,19 @@ from delivery.bench.sizes import Sizes
 
 def run(bench: str, sizes: Sizes, *, scenarios: Sequence[str], as_json: bool) -> int:
     """Measure, print, and return the exit code: 1 when something was lost, came twice or out of order."""
-    from delivery.bench import children, console, deliver, history, latency, mailbox, publish, queue, retries
+    from delivery.bench import (
+        children,
+        console,
+        deliver,
+        history,
+        idle,
+        latency,
+        mailbox,
+        publish,
+        queue,
+        retries,
+        together,
+    )
     from delivery.bench.measuring import Measuring
     from delivery.bench.results import print_report
 
@@ -26,7 +38,7 @@ def run(bench: str, sizes: Sizes, *, scenarios: Sequence[str], as_json: bool) ->
         return history.run(sizes, scenarios=scenarios, as_json=as_json)
     with children.receiver() as receiver:
         measuring = Measuring(sizes, receiver)
-        modules = (deliver, retries, queue, mailbox, publish, latency)
+        modules = (deliver, retries, queue, mailbox, publish, latency, together, idle)
         found = {name: measure for module in modules for name, measure in module.SCENARIOS.items()}
         results = [result for name in scenarios for result in found[name](measuring)]
     print_report(bench, results, measuring.receipt, as_json=as_json)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from delivery.bench import stage
 from delivery.bench.measuring import STALL_SECONDS, Measuring, wait_until
-from delivery.bench.paced import Pace, post_at
+from delivery.bench.paced import Pace, PacedPublisher
 from delivery.bench.results import Result, at_most, percentile
 from delivery.bench.started import Started, started_beside
 
@@ -63,16 +63,18 @@ def milliseconds(measuring: Measuring, product: Started, load: Load) -> list[flo
         pace = Pace(
             port=product.port, event_type=cast.event_type.name, key=key, rate=load.rate, seconds=seconds
         )
-        moments = post_at(pace)
-        wait_until(len(moments) * load.subscribers, measuring.receiver.count, seconds=STALL_SECONDS)
-        return moments
+        publisher = PacedPublisher(pace)
+        publisher.publish()
+        expected = len(publisher.posted) * load.subscribers
+        wait_until(expected, measuring.receiver.count, seconds=STALL_SECONDS)
+        return publisher.posted
 
     posted(min(WARM_UP_SECONDS, measuring.sizes.latency_seconds))
-    before = stage.delivered()
+    already = stage.delivered()
     moments = posted(measuring.sizes.latency_seconds)
     expected = len(moments) * load.subscribers
-    wait_until(before + expected, stage.delivered, seconds=STALL_SECONDS)
-    measuring.receive(measuring.receiver.tally(), expected=expected)
+    wait_until(already + expected, stage.delivered, seconds=STALL_SECONDS)
+    measuring.receive(measuring.receiver.tally(), expected=expected, already=already, is_ordered=False)
     return [1000 * (at - moments[id]) for id, at in measuring.receiver.arrivals() if id in moments]
 
 

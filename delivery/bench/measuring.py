@@ -60,13 +60,13 @@ class Measuring:
             self.peak_megabytes = children.peak_megabytes(processes[0])
         tally = self.receiver.tally()
         self.receive(tally, expected=expected)
-        return _rate(tally)
+        return rate_of(tally)
 
     def bare(self, loop: str, *, concurrency: int, messages: int) -> float:
         """Let a bare loop post, and return its rate."""
         self.receiver.reset()
         children.run_bare(loop, self.receiver.url, concurrency=concurrency, messages=messages)
-        return _rate(self.receiver.tally())
+        return rate_of(self.receiver.tally())
 
     def bare_round_trips(self, messages: int) -> list[float]:
         """Let one client post and commit in turn, and return the seconds of each round."""
@@ -74,16 +74,19 @@ class Measuring:
         moments = [at for _, at in self.receiver.arrivals()]
         return [later - earlier for earlier, later in pairwise(moments)]
 
-    def receive(self, tally: dict[str, Any], *, expected: int) -> None:
-        """Add what came to the receipt."""
+    def receive(self, tally: dict[str, Any], *, expected: int, already: int = 0, is_ordered: bool = True) -> None:
+        """Add what came to the receipt; so many had been delivered already.
+
+        Messages that several clients post at one moment have no order of their own.
+        """
         # What came and is not recorded will come again: that is no better than lost.
-        arrived = min(tally["got"], stage.delivered())
+        arrived = min(tally["got"], stage.delivered() - already)
         self.receipt += Receipt(
             expected=expected,
             got=tally["got"],
             lost=expected - arrived,
             duplicated=tally["duplicated"],
-            out_of_order=tally["out_of_order"],
+            out_of_order=tally["out_of_order"] if is_ordered else 0,
         )
 
 
@@ -97,5 +100,6 @@ def wait_until(wanted: int, count: Callable[[], int], *, seconds: float) -> None
             counted, since = now, time.monotonic()
 
 
-def _rate(tally: dict[str, Any]) -> float:
+def rate_of(tally: dict[str, Any]) -> float:
+    """Requests a second, between the first and the last."""
     return (tally["requests"] - 1) / tally["seconds"] if tally["seconds"] else 0.0

@@ -28,22 +28,23 @@ class Pace:
     seconds: float
 
 
-def post_at(pace: Pace) -> dict[int, float]:
-    """Return the moment at which each message was due to be posted, by its id.
+class PacedPublisher:
+    """`posted` has, by its id, the moment at which each message was due: a reading of the monotonic clock.
 
-    The clock is the monotonic one. A post that has to wait for a free connection is late all the same.
+    A post that has to wait for a free connection is late all the same.
     """
-    return uvloop.run(_Publisher(pace).run())
 
-
-class _Publisher:
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
         self._path = f"/api/v1/events/{pace.event_type}/messages".encode()
         self._free: asyncio.Queue[Connection] = asyncio.Queue()
-        self._posted: dict[int, float] = {}
+        self.posted: dict[int, float] = {}
 
-    async def run(self) -> dict[int, float]:
+    def publish(self) -> None:
+        """Post all, and wait for the answers."""
+        uvloop.run(self._publish())
+
+    async def _publish(self) -> None:
         connections = [await open_connection(self._pace.port, self._pace.key) for _ in range(CONNECTIONS)]
         for connection in connections:
             self._free.put_nowait(connection)
@@ -54,12 +55,11 @@ class _Publisher:
                 posts.create_task(self._post(began + moment))
         for connection in connections:
             connection.close()
-        return self._posted
 
     async def _post(self, due: float) -> None:
         connection = await self._free.get()
         answer = orjson.loads(await connection.ask(b"POST", self._path, BODY))
-        self._posted[int(answer["id"].removeprefix("msg_"))] = due
+        self.posted[int(answer["id"].removeprefix("msg_"))] = due
         self._free.put_nowait(connection)
 
 

@@ -5,6 +5,7 @@ A process of its own, `python -m delivery.bench.publishers`, with its Wish as JS
 
 import asyncio
 import json
+import math
 import sys
 import time
 from dataclasses import dataclass
@@ -18,7 +19,10 @@ from delivery.bench.message import BODY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """So many messages in all, `batch` of them in a request, by so many connections to a web server on this machine."""
+    """So many messages in all, `batch` of them in a request, by so many connections to a web server on this machine.
+
+    Given `seconds`, no request is begun after them.
+    """
 
     port: int
     event_type: str
@@ -26,6 +30,7 @@ class Wish:
     connections: int
     messages: int
     batch: int
+    seconds: float = math.inf
 
 
 class Publishers:
@@ -34,6 +39,8 @@ class Publishers:
     def __init__(self, wish: Wish) -> None:
         self._wish = wish
         self._left = wish.messages
+        self._until = math.inf
+        self._published = 0
         item = b'{"event": "%s", "body": %s}' % (wish.event_type.encode(), BODY)
         self._body = BODY if wish.batch == 1 else b"[%s]" % b",".join([item] * wish.batch)
         self._path = (
@@ -43,16 +50,18 @@ class Publishers:
     async def run(self) -> Drained:
         connections = [await open_connection(self._wish.port, self._wish.key) for _ in range(self._wish.connections)]
         began = time.monotonic()
+        self._until = began + self._wish.seconds
         await asyncio.gather(*map(self._publish, connections))
         seconds = time.monotonic() - began
         for connection in connections:
             connection.close()
-        return Drained(seconds=seconds, acknowledged=self._wish.messages)
+        return Drained(seconds=seconds, acknowledged=self._published)
 
     async def _publish(self, connection: Connection) -> None:
-        while self._left > 0:
+        while self._left > 0 and time.monotonic() < self._until:
             self._left -= self._wish.batch
             await connection.ask(b"POST", self._path, self._body)
+            self._published += self._wish.batch
 
 
 if __name__ == "__main__":

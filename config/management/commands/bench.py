@@ -24,6 +24,8 @@ SCENARIOS = {
     "publish": ("single", "batches"),
     "deliver": ("lanes", "alone", "many", "retries"),
     "latency": ("idle-lanes",),
+    "together": ("ten", "hundred"),
+    "idle": ("nothing",),
     "queue": ("group",),
     "mailbox": ("drain", "depth"),
     "console": (),
@@ -45,6 +47,7 @@ class Command(BaseCommand):
             "--quick", action="store_true", help="a few hundred messages: shows that it works, not how fast"
         )
         parser.add_argument("--rounds", type=int, help="turns that product and bare loops take")
+        parser.add_argument("--seconds", type=float, help="latency, together, idle: measure for so long")
         parser.add_argument(
             "--messages", type=int, help="deliveries over 100 lanes, or from a mailbox, in a round"
         )
@@ -77,6 +80,9 @@ class Command(BaseCommand):
             "history_rounds": options["rounds"],
             "beside_rounds": options["rounds"],
             "deliveries": options["messages"],
+            "latency_seconds": options["seconds"],
+            "together_seconds": options["seconds"],
+            "idle_seconds": options["seconds"],
             "mailbox_messages": options["messages"],
         }
         sizes = replace(

@@ -1,0 +1,82 @@
+"""What the processes of a started product take from the machine, by Linux's /proc."""
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC = Path("/proc")
+# A part is known by what stands in the command line of its processes; `up` is what remains.
+PARTS = ("postgres", "granian", "qcluster")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    pid: int
+    part: str
+
+
+def tree(pid: int) -> list[Process]:
+    """A process with all that it and its children have started."""
+    children: defaultdict[int, list[int]] = defaultdict(list)
+    for one in _pids():
+        children[_parent(one)].append(one)
+    found, ahead = [], [pid]
+    while ahead:
+        found.append(ahead.pop())
+        ahead += children[found[-1]]
+    return [Process(one, _part(one)) for one in found]
+
+
+def database(pid: int) -> list[Process]:
+    """The processes of the server of which this one is a process."""
+    return tree(_parent(pid))
+
+
+def megabytes(processes: Iterable[Process]) -> float:
+    """The memory of them all (PSS): what several share counts once."""
+    return sum(_kilobytes(process.pid) for process in processes) / 1024
+
+
+def computed(processes: Iterable[Process]) -> Counter[str]:
+    """The milliseconds of a core that each part has computed so far; what has ended counts for its parent."""
+    tick = 1000 // os.sysconf("SC_CLK_TCK")
+    found: Counter[str] = Counter()
+    for process in processes:
+        # User and system, of its own and of the children that it has waited for.
+        found[process.part] += tick * sum(map(int, _stat(process.pid)[11:15]))
+    return found
+
+
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir(PROC) if name.isdigit()]
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields behind the name; none if the process has ended."""
+    try:
+        text = (PROC / str(pid) / "stat").read_text()
+    except OSError:
+        return ["0"] * 20
+    return text.rpartition(")")[2].split()
+
+
+def _parent(pid: int) -> int:
+    return int(_stat(pid)[1])
+
+
+def _part(pid: int) -> str:
+    try:
+        command = (PROC / str(pid) / "cmdline").read_text()
+    except OSError:
+        return "up"
+    return next((part for part in PARTS if part in command), "up")
+
+
+def _kilobytes(pid: int) -> int:
+    try:
+        lines = (PROC / str(pid) / "smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
