@@ -31,6 +31,7 @@ class Sizes:
     published_deliveries: int = 60_000
     latency_seconds: float = 20
     idle_seconds: float = 10
+    cost_seconds: float = 20
     together_seconds: float = 20
     together_backlog: int = 40_000
     bare_round_trips: int = 1_000
@@ -66,6 +67,7 @@ QUICK = Sizes(
     published_deliveries=500,
     latency_seconds=0.5,
     idle_seconds=0.5,
+    cost_seconds=1,
     together_seconds=1,
     together_backlog=1_000,
     bare_round_trips=20,

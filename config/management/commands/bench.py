@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -26,11 +26,14 @@ SCENARIOS = {
     "latency": ("idle-lanes",),
     "together": ("ten", "hundred"),
     "idle": ("nothing",),
+    "cost": ("message",),
     "queue": ("group",),
     "mailbox": ("drain", "depth"),
     "console": (),
     "history": ("export", "verify", "beside"),
 }
+# Whose server logs each statement, behind the name of who gave it.
+LOGGING = {"cost": {"log_statement": "all", "log_line_prefix": "%a|"}}
 # As many deliveries as the numbers are promised for, and what `--quick` makes.
 DELIVERIES, QUICK_DELIVERIES = {"console": 5_000_000, "history": 1_000_000}, 5_000
 
@@ -90,7 +93,7 @@ class Command(BaseCommand):
             **{name: number for name, number in given.items() if number is not None},
         )
         wish = {"bench": bench, "sizes": asdict(sizes), "scenarios": scenarios, "json": options["json"]}
-        with surroundings(options["database"]) as environment:
+        with surroundings(options["database"], LOGGING.get(bench)) as environment:
             if bench in DELIVERIES:
                 usual = QUICK_DELIVERIES if options["quick"] else DELIVERIES[bench]
                 _fill(options["deliveries"] or usual, environment)
@@ -98,7 +101,9 @@ class Command(BaseCommand):
 
 
 @contextmanager
-def surroundings(database: str | None = None) -> Iterator[dict[str, str]]:
+def surroundings(
+    database: str | None = None, server_settings: Mapping[str, str] | None = None
+) -> Iterator[dict[str, str]]:
     """A home and a server that writes to disk as the real one does; nothing of them stays.
 
     A database that is given is used instead, with the home that has its keys.
@@ -116,7 +121,7 @@ def surroundings(database: str | None = None) -> Iterator[dict[str, str]]:
         # Whitenoise warns when there is no folder of collected files.
         (home / "static").mkdir()
         if database is None:
-            server = Server(home)
+            server = Server(home, settings=server_settings)
             stack.callback(server.stop)
             where = {"DATABASE_URL": server.start(), "INTURN_HOME": str(home)}
         else:
