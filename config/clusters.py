@@ -2,7 +2,7 @@
 
 The loops `senders` send (see `delivery.senders.sender`), `chores` does what is to be done now and then (see
 `delivery.chores.loop`), and `history` starts the pipeline's runs (see `delivery.pipeline.loop`). A cluster runs all of them,
-or those of one name. Its queue is named anew each time it starts: its tasks are for its own workers, however many machines have
+or those of one name. Chores and history wait most of the time, and share a worker. Its queue is named anew each time it starts: its tasks are for its own workers, however many machines have
 the same name.
 """
 
@@ -28,6 +28,8 @@ _LOOPS = {
     HISTORY: "delivery.pipeline.loop",
 }
 NAMES: tuple[str, ...] = tuple(_LOOPS)
+
+Loop = Callable[[], None]
 
 # A task is begun within a second. What is older was left by a cluster that was killed.
 _LEFT_AFTER = timedelta(hours=1)
@@ -83,8 +85,7 @@ def run(name: str | None, *, senders: int) -> None:
             stopping.set()
             super().sig_handler(signum, frame)
 
-    names = NAMES if name is None else (name,)
-    loops = [import_module(_LOOPS[one]).run for one in names for _ in range(senders if one == SENDERS else 1)]
+    loops = _loops(name, senders=senders)
     # django-q2 has read its settings long before a command knows which cluster it is to run.
     Conf.CLUSTER_NAME = f"inturn@{socket.gethostname()[:40]}-{uuid.uuid4().hex}"
     Conf.WORKERS = len(loops)
@@ -97,6 +98,21 @@ def run(name: str | None, *, senders: int) -> None:
     gc.collect()
     gc.freeze()
     StoppableCluster().start()
+
+
+def _loops(name: str | None, *, senders: int) -> list[Loop]:
+    """Return what each worker runs."""
+    from delivery.loops import side_by_side
+
+    def loop(name: str) -> Loop:
+        run: Loop = import_module(_LOOPS[name]).run
+        return run
+
+    if name == SENDERS:
+        return [loop(SENDERS)] * senders
+    if name is not None:
+        return [loop(name)]
+    return [*[loop(SENDERS)] * senders, side_by_side(loop(HISTORY), loop(CHORES))]
 
 
 def _drop_left() -> None:

@@ -18,15 +18,13 @@ from django_q.models import OrmQ
 from django_q.signals import post_spawn, pre_execute
 from django_q.tasks import async_task
 
+from delivery.loops import RETRY_SECONDS, Loop, insist_on
 from delivery.stopping import stopping
 
 log = logging.getLogger(__name__)
 
-RETRY_SECONDS = 0.5
 # django-q2's word for none.
 NO_TIMEOUT = -1
-
-Loop = Callable[[], None]
 
 
 class Keeper:
@@ -46,16 +44,7 @@ class Keeper:
 
     def work(self) -> None:
         """Run a loop that no other worker runs, again if it fails."""
-        loop: Loop | None = None
-        while not stopping.is_set():
-            try:
-                if loop is None:
-                    loop = self._take()
-                loop()
-            except Exception:
-                log.exception("a cluster's loop failed")
-                connection.close()
-                time.sleep(RETRY_SECONDS)
+        insist_on(lambda: insist_on(self._take()))
 
     def _take(self) -> Loop:
         for place, loop in enumerate(self._loops):

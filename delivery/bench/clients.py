@@ -45,7 +45,9 @@ class Clients:
 
     async def run(self) -> Drained:
         """Drain until all are fetched, or nothing comes any more."""
-        connections = [await open_connection(self._wish.port, self._wish.key) for _ in range(self._wish.clients)]
+        connections = [
+            await open_connection(self._wish.port, self._wish.key) for _ in range(self._wish.clients)
+        ]
         # A server that has been at work for a while has its threads, and has read its code.
         await asyncio.gather(*(one.ask(b"GET", self._path + b"/status") for one in connections))
         began = time.monotonic()

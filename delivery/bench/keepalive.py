@@ -60,9 +60,7 @@ class Connection(asyncio.Protocol):
 
 async def open_connection(port: int, key: str) -> Connection:
     """Connect to a web server on this machine, with a key and for JSON."""
-    headers = (
-        f"host: 127.0.0.1:{port}\r\nauthorization: Bearer {key}\r\ncontent-type: application/json\r\n"
-    )
+    headers = f"host: 127.0.0.1:{port}\r\nauthorization: Bearer {key}\r\ncontent-type: application/json\r\n"
     _, connection = await asyncio.get_running_loop().create_connection(
         lambda: Connection(headers), "127.0.0.1", port
     )

@@ -74,7 +74,9 @@ class Measuring:
         moments = [at for _, at in self.receiver.arrivals()]
         return [later - earlier for earlier, later in pairwise(moments)]
 
-    def receive(self, tally: dict[str, Any], *, expected: int, already: int = 0, is_ordered: bool = True) -> None:
+    def receive(
+        self, tally: dict[str, Any], *, expected: int, already: int = 0, is_ordered: bool = True
+    ) -> None:
         """Add what came to the receipt; so many had been delivered already.
 
         Messages that several clients post at one moment have no order of their own.

@@ -48,7 +48,9 @@ class Publishers:
         ).encode()
 
     async def run(self) -> Drained:
-        connections = [await open_connection(self._wish.port, self._wish.key) for _ in range(self._wish.connections)]
+        connections = [
+            await open_connection(self._wish.port, self._wish.key) for _ in range(self._wish.connections)
+        ]
         began = time.monotonic()
         self._until = began + self._wish.seconds
         await asyncio.gather(*map(self._publish, connections))

@@ -15,7 +15,7 @@ from django.utils import timezone
 from delivery.chores import expiry, failures, ranges, replays, resubmissions, retention, traffic
 from delivery.chores.duty import Duty
 from delivery.database import LETS_GO_OF_VANISHED
-from delivery.loops import POLL_SECONDS, connections_of, pause
+from delivery.loops import connections_of, pause
 from delivery.stopping import stopping
 
 QUICK = (
@@ -30,6 +30,7 @@ SLOW = (
     Duty("ranges", ranges.run_once),
 )
 DUTIES = (*QUICK, *SLOW)
+QUICK_POLL_SECONDS = 1.0
 SLOW_POLL_SECONDS = 3.0
 # Our locks go soon when we are killed, and when this machine vanishes.
 _SETTINGS = LETS_GO_OF_VANISHED + "SET client_connection_check_interval = '500ms'"
@@ -37,18 +38,18 @@ _SETTINGS = LETS_GO_OF_VANISHED + "SET client_connection_check_interval = '500ms
 
 def run() -> None:
     """Do duties until Inturn stops."""
-    with connections_of("chores", settings=_SETTINGS):
-        slow = Thread(target=_attend, args=(SLOW, SLOW_POLL_SECONDS), name="slow chores", daemon=True)
-        slow.start()
-        _attend(QUICK, POLL_SECONDS)
-        slow.join()
+    slow = Thread(target=_attend, args=(SLOW, SLOW_POLL_SECONDS), name="slow chores", daemon=True)
+    slow.start()
+    _attend(QUICK, QUICK_POLL_SECONDS)
+    slow.join()
 
 
 def _attend(duties: Sequence[Duty], poll_seconds: float) -> None:
     """Do these duties on a connection that is this thread's."""
-    try:
-        while not stopping.is_set():
-            if not sum([duty.attend(timezone.now()) for duty in duties]):
-                pause(time.monotonic() + poll_seconds)
-    finally:
-        connection.close()
+    with connections_of("chores", settings=_SETTINGS):
+        try:
+            while not stopping.is_set():
+                if not sum([duty.attend(timezone.now()) for duty in duties]):
+                    pause(time.monotonic() + poll_seconds)
+        finally:
+            connection.close()

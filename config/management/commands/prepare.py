@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, OperationalError, connection
 
-from config.command_line import reason
+from config.django_commands import reason
 from delivery import queue_lanes
 
 # Of the advisory lock that whoever prepares a database holds; those of lanes, slots and duties have other upper halves.

@@ -3,9 +3,9 @@
 import sys
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
+from config import env
 from config.embedded.programs import PostgresError
 from config.grounds import CannotStartError
 from config.supervisor import Supervisor
@@ -23,6 +23,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, demo: bool, **options: Any) -> None:
         try:
-            Supervisor(settings.ENVIRONMENT, demo=demo).run()
+            Supervisor(env.read(), demo=demo).run()
         except (CannotStartError, PostgresError) as error:
             sys.exit(f"inturn: {error}")

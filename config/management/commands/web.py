@@ -3,10 +3,9 @@
 import os
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from config import processes
+from config import env, processes
 from config.env import CHECKOUT
 from config.parts import web_command
 
@@ -17,6 +16,6 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        command = web_command(settings.ENVIRONMENT)
+        command = web_command(env.read())
         os.chdir(CHECKOUT)
         os.execve(command[0], command, processes.environment())

@@ -1,0 +1,55 @@
+"""Runs a command that needs Django and, most of them, the database."""
+
+import sys
+
+from django.conf import settings
+from django.core.management import execute_from_command_line
+from django.db import InternalError, OperationalError
+
+from subscriptions.database_away import is_read_only
+
+# Nobody visits the console of a cluster, nor its API: without them it starts sooner, and takes less memory.
+WITHOUT_PAGES = ("qcluster",)
+PAGES = ("unfold", "delivery.console", "rest_framework", "drf_spectacular")
+
+# SQLSTATE's classes of lost connections and of a server that is stopping or starting.
+AWAY = ("08", "57P")
+REASON_CHARACTERS = 300
+
+
+def run(argv: list[str]) -> None:
+    """Run it; an absent database is told in one line."""
+    if argv[1:] and argv[1] in WITHOUT_PAGES:
+        settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if not app.startswith(PAGES)]
+    try:
+        execute_from_command_line(argv)
+    except OperationalError as error:
+        if not _is_away(error):
+            raise
+        sys.exit(f"inturn: no database answers {_advice(error)}")
+    except InternalError as error:
+        if not is_read_only(error):
+            raise
+        sys.exit(f"inturn: the database takes no changes now ({reason(error)}): repeat this when it does")
+
+
+def reason(error: Exception) -> str:
+    """What the database said, in one line."""
+    return " ".join(str(error).split())[:REASON_CHARACTERS]
+
+
+def _is_away(error: OperationalError) -> bool:
+    """Whether there is no server to talk to; others, such as a deadlock, are faults of ours."""
+    state: str | None = getattr(error.__cause__, "sqlstate", None)
+    # What a server says while one connects comes without.
+    return state is None or state.startswith(AWAY)
+
+
+def _advice(error: OperationalError) -> str:
+    environment = settings.ENVIRONMENT
+    if environment.database_url:
+        return f"({reason(error)}): start it, or correct DATABASE_URL"
+    return (
+        f"(none runs on {environment.home}, and DATABASE_URL is not set): "
+        "start `python3 manage.py up`, or set DATABASE_URL"
+    )
