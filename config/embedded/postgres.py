@@ -32,7 +32,8 @@ SETTINGS: Mapping[str, str] = {
     "jit": "off",
     # A queue's tables change wholly within a minute.
     "autovacuum_naptime": "10s",
-    "shared_preload_libraries": "pg_stat_statements",
+    # Nothing is replicated logically: a process less.
+    "max_logical_replication_workers": "0",
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_checkpoints": "off",

