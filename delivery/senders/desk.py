@@ -9,7 +9,7 @@ from delivery.outcome import Outcome
 from delivery.senders.changes import Changed
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.connector import NotBegunError
-from delivery.senders.entries import Settlement
+from delivery.senders.entries import Entry, LaneChange, Settlement
 from delivery.senders.http import Client
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Endpoint, Parcel
@@ -56,6 +56,14 @@ class Desk:
                 )
             except NotBegunError:
                 continue
+
+    async def commit(self, lane: Lane, *entries: Entry) -> None:
+        """Return when the entries are on disk, if there are any; what the lane's row says is known to the lane then."""
+        if not entries:
+            return
+        await self.settler.commit(lane.id, *entries)
+        if any(isinstance(entry, LaneChange) for entry in entries):
+            lane.outages.told()
 
     def make_request(self, parcel: Parcel) -> Request | None:
         """Make the request of a parcel that is sent soon."""

@@ -1,81 +1,107 @@
-"""One lane as its sender keeps it in memory, whatever its kind."""
+"""One lane as its sender keeps it in memory: its states, and what each event makes of them.
+
+    serving ── quiesce ──▶ yielding ── nothing is under way ──▶ ended
+       ▲                     │  ▲
+       └────── resume ───────┘  └── give_back, a fault: for good
+
+    flowing ── suspend ──▶ suspended ── go_on ──▶ flowing
+
+    flowing ── an attempt fails, and the policy blocks its key ──▶ blocked ── it is answered, nothing waits ──▶ flowing
+
+Which keys are blocked is in `keys`, what the lane's row says of them in `outages`, what is read in `stock`, what is sent
+in `under_way`. Nothing here waits, so each transition is made at once; a transition that concerns the row returns the
+change, which is to be committed.
+"""
 
 import asyncio
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+import math
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from delivery.senders.parcel import Place
-from subscriptions.models import Processing
+from delivery.outcome import Outcome
+from delivery.senders.batch import Batch, SkippedPause
+from delivery.senders.entries import Entry, LaneChange, Run
+from delivery.senders.holding import LaneLostError
+from delivery.senders.jobs import Jobs
+from delivery.senders.keys import Keys, learn_in_order, learn_of_endpoint
+from delivery.senders.outages import Outages
+from delivery.senders.parcel import Group, Key, Parcel
+from delivery.senders.request import Request
+from delivery.senders.stock import NEWS_SECONDS, Stock
+from delivery.senders.under_way import UnderWay
+from delivery.senders.window import WHOLE_LANE, window_of
+from delivery.states import LaneState, OutcomeClass, Status
+from delivery.verdict import Rules, Step, Verdict, pause_seconds
 
+# A pause that is over, and what was put off, are looked for this often where deliveries are independent.
+LOOK_SECONDS = 0.5
+# A lane that failed reads little: most of it would only be read again.
+ROWS_AFTER_FAILURE = 16
+# A run of so many stays recorded when all of it is settled: to empty it costs a commit.
+SHORT_RUN = 8
+# What stops a lane is reviewed this often.
+REVIEW_SECONDS = 5.0
 
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How a subscriber wants its lane to be served; all None in a lane that is nobody's."""
-
-    processing: str | None
-    max_in_flight: int | None
-    max_queued_to_send: int | None
-    refill_level: int | None
-
-    @property
-    def is_concurrent(self) -> bool:
-        return self.processing == Processing.CONCURRENT
-
-
-def pace_of(row: Mapping[str, Any]) -> Pace:
-    """Make a Pace of a row of `read_lanes.sql` or `changed_lanes.sql`."""
-    return Pace(row["processing"], row["max_in_flight"], row["max_queued_to_send"], row["refill_level"])
+_FREEING = frozenset({Step.NEXT, Step.RETRY_LANE})
 
 
 class Lane:
     """The state of serving one lane; the database has what must outlive the process.
 
-    `news` is set when there is new work, `nudge` when what waits should be looked at again:
-    a person asked for it, or a subscription changed.
+    `news` is set when there is new work, `nudge` when what waits should be looked at again: a person asked for it, or a
+    subscription changed. `changed` is set whenever there may be something to do.
     """
 
     def __init__(self, row: Mapping[str, Any]) -> None:
         self.id: int = row["id"]
         # It stays so: a lane whose subscriber wants another is given back, and begun anew.
-        self.pace = pace_of(row)
-        self.news = asyncio.Event()
-        self.nudge = asyncio.Event()
-        self._is_given_back = False
-        self._is_quiescing = False
+        self.window = window_of(row["kind"], row)
+        self.news, self.nudge, self.changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.task: asyncio.Task[None] | None = None
+        self.fault: Exception | None = None
+        self._is_given_back = self._is_quiescing = False
+        # Each delivers one group after another.
+        self.jobs = Jobs(self._end_job)
+        self.outages = Outages(row, self.window)
+        self.keys = Keys(self.window, self.outages.health())
+        self.stock = Stock(self.window, self.keys)
+        self.under_way = UnderWay()
+        # One that was made ahead.
+        self.request: Request | None = None
+        # How many deliveries the run of an ordered lane has that was recorded last.
+        self._recorded = 0
+        self.skipped = SkippedPause()
+        self._reviewed_at = float("-inf")
+        self._suspended_until = float("-inf")
+        # Whether a probe has resumed it, and nothing was delivered since.
+        self.is_on_trial = False
+        self.is_suspended = self.window.is_ordered and row["state"] == LaneState.SUSPENDED
+        if self.is_suspended:
+            self.stay_suspended(row["wait_seconds"])
+            # Its new sender has to see why, before it can hear of what changes that.
+            self.nudge.set()
 
-    @property
-    def is_pausing(self) -> bool:
-        """Whether it waits for a moment that a person may move."""
-        return False
+    # What wakes it, and what ends it.
 
-    def is_hanging(self, *, since: float) -> bool:
-        """Whether an attempt under way began before that moment of the monotonic clock."""
-        raise NotImplementedError
-
-    @property
-    def places(self) -> Collection[Place]:
-        """The places it sends to, where these are not all of one subscriber."""
-        return ()
-
-    def cut_off(self) -> None:
-        """End the attempts under way: their answers are not waited for any longer."""
-        raise NotImplementedError
+    def serve_in(self, task: asyncio.Task[None]) -> None:
+        self.task = task
 
     def bring_news(self) -> None:
         """There is new work."""
         self.news.set()
+        self.changed.set()
 
     def wake(self) -> None:
-        """There is a reason to look again, and to end a pause."""
-        self.news.set()
+        """There is a reason to look again, and to end a pause; what was read is stale."""
+        self.stock.outdate()
         self.nudge.set()
+        self.bring_news()
 
     @property
     def is_yielding(self) -> bool:
         """Whether no attempt is to begin, and the lane is to end after those under way."""
-        return self._is_given_back or self._is_quiescing
+        return self._is_given_back or self._is_quiescing or self.fault is not None
 
     def give_back(self) -> None:
         """Let the lane end after the attempts that are under way."""
@@ -92,3 +118,261 @@ class Lane:
         if self._is_quiescing:
             self._is_quiescing = False
             self.wake()
+
+    def fail(self, fault: Exception) -> None:
+        """Let the lane end because of a fault. If the lane is lost, no answer is of any use."""
+        self.fault = self.fault or fault
+        if isinstance(fault, LaneLostError):
+            self.under_way.cut_off()
+        self.nudge.set()
+        self.changed.set()
+
+    # What it sends.
+
+    @property
+    def is_sending(self) -> bool:
+        return len(self.jobs) > 0
+
+    def _end_job(self, fault: Exception | None) -> None:
+        if fault is not None:
+            self.fail(fault)
+        self.changed.set()
+
+    def take(self) -> tuple[Group, Parcel] | None:
+        """Take what may be sent now: a group, and whom of it to try."""
+        if self.is_yielding or self.is_suspended or self.keys.under_way >= self.window.size:
+            return None
+        taken = self.stock.take()
+        if taken is not None:
+            self._enter(taken[1])
+        return taken
+
+    def take_sibling(self, group: Group) -> Parcel | None:
+        """Choose who is tried next of a group that another did not take."""
+        parcel = None if self.is_yielding else self.keys.choose(group.left)
+        if parcel is not None:
+            self._enter(parcel)
+        return parcel
+
+    def _enter(self, parcel: Parcel) -> None:
+        self.keys.enter(parcel)
+        if self.window.is_ordered:
+            # It stands in the run that is recorded already.
+            self.under_way.add(parcel, WHOLE_LANE)
+
+    def leave(self, parcel: Parcel) -> None:
+        """The parcel's attempt is over, or was not made."""
+        self.keys.leave(parcel)
+        self.under_way.remove(parcel)
+        if not self.window.is_ordered or self.stock.is_low:
+            self.changed.set()
+
+    def prepare(self, make: Callable[[Parcel], Request | None]) -> None:
+        """Make the next request of an ordered lane ahead."""
+        if self.window.is_ordered and (parcel := self.stock.first()) is not None:
+            self.request = make(parcel)
+
+    def run(self, ahead: Sequence[Parcel] = ()) -> Run:
+        """What is to be recorded: what is under way; of an ordered lane all that is still to be sent, in order."""
+        parcels = self.under_way.parcels
+        if self.window.is_ordered:
+            parcels += [*self.stock.parcels(), *ahead]
+            self._recorded = len(parcels)
+        return Run(
+            lane_id=self.id,
+            ids=tuple(parcel.delivery_id for parcel in parcels),
+            attempts=tuple(parcel.attempts for parcel in parcels),
+            is_concurrent=not self.window.is_ordered,
+        )
+
+    # What it reads, and how long it waits for a reason to.
+
+    @property
+    def places(self) -> Collection[Key]:
+        """Where it is known to send to."""
+        return self.keys.known
+
+    @property
+    def failures(self) -> int:
+        """How many tries of an ordered lane in a row led to nothing."""
+        return self.keys.health(WHOLE_LANE).failures
+
+    def rows(self, of_a_lane: int) -> int:
+        """How many deliveries are read at a time, if a lane may hold so many."""
+        rows = self.window.rows(of_a_lane)
+        return min(rows, ROWS_AFTER_FAILURE) if self.window.is_ordered and self.failures else rows
+
+    def wants_more(self, closed: Collection[Key], *, rows: int) -> bool:
+        return self.stock.wants_more(
+            closed, rows=rows, is_sending=self.is_sending, has_news=self.news.is_set()
+        )
+
+    def look_again(self) -> bool:
+        """End all pauses, and read all of it again. Return whether anything had been read."""
+        self.nudge.clear()
+        self.news.set()
+        self.outages.try_now()
+        self.keys.try_now()
+        return self.stock.forget()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether there is something to do, now or after a pause."""
+        is_waiting = bool(self.keys.blocked()) or self.skipped.seconds_left > 0
+        return bool(self.stock) or self.is_sending or is_waiting
+
+    def settle_down(self) -> list[Entry]:
+        """An ordered lane that has nothing to send is not stopped by anything, and empties its run unless that is short.
+
+        A settled delivery in a run means nothing. But whoever takes the shard looks at each.
+        """
+        is_idle = not (self.stock or self.stock.more or self.news.is_set() or self.is_sending)
+        if not self.window.is_ordered or not is_idle:
+            return []
+        self.keys.health(WHOLE_LANE).answered()
+        changes = self.outages.end(WHOLE_LANE)
+        return [self.run(), *changes] if changes or self._recorded > SHORT_RUN else []
+
+    def seconds_to_wait(self, linger: float) -> float | None:
+        """How long to wait for a change; without end while an ordered lane is sending."""
+        if not self.window.is_ordered:
+            return NEWS_SECONDS if self.news.is_set() else LOOK_SECONDS
+        if self.is_sending:
+            return None
+        blocked_left = self.keys.health(WHOLE_LANE).blocked_until - time.monotonic()
+        return next((left for left in (blocked_left, self.skipped.seconds_left) if left > 0), linger)
+
+    def notice_time(self) -> None:
+        """Nothing changed for so long: what was put off may be due."""
+        if not self.window.is_ordered or self.skipped.end_if_over():
+            self.news.set()
+
+    @property
+    def stopped_by(self) -> Collection[int]:
+        """The deliveries that stop it at its endpoints; an ordered lane reads again to see whether it is stopped."""
+        return () if self.window.is_ordered else self.outages.deliveries.values()
+
+    @property
+    def doubtful(self) -> Collection[int]:
+        """What stops it at endpoints that could be tried now, and are not."""
+        if self.window.is_ordered:
+            return ()
+        return [
+            delivery_id
+            for key, delivery_id in self.outages.deliveries.items()
+            if not self.keys.health(key).is_blocked() and not self.under_way.is_tried(key)
+        ]
+
+    @property
+    def is_review_due(self) -> bool:
+        return bool(self.stopped_by) and time.monotonic() >= self._reviewed_at + REVIEW_SECONDS
+
+    def begin_review(self) -> None:
+        self._reviewed_at = time.monotonic()
+
+    # What it learns.
+
+    def learn(self, parcel: Parcel, outcome: Outcome, verdict: Verdict, rules: Rules) -> list[LaneChange]:
+        """Take in what an attempt led to."""
+        key = self.keys.key_of(parcel)
+        health = self.keys.health(key)
+        if self.window.is_ordered:
+            self.is_on_trial &= verdict.status is not Status.DELIVERED
+            if learn_in_order(health, verdict, rules):
+                return self._block(parcel.delivery_id, reason=outcome.reason)
+            return self.outages.end(key) if verdict.step in _FREEING else []
+        if self.window.learns or verdict.status is Status.DELIVERED:
+            learn_of_endpoint(health, outcome, verdict, rules)
+        if verdict.status is Status.DELIVERED:
+            return self.outages.end(key)
+        return self.tell(parcel, reason="" if outcome.outcome is OutcomeClass.UNSENDABLE else outcome.reason)
+
+    def learn_fault(self, parcel: Parcel, rules: Rules, *, fault: str) -> list[LaneChange]:
+        """Nothing can be sent to the parcel's endpoint, by a fault of ours: its key waits until that is mended."""
+        health = self.keys.health(self.keys.key_of(parcel))
+        if not health.is_blocked():
+            health.block(pause_seconds(rules, failures=health.failures + 1))
+        if self.window.is_ordered:
+            return self._block(parcel.delivery_id, reason=fault)
+        return self.tell(parcel, reason=fault)
+
+    def tell(self, parcel: Parcel, *, reason: str = "") -> list[LaneChange]:
+        """What people are to know of an endpoint that has not taken a message; without a `reason` it was not tried.
+
+        That it is blocked is told when nothing is under way there any more, however the last of that ended.
+        """
+        key = self.keys.key_of(parcel)
+        health = self.keys.health(key)
+        if not self.window.reports:
+            return []
+        if not health.failures:
+            return self.outages.end(key)
+        if not health.is_blocked():
+            return []
+        if reason:
+            self.outages.suspect(key, parcel.delivery_id, health, reason=reason)
+        return [] if self.under_way.is_tried(key) else self.outages.begin(key)
+
+    def learn_of_batch(self, batch: Batch) -> list[LaneChange]:
+        """At the end of a run: pause when nothing came of it; see `Batch`."""
+        health = self.keys.health(WHOLE_LANE)
+        self.skipped.learn(batch)
+        if not batch.is_fruitless or batch.rules is None or batch.failed is None:
+            return []
+        if not batch.fresh and not health.failures:
+            return []
+        health.block(pause_seconds(batch.rules, failures=health.failures + 1))
+        return self._block(batch.failed, reason=batch.reason)
+
+    def _block(self, delivery_id: int, *, reason: str) -> list[LaneChange]:
+        """An ordered lane waits, and tries all of it again then, the skipped ones too."""
+        self.stock.forget()
+        self.skipped.end()
+        self.outages.suspect(WHOLE_LANE, delivery_id, self.keys.health(WHOLE_LANE), reason=reason)
+        return self.outages.begin(WHOLE_LANE)
+
+    # Suspended.
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether it waits for a moment that a person may move."""
+        return self.is_suspended or self.outages.is_pausing
+
+    def suspend(self, delivery_id: int | None, *, reason: str, wait_seconds: float | None) -> LaneChange:
+        """Send nothing until it is resumed; a probe is due in so many seconds, or never."""
+        self.is_suspended = True
+        self.stock.forget()
+        self.outages.end(WHOLE_LANE)
+        self.stay_suspended(wait_seconds)
+        return LaneChange(
+            lane_id=self.id,
+            state=LaneState.SUSPENDED,
+            reason=reason,
+            delivery_id=delivery_id,
+            failures=self.failures,
+            wait_seconds=wait_seconds,
+        )
+
+    def stay_suspended(self, wait_seconds: float | None) -> None:
+        self._suspended_until = time.monotonic() + (math.inf if wait_seconds is None else wait_seconds)
+
+    @property
+    def suspended_left(self) -> float:
+        """In how many seconds a probe is due."""
+        return max(self._suspended_until - time.monotonic(), 0.0)
+
+    def go_on(self, *, is_on_trial: bool) -> LaneChange:
+        """Nothing suspends it any more."""
+        self.is_suspended = False
+        self.is_on_trial = is_on_trial
+        self.keys.health(WHOLE_LANE).answered()
+        return LaneChange(lane_id=self.id, state=LaneState.IDLE)
+
+    def go_on_blocked(self, delivery_id: int, *, reason: str) -> None:
+        """A person resumed it: its row says that it is blocked, until something of it is delivered."""
+        self.is_suspended = False
+        health = self.keys.health(WHOLE_LANE)
+        health.answered()
+        health.failed()
+        self.outages.suspect(WHOLE_LANE, delivery_id, health, reason=reason)
+        self.outages.begin(WHOLE_LANE)

@@ -15,21 +15,20 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from delivery.models import LaneKind
 from delivery.models.shard import shard_of
 from delivery.outcome import lost
-from delivery.senders import queue, topic
 from delivery.senders.desk import Desk
 from delivery.senders.entries import Run, Settlement
 from delivery.senders.holding import LaneLostError
-from delivery.senders.lane import Lane, pace_of
-from delivery.senders.queue_lane import QueueLane
+from delivery.senders.lane import Lane
+from delivery.senders.serve import serve
 from delivery.senders.sharing import Sharing, shards_of
-from delivery.senders.topic_lane import TopicLane
+from delivery.senders.window import window_of
 from delivery.verdict import judge_lost
 
 log = logging.getLogger(__name__)
@@ -101,14 +100,14 @@ class Claims:
             rows = await self._desk.reader.fetch("unfinished_lanes", {"shard": list(shards)})
             await self.serve(row["lane_id"] for row in rows)
 
-    def notice_paces(self, changed: Iterable[Mapping[str, Any]]) -> None:
+    def notice_windows(self, changed: Iterable[Mapping[str, Any]]) -> None:
         """Give back lanes that are served otherwise than their subscriber wants now; they are begun anew.
 
-        So those who serve in order and those who do not never meet: the one ends before the other begins.
+        So one lane is never served in two ways at once: what was begun in one way ends before the other begins.
         """
         for row in changed:
             lane = self._desk.lanes.get(row["id"])
-            if lane is not None and lane.pace != pace_of(row):
+            if lane is not None and lane.window != window_of(LaneKind.TOPIC, row):
                 lane.give_back()
 
     def close(self) -> None:
@@ -157,7 +156,7 @@ class Claims:
     def _are_hanging(self, lanes: Iterable[Lane], *, since: float) -> bool:
         """Whether one waits for an answer, or for a row that somebody has locked, since before that moment."""
         held_up = self._desk.settler.held_up
-        return any(lane.id in held_up or lane.is_hanging(since=since) for lane in lanes)
+        return any(lane.id in held_up or lane.under_way.is_hanging(since=since) for lane in lanes)
 
     def _let_lost_go(self) -> None:
         """Wake the lanes that another sender has now: they would learn it only when they have something to record."""
@@ -172,33 +171,24 @@ class Claims:
         return found
 
     def _begin(self, row: Mapping[str, Any], settlements: Sequence[Settlement], *, epoch: int) -> None:
-        lane: Lane
-        if row["kind"] == LaneKind.TOPIC and not pace_of(row).is_concurrent:
-            lane = TopicLane(row)
-            serving = topic.serve(lane, self._desk)
-        else:
-            lane = QueueLane(row)
-            serving = queue.serve(lane, self._desk)
+        lane = Lane(row)
         self._desk.lanes[lane.id] = lane
         self._desk.settler.holding.begin(lane.id, epoch=epoch)
         unfinished: list[Settlement | Run] = [*settlements, _no_run(row)] if row["run_ids"] else []
-        lane.task = self._tasks.create_task(self._serve(lane, serving, unfinished))
+        lane.serve_in(self._tasks.create_task(self._serve(lane, unfinished)))
 
-    async def _serve(
-        self, lane: Lane, serving: Coroutine[Any, Any, None], unfinished: Sequence[Settlement | Run]
-    ) -> None:
+    async def _serve(self, lane: Lane, unfinished: Sequence[Settlement | Run]) -> None:
         try:
             if unfinished:
                 # Nothing may be sent before it is known what was.
                 await self._desk.settler.commit(lane.id, *unfinished)
-            await serving
+            await serve(lane, self._desk)
         except LaneLostError:
             log.warning("lane lost", extra={"lane": lane.id})
         except Exception:
             # A fault of ours in one lane must not end the others; the lane is begun again.
             log.exception("lane failed", extra={"lane": lane.id})
         finally:
-            serving.close()
             self._desk.settler.holding.end(lane.id)
             del self._desk.lanes[lane.id]
             if lane.news.is_set():

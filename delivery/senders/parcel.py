@@ -3,10 +3,11 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from delivery.senders.batch import Batch
 from delivery.verdict import Rules, Tries
 
-# A subscription, or the scheme, host and port of a URL.
-Place = int | str
+# What waits when an attempt fails: a subscription, the scheme, host and port of a URL, or a whole lane.
+Key = int | str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ class Parcel:
         return Tries(self.attempts - self.attempts_before + 1, self.seconds_since_first, self.is_volatile)
 
     @property
-    def place(self) -> Place:
+    def place(self) -> Key:
         """Where it goes, as far as health is concerned: the subscription, or the server of its own `url`."""
         return self.origin or self.subscription_id
 
@@ -55,17 +56,18 @@ class Parcel:
 class Group:
     """One QUEUE message and those deliveries of one group of it that may still be tried.
 
-    A delivery that is none of a queue is a group of its own, without a number. `wakes` is how often its lane
-    had been woken when it was read.
+    A delivery that is none of a queue is a group of its own, without a number. `generation` is its lane's when it was
+    read, `batch` the run of an ordered lane that it belongs to.
     """
 
     message_id: int
     number: int | None
     left: list[Parcel]
-    wakes: int = 0
+    generation: int = 0
+    batch: Batch | None = None
 
     @property
-    def places(self) -> frozenset[Place]:
+    def places(self) -> frozenset[Key]:
         return frozenset(parcel.place for parcel in self.left)
 
 

@@ -129,11 +129,11 @@ def _columns(wishes: Sequence[Wish]) -> dict[str, Any]:
     }
 
 
-def groups_of(rows: Sequence[dict[str, Any]], *, asked_at: float, wakes: int = 0) -> list[Group]:
+def groups_of(rows: Sequence[dict[str, Any]], *, asked_at: float, generation: int = 0) -> list[Group]:
     """Make groups of the rows of `read_groups.sql`, or of those of `read_due.sql`, each a group of its own.
 
     `asked_at`, in seconds since boot, was before they were read: so what has a time to live is not sent past it. So
-    was `wakes`: what is cancelled while it is read is not sent.
+    was the `generation`: what is cancelled while it is read is not sent.
     """
     groups: dict[tuple[int, int | None, int], Group] = {}
     for row in rows:
@@ -141,7 +141,7 @@ def groups_of(rows: Sequence[dict[str, Any]], *, asked_at: float, wakes: int = 0
         key = row["message_id"], number, row["id"] if number is None else 0
         group = groups.get(key)
         if group is None:
-            groups[key] = group = Group(row["message_id"], number, left=[], wakes=wakes)
+            groups[key] = group = Group(row["message_id"], number, left=[], generation=generation)
         body = group.left[0].body if group.left else row["body"]
         group.left.append(_parcel(row, body, asked_at=asked_at))
     return list(groups.values())

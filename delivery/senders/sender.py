@@ -151,7 +151,7 @@ class Sender:
 
     async def _notice_changes(self, desk: Desk, claims: Claims) -> None:
         changed = await self._changes.look()
-        claims.notice_paces(changed.lanes)
+        claims.notice_windows(changed.lanes)
         if stale := desk.stale(changed):
             for lane in desk.lanes_of(await desk.refresh(stale)):
                 lane.wake()
@@ -163,7 +163,7 @@ class Sender:
             await asyncio.sleep(0.02)
         desk.client.is_closing = True
         for lane in desk.lanes.values():
-            lane.cut_off()
+            lane.under_way.cut_off()
 
 
 class Busy:

@@ -60,23 +60,18 @@ class Settler:
         self.holding = Holding(self._session)
 
     async def commit(self, lane_id: int, *entries: Entry) -> None:
-        """Return when the entries are on disk; raises LaneLostError if the lane is no longer ours."""
-        group = self._group(lane_id, entries)
-        self._waiting.append(group)
-        self._arrived.set()
-        await group.committed
+        """Return when the entries are on disk; raises LaneLostError if the lane is no longer ours.
 
-    async def commit_uncancelled(self, lane_id: int, *entries: Entry) -> None:
-        """Like `commit`, for a caller that nobody cancels: the commit itself would be broken off.
-
-        It is the shorter way for one that commits alone; many are better off together.
+        One that commits alone takes a shorter way; many are better off together. Cancelling it breaks the commit off, so
+        only a sender that ends may do so.
         """
-        if self._waiting or self._were_many or self._turn.locked():
-            await self.commit(lane_id, *entries)
-            return
         group = self._group(lane_id, entries)
-        async with self._turn:
-            await self._commit_groups(self._held_up.join(self._only_ours([group])))
+        if self._waiting or self._were_many or self._turn.locked():
+            self._waiting.append(group)
+            self._arrived.set()
+        else:
+            async with self._turn:
+                await self._commit_groups(self._held_up.join(self._only_ours([group])))
         await group.committed
 
     async def run(self) -> None:

@@ -15,10 +15,10 @@ from delivery.database import connection_parameters
 from delivery.models import UrlHealth, UrlState
 from delivery.senders.changes import Changed, Changes
 from delivery.senders.desk import Desk
+from delivery.senders.lane import Lane
 from delivery.senders.lanes import Claims
-from delivery.senders.parcel import Place
+from delivery.senders.parcel import Key
 from delivery.senders.read import Reader
-from delivery.senders.topic_lane import TopicLane
 from subscriptions.models import Policy, SigningSecret, Subscription
 from tests import factories
 from tests.senders.running import elsewhere, with_claims
@@ -182,9 +182,9 @@ def test_after_a_new_connection_everything_may_be_old(subscription: Subscription
 def test_each_lane_is_looked_at_once_however_many_endpoints_changed() -> None:
     looked_at: list[int] = []
 
-    class Watched(TopicLane):
+    class Watched(Lane):
         @property
-        def places(self) -> Collection[Place]:
+        def places(self) -> Collection[Key]:
             looked_at.append(self.id)
             return ()
 

@@ -12,9 +12,9 @@ from delivery.senders.desk import Desk
 from delivery.senders.lanes import Claims
 from delivery.senders.settle import Settler
 from delivery.senders.sharing import owner_of, shards_of
-from delivery.senders.topic_lane import TopicLane
 from tests import factories
 from tests.operation.installation import eventually
+from tests.senders.parcels import parcel
 from tests.senders.running import elsewhere, end_sessions, with_claims
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -141,8 +141,8 @@ def test_a_shard_is_kept_while_one_of_its_lanes_waits_for_an_answer(others: Lane
     async def scenario(claims: Claims, desk: Desk) -> None:
         await claims.serve([others.pk])
         hanging = desk.lanes[others.pk]
-        assert isinstance(hanging, TopicLane)
-        hanging.sending_since = 0.0
+        hanging.under_way.add(parcel(1), 1)
+        hanging.under_way.begin(parcel(1), now=0.0)
         other = await share(claims)
         await claims.meet()
         assert not hanging.is_yielding

@@ -12,7 +12,7 @@ def group(*places: int, size: int = 10) -> Group:
 def filled(*groups: Group) -> Ready:
     ready = Ready()
     for one in groups:
-        ready.add(one)
+        ready.add(one, one.places)
     return ready
 
 

@@ -55,10 +55,10 @@ def test_one_that_commits_alone_is_told_that_its_lane_was_lost() -> None:
 
     async def scenario(settler: Settler) -> None:
         await serve_lanes(settler, [row.lane_id or 0])
-        await settler.commit_uncancelled(row.lane_id or 0, settlement(row))
+        await settler.commit(row.lane_id or 0, settlement(row))
         settler.holding.end(row.lane_id or 0)
         with pytest.raises(LaneLostError):
-            await settler.commit_uncancelled(row.lane_id or 0, settlement(row))
+            await settler.commit(row.lane_id or 0, settlement(row))
 
     with_settler(scenario)
     assert Attempt.objects.count() == 1

@@ -58,7 +58,7 @@ def test_only_the_lane_that_wants_the_row_waits(table: str) -> None:
                     *(settler.commit(lane_of(row), settlement(row), flows[row.pk]) for row in others)
                 )
                 for row in others:
-                    await settler.commit_uncancelled(lane_of(row), run_of(row))
+                    await settler.commit(lane_of(row), run_of(row))
                 await settler.members()
             assert not first.done()
             assert settler.held_up == [lane_of(wants)]
@@ -84,7 +84,7 @@ def test_what_a_lane_hands_in_while_it_waits_is_committed_after_that() -> None:
             commits = [
                 await handed_in(settler.commit(lane_id, settlement(first), run_of(second, third))),
                 await handed_in(settler.commit(lane_id, settlement(second))),
-                await handed_in(settler.commit_uncancelled(lane_id, last)),
+                await handed_in(settler.commit(lane_id, last)),
             ]
             async with asyncio.timeout(SECONDS):
                 while not settler.held_up:

@@ -1,4 +1,4 @@
-"""A lane of independent messages in memory: who gets its places, when its pauses are over, and what wakes it."""
+"""A lane in memory: who gets its places, when its pauses are over, and what wakes it."""
 
 import time
 from collections import Counter
@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from delivery.models import LaneKind
-from delivery.senders.apart import tell
 from delivery.senders.entries import LaneChange
-from delivery.senders.health import Health
+from delivery.senders.keys import Health
+from delivery.senders.lane import Lane
 from delivery.senders.parcel import Group, Parcel
-from delivery.senders.queue_lane import QueueLane, UnderWay
 from delivery.states import LaneState
 from tests.senders.parcels import parcel
 
@@ -33,36 +32,40 @@ ROW: dict[str, Any] = {
 }
 
 
-def concurrent(**fields: Any) -> QueueLane:
-    return QueueLane(ROW | fields)
+def concurrent(**fields: Any) -> Lane:
+    return Lane(ROW | fields)
 
 
 def down(seconds: float) -> Health:
     """An endpoint that failed long ago, and is left alone for so many seconds from now."""
     now = time.monotonic()
-    return Health(failures=1, failed_at=now - 600, down_until=now + seconds)
+    return Health(failures=1, failed_at=now - 600, blocked_until=now + seconds)
 
 
-def begin_outage(lane: QueueLane, at: Parcel, *, seconds: float) -> None:
-    lane.health[at.place] = health = down(seconds)
-    lane.outages.suspect(at, health, reason="timed out")
+def set_health(lane: Lane, place: int, health: Health) -> None:
+    lane.keys.health(place)
+    lane.keys._health[place] = health
+
+
+def begin_outage(lane: Lane, at: Parcel, *, seconds: float) -> None:
+    set_health(lane, at.subscription_id, health := down(seconds))
+    lane.outages.suspect(at.place, at.delivery_id, health, reason="timed out")
     lane.outages.begin(at.place)
+    lane.outages.told()
 
 
-def begun(lane: QueueLane) -> Sequence[Parcel]:
+def begun(lane: Lane) -> Sequence[Parcel]:
     """Take what may be begun now."""
     found = []
-    while (group := lane.next_ready()) is not None:
-        one = lane.choose(group.left)
-        assert one is not None
-        lane.enter(one)
-        found.append(one)
+    while (taken := lane.take()) is not None:
+        found.append(taken[1])
     return found
 
 
-def fill(lane: QueueLane, place: int, count: int) -> None:
+def fill(lane: Lane, place: int, count: int) -> None:
     ids = range(place * 100, place * 100 + count)
-    lane.add(Group(id, None, left=[parcel(place, delivery_id=id)]) for id in ids)
+    groups = [Group(id, None, left=[parcel(place, delivery_id=id)]) for id in ids]
+    lane.stock.add(groups, more=set())
 
 
 class TestPauses:
@@ -72,7 +75,7 @@ class TestPauses:
         begin_outage(lane, parcel(1), seconds=-1)
         begin_outage(lane, parcel(2), seconds=300)
         assert not lane.is_pausing
-        assert lane.down() == [2]
+        assert lane.keys.blocked() == [2]
 
     def test_it_waits_while_the_first_is_down(self) -> None:
         lane = concurrent()
@@ -84,15 +87,15 @@ class TestPauses:
         """What the row says is over then, while the endpoint is down longer."""
         lane = concurrent()
         begin_outage(lane, parcel(1), seconds=-1)
-        lane.health[1].down_until = time.monotonic() + 300
+        lane.keys.health(1).blocked_until = time.monotonic() + 300
         assert not lane.is_pausing
 
     def test_who_is_woken_waits_no_more(self) -> None:
         lane = concurrent()
         begin_outage(lane, parcel(1), seconds=300)
-        lane.try_now()
+        lane.look_again()
         assert not lane.is_pausing
-        assert lane.down() == []
+        assert lane.keys.blocked() == []
 
     def test_what_the_last_sender_left_is_waited_for(self) -> None:
         row = {"state": LaneState.BLOCKED, "delivery_id": 7, "head_subscription_id": 3, "wait_seconds": 60.0}
@@ -103,30 +106,30 @@ class TestPauses:
 class TestTelling:
     """What one attempt shows of an endpoint is told when no other that may tell otherwise is under way there."""
 
-    def fail(self, lane: QueueLane, one: Parcel) -> Sequence[LaneChange]:
-        lane.health[one.place] = down(300)
-        return tell(lane, one, reason="timed out")
+    def fail(self, lane: Lane, one: Parcel) -> Sequence[LaneChange]:
+        set_health(lane, one.subscription_id, down(300))
+        return lane.tell(one, reason="timed out")
 
     def test_the_last_may_be_dropped(self) -> None:
         lane, failing, dropped = concurrent(), parcel(1, delivery_id=7), parcel(1, delivery_id=8)
-        lane.under_way[8] = UnderWay(1, 0, task=None)
+        lane.under_way.add(parcel(1, delivery_id=8), 1)
         assert self.fail(lane, failing) == []
-        del lane.under_way[8]
-        (change,) = tell(lane, dropped)
+        lane.under_way.remove(parcel(1, delivery_id=8))
+        (change,) = lane.tell(dropped)
         assert (change.state, change.delivery_id, change.reason) == (LaneState.BLOCKED, 7, "timed out")
         assert change.wait_seconds == pytest.approx(300, abs=5)
 
     def test_the_last_may_succeed(self) -> None:
         lane = concurrent()
-        lane.under_way[8] = UnderWay(1, 0, task=None)
+        lane.under_way.add(parcel(1, delivery_id=8), 1)
         self.fail(lane, parcel(1, delivery_id=7))
-        del lane.under_way[8]
-        lane.health[1].accepted()
-        assert tell(lane, parcel(1, delivery_id=8)) == []
+        lane.under_way.remove(parcel(1, delivery_id=8))
+        lane.keys.health(1).accepted()
+        assert lane.tell(parcel(1, delivery_id=8)) == []
         assert not lane.outages
 
     def test_what_is_dropped_shows_nothing(self) -> None:
-        assert tell(concurrent(), parcel(1)) == []
+        assert concurrent().tell(parcel(1)) == []
 
 
 def test_news_are_looked_at_at_once() -> None:
@@ -155,7 +158,7 @@ class TestPlaces:
 
     def test_one_that_is_down_has_no_part(self) -> None:
         lane = concurrent()
-        lane.health[2] = down(300)
+        set_health(lane, 2, down(300))
         fill(lane, 1, 10)
         fill(lane, 2, 10)
         assert [one.place for one in begun(lane)] == [1] * 4
@@ -177,6 +180,6 @@ class TestPlaces:
 def test_what_is_held_is_bounded_over_all_endpoints_by_bytes_too() -> None:
     lane = concurrent()
     for place in (1, 2):
-        lane.add([Group(place, None, left=[parcel(place, size=600)])])
-        lane.health[place] = Health()
-    assert lane.closed(rows=100, max_bytes=1_000) == {1, 2}
+        lane.stock.add([Group(place, None, left=[parcel(place, size=600)])], more=set())
+        lane.keys.health(place)
+    assert lane.stock.closed(rows=100, max_bytes=1_000) == {1, 2}

@@ -1,0 +1,191 @@
+"""The keys of a lane: what waits when an attempt fails, and for how long.
+
+    free ── fails ──▶ blocked until a moment ── it has come, or a nudge ──▶ tried with one message ── accepted ──▶ free
+                              ▲                                                     │
+                              └─────────────────── fails again ─────────────────────┘
+
+An ordered lane has one key, itself; elsewhere each endpoint is a key.
+"""
+
+import itertools
+import math
+import random
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from delivery.outcome import Outcome
+from delivery.senders.parcel import Key, Parcel
+from delivery.senders.window import WHOLE_LANE, Window
+from delivery.states import OutcomeClass, Status
+from delivery.verdict import Rules, Step, Verdict, asked_seconds, pause_seconds
+
+# An endpoint that failed is tried after its siblings for so long.
+TRIED_LAST_SECONDS = 60.0
+# After so many failures in a row it is blocked, though it answers.
+FAILURES_UNTIL_BLOCKED = 5
+
+_UNREACHABLE = frozenset(
+    {
+        OutcomeClass.TIMEOUT,
+        OutcomeClass.UNREACHABLE,
+        OutcomeClass.TLS,
+        OutcomeClass.REFUSED_ADDRESS,
+        OutcomeClass.UNAVAILABLE,
+        OutcomeClass.RATE_LIMITED,
+    }
+)
+
+
+@dataclass(slots=True)
+class Health:
+    """How one key fares: `failures` counts those in a row, `turn` is its last in the order of all."""
+
+    under_way: int = 0
+    turn: int = 0
+    failures: int = 0
+    failed_at: float = float("-inf")
+    blocked_until: float = float("-inf")
+
+    def is_blocked(self) -> bool:
+        return time.monotonic() < self.blocked_until
+
+    def has_failed_lately(self) -> bool:
+        return time.monotonic() < self.failed_at + TRIED_LAST_SECONDS
+
+    def has_room(self, places: int) -> bool:
+        was_blocked = self.failures > 0 and self.blocked_until > self.failed_at
+        return self.under_way < (1 if was_blocked else places) and not self.is_blocked()
+
+    def answered(self) -> None:
+        """It took a message, or refused that one for good."""
+        self.failures = 0
+        self.blocked_until = float("-inf")
+
+    def accepted(self) -> None:
+        self.answered()
+        self.failed_at = float("-inf")
+
+    def failed(self) -> None:
+        self.failures += 1
+        self.failed_at = time.monotonic()
+
+    def block(self, seconds: float) -> None:
+        """It failed, and waits for so long."""
+        self.failed()
+        self.blocked_until = self.failed_at + seconds
+
+    def try_now(self) -> None:
+        """End its pause; what was blocked is tried with one message."""
+        self.blocked_until = min(self.blocked_until, time.monotonic())
+
+
+def learn_in_order(health: Health, verdict: Verdict, rules: Rules) -> bool:
+    """Take in what an attempt of an ordered lane led to; True if the lane is blocked by it.
+
+    What is set aside tells nothing of the lane. An endpoint is never asked earlier than it wished, nor than the pause
+    would be over.
+    """
+    match verdict.step:
+        case Step.AGAIN:
+            health.block(verdict.wait_seconds or 0.0)
+        case Step.BLOCK:
+            pause = pause_seconds(rules, failures=health.failures + 1)
+            health.block(max(verdict.wait_seconds or 0.0, pause))
+        case Step.SUSPEND:
+            health.failed()
+        case Step.NEXT | Step.RETRY_LANE:
+            health.answered()
+    return verdict.step in (Step.AGAIN, Step.BLOCK)
+
+
+def learn_of_endpoint(health: Health, outcome: Outcome, verdict: Verdict, rules: Rules) -> None:
+    """Take in what an attempt tells of its endpoint; one that was never asked tells nothing.
+
+    What fails while it is blocked already tells nothing new.
+    """
+    if outcome.outcome is OutcomeClass.UNSENDABLE:
+        return
+    if verdict.status is Status.DELIVERED:
+        health.accepted()
+    elif verdict.step is Step.NEXT and verdict.status is not Status.FAILED:
+        health.answered()
+    elif health.is_blocked():
+        return
+    elif outcome.outcome in _UNREACHABLE or health.failures + 1 >= FAILURES_UNTIL_BLOCKED:
+        pause = pause_seconds(rules, failures=health.failures + 1)
+        health.block(max(asked_seconds(outcome, rules) or 0.0, pause))
+    else:
+        health.failed()
+
+
+class Keys:
+    """The keys of one lane that are known, and whose turn it is."""
+
+    def __init__(self, window: Window, known: Mapping[Key, Health]) -> None:
+        self._window = window
+        self._health = dict(known)
+        self._turns = itertools.count(1)
+        # How many attempts are under way, of all keys.
+        self.under_way = 0
+        self._share = window.per_key or window.size
+
+    @property
+    def known(self) -> Collection[Key]:
+        return self._health.keys()
+
+    def key_of(self, parcel: Parcel) -> Key:
+        return WHOLE_LANE if self._window.is_ordered else parcel.place
+
+    def health(self, key: Key) -> Health:
+        found = self._health.get(key)
+        if found is None:
+            found = self._health[key] = Health()
+        return found
+
+    def blocked(self) -> list[Key]:
+        """The keys of which nothing is sent now."""
+        return [key for key, health in self._health.items() if health.is_blocked()]
+
+    def may_try(self, key: Key) -> bool:
+        return self.health(key).has_room(self._share)
+
+    def enter(self, parcel: Parcel) -> None:
+        """Take a place at the parcel's key."""
+        health = self.health(self.key_of(parcel))
+        health.under_way += 1
+        self.under_way += 1
+        health.turn = next(self._turns)
+
+    def leave(self, parcel: Parcel) -> None:
+        self.health(self.key_of(parcel)).under_way -= 1
+        self.under_way -= 1
+
+    def divide(self, ready: Collection[Key]) -> None:
+        """Reckon how many attempts a key may have under way: the slow must not take what the others could use.
+
+        Once for each group that is taken: who takes it chooses by the same.
+        """
+        if self._window.per_key is None:
+            sharers = sum(not self.health(key).is_blocked() for key in ready)
+            self._share = math.ceil(self._window.size / max(sharers, 1))
+
+    def choose(self, parcels: Collection[Parcel]) -> Parcel | None:
+        """Pick the one to try: in doubt first, those that failed lately last, else whose last turn is longest ago.
+
+        So the endpoints of a group share evenly, and one that comes back gets no more than its share.
+        """
+        candidates = [parcel for parcel in parcels if self.may_try(self.key_of(parcel))]
+        if len(candidates) < 2:
+            return candidates[0] if candidates else None
+        random.shuffle(candidates)
+        return min(candidates, key=self._rank)
+
+    def _rank(self, parcel: Parcel) -> tuple[bool, bool, int]:
+        health = self.health(self.key_of(parcel))
+        return not parcel.redelivery, health.has_failed_lately(), health.turn
+
+    def try_now(self) -> None:
+        """End all pauses: a person asked for it, or a subscription changed."""
+        for health in self._health.values():
+            health.try_now()

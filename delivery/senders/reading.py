@@ -1,0 +1,109 @@
+"""Reading on for a lane: when little is left, by the statement of its window."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from delivery.senders.batch import Batch
+from delivery.senders.clock import seconds_since_boot
+from delivery.senders.desk import Desk
+from delivery.senders.lane import Lane
+from delivery.senders.parcel import Group, Key
+from delivery.senders.read import Wish, groups_of
+from delivery.senders.window import WHOLE_LANE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What is read at a time: at most so many rows and bytes, nothing of closed keys, and nothing that is held."""
+
+    rows: int
+    max_bytes: int
+    closed: set[Key]
+    generation: int
+    held: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What was read; of the keys in `more` there may be more. `is_full`: it is as much as was wished for."""
+
+    groups: Sequence[Group]
+    more: set[Key]
+    is_full: bool = False
+
+
+async def read_on(lane: Lane, desk: Desk) -> None:
+    """Read on if the lane wants to, and record an ordered lane's run, before any of it is sent."""
+    rows, max_bytes = lane.rows(desk.rows_of_a_lane()), desk.bytes_of_a_lane()
+    closed = lane.stock.closed(rows=rows, max_bytes=max_bytes)
+    if not lane.wants_more(closed, rows=rows):
+        return
+    lane.news.clear()
+    generation, held = lane.stock.begin_reading()
+    reading = Reading(rows=rows, max_bytes=max_bytes, closed=closed, generation=generation, held=held)
+    found = await (_read_in_order if lane.window.is_ordered else _read_due)(lane, desk, reading)
+    parcels = [parcel for group in found.groups for parcel in group.left]
+    await desk.know(parcel.subscription_id for parcel in parcels)
+    if lane.window.is_ordered and parcels and lane.stock.generation == generation:
+        await desk.commit(lane, lane.run(parcels))
+        if lane.stock.generation != generation:
+            # None of them is sent.
+            await desk.commit(lane, lane.run())
+    if lane.stock.generation == generation:
+        lane.stock.add(found.groups, more=found.more, is_full=found.is_full)
+
+
+async def _read_in_order(lane: Lane, desk: Desk, reading: Reading) -> Found:
+    """Read the next run. When it is over the lane reads again: there may be more, if only what was skipped."""
+    wish = Wish(
+        lane_id=lane.id,
+        rows=reading.rows,
+        skipped_rows=lane.skipped.rows(reading.rows),
+        max_bytes=reading.max_bytes,
+        held=tuple(reading.held),
+    )
+    parcels = await desk.reader.parcels(wish)
+    skipped = sum(parcel.is_skipped for parcel in parcels)
+    batch = Batch(fresh=len(parcels) - skipped, skipped=skipped)
+    return Found(
+        groups=[Group(parcel.message_id, None, [parcel], reading.generation, batch) for parcel in parcels],
+        more={WHOLE_LANE} if parcels else set(),
+        is_full=len(parcels) >= reading.rows,
+    )
+
+
+async def _read_due(lane: Lane, desk: Desk, reading: Reading) -> Found:
+    asked_at = seconds_since_boot()
+    most = None if lane.window.capacity is None else reading.rows
+    wish: dict[str, Any] = {
+        "lane": lane.id,
+        "rows": reading.rows,
+        "most": most,
+        "bytes": reading.max_bytes,
+        "held": list(reading.held),
+        "excluded": [key for key in reading.closed if isinstance(key, int)],
+        "excluded_origins": [key for key in reading.closed if isinstance(key, str)],
+    }
+    rows = await desk.reader.fetch(lane.window.statement, wish)
+    # What we held then may be settled by now, while the row that was read says otherwise.
+    groups = [
+        group
+        for group in groups_of(rows, asked_at=asked_at, generation=reading.generation)
+        if reading.held.isdisjoint(parcel.delivery_id for parcel in group.left)
+    ]
+    is_cut = len(rows) == most or 2 * sum(len(group.left[0].body) for group in groups) >= reading.max_bytes
+    more = (lane.stock.more & reading.closed) | _keys_with_more(rows, groups, is_cut=is_cut)
+    return Found(groups=groups, more=more)
+
+
+def _keys_with_more(
+    rows: Sequence[Mapping[str, Any]], groups: Collection[Group], *, is_cut: bool
+) -> set[Key]:
+    """The keys of subscriptions that filled their share of what was read."""
+    counts = Counter(row["subscription_id"] for row in rows)
+    filled = {
+        row["subscription_id"] for row in rows if is_cut or counts[row["subscription_id"]] >= row["share"]
+    }
+    return {parcel.place for group in groups for parcel in group.left if parcel.subscription_id in filled}

@@ -1,0 +1,118 @@
+"""The engine: serving one lane, whatever its window.
+
+    look again, if somebody nudged it ─▶ read on ─▶ begin jobs ─▶ review what its row says ─▶ wait for a change ─┐
+      ▲                                                                                                          │
+      └──────────────────────────────────────────────────────────────────────────────────────────────────────────┘
+
+The jobs send; see `delivery.senders.attempt`. States, crash windows and locks are in `README.md`.
+"""
+
+import asyncio
+import time
+from collections.abc import Collection
+
+from delivery.senders.attempt import deliver
+from delivery.senders.desk import Desk
+from delivery.senders.entries import LaneChange
+from delivery.senders.lane import Lane
+from delivery.senders.reading import read_on
+from delivery.senders.suspending import see_suspension
+from delivery.states import LaneState
+
+# How long an idle lane is kept in memory in case more comes.
+LINGER_SECONDS = 5.0
+
+
+async def serve(lane: Lane, desk: Desk) -> None:
+    """Serve the lane until it has been idle for a while, or is asked to yield; raises what made it fail."""
+    try:
+        await _serve(lane, desk)
+    except asyncio.CancelledError:
+        lane.jobs.abandon()
+        raise
+    except Exception as fault:  # noqa: BLE001 - raised below, once no attempt is under way
+        lane.fail(fault)
+    await _wait_for_jobs(lane)
+    if lane.fault is not None:
+        raise lane.fault
+
+
+async def _serve(lane: Lane, desk: Desk) -> None:
+    if lane.outages.were_in_order:
+        reason = "Its subscriber is CONCURRENT now."
+        await desk.commit(lane, LaneChange(lane_id=lane.id, state=LaneState.IDLE, reason=reason))
+    is_over = False
+    while not is_over:
+        await _serve_until_yielding(lane, desk)
+        await _forget(lane, desk, had_more=lane.stock.forget())
+        await _wait_for_jobs(lane)
+        # It may be asked to stay until it has ended.
+        is_over = not lane.is_sending
+    if lane.fault is None:
+        await _review(lane, desk, lane.doubtful)
+
+
+async def _serve_until_yielding(lane: Lane, desk: Desk) -> None:
+    """Serve the lane until it is idle for a while, or is to yield."""
+    idle_until, was_busy = 0.0, True
+    while not lane.is_yielding:
+        lane.changed.clear()
+        if lane.is_suspended:
+            await _wait_for_jobs(lane)
+            await see_suspension(lane, desk)
+            continue
+        if lane.nudge.is_set():
+            await _forget(lane, desk, had_more=lane.look_again())
+            await _review(lane, desk, lane.stopped_by)
+        is_review_due = lane.is_review_due
+        if is_review_due:
+            # What shows that an endpoint is still down comes first.
+            lane.news.set()
+        await read_on(lane, desk)
+        _begin(lane, desk)
+        if is_review_due:
+            await _review(lane, desk, lane.doubtful)
+        await desk.commit(lane, *lane.settle_down())
+        is_busy = lane.is_busy or bool(lane.outages)
+        if is_busy or was_busy:
+            idle_until = time.monotonic() + LINGER_SECONDS
+        elif time.monotonic() > idle_until:
+            return
+        was_busy = is_busy
+        await _wait(lane, linger=idle_until - time.monotonic())
+
+
+def _begin(lane: Lane, desk: Desk) -> None:
+    while (taken := lane.take()) is not None:
+        lane.jobs.begin(deliver(taken, lane, desk))
+
+
+async def _forget(lane: Lane, desk: Desk, *, had_more: bool) -> None:
+    """What was read is forgotten. Leave nothing of it in doubt: what is not sent is not under way."""
+    if had_more and lane.window.is_ordered:
+        await desk.commit(lane, lane.run())
+
+
+async def _review(lane: Lane, desk: Desk, delivery_ids: Collection[int]) -> None:
+    """Forget what people were told of those deliveries that do not wait any more."""
+    lane.begin_review()
+    if not delivery_ids:
+        return
+    told = {"lane": lane.id, "delivery": list(delivery_ids)}
+    rows = await desk.reader.fetch("still_waiting", told)
+    gone = set(delivery_ids).difference(row["id"] for row in rows)
+    await desk.commit(lane, *lane.outages.forget(gone))
+
+
+async def _wait(lane: Lane, *, linger: float) -> None:
+    try:
+        await asyncio.wait_for(lane.changed.wait(), lane.seconds_to_wait(linger))
+    except TimeoutError:
+        lane.notice_time()
+
+
+async def _wait_for_jobs(lane: Lane) -> None:
+    """Wait until nothing is being sent, or the lane is to go on."""
+    while lane.is_sending and (lane.is_yielding or lane.is_suspended):
+        lane.changed.clear()
+        await lane.changed.wait()

@@ -1,0 +1,127 @@
+"""What a lane holds of what it has read: ready to be sent, or in the hands of a job.
+
+    read ──▶ ready ──▶ in hand ──▶ released
+               └── nudge, block, give-back ──▶ forgotten: it is read again
+
+A nudge and a block make stale what was read before, and what is being read: it is of an earlier generation.
+"""
+
+import time
+from collections.abc import Collection, Iterable
+
+from delivery.senders.batch import Batch
+from delivery.senders.keys import Keys
+from delivery.senders.parcel import Group, Key, Parcel
+from delivery.senders.ready import Ready
+from delivery.senders.window import WHOLE_LANE, Window
+
+# With something in hand, what came meanwhile is read this often.
+NEWS_SECONDS = 0.1
+
+
+class Stock:
+    """`more` are the keys of which there may be more to read than was read last."""
+
+    def __init__(self, window: Window, keys: Keys) -> None:
+        self._window = window
+        self._keys = keys
+        self._ready = Ready()
+        self._held: dict[int, Group] = {}
+        self.generation = 0
+        self.more: set[Key] = {WHOLE_LANE}
+        self._level = 0
+        self._read_at = float("-inf")
+        # Of an ordered lane: whether the last run was as long as it may be, and what came of it so far.
+        self._is_full = False
+        self._batch: Batch | None = None
+
+    def __bool__(self) -> bool:
+        """Whether something is ready."""
+        return bool(self._ready)
+
+    @property
+    def is_low(self) -> bool:
+        """Whether an ordered lane is to read on while it sends."""
+        is_wanted = self._is_full and not (self._batch and self._batch.is_fruitless)
+        return is_wanted and self._ready.open_count(()) <= self._level
+
+    def closed(self, *, rows: int, max_bytes: int) -> set[Key]:
+        """The keys of which nothing more is to be read now: blocked, or with their share of what may be held."""
+        blocked = self._keys.blocked()
+        if self._window.is_ordered:
+            return set(blocked)
+        sharers = max(len(self._keys.known), self._window.least_keys)
+        share = max(rows // sharers, 2 * (self._window.per_key or self._window.size))
+        return self._ready.full(groups=share, max_bytes=max_bytes // sharers).union(blocked)
+
+    def wants_more(self, closed: Collection[Key], *, rows: int, is_sending: bool, has_news: bool) -> bool:
+        """Whether to read on: little is left that may go somewhere, and there is more, or news of more.
+
+        News alone does not make it read all the time. An ordered lane reads on while it sends if its last run was full, and
+        something came of that: else the run may end in a pause.
+        """
+        self._level = self._window.level(rows)
+        if WHOLE_LANE in closed:
+            return False
+        if self._window.is_ordered and (self._ready or is_sending):
+            return self.is_low
+        if self._ready.open_count(closed) > self._level:
+            return False
+        if self.more.difference(closed):
+            return True
+        is_rested = not self._ready or time.monotonic() >= self._read_at + NEWS_SECONDS
+        return has_news and is_rested
+
+    def begin_reading(self) -> tuple[int, frozenset[int]]:
+        """Return the generation of what is read now, and what is not to be read, for it is in our hands."""
+        self._read_at = time.monotonic()
+        return self.generation, frozenset(self._held)
+
+    def add(self, groups: Collection[Group], *, more: set[Key], is_full: bool = False) -> None:
+        """Take in what was read."""
+        self.more = more
+        self._is_full = is_full
+        for group in groups:
+            self._batch = group.batch
+            self._held.update(dict.fromkeys((parcel.delivery_id for parcel in group.left), group))
+            self._ready.add(group, self._window.keys_of(group))
+
+    def take(self) -> tuple[Group, Parcel] | None:
+        """Take a group one of whose keys has room, and choose whom to try; None if there is none."""
+        self._keys.divide(self._ready.keys)
+        group = self._ready.take(self._keys.may_try)
+        parcel = None if group is None else self._keys.choose(group.left)
+        return None if group is None or parcel is None else (group, parcel)
+
+    def parcels(self) -> list[Parcel]:
+        """All that is ready."""
+        return self._ready.parcels()
+
+    def first(self) -> Parcel | None:
+        """What is sent next, where there is one key."""
+        return self._ready.first()
+
+    def set_aside(self, subscription_id: int) -> None:
+        """Drop what only this subscription could take: it holds that back."""
+        for group in self._ready.remove(subscription_id):
+            self.release(group.left)
+            if group.batch is not None:
+                group.batch.set_aside()
+
+    def outdate(self) -> None:
+        """What was read, or is being read, is stale."""
+        self.generation += 1
+
+    def forget(self) -> bool:
+        """Drop what is ready, and what is being read: it is read again. Return whether anything was ready."""
+        self.outdate()
+        self.more.add(WHOLE_LANE)
+        forgotten = self._ready.clear()
+        for group in forgotten:
+            self.release(group.left)
+        return bool(forgotten)
+
+    def release(self, parcels: Iterable[Parcel]) -> None:
+        """They are in our hands no more."""
+        for parcel in parcels:
+            self._held.pop(parcel.delivery_id, None)

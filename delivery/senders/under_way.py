@@ -1,0 +1,74 @@
+"""The attempts of a lane that are under way: what its run names, what may be cut off."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from delivery.senders.parcel import Key, Parcel
+
+
+class Attempt:
+    """A delivery in hand; it waits for its answer `since` a moment of the monotonic clock, in a task."""
+
+    __slots__ = ("key", "parcel", "since", "task")
+
+    def __init__(self, parcel: Parcel, key: Key) -> None:
+        self.parcel = parcel
+        self.key = key
+        self.since: float | None = None
+        self.task: asyncio.Task[Any] | None = None
+
+
+class UnderWay:
+    """The attempts of one lane that are recorded, or about to be."""
+
+    def __init__(self) -> None:
+        self._attempts: dict[int, Attempt] = {}
+        # A probe is no attempt: it is in no run.
+        self._probe: tuple[float, asyncio.Task[Any] | None] | None = None
+
+    def add(self, parcel: Parcel, key: Key) -> None:
+        self._attempts[parcel.delivery_id] = Attempt(parcel, key)
+
+    def begin(self, parcel: Parcel, *, now: float) -> None:
+        """The attempt waits for its answer from now on, in the current task, and may be cut off."""
+        attempt = self._attempts[parcel.delivery_id]
+        attempt.since, attempt.task = now, asyncio.current_task()
+
+    def remove(self, parcel: Parcel) -> None:
+        self._attempts.pop(parcel.delivery_id, None)
+
+    @property
+    def parcels(self) -> list[Parcel]:
+        return [attempt.parcel for attempt in self._attempts.values()]
+
+    def is_tried(self, key: Key) -> bool:
+        """Whether an attempt there may yet succeed."""
+        return any(attempt.key == key for attempt in self._attempts.values())
+
+    @contextmanager
+    def probing(self) -> Iterator[None]:
+        """The current task waits for the answer to a probe."""
+        self._probe = time.monotonic(), asyncio.current_task()
+        try:
+            yield
+        finally:
+            self._probe = None
+
+    def is_hanging(self, *, since: float) -> bool:
+        """Whether one waits for its answer since before that moment of the monotonic clock."""
+        return any(moment < since for moment, _ in self._waiting())
+
+    def cut_off(self) -> None:
+        """End those that wait for their answers."""
+        for _, task in self._waiting():
+            if task is not None:
+                task.cancel()
+
+    def _waiting(self) -> list[tuple[float, asyncio.Task[Any] | None]]:
+        found = [
+            (attempt.since, attempt.task) for attempt in self._attempts.values() if attempt.since is not None
+        ]
+        return found if self._probe is None else [*found, self._probe]

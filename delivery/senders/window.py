@@ -1,0 +1,106 @@
+"""How a lane is served, as a value: how many attempts at once, in which order, and what waits when one fails."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final
+
+from delivery.models import LaneKind
+from delivery.outcome import Outcome
+from delivery.senders.parcel import Group, Key
+from delivery.verdict import Rules, Tries, Verdict, judge, judge_apart
+from subscriptions.models import Processing
+
+# The key of an ordered lane.
+WHOLE_LANE: Final = "the lane"
+# Attempts of one lane at once, to however many endpoints: each has a socket, and stands in the run.
+MOST_UNDER_WAY = 1_000
+# Attempts of one lane to one endpoint at once: one that hangs takes no more than its own places.
+PLACES = 16
+
+_WHOLE_LANE = frozenset[Key]({WHOLE_LANE})
+
+
+class Order(Enum):
+    """Which delivery is next: the oldest, or the one that is due first."""
+
+    ID = "id"
+    DUE = "due"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """At most `size` attempts are under way; of one key `per_key`, or an even share of the window if that is None.
+
+    `learns`: a key that fails is blocked for a while. `reports`: people see then that the lane is BLOCKED. `moves`: what
+    the policy sends to the retry lane goes there. At most `capacity` deliveries are read at a time, when no more than
+    `refill_level` are left, if those are given. An endpoint may hold no more of what is read than its part, as
+    if there were `least_keys` endpoints.
+    """
+
+    statement: str
+    order: Order = Order.DUE
+    size: int = MOST_UNDER_WAY
+    per_key: int | None = PLACES
+    least_keys: int = 4
+    learns: bool = True
+    reports: bool = False
+    moves: bool = False
+    capacity: int | None = None
+    refill_level: int | None = None
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the lane itself is the key: each outcome is committed before the next delivery is sent."""
+        return self.order is Order.ID
+
+    def keys_of(self, group: Group) -> frozenset[Key]:
+        """Return the keys of which one has to be free for the group to be sent."""
+        return _WHOLE_LANE if self.is_ordered else group.places
+
+    def judge(self, outcome: Outcome, rules: Rules, tries: Tries) -> Verdict:
+        """Say what the policy makes of an outcome in such a lane."""
+        if self.is_ordered:
+            return judge(outcome, rules, tries)
+        return judge_apart(outcome, rules, tries, moves=self.moves)
+
+    def rows(self, of_a_lane: int) -> int:
+        """Return how many deliveries are read at a time, if a lane may hold so many."""
+        return of_a_lane // 4 if self.capacity is None else min(of_a_lane, self.capacity)
+
+    def level(self, rows: int) -> int:
+        """Return how few are left when the next are read."""
+        return rows // 2 if self.refill_level is None else min(rows // 2, self.refill_level)
+
+
+# Fresh messages go first: beside them the retry lane gives an endpoint one message at a time. Each has a time
+# of its own there, so an endpoint is not spared beyond that.
+_WINDOWS = {
+    LaneKind.QUEUE: Window(statement="read_groups"),
+    LaneKind.RETRY: Window(statement="read_due", per_key=1, learns=False),
+    LaneKind.CALLBACK: Window(statement="read_due"),
+}
+
+
+def window_of(kind: str, row: Mapping[str, Any]) -> Window:
+    """Return how a lane of that kind is served, given the columns of its subscriber.
+
+    What failed of a CONCURRENT one goes to the retry lane, if its policy says so, as it would of a SERIAL one: its
+    schedule is kept there though the subscriber becomes SERIAL, whose sender takes what stands in its lane in
+    order, without asking when it is due. So an endpoint may get one retry at a time beside its
+    `max_in_flight`.
+    """
+    if kind != LaneKind.TOPIC:
+        return _WINDOWS[LaneKind(kind)]
+    is_concurrent = row["processing"] == Processing.CONCURRENT
+    return Window(
+        statement="read_due" if is_concurrent else "read_runs",
+        order=Order.DUE if is_concurrent else Order.ID,
+        size=(row["max_in_flight"] or 1) if is_concurrent else 1,
+        per_key=None if is_concurrent else 1,
+        least_keys=1,
+        reports=True,
+        moves=True,
+        capacity=row["max_queued_to_send"],
+        refill_level=row["refill_level"],
+    )
