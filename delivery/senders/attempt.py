@@ -63,14 +63,14 @@ async def _try(group: Group, parcel: Parcel, lane: Lane, desk: Desk) -> bool:
     if endpoint.fault and not parcel.is_volatile:
         # Ours, and no attempt: it never costs the receiver one. Its siblings may take the message.
         lane.under_way.remove(parcel)
-        await desk.commit(lane, *lane.learn_fault(parcel, endpoint.rules, fault=endpoint.fault))
+        await desk.commit(lane, *lane.stops.learn_fault(parcel, endpoint.rules, fault=endpoint.fault))
         return False
     outcome = await _send(group, parcel, lane, desk)
     if outcome is None:
         if group.batch is not None and group.generation == lane.stock.generation:
             # It may be too late for more of its run.
             lane.stock.forget()
-        await desk.commit(lane, lane.run(), *lane.tell(parcel))
+        await desk.commit(lane, lane.run(), *lane.stops.tell(parcel))
         return False
     return await _conclude(group, parcel, lane, desk, outcome=outcome)
 
@@ -113,7 +113,7 @@ async def _conclude(group: Group, parcel: Parcel, lane: Lane, desk: Desk, *, out
     verdict = lane.window.judge(outcome, endpoint.rules, parcel.tries)
     settlement = settle(parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome)
     settlement = desk.successes.see(settlement, endpoint)
-    also: list[Entry] = [*lane.learn(parcel, outcome, verdict, endpoint.rules)]
+    also: list[Entry] = [*lane.stops.learn(parcel, outcome, verdict, endpoint.rules)]
     if verdict.step is Step.SUSPEND:
         also.append(suspend(lane, settlement, endpoint))
     if verdict.status is Status.DELIVERED and group.number is not None:
@@ -145,7 +145,7 @@ async def _record(
         log.exception("outcome not stored", extra={"lane": lane.id, "delivery": settlement.delivery_id})
         rules = desk.endpoints[parcel.subscription_id].rules
         # What it was to say of the lane may be old by now.
-        changes = [lane.outages.change() for entry in also if isinstance(entry, LaneChange)]
+        changes = [lane.stops.outages.change() for entry in also if isinstance(entry, LaneChange)]
         await desk.commit(lane, _as_lost(settlement, rules, is_only=parcel.is_volatile), *changes)
         return False
     return True
@@ -179,4 +179,4 @@ def _count(batch: Batch, parcel: Parcel, settlement: Settlement, rules: Rules) -
 async def _end_batch(group: Group, lane: Lane, desk: Desk) -> None:
     """At the end of a run the lane may have to pause."""
     if group.batch is not None and not group.batch.left:
-        await desk.commit(lane, *lane.learn_of_batch(group.batch))
+        await desk.commit(lane, *lane.stops.learn_of_batch(group.batch))

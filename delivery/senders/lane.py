@@ -1,38 +1,27 @@
-"""One lane as its sender keeps it in memory: its states, and what each event makes of them.
+"""One lane as its sender keeps it in memory: when it begins, yields and ends, what it takes next, and its run.
 
     serving ── quiesce ──▶ yielding ── nothing is under way ──▶ ended
        ▲                     │  ▲
        └────── resume ───────┘  └── give_back, a fault: for good
 
-    flowing ── suspend ──▶ suspended ── go_on ──▶ flowing
-
-    flowing ── an attempt fails, and the policy blocks its key ──▶ blocked ── it is answered, nothing waits ──▶ flowing
-
-Which keys are blocked is in `keys`, what the lane's row says of them in `outages`, what is read in `stock`, what is sent
-in `under_way`. Nothing here waits, so each transition is made at once; a transition that concerns the row returns the
-change, which is to be committed.
+What stops it is in `stops`, what is read in `stock`, what is sent in `under_way`; the lane's task reads, and its `jobs`
+send. Nothing here waits, so each transition is made at once.
 """
 
 import asyncio
-import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from delivery.outcome import Outcome
-from delivery.senders.batch import Batch, SkippedPause
-from delivery.senders.entries import Entry, LaneChange, Run
+from delivery.senders.entries import Entry, Run
 from delivery.senders.holding import LaneLostError
 from delivery.senders.jobs import Jobs
-from delivery.senders.keys import Keys, learn_in_order, learn_of_endpoint
-from delivery.senders.outages import Outages
 from delivery.senders.parcel import Group, Key, Parcel
 from delivery.senders.request import Request
 from delivery.senders.stock import NEWS_SECONDS, Stock
+from delivery.senders.stops import Stops
 from delivery.senders.under_way import UnderWay
 from delivery.senders.window import WHOLE_LANE, window_of
-from delivery.states import LaneState, OutcomeClass, Status
-from delivery.verdict import Rules, Step, Verdict, pause_seconds
 
 # A pause that is over, and what was put off, are looked for this often where deliveries are independent.
 LOOK_SECONDS = 0.5
@@ -40,10 +29,6 @@ LOOK_SECONDS = 0.5
 ROWS_AFTER_FAILURE = 16
 # A run of so many stays recorded when all of it is settled: to empty it costs a commit.
 SHORT_RUN = 8
-# What stops a lane is reviewed this often.
-REVIEW_SECONDS = 5.0
-
-_FREEING = frozenset({Step.NEXT, Step.RETRY_LANE})
 
 
 class Lane:
@@ -63,22 +48,15 @@ class Lane:
         self._is_given_back = self._is_quiescing = False
         # Each delivers one group after another.
         self.jobs = Jobs(self._end_job)
-        self.outages = Outages(row, self.window)
-        self.keys = Keys(self.window, self.outages.health())
-        self.stock = Stock(self.window, self.keys)
         self.under_way = UnderWay()
+        self.stops = Stops(row, self.window, is_tried=self.under_way.is_tried, forget=self._forget_ready)
+        self.keys = self.stops.keys
+        self.stock = Stock(self.window, self.keys)
         # One that was made ahead.
         self.request: Request | None = None
         # How many deliveries the run of an ordered lane has that was recorded last.
         self._recorded = 0
-        self.skipped = SkippedPause()
-        self._reviewed_at = float("-inf")
-        self._suspended_until = float("-inf")
-        # Whether a probe has resumed it, and nothing was delivered since.
-        self.is_on_trial = False
-        self.is_suspended = self.window.is_ordered and row["state"] == LaneState.SUSPENDED
-        if self.is_suspended:
-            self.stay_suspended(row["wait_seconds"])
+        if self.stops.is_suspended:
             # Its new sender has to see why, before it can hear of what changes that.
             self.nudge.set()
 
@@ -140,7 +118,7 @@ class Lane:
 
     def take(self) -> tuple[Group, Parcel] | None:
         """Take what may be sent now: a group, and whom of it to try."""
-        if self.is_yielding or self.is_suspended or self.keys.under_way >= self.window.size:
+        if self.is_yielding or self.stops.is_suspended or self.keys.under_way >= self.window.size:
             return None
         taken = self.stock.take()
         if taken is not None:
@@ -192,15 +170,10 @@ class Lane:
         """Where it is known to send to."""
         return self.keys.known
 
-    @property
-    def failures(self) -> int:
-        """How many tries of an ordered lane in a row led to nothing."""
-        return self.keys.health(WHOLE_LANE).failures
-
     def rows(self, of_a_lane: int) -> int:
         """How many deliveries are read at a time, if a lane may hold so many."""
         rows = self.window.rows(of_a_lane)
-        return min(rows, ROWS_AFTER_FAILURE) if self.window.is_ordered and self.failures else rows
+        return min(rows, ROWS_AFTER_FAILURE) if self.window.is_ordered and self.stops.failures else rows
 
     def wants_more(self, closed: Collection[Key], *, rows: int) -> bool:
         return self.stock.wants_more(
@@ -211,14 +184,17 @@ class Lane:
         """End all pauses, and read all of it again. Return whether anything had been read."""
         self.nudge.clear()
         self.news.set()
-        self.outages.try_now()
+        self.stops.outages.try_now()
         self.keys.try_now()
         return self.stock.forget()
+
+    def _forget_ready(self) -> None:
+        self.stock.forget()
 
     @property
     def is_busy(self) -> bool:
         """Whether there is something to do, now or after a pause."""
-        is_waiting = bool(self.keys.blocked()) or self.skipped.seconds_left > 0
+        is_waiting = bool(self.keys.blocked()) or self.stops.skipped.seconds_left > 0
         return bool(self.stock) or self.is_sending or is_waiting
 
     def settle_down(self) -> list[Entry]:
@@ -230,7 +206,7 @@ class Lane:
         if not self.window.is_ordered or not is_idle:
             return []
         self.keys.health(WHOLE_LANE).answered()
-        changes = self.outages.end(WHOLE_LANE)
+        changes = self.stops.outages.end(WHOLE_LANE)
         return [self.run(), *changes] if changes or self._recorded > SHORT_RUN else []
 
     def seconds_to_wait(self, linger: float) -> float | None:
@@ -240,139 +216,9 @@ class Lane:
         if self.is_sending:
             return None
         blocked_left = self.keys.health(WHOLE_LANE).blocked_until - time.monotonic()
-        return next((left for left in (blocked_left, self.skipped.seconds_left) if left > 0), linger)
+        return next((left for left in (blocked_left, self.stops.skipped.seconds_left) if left > 0), linger)
 
     def notice_time(self) -> None:
         """Nothing changed for so long: what was put off may be due."""
-        if not self.window.is_ordered or self.skipped.end_if_over():
+        if not self.window.is_ordered or self.stops.skipped.end_if_over():
             self.news.set()
-
-    @property
-    def stopped_by(self) -> Collection[int]:
-        """The deliveries that stop it at its endpoints; an ordered lane reads again to see whether it is stopped."""
-        return () if self.window.is_ordered else self.outages.deliveries.values()
-
-    @property
-    def doubtful(self) -> Collection[int]:
-        """What stops it at endpoints that could be tried now, and are not."""
-        if self.window.is_ordered:
-            return ()
-        return [
-            delivery_id
-            for key, delivery_id in self.outages.deliveries.items()
-            if not self.keys.health(key).is_blocked() and not self.under_way.is_tried(key)
-        ]
-
-    @property
-    def is_review_due(self) -> bool:
-        return bool(self.stopped_by) and time.monotonic() >= self._reviewed_at + REVIEW_SECONDS
-
-    def begin_review(self) -> None:
-        self._reviewed_at = time.monotonic()
-
-    # What it learns.
-
-    def learn(self, parcel: Parcel, outcome: Outcome, verdict: Verdict, rules: Rules) -> list[LaneChange]:
-        """Take in what an attempt led to."""
-        key = self.keys.key_of(parcel)
-        health = self.keys.health(key)
-        if self.window.is_ordered:
-            self.is_on_trial &= verdict.status is not Status.DELIVERED
-            if learn_in_order(health, verdict, rules):
-                return self._block(parcel.delivery_id, reason=outcome.reason)
-            return self.outages.end(key) if verdict.step in _FREEING else []
-        if self.window.learns or verdict.status is Status.DELIVERED:
-            learn_of_endpoint(health, outcome, verdict, rules)
-        if verdict.status is Status.DELIVERED:
-            return self.outages.end(key)
-        return self.tell(parcel, reason="" if outcome.outcome is OutcomeClass.UNSENDABLE else outcome.reason)
-
-    def learn_fault(self, parcel: Parcel, rules: Rules, *, fault: str) -> list[LaneChange]:
-        """Nothing can be sent to the parcel's endpoint, by a fault of ours: its key waits until that is mended."""
-        health = self.keys.health(self.keys.key_of(parcel))
-        if not health.is_blocked():
-            health.block(pause_seconds(rules, failures=health.failures + 1))
-        if self.window.is_ordered:
-            return self._block(parcel.delivery_id, reason=fault)
-        return self.tell(parcel, reason=fault)
-
-    def tell(self, parcel: Parcel, *, reason: str = "") -> list[LaneChange]:
-        """What people are to know of an endpoint that has not taken a message; without a `reason` it was not tried.
-
-        That it is blocked is told when nothing is under way there any more, however the last of that ended.
-        """
-        key = self.keys.key_of(parcel)
-        health = self.keys.health(key)
-        if not self.window.reports:
-            return []
-        if not health.failures:
-            return self.outages.end(key)
-        if not health.is_blocked():
-            return []
-        if reason:
-            self.outages.suspect(key, parcel.delivery_id, health, reason=reason)
-        return [] if self.under_way.is_tried(key) else self.outages.begin(key)
-
-    def learn_of_batch(self, batch: Batch) -> list[LaneChange]:
-        """At the end of a run: pause when nothing came of it; see `Batch`."""
-        health = self.keys.health(WHOLE_LANE)
-        self.skipped.learn(batch)
-        if not batch.is_fruitless or batch.rules is None or batch.failed is None:
-            return []
-        if not batch.fresh and not health.failures:
-            return []
-        health.block(pause_seconds(batch.rules, failures=health.failures + 1))
-        return self._block(batch.failed, reason=batch.reason)
-
-    def _block(self, delivery_id: int, *, reason: str) -> list[LaneChange]:
-        """An ordered lane waits, and tries all of it again then, the skipped ones too."""
-        self.stock.forget()
-        self.skipped.end()
-        self.outages.suspect(WHOLE_LANE, delivery_id, self.keys.health(WHOLE_LANE), reason=reason)
-        return self.outages.begin(WHOLE_LANE)
-
-    # Suspended.
-
-    @property
-    def is_pausing(self) -> bool:
-        """Whether it waits for a moment that a person may move."""
-        return self.is_suspended or self.outages.is_pausing
-
-    def suspend(self, delivery_id: int | None, *, reason: str, wait_seconds: float | None) -> LaneChange:
-        """Send nothing until it is resumed; a probe is due in so many seconds, or never."""
-        self.is_suspended = True
-        self.stock.forget()
-        self.outages.end(WHOLE_LANE)
-        self.stay_suspended(wait_seconds)
-        return LaneChange(
-            lane_id=self.id,
-            state=LaneState.SUSPENDED,
-            reason=reason,
-            delivery_id=delivery_id,
-            failures=self.failures,
-            wait_seconds=wait_seconds,
-        )
-
-    def stay_suspended(self, wait_seconds: float | None) -> None:
-        self._suspended_until = time.monotonic() + (math.inf if wait_seconds is None else wait_seconds)
-
-    @property
-    def suspended_left(self) -> float:
-        """In how many seconds a probe is due."""
-        return max(self._suspended_until - time.monotonic(), 0.0)
-
-    def go_on(self, *, is_on_trial: bool) -> LaneChange:
-        """Nothing suspends it any more."""
-        self.is_suspended = False
-        self.is_on_trial = is_on_trial
-        self.keys.health(WHOLE_LANE).answered()
-        return LaneChange(lane_id=self.id, state=LaneState.IDLE)
-
-    def go_on_blocked(self, delivery_id: int, *, reason: str) -> None:
-        """A person resumed it: its row says that it is blocked, until something of it is delivered."""
-        self.is_suspended = False
-        health = self.keys.health(WHOLE_LANE)
-        health.answered()
-        health.failed()
-        self.outages.suspect(WHOLE_LANE, delivery_id, health, reason=reason)
-        self.outages.begin(WHOLE_LANE)

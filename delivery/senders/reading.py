@@ -60,7 +60,7 @@ async def _read_in_order(lane: Lane, desk: Desk, reading: Reading) -> Found:
     wish = Wish(
         lane_id=lane.id,
         rows=reading.rows,
-        skipped_rows=lane.skipped.rows(reading.rows),
+        skipped_rows=lane.stops.skipped.rows(reading.rows),
         max_bytes=reading.max_bytes,
         held=tuple(reading.held),
     )

@@ -111,7 +111,7 @@ class Sender:
         """Look at everything that a notification may have failed to tell."""
         await desk.successes.write(desk.reader)
         await self._notice_changes(desk, claims)
-        stopped = [lane.id for lane in desk.lanes.values() if lane.is_pausing]
+        stopped = [lane.id for lane in desk.lanes.values() if lane.stops.is_pausing]
         for row in await desk.reader.fetch("due_lanes", {"lane": stopped}) if stopped else []:
             _wake(desk, row["id"])
         if shards := list(self._settler.holding.shards):

@@ -38,7 +38,7 @@ async def serve(lane: Lane, desk: Desk) -> None:
 
 
 async def _serve(lane: Lane, desk: Desk) -> None:
-    if lane.outages.were_in_order:
+    if lane.stops.outages.were_in_order:
         reason = "Its subscriber is CONCURRENT now."
         await desk.commit(lane, LaneChange(lane_id=lane.id, state=LaneState.IDLE, reason=reason))
     is_over = False
@@ -49,7 +49,7 @@ async def _serve(lane: Lane, desk: Desk) -> None:
         # It may be asked to stay until it has ended.
         is_over = not lane.is_sending
     if lane.fault is None:
-        await _review(lane, desk, lane.doubtful)
+        await _review(lane, desk, lane.stops.doubtful)
 
 
 async def _serve_until_yielding(lane: Lane, desk: Desk) -> None:
@@ -57,23 +57,23 @@ async def _serve_until_yielding(lane: Lane, desk: Desk) -> None:
     idle_until, was_busy = 0.0, True
     while not lane.is_yielding:
         lane.changed.clear()
-        if lane.is_suspended:
+        if lane.stops.is_suspended:
             await _wait_for_jobs(lane)
             await see_suspension(lane, desk)
             continue
         if lane.nudge.is_set():
             await _forget(lane, desk, had_more=lane.look_again())
-            await _review(lane, desk, lane.stopped_by)
-        is_review_due = lane.is_review_due
+            await _review(lane, desk, lane.stops.stopped_by)
+        is_review_due = lane.stops.is_review_due
         if is_review_due:
             # What shows that an endpoint is still down comes first.
             lane.news.set()
         await read_on(lane, desk)
         _begin(lane, desk)
         if is_review_due:
-            await _review(lane, desk, lane.doubtful)
+            await _review(lane, desk, lane.stops.doubtful)
         await desk.commit(lane, *lane.settle_down())
-        is_busy = lane.is_busy or bool(lane.outages)
+        is_busy = lane.is_busy or bool(lane.stops.outages)
         if is_busy or was_busy:
             idle_until = time.monotonic() + LINGER_SECONDS
         elif time.monotonic() > idle_until:
@@ -95,13 +95,13 @@ async def _forget(lane: Lane, desk: Desk, *, had_more: bool) -> None:
 
 async def _review(lane: Lane, desk: Desk, delivery_ids: Collection[int]) -> None:
     """Forget what people were told of those deliveries that do not wait any more."""
-    lane.begin_review()
+    lane.stops.begin_review()
     if not delivery_ids:
         return
     told = {"lane": lane.id, "delivery": list(delivery_ids)}
     rows = await desk.reader.fetch("still_waiting", told)
     gone = set(delivery_ids).difference(row["id"] for row in rows)
-    await desk.commit(lane, *lane.outages.forget(gone))
+    await desk.commit(lane, *lane.stops.outages.forget(gone))
 
 
 async def _wait(lane: Lane, *, linger: float) -> None:
@@ -113,6 +113,6 @@ async def _wait(lane: Lane, *, linger: float) -> None:
 
 async def _wait_for_jobs(lane: Lane) -> None:
     """Wait until nothing is being sent, or the lane is to go on."""
-    while lane.is_sending and (lane.is_yielding or lane.is_suspended):
+    while lane.is_sending and (lane.is_yielding or lane.stops.is_suspended):
         lane.changed.clear()
         await lane.changed.wait()

@@ -30,8 +30,8 @@ def suspend(lane: Lane, settlement: Settlement, endpoint: Endpoint) -> LaneChang
     the lane, and nothing came of it: the two would chase each other.
     """
     is_probed = bool(endpoint.probe_url) and settlement.verdict.status is Status.PENDING
-    first_wait = endpoint.rules.probe_seconds if lane.is_on_trial else 0.0
-    return lane.suspend(
+    first_wait = endpoint.rules.probe_seconds if lane.stops.is_on_trial else 0.0
+    return lane.stops.suspend(
         settlement.delivery_id,
         reason=settlement.outcome.reason,
         wait_seconds=first_wait if is_probed else None,
@@ -40,7 +40,7 @@ def suspend(lane: Lane, settlement: Settlement, endpoint: Endpoint) -> LaneChang
 
 async def see_suspension(lane: Lane, desk: Desk) -> None:
     """Wait until a probe is due or somebody nudges the lane, and see whether it may go on."""
-    if seconds := lane.suspended_left:
+    if seconds := lane.stops.suspended_left:
         await _wait_for_nudge(lane, seconds)
     if lane.is_yielding:
         return
@@ -48,14 +48,14 @@ async def see_suspension(lane: Lane, desk: Desk) -> None:
     lane.nudge.clear()
     (found,) = await desk.reader.fetch("suspension", {"lane": lane.id})
     if found["state"] != LaneState.SUSPENDED:
-        lane.go_on_blocked(found["delivery_id"], reason=found["reason"])
+        lane.stops.go_on_blocked(found["delivery_id"], reason=found["reason"])
         return
     endpoint = await _top(found, desk)
     if endpoint is None:
         await _resume(lane, desk, reason="What suspended it is not to be sent any more.")
     elif not endpoint.probe_url or found["status"] != Status.PENDING:
-        lane.stay_suspended(None)
-    elif not was_nudged or lane.suspended_left in (0.0, math.inf):
+        lane.stops.stay_suspended(None)
+    elif not was_nudged or lane.stops.suspended_left in (0.0, math.inf):
         await _probe(lane, desk, found, endpoint)
 
 
@@ -83,7 +83,7 @@ async def _probe(lane: Lane, desk: Desk, found: Mapping[str, Any], endpoint: End
         await _resume(lane, desk, budget, reason="The probe URL answered.", is_on_trial=True)
         return
     wait = endpoint.rules.probe_seconds
-    change = lane.suspend(found["delivery_id"], reason=found["reason"], wait_seconds=wait)
+    change = lane.stops.suspend(found["delivery_id"], reason=found["reason"], wait_seconds=wait)
     # A person may have resumed it while the probe was under way.
     await desk.commit(lane, replace(change, stays=True))
 
@@ -91,5 +91,5 @@ async def _probe(lane: Lane, desk: Desk, found: Mapping[str, Any], endpoint: End
 async def _resume(
     lane: Lane, desk: Desk, *budget: FreshBudget, reason: str, is_on_trial: bool = False
 ) -> None:
-    change = lane.go_on(is_on_trial=is_on_trial)
+    change = lane.stops.go_on(is_on_trial=is_on_trial)
     await desk.commit(lane, *budget, replace(change, reason=reason))

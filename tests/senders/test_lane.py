@@ -49,9 +49,9 @@ def set_health(lane: Lane, place: int, health: Health) -> None:
 
 def begin_outage(lane: Lane, at: Parcel, *, seconds: float) -> None:
     set_health(lane, at.subscription_id, health := down(seconds))
-    lane.outages.suspect(at.place, at.delivery_id, health, reason="timed out")
-    lane.outages.begin(at.place)
-    lane.outages.told()
+    lane.stops.outages.suspect(at.place, at.delivery_id, health, reason="timed out")
+    lane.stops.outages.begin(at.place)
+    lane.stops.outages.told()
 
 
 def begun(lane: Lane) -> Sequence[Parcel]:
@@ -74,33 +74,33 @@ class TestPauses:
         lane = concurrent()
         begin_outage(lane, parcel(1), seconds=-1)
         begin_outage(lane, parcel(2), seconds=300)
-        assert not lane.is_pausing
+        assert not lane.stops.is_pausing
         assert lane.keys.blocked() == [2]
 
     def test_it_waits_while_the_first_is_down(self) -> None:
         lane = concurrent()
         begin_outage(lane, parcel(1), seconds=300)
         begin_outage(lane, parcel(2), seconds=-1)
-        assert lane.is_pausing
+        assert lane.stops.is_pausing
 
     def test_a_failure_that_was_not_told_moves_nothing(self) -> None:
         """What the row says is over then, while the endpoint is down longer."""
         lane = concurrent()
         begin_outage(lane, parcel(1), seconds=-1)
         lane.keys.health(1).blocked_until = time.monotonic() + 300
-        assert not lane.is_pausing
+        assert not lane.stops.is_pausing
 
     def test_who_is_woken_waits_no_more(self) -> None:
         lane = concurrent()
         begin_outage(lane, parcel(1), seconds=300)
         lane.look_again()
-        assert not lane.is_pausing
+        assert not lane.stops.is_pausing
         assert lane.keys.blocked() == []
 
     def test_what_the_last_sender_left_is_waited_for(self) -> None:
         row = {"state": LaneState.BLOCKED, "delivery_id": 7, "head_subscription_id": 3, "wait_seconds": 60.0}
-        assert concurrent(**row).is_pausing
-        assert not concurrent(**row | {"wait_seconds": -1.0}).is_pausing
+        assert concurrent(**row).stops.is_pausing
+        assert not concurrent(**row | {"wait_seconds": -1.0}).stops.is_pausing
 
 
 class TestTelling:
@@ -108,14 +108,14 @@ class TestTelling:
 
     def fail(self, lane: Lane, one: Parcel) -> Sequence[LaneChange]:
         set_health(lane, one.subscription_id, down(300))
-        return lane.tell(one, reason="timed out")
+        return lane.stops.tell(one, reason="timed out")
 
     def test_the_last_may_be_dropped(self) -> None:
         lane, failing, dropped = concurrent(), parcel(1, delivery_id=7), parcel(1, delivery_id=8)
         lane.under_way.add(parcel(1, delivery_id=8), 1)
         assert self.fail(lane, failing) == []
         lane.under_way.remove(parcel(1, delivery_id=8))
-        (change,) = lane.tell(dropped)
+        (change,) = lane.stops.tell(dropped)
         assert (change.state, change.delivery_id, change.reason) == (LaneState.BLOCKED, 7, "timed out")
         assert change.wait_seconds == pytest.approx(300, abs=5)
 
@@ -125,11 +125,11 @@ class TestTelling:
         self.fail(lane, parcel(1, delivery_id=7))
         lane.under_way.remove(parcel(1, delivery_id=8))
         lane.keys.health(1).accepted()
-        assert lane.tell(parcel(1, delivery_id=8)) == []
-        assert not lane.outages
+        assert lane.stops.tell(parcel(1, delivery_id=8)) == []
+        assert not lane.stops.outages
 
     def test_what_is_dropped_shows_nothing(self) -> None:
-        assert concurrent().tell(parcel(1)) == []
+        assert concurrent().stops.tell(parcel(1)) == []
 
 
 def test_news_are_looked_at_at_once() -> None:
