@@ -145,7 +145,7 @@ async def _record(
         log.exception("outcome not stored", extra={"lane": lane.id, "delivery": settlement.delivery_id})
         rules = desk.endpoints[parcel.subscription_id].rules
         # What it was to say of the lane may be old by now.
-        changes = [lane.stops.outages.change() for entry in also if isinstance(entry, LaneChange)]
+        changes = [lane.stops.change() for entry in also if isinstance(entry, LaneChange)]
         await desk.commit(lane, _as_lost(settlement, rules, is_only=parcel.is_volatile), *changes)
         return False
     return True

@@ -63,7 +63,7 @@ class Desk:
             return
         await self.settler.commit(lane.id, *entries)
         if any(isinstance(entry, LaneChange) for entry in entries):
-            lane.stops.outages.told()
+            lane.stops.told()
 
     def make_request(self, parcel: Parcel) -> Request | None:
         """Make the request of a parcel that is sent soon."""

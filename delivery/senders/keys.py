@@ -1,17 +1,13 @@
 """The keys of a lane: what waits when an attempt fails, and for how long.
 
-    free ── fails ──▶ blocked until a moment ── it has come, or a nudge ──▶ tried with one message ── accepted ──▶ free
-                              ▲                                                     │
-                              └─────────────────── fails again ─────────────────────┘
-
-An ordered lane has one key, itself; elsewhere each endpoint is a key.
+An ordered lane has one key, itself; elsewhere each endpoint is a key. The picture is in `README.md`.
 """
 
 import itertools
 import math
 import random
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from delivery.outcome import Outcome
@@ -37,6 +33,14 @@ _UNREACHABLE = frozenset(
 )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Failure:
+    """The delivery that failed last at a key, and why."""
+
+    delivery_id: int
+    reason: str
+
+
 @dataclass(slots=True)
 class Health:
     """How one key fares: `failures` counts those in a row, `turn` is its last in the order of all."""
@@ -46,6 +50,8 @@ class Health:
     failures: int = 0
     failed_at: float = float("-inf")
     blocked_until: float = float("-inf")
+    # The last with which it was blocked.
+    failure: Failure | None = None
 
     def is_blocked(self) -> bool:
         return time.monotonic() < self.blocked_until
@@ -61,6 +67,7 @@ class Health:
         """It took a message, or refused that one for good."""
         self.failures = 0
         self.blocked_until = float("-inf")
+        self.failure = None
 
     def accepted(self) -> None:
         self.answered()
@@ -122,9 +129,9 @@ def learn_of_endpoint(health: Health, outcome: Outcome, verdict: Verdict, rules:
 class Keys:
     """The keys of one lane that are known, and whose turn it is."""
 
-    def __init__(self, window: Window, known: Mapping[Key, Health]) -> None:
+    def __init__(self, window: Window) -> None:
         self._window = window
-        self._health = dict(known)
+        self._health: dict[Key, Health] = {}
         self._turns = itertools.count(1)
         # How many attempts are under way, of all keys.
         self.under_way = 0
@@ -133,6 +140,9 @@ class Keys:
     @property
     def known(self) -> Collection[Key]:
         return self._health.keys()
+
+    def add(self, key: Key, health: Health) -> None:
+        self._health[key] = health
 
     def key_of(self, parcel: Parcel) -> Key:
         return WHOLE_LANE if self._window.is_ordered else parcel.place

@@ -184,8 +184,7 @@ class Lane:
         """End all pauses, and read all of it again. Return whether anything had been read."""
         self.nudge.clear()
         self.news.set()
-        self.stops.outages.try_now()
-        self.keys.try_now()
+        self.stops.try_now()
         return self.stock.forget()
 
     def _forget_ready(self) -> None:
@@ -206,7 +205,7 @@ class Lane:
         if not self.window.is_ordered or not is_idle:
             return []
         self.keys.health(WHOLE_LANE).answered()
-        changes = self.stops.outages.end(WHOLE_LANE)
+        changes = self.stops.end(WHOLE_LANE)
         return [self.run(), *changes] if changes or self._recorded > SHORT_RUN else []
 
     def seconds_to_wait(self, linger: float) -> float | None:

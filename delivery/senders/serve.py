@@ -38,7 +38,7 @@ async def serve(lane: Lane, desk: Desk) -> None:
 
 
 async def _serve(lane: Lane, desk: Desk) -> None:
-    if lane.stops.outages.were_in_order:
+    if lane.stops.were_in_order:
         reason = "Its subscriber is CONCURRENT now."
         await desk.commit(lane, LaneChange(lane_id=lane.id, state=LaneState.IDLE, reason=reason))
     is_over = False
@@ -63,7 +63,7 @@ async def _serve_until_yielding(lane: Lane, desk: Desk) -> None:
             continue
         if lane.nudge.is_set():
             await _forget(lane, desk, had_more=lane.look_again())
-            await _review(lane, desk, lane.stops.stopped_by)
+            await _review(lane, desk, lane.stops.to_review)
         is_review_due = lane.stops.is_review_due
         if is_review_due:
             # What shows that an endpoint is still down comes first.
@@ -73,7 +73,7 @@ async def _serve_until_yielding(lane: Lane, desk: Desk) -> None:
         if is_review_due:
             await _review(lane, desk, lane.stops.doubtful)
         await desk.commit(lane, *lane.settle_down())
-        is_busy = lane.is_busy or bool(lane.stops.outages)
+        is_busy = lane.is_busy or lane.stops.is_blocked
         if is_busy or was_busy:
             idle_until = time.monotonic() + LINGER_SECONDS
         elif time.monotonic() > idle_until:
@@ -101,7 +101,7 @@ async def _review(lane: Lane, desk: Desk, delivery_ids: Collection[int]) -> None
     told = {"lane": lane.id, "delivery": list(delivery_ids)}
     rows = await desk.reader.fetch("still_waiting", told)
     gone = set(delivery_ids).difference(row["id"] for row in rows)
-    await desk.commit(lane, *lane.stops.outages.forget(gone))
+    await desk.commit(lane, *lane.stops.forget(gone))
 
 
 async def _wait(lane: Lane, *, linger: float) -> None:

@@ -1,8 +1,5 @@
 """What a lane holds of what it has read: ready to be sent, or in the hands of a job.
 
-    read ──▶ ready ──▶ in hand ──▶ released
-               └── nudge, block, give-back ──▶ forgotten: it is read again
-
 A nudge and a block make stale what was read before, and what is being read: it is of an earlier generation.
 """
 

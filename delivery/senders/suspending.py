@@ -1,9 +1,5 @@
 """A suspended lane: nothing is sent until a probe succeeds or a person resumes it (webMethods).
 
-    FLOWING ── attempts used up, or a rejection ──▶ SUSPENDED ── a probe succeeds ──▶ FLOWING
-                                                       │  ▲ └───── a person resumes it ──▶ BLOCKED, due at once
-                                                       └──┘ a probe fails
-
 The delivery that used up its attempts stays on top, and gets as many again. What a person does is a change of the lane's
 row, and of the delivery on top; a nudge only says to look. A lane whose top is held back by its subscription, or
 was cancelled, has no reason to be suspended any more. Probes are asked only where attempts were
@@ -91,5 +87,4 @@ async def _probe(lane: Lane, desk: Desk, found: Mapping[str, Any], endpoint: End
 async def _resume(
     lane: Lane, desk: Desk, *budget: FreshBudget, reason: str, is_on_trial: bool = False
 ) -> None:
-    change = lane.stops.go_on(is_on_trial=is_on_trial)
-    await desk.commit(lane, *budget, replace(change, reason=reason))
+    await desk.commit(lane, *budget, lane.stops.go_on(is_on_trial=is_on_trial, reason=reason))

@@ -42,16 +42,12 @@ def down(seconds: float) -> Health:
     return Health(failures=1, failed_at=now - 600, blocked_until=now + seconds)
 
 
-def set_health(lane: Lane, place: int, health: Health) -> None:
-    lane.keys.health(place)
-    lane.keys._health[place] = health
-
-
 def begin_outage(lane: Lane, at: Parcel, *, seconds: float) -> None:
-    set_health(lane, at.subscription_id, health := down(seconds))
-    lane.stops.outages.suspect(at.place, at.delivery_id, health, reason="timed out")
-    lane.stops.outages.begin(at.place)
-    lane.stops.outages.told()
+    lane.keys.add(at.place, down(300))
+    lane.stops.tell(at, reason="timed out")
+    lane.keys.health(at.place).blocked_until = time.monotonic() + seconds
+    lane.stops.change()
+    lane.stops.told()
 
 
 def begun(lane: Lane) -> Sequence[Parcel]:
@@ -107,7 +103,7 @@ class TestTelling:
     """What one attempt shows of an endpoint is told when no other that may tell otherwise is under way there."""
 
     def fail(self, lane: Lane, one: Parcel) -> Sequence[LaneChange]:
-        set_health(lane, one.subscription_id, down(300))
+        lane.keys.add(one.place, down(300))
         return lane.stops.tell(one, reason="timed out")
 
     def test_the_last_may_be_dropped(self) -> None:
@@ -126,7 +122,7 @@ class TestTelling:
         lane.under_way.remove(parcel(1, delivery_id=8))
         lane.keys.health(1).accepted()
         assert lane.stops.tell(parcel(1, delivery_id=8)) == []
-        assert not lane.stops.outages
+        assert not lane.stops.is_blocked
 
     def test_what_is_dropped_shows_nothing(self) -> None:
         assert concurrent().stops.tell(parcel(1)) == []
@@ -158,7 +154,7 @@ class TestPlaces:
 
     def test_one_that_is_down_has_no_part(self) -> None:
         lane = concurrent()
-        set_health(lane, 2, down(300))
+        lane.keys.add(2, down(300))
         fill(lane, 1, 10)
         fill(lane, 2, 10)
         assert [one.place for one in begun(lane)] == [1] * 4
