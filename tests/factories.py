@@ -9,6 +9,7 @@ import uuid
 from datetime import timedelta
 from typing import Any
 
+from django.db import connection
 from django.utils import timezone
 
 from delivery.models import Attempt, Delivery, LoggedAttempt, Message, delivery_id
@@ -117,6 +118,26 @@ def attempt(of: Delivery, **fields: Any) -> Attempt:
 def new_delivery_id(message: Message) -> int:
     """Return the id of another delivery of the message, behind those that it has."""
     return delivery_id(message.pk, next(_numbers))
+
+
+def settle(row: Delivery, status: Status) -> None:
+    """Settle an open delivery as the product's statements do: an UPDATE of its status would make those that wait for it fail."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH gone AS (
+                DELETE FROM delivery_waiting delivery WHERE id = %s RETURNING delivery AS waiting, attempts, redelivery
+            )
+            INSERT INTO delivery_settled
+            SELECT settled.*
+            FROM gone
+            CROSS JOIN (SELECT delivery_clock() AS now) AS clock
+            CROSS JOIN LATERAL delivery_settled_as(
+                gone.waiting, %s, gone.attempts, '', clock.now, gone.redelivery
+            ) AS settled
+            """,
+            [row.pk, status.value],
+        )
 
 
 def api_key(scope: Scope = Scope.MANAGE, **fields: Any) -> tuple[ApiKey, str]:

@@ -124,7 +124,16 @@ def _wal(first: str, last: str) -> str:
     assert wheel.origin is not None
     program = Path(wheel.origin).parent / "pginstall" / "bin" / "pg_waldump"
     (data,) = settings.ENVIRONMENT.home.glob("postgresql-*/data")
-    command: list[str | Path] = [program, "--path", data / "pg_wal", "--start", first, "--end", last, "--stats=record"]
+    command: list[str | Path] = [
+        program,
+        "--path",
+        data / "pg_wal",
+        "--start",
+        first,
+        "--end",
+        last,
+        "--stats=record",
+    ]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     return ran.stdout
 

@@ -12,6 +12,7 @@ import orjson
 from django.conf import settings
 from django.db import Error
 
+from delivery.accept import Accepted, Owed
 from delivery.api import incoming
 from delivery.api.batch import draft_of
 from delivery.api.batch_items import Item, attempts
@@ -19,7 +20,7 @@ from delivery.api.publish import answer, problem_of_refusal, with_content_type
 from delivery.api.rate_limit import COUNTED, bucket_of
 from delivery.callback_urls import CALLBACK_URL
 from delivery.drafts import DESTINATION, Draft, PublishRefusedError, check_body
-from delivery.publish import Accepted, Owed, claim_of
+from delivery.publish import claim_of
 from delivery.publishing.directory import Directory, Grant
 from delivery.publishing.posts import Post
 from subscriptions.api.problems import Problem

@@ -14,7 +14,7 @@ SELECT
         SELECT count(*) FROM (
             SELECT
             FROM subscriptions_subscription other
-            JOIN delivery_delivery behind
+            JOIN delivery_waiting behind
                 ON behind.lane_id = lane.id AND behind.skipped = ANY ('{f,t}'::boolean[])
                 AND behind.subscription_id = other.id AND behind.status = 'PENDING'
             WHERE other.subscriber_id = lane.subscriber_id AND other.status = 'ACTIVE'
@@ -27,7 +27,7 @@ SELECT
         SELECT count(*) FROM (
             SELECT
             FROM subscriptions_subscription other
-            JOIN delivery_delivery behind
+            JOIN delivery_waiting behind
                 ON behind.lane_id = lane.id AND behind.skipped = ANY ('{f,t}'::boolean[])
                 AND behind.subscription_id = other.id AND behind.status = 'PENDING'
             WHERE other.subscriber_id = lane.subscriber_id AND other.status = 'ACTIVE'

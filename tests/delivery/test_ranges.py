@@ -100,7 +100,13 @@ def test_a_table_in_use_is_left_for_later_and_nobody_waits_for_that() -> None:
         reader.execute("SELECT count(*) FROM delivery_message")
         assert ranges.make_ahead() == 0
         stored = threading.Event()
-        publisher = threading.Thread(target=lambda: (factories.message(), stored.set(), connection.close()))
+
+        def publish() -> None:
+            factories.message()
+            connection.close()
+            stored.set()
+
+        publisher = threading.Thread(target=publish)
         publisher.start()
         assert stored.wait(30)
         publisher.join()

@@ -11,7 +11,7 @@ import pytest
 from psycopg import sql
 
 from tests.faults.test_killed_chores import Chores
-from tests.operation.installation import eventually, kill
+from tests.operation.installation import eventually
 from tests.product import Flow, Product
 from tests.receivers import Receiver
 
@@ -64,12 +64,10 @@ def rows(product: Product) -> Counter[str]:
         return Counter(dict(connection.execute(counted).fetchall()))
 
 
-def kill_as_it_commits(product: Product, chores: Chores) -> None:
-    """Hold up what the database checks last of a batch, when all of it is deleted, and kill who waits for that."""
-    with product.connect() as connection, connection.transaction():
-        # Reading goes on; what looks for keys that refer to a deleted message waits.
-        connection.execute("LOCK TABLE delivery_idempotencykey IN EXCLUSIVE MODE")
-        kill(chores.waiting_for(connection.info.backend_pid))
+def kill_as_it_commits(chores: Chores, run_id: int) -> None:
+    """Kill the worker when all of a batch is deleted, and it is about to write how far the pass got."""
+    with chores.stopped_at("delivery_retentionrun", run_id):
+        pass
 
 
 def test_each_message_is_removed_once_and_no_other(
@@ -87,7 +85,7 @@ def test_each_message_is_removed_once_and_no_other(
     address = f"retention-runs/{begun['id']}"
     for removed in (1, COUNT // 3):
         eventually(lambda: flow.rest.get(address)["messages"] >= removed, "some are removed")  # noqa: B023
-        kill_as_it_commits(product, chores)
+        kill_as_it_commits(chores, begun["id"])
         assert flow.rest.get(address)["state"] == "RUNNING"
     eventually(lambda: flow.rest.get(address)["state"] == "DONE", "the pass goes on to its end")
     run = flow.rest.get(address)

@@ -47,7 +47,7 @@ def test_what_a_sender_is_just_settling_stays_settled() -> None:
 
     def delivered() -> None:
         # As the sender's statement leaves the row until its commit.
-        Delivery.objects.filter(pk=row.pk).update(status=Status.DELIVERED, settled_at=timezone.now())
+        factories.settle(row, Status.DELIVERED)
 
     assert meet(delivered, work_off) is None
     running.refresh_from_db()
@@ -78,8 +78,7 @@ def test_what_is_in_doubt_all_at_once_stays_so_unless_that_status_was_named() ->
 
     def doubted() -> None:
         # As whoever takes a dead sender's lane leaves the row under `hold`.
-        now = timezone.now()
-        Delivery.objects.filter(pk=row.pk).update(status=Status.IN_DOUBT, settled_at=now)
+        factories.settle(row, Status.IN_DOUBT)
 
     assert meet(doubted, work_off) is None
     running.refresh_from_db()

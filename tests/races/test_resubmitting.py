@@ -77,7 +77,7 @@ def test_a_sibling_that_a_sender_is_just_settling_is_waited_for() -> None:
 
     def settle() -> None:
         # As the sender's statement leaves the row until its commit.
-        Delivery.objects.filter(pk=pending.pk).update(status=Status.DELIVERED, settled_at="2026-11-21T00:00Z")
+        factories.settle(pending, Status.DELIVERED)
 
     found = meet(settle, partial(resubmit, refused.pk, actor="ann"))
     assert isinstance(found, NotResubmittedError)

@@ -28,7 +28,7 @@ def read(kind: LaneKind, **fields: Any) -> list[dict[str, Any]]:
     return fetch(statement("read_due"), wish)
 
 
-def retried(of: Subscription, *, due_in: float = -1, attempts: int = 1) -> Delivery:
+def retried(of: Subscription, *, due_in: float = -60, attempts: int = 1) -> Delivery:
     row = factories.delivery(
         subscription=of,
         lane_id=lane_id(LaneKind.RETRY),
@@ -68,7 +68,7 @@ def test_what_is_due_is_read_and_the_rest_is_not() -> None:
 
 def test_what_was_due_first_comes_first() -> None:
     of = factories.subscription()
-    later, earlier = retried(of, due_in=-1), retried(of, due_in=-9)
+    later, earlier = retried(of, due_in=-60), retried(of, due_in=-90)
     assert [row["id"] for row in read(LaneKind.RETRY)] == [earlier.pk, later.pk]
 
 
