@@ -6,7 +6,9 @@ use one key at the same moment meet at its unique row: the second waits there un
 has committed, and then finds its answer.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from django.db import IntegrityError, connection, transaction
 
@@ -14,9 +16,39 @@ from delivery import callbacks, dedup
 from delivery.accept import Accepted, Owed, Work, store
 from delivery.drafts import DESTINATION, Destinations, Draft, PublishRefusedError, checked
 from delivery.idempotency import Claim, claim_keys, store_answers
+from delivery.owed import Owed, Targets
 from subscriptions.filters import document
 from subscriptions.matching import Candidate, candidates, qualifying
 from subscriptions.models import EventType, Kind, Publisher
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A message that is on disk with so many deliveries."""
+
+    message_id: int
+    deliveries: int
+
+
+class Era(Protocol):
+    """The configuration by which messages were matched: see `delivery.publishing.directory`."""
+
+    @property
+    def horizon(self) -> int: ...
+    @property
+    def seen(self) -> Sequence[int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Who has work now, to be told after the commit: lanes, and subscribers with something in their mailbox."""
+
+    lane_ids: Collection[int] = ()
+    subscriber_ids: Collection[int] = ()
+
+    def tell(self) -> None:
+        wake.lanes(self.lane_ids)
+        wake.mailboxes(self.subscriber_ids)
 
 
 def publish(publisher: Publisher, drafts: Sequence[Draft]) -> list[Accepted]:
@@ -169,3 +201,41 @@ def _match(drafts: Sequence[Draft]) -> list[list[Candidate]]:
         )
         for draft in drafts
     ]
+
+
+def store(owed: Sequence[Owed], *, as_of: Era | None = None) -> tuple[Sequence[Accepted | None], Work] | None:
+    """Execute `accept.sql`, and return the answers and who has work now.
+
+    None as an answer: its key was used before, and it was not stored. None in all: the configuration is not what it
+    was `as_of` then, or a subscription was deleted, and nothing was stored.
+    """
+    if not owed:
+        return [], Work()
+    drafts = [one.draft for one in owed]
+    targets = Targets(owed)
+    ((message_ids, lane_ids),) = planned_rows(
+        "accept",
+        {
+            "horizon": None if as_of is None else as_of.horizon,
+            "seen": None if as_of is None else array(as_of.seen),
+            "ordinal": array(range(len(drafts))),
+            "publisher": array(one.publisher_id for one in owed),
+            "event_type": array(draft.event_type.pk for draft in drafts),
+            "headers": [orjson.dumps(dict(draft.headers)).decode() for draft in drafts],
+            "content_type": [draft.content_type for draft in drafts],
+            "body": [draft.body for draft in drafts],
+            "destination": [draft.destination.name for draft in drafts],
+            "key": [one.claim.key if one.claim else "" for one in owed],
+            "digest": [one.claim.digest if one.claim else b"" for one in owed],
+            "owed": array(len(one.matches) for one in owed),
+            "queue_senders": settings.ENVIRONMENT.queue_senders,
+            **targets.parameters(),
+        },
+    )
+    if message_ids is None:
+        return None
+    accepted = [
+        None if id is None else Accepted(id, len(one.matches))
+        for id, one in zip(message_ids, owed, strict=True)
+    ]
+    return accepted, Work(lane_ids or [], targets.mailboxes)

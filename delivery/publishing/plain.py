@@ -20,7 +20,8 @@ from delivery.api.publish import answer, problem_of_refusal, with_content_type
 from delivery.api.rate_limit import COUNTED, bucket_of
 from delivery.callback_urls import CALLBACK_URL
 from delivery.drafts import DESTINATION, Draft, PublishRefusedError, check_body
-from delivery.publish import claim_of
+from delivery.owed import Owed
+from delivery.publish import Accepted, claim_of
 from delivery.publishing.directory import Directory, Grant
 from delivery.publishing.posts import Post
 from subscriptions.api.problems import Problem

@@ -174,10 +174,10 @@ def test_a_connection_that_breaks_on_the_way_leaves_no_half_batch(
 
 def test_a_database_that_takes_no_changes_stores_nothing(key: str, wanted: EventType) -> None:
     async def scenario(posting: Posting) -> None:
-        assert (await posting.batch(keyed("1"), key=key)).is_short
+        assert (await posting.batch([ITEM], key=key)).is_short
         await elsewhere(set_read_only, "on")
-        await elsewhere(end_committers)
         try:
+            await elsewhere(end_committers)
             refused = await posting.batch(keyed("2", "3"), key=key)
         finally:
             await elsewhere(set_read_only, "off")

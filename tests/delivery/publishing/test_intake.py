@@ -219,10 +219,13 @@ def test_a_connection_that_breaks_on_the_way_leaves_an_answer(key: str, wanted: 
 
 def end_committers() -> None:
     with connection.cursor() as cursor:
+        # What follows the first lines is not shown.
         cursor.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE pid <> pg_backend_pid() AND datname = current_database() AND query LIKE '%%drafts%%'"
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+            " AND datname = current_database() AND query LIKE '-- Stores messages with every delivery%%'"
         )
+        row = cursor.fetchone()
+    assert row != (0,)
 
 
 def end_those_that_wait() -> int:
@@ -239,8 +242,8 @@ def test_a_database_that_takes_no_changes_is_told(key: str, wanted: EventType) -
     async def scenario(posting: Posting) -> None:
         assert (await posting.post(wanted.name, key=key, headers=JSON)).is_short
         await elsewhere(set_read_only, "on")
-        await elsewhere(end_committers)
         try:
+            await elsewhere(end_committers)
             refused = await posting.post(wanted.name, key=key, headers=JSON)
         finally:
             await elsewhere(set_read_only, "off")
