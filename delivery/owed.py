@@ -34,16 +34,19 @@ class Targets:
     def __init__(self, owed: Sequence[Owed]) -> None:
         self._places: dict[tuple[int, int], int] = {}
         self._rows: list[tuple[EventType, Candidate, int]] = []
-        # Of each match: the message's place, from 0, and the target's, from 1.
-        self._ordinals: list[int] = []
-        self._targets: list[int] = []
+        # Of each match: the message's place, from 0, and the target's, from 1. Those of a message are written at once, and
+        # what many messages have in common, one list of one event type, is written once.
+        self._ordinals: list[str] = []
+        self._targets: list[str] = []
+        written: dict[int, str] = {}
         for ordinal, one in enumerate(owed):
-            places = [
-                self._place(one.draft.event_type, match, group)
-                for match, group in zip(one.matches, _groups(one.draft, one.matches), strict=True)
-            ]
-            self._ordinals += [ordinal] * len(places)
-            self._targets += places
+            if not one.matches:
+                continue
+            targets = written.get(id(one.matches))
+            if targets is None:
+                targets = written[id(one.matches)] = self._written(one)
+            self._ordinals.append(",".join([str(ordinal)] * len(one.matches)))
+            self._targets.append(targets)
 
     @property
     def mailboxes(self) -> set[int]:
@@ -62,9 +65,14 @@ class Targets:
             "target_seconds_to_live": array(
                 _seconds_to_live(event_type, match) for event_type, match, _ in rows
             ),
-            "match_ordinal": array(self._ordinals),
-            "match_target": array(self._targets),
+            "match_ordinal": f"{{{','.join(self._ordinals)}}}",
+            "match_target": f"{{{','.join(self._targets)}}}",
         }
+
+    def _written(self, one: Owed) -> str:
+        """Return the places of a message's targets."""
+        numbered = zip(one.matches, _groups(one.draft, one.matches), strict=True)
+        return ",".join(str(self._place(one.draft.event_type, match, group)) for match, group in numbered)
 
     def _place(self, event_type: EventType, match: Candidate, group: int) -> int:
         """Return the place of this target, counted from 1."""

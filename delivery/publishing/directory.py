@@ -21,8 +21,9 @@ from rest_framework.exceptions import AuthenticationFailed
 
 from delivery.database import planned_rows
 from subscriptions.api.authentication import usable_key
+from subscriptions.filters import document
 from subscriptions.lookups import candidate_rows, event_type_by_name
-from subscriptions.matching import Candidate
+from subscriptions.matching import FILTER_STRING, Candidate, qualifying
 from subscriptions.models import EventType, Kind, Publisher, Scope
 from subscriptions.models.api_key import hash_of
 from subscriptions.names import is_reserved
@@ -54,6 +55,18 @@ class Grant:
         return self.event_types is None or event_type.pk in self.event_types
 
 
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """The ACTIVE subscriptions that a message may qualify for, by its event type and FILTER_STRING.
+
+    `always` are those it qualifies for whatever else it holds; None if a filter decides.
+    """
+
+    found: Sequence[Candidate]
+    always: Sequence[Candidate] | None
+    may_deduplicate: bool
+
+
 class Directory:
     """Of one thread, which reads on Django's connection."""
 
@@ -63,12 +76,12 @@ class Directory:
         self._era: Era | None = None
         self._grants: dict[str, Grant | None] = {}
         self._event_types: dict[str, EventType | None] = {}
-        self._candidates: dict[tuple[int, str], list[Candidate]] = {}
+        self._subscribed: dict[tuple[int, str], Subscribed] = {}
 
     def era(self) -> Era:
         """Return what the entries are compared with; begin anew when they are old, or of another connection."""
         is_old = time.monotonic() - self._began_at > MAX_AGE_SECONDS
-        size = len(self._grants) + len(self._event_types) + len(self._candidates)
+        size = len(self._grants) + len(self._event_types) + len(self._subscribed)
         if self._era is None or is_old or size > MAX_ENTRIES or connection.connection is not self._connection:
             self.forget()
             ((horizon, seen),) = planned_rows("configuration_transactions", {})
@@ -81,7 +94,7 @@ class Directory:
         self._era = None
         self._grants.clear()
         self._event_types.clear()
-        self._candidates.clear()
+        self._subscribed.clear()
 
     def grant(self, key: str) -> Grant | None:
         """Return what a key permits; None if it may not publish, for whatever reason."""
@@ -97,13 +110,23 @@ class Directory:
             self._event_types[name] = found if found is not None and _is_plain(found) else None
         return self._event_types[name]
 
-    def candidates(self, event_type: EventType, filter_string: str) -> list[Candidate]:
-        """Return the ACTIVE subscriptions without a header filter string, and those with this one."""
+    def subscribed(self, event_type: EventType, filter_string: str) -> Subscribed:
+        """Return the subscriptions without a header filter string, and those with this one."""
         place = event_type.pk, filter_string
-        if place not in self._candidates:
+        if place not in self._subscribed:
             rows = candidate_rows(event_type.pk, filter_strings=[filter_string])
-            self._candidates[place] = [Candidate(*row) for row in rows]
-        return self._candidates[place]
+            self._subscribed[place] = _subscribed(
+                event_type, filter_string, [Candidate(*row) for row in rows]
+            )
+        return self._subscribed[place]
+
+
+def _subscribed(event_type: EventType, filter_string: str, found: Sequence[Candidate]) -> Subscribed:
+    always = None
+    if not any(candidate.filter for candidate in found):
+        is_topic = event_type.kind != Kind.QUEUE
+        always = qualifying(found, document({FILTER_STRING: filter_string}, b""), by_subscriber=is_topic)
+    return Subscribed(found, always, any(candidate.deduplicates for candidate in found))
 
 
 def _grant(key: str) -> Grant | None:

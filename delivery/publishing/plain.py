@@ -26,7 +26,7 @@ from delivery.publishing.directory import Directory, Grant
 from delivery.publishing.posts import Post
 from subscriptions.api.problems import Problem
 from subscriptions.filters import document
-from subscriptions.matching import FILTER_STRING, qualifying
+from subscriptions.matching import FILTER_STRING, Candidate, qualifying
 from subscriptions.models import EventType, Kind
 from subscriptions.names import is_name
 
@@ -141,12 +141,19 @@ class Reading:
         if not _NOT_PLAIN.isdisjoint(draft.headers):
             raise NotPlainError
         check_body(draft)
-        found = self._directory.candidates(draft.event_type, draft.headers.get(FILTER_STRING, ""))
-        is_topic = draft.event_type.kind != Kind.QUEUE
-        matches = qualifying(found, document(draft.headers, draft.body), by_subscriber=is_topic)
-        if any(match.deduplicates for match in matches):
-            raise NotPlainError
+        matches = self._matches(draft)
         return Owed(grant.publisher.pk, draft, matches, claim_of(draft) if draft.idempotency_key else None)
+
+    def _matches(self, draft: Draft) -> Sequence[Candidate]:
+        subscribed = self._directory.subscribed(draft.event_type, draft.headers.get(FILTER_STRING, ""))
+        matches = subscribed.always
+        if matches is None:
+            is_topic = draft.event_type.kind != Kind.QUEUE
+            asked = document(draft.headers, draft.body)
+            matches = qualifying(subscribed.found, asked, by_subscriber=is_topic)
+        if subscribed.may_deduplicate and any(match.deduplicates for match in matches):
+            raise NotPlainError
+        return matches
 
 
 def _items(post: Post) -> list[Item | Problem]:

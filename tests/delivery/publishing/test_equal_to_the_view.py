@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from subscriptions.models import DedupMode, EventType, Kind, Mode, Publisher, Scope
+from subscriptions.models import DedupMode, EventType, Kind, MatchMode, Mode, Publisher, Scope
 from tests import factories
 from tests.delivery.publishing.posting import (
     JSON,
@@ -39,6 +39,8 @@ ITEMS = [
     '{"event": "Build.Done", "body": DEEP}',
     '{"event": "Work.Wanted", "body": 7}',
     '{"event": "Nobody.Cares", "body": null}',
+    '{"event": "Unfiltered", "body": 1}',
+    '{"event": "Unfiltered", "body": 2, "headers": {"filter-string": "proj1008"}}',
     '{"event": "Image", "body_base64": "/w==", "headers": {"content-type": "image/png"}}',
     '{"event": "Build.Done", "body": {}, "idempotency_key": "key @"}',
     '{"event": "Build.Done", "body": [], "idempotency_key": "key @ 2"}',
@@ -130,10 +132,15 @@ def publishers(transactional_db: None) -> list[tuple[Publisher, str]]:
     work = factories.event_type("Work.Wanted", kind=Kind.QUEUE)
     factories.subscription(event_type=work)
     factories.subscription(event_type=work)
+    unfiltered = factories.event_type("Unfiltered")
+    first = factories.subscriber(match_mode=MatchMode.FIRST)
+    for text in ("", "", "proj1008", "proj1009"):
+        factories.subscription(event_type=unfiltered, header_filter_string=text, subscriber=first)
+        factories.subscription(event_type=unfiltered, header_filter_string=text)
     strict = factories.event_type("Strict", json_schema={"type": "object"})
     once = factories.event_type("Once")
     factories.subscription(event_type=once, dedup_mode=DedupMode.KEY)
-    allowed = [done, work, strict, once, factories.event_type("Nobody.Cares")]
+    allowed = [done, work, unfiltered, strict, once, factories.event_type("Nobody.Cares")]
     allowed += [factories.event_type("Image", content_type="application/octet-stream")]
     allowed += [factories.event_type("Asked", kind=Kind.SYNC)]
     factories.event_type("Forbidden")
