@@ -10,10 +10,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import orjson
+from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 
-from delivery import callbacks, dedup
-from delivery.accept import Accepted, Owed, Work, store
+from delivery import callbacks, dedup, wake
+from delivery.database import array, planned_rows
 from delivery.drafts import DESTINATION, Destinations, Draft, PublishRefusedError, checked
 from delivery.idempotency import Claim, claim_keys, store_answers
 from delivery.owed import Owed, Targets

@@ -10,12 +10,11 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from delivery.accept import Accepted
 from delivery.api import incoming, sync
 from delivery.api.rate_limit import limit_rate
 from delivery.drafts import JSON, Draft, PublishRefusedError, is_json, media_type, takes_json
 from delivery.models.message import public_id
-from delivery.publish import publish
+from delivery.publish import Accepted, publish
 from subscriptions.api.authentication import publisher_of
 from subscriptions.api.bodies import read_body
 from subscriptions.api.problems import Problem

@@ -12,7 +12,6 @@ import orjson
 from django.conf import settings
 from django.db import Error
 
-from delivery.accept import Accepted, Owed
 from delivery.api import incoming
 from delivery.api.batch import draft_of
 from delivery.api.batch_items import Item, attempts

@@ -6,7 +6,7 @@ from itertools import islice
 
 from django.db import transaction
 
-from delivery.accept import Accepted, Era, store
+from delivery.publish import Accepted, Era, store
 from delivery.publishing.plain import Plain
 from delivery.publishing.posts import Post
 

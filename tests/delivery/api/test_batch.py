@@ -7,11 +7,10 @@ import orjson
 import pytest
 from django.conf import settings
 
-from delivery.accept import Accepted
 from delivery.api import batch
 from delivery.drafts import Draft
 from delivery.models import Message
-from delivery.publish import publish
+from delivery.publish import Accepted, publish
 from subscriptions.models import EventType, Publisher, Scope
 from tests import factories
 from tests.subscriptions.api.client import Caller, caller, refused
