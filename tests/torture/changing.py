@@ -2,6 +2,7 @@
 
 import time
 
+from tests.torture.clock import LONGEST_STEP_SECONDS
 from tests.torture.records import Window
 from tests.torture.stage import Stage
 
@@ -44,7 +45,7 @@ def step_clock(stage: Stage) -> None:
     """Let the first machine's clock be wrong for a while, PostgreSQL's too; where no clock can be staged, do nothing."""
     if stage.clock is None:
         return
-    seconds = stage.chance.choice([-15, -5, 5, 15])
+    seconds = stage.chance.choice([-LONGEST_STEP_SECONDS, -5, 5, LONGEST_STEP_SECONDS])
     with stage.excused(f"the clock is {seconds} s off"):
         for off in (seconds, 0):
             stage.clock.set_off(off)

@@ -9,6 +9,7 @@ from datetime import datetime
 from tests.product import Flow
 from tests.receivers import Received
 from tests.torture import oracle
+from tests.torture.clock import LONGEST_STEP_SECONDS
 from tests.torture.lanes import MAX_IN_FLIGHT, QUEUE_LANES, Lane
 from tests.torture.oracle import Finding
 from tests.torture.records import PUBLISHERS, Fetched, Journal, Published, Window
@@ -83,7 +84,8 @@ class Judge:
         self.result.findings += findings
         came = list(came)
         for finding in findings[:LOGGED]:
-            self.result.logs.append(f"--- {finding.rule} in {lane}: {finding.text}")
+            moment = f"{finding.at - self._journal.began:.3f}"
+            self.result.logs.append(f"--- {finding.rule} in {lane} at {moment}: {finding.text}")
             self.result.logs += self._journal.log_of(lane, came, around=finding.at)
 
     def _judge_publishers(self, published: Sequence[Published]) -> list[Finding]:
@@ -135,7 +137,12 @@ class Judge:
                 text = f"{id} has no lost attempt in its history"
                 findings.append(Finding("IN DOUBT", lane.name, 0.0, text))
         most = 1 if role.is_serial else MAX_IN_FLIGHT + 1
-        return [*findings, *oracle.doubts(lane.name, doubted_at, self._journal.crashes, at_most=most)]
+        wrong_by = LONGEST_STEP_SECONDS if self._journal.steps else 0
+        crashes = self._journal.crashes
+        return [
+            *findings,
+            *oracle.doubts(lane.name, doubted_at, crashes, at_most=most, wrong_by=wrong_by),
+        ]
 
     def _doubted_at(self, lane: Lane, message: str) -> list[float]:
         """When attempts at the message were noticed to be lost, on this process's monotonic clock."""

@@ -20,8 +20,8 @@ TOLERANCE_SECONDS = 0.2
 # What is received when such a fault begins may get an answer that nobody hears.
 UNHEARD = ("the receiver refuses connections", "SIGSTOP of")
 UNHEARD_SECONDS = 0.4
-# Whoever takes a lane over notices within this time what is in doubt. Half of it is the longest clock step.
-NOTICED_SECONDS = 30.0
+# Whoever takes a lane over notices within this time what is in doubt.
+NOTICED_SECONDS = 15.0
 
 DEFINITE = ("DELIVERED", "REJECTED")
 
@@ -203,19 +203,25 @@ def sent_when_woken(lane: str, received: Iterable[Received], woken: Iterable[Wok
 
 
 def doubts(
-    lane: str, doubted_at: Iterable[float], crashes: Sequence[float], *, at_most: int = 1
+    lane: str,
+    doubted_at: Iterable[float],
+    crashes: Sequence[float],
+    *,
+    at_most: int = 1,
+    wrong_by: float = 0.0,
 ) -> list[Finding]:
-    """Each crash leaves at most `at_most` deliveries in doubt, which its successor notices soon."""
+    """Each crash leaves at most `at_most` deliveries in doubt, which its successor notices soon.
+
+    The clock by which it tells when may have been `wrong_by` so many seconds.
+    """
     left = [moment for moment in sorted(crashes) for _ in range(at_most)]
+    least, most = NOTICED_SECONDS + wrong_by, TOLERANCE_SECONDS + wrong_by
     findings = []
     for at in sorted(doubted_at):
-        cause = next(
-            (moment for moment in left if at - NOTICED_SECONDS <= moment <= at + TOLERANCE_SECONDS), None
-        )
+        cause = next((moment for moment in left if at - least <= moment <= at + most), None)
         if cause is None:
-            findings.append(
-                Finding("IN DOUBT", lane, at, "no crash explains it, or more than one is in doubt")
-            )
+            text = "no crash explains it, or more than one is in doubt"
+            findings.append(Finding("IN DOUBT", lane, at, text))
         else:
             left.remove(cause)
     return findings

@@ -124,6 +124,7 @@ class TestDoubts:
     def test_a_crash_does_not_explain_what_is_noticed_before_it_or_much_later(self) -> None:
         assert rules(oracle.doubts("a", [10], [11])) == ["IN DOUBT"]
         assert rules(oracle.doubts("a", [60], [11])) == ["IN DOUBT"]
+        assert oracle.doubts("a", [10], [11], wrong_by=5) == []
 
 
 def test_a_woken_sender_sends_nothing_before_it_is_connected() -> None:
