@@ -8,10 +8,12 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from config import errors, health, measured
 from config.api_schema import SchemaView
 from delivery.api.callbacks import CallbackView
+from delivery.console.guide import guide_page
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
+    path("guide/<slug:name>/", admin.site.admin_view(guide_page), name="guide"),
     path("api/v1/", include("delivery.api.urls")),
     path("api/v1/", include("subscriptions.api.urls")),
     path("api/schema/", SchemaView.as_view(), name="schema"),

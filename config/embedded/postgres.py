@@ -20,7 +20,8 @@ from delivery.orphans import end_with_parent
 SETTINGS: Mapping[str, str] = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
-    "max_connections": "200",
+    # Some 25 are used, unless there are more web workers or senders than by default; each costs memory, used or not.
+    "max_connections": "150",
     "fsync": "on",
     "synchronous_commit": "on",
     "shared_buffers": "192MB",

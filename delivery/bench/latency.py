@@ -22,8 +22,9 @@ class Load:
 
     subscribers: int
     rate: float
-    p50: float
-    p99: float
+    p50: float | None = None
+    p99: float | None = None
+    name: str = "latency"
 
 
 LOADS = (
@@ -53,7 +54,7 @@ def _measured(measuring: Measuring, product: Started, load: Load) -> list[Result
 def milliseconds(measuring: Measuring, product: Started, load: Load) -> list[float]:
     """Publish at the load's rate, and return what each delivery took."""
     cast = stage.make_cast(
-        f"latency{load.subscribers}x{load.rate:g}", url=measuring.receiver.url, lanes=load.subscribers
+        f"{load.name}-{load.subscribers}x{load.rate:g}", url=measuring.receiver.url, lanes=load.subscribers
     )
     cast.let_in(hanging=False)
     key = cast.make_key()

@@ -34,6 +34,10 @@ class Sizes:
     cost_seconds: float = 20
     together_seconds: float = 20
     together_backlog: int = 40_000
+    scale_backlog: int = 20_000
+    stored: tuple[int, ...] = (10_000, 100_000, 1_000_000)
+    # A folder for plots; none if empty.
+    plot: str = ""
     bare_round_trips: int = 1_000
     mailbox_clients: int = 8
     mailbox_batch: int = 10
@@ -70,6 +74,8 @@ QUICK = Sizes(
     cost_seconds=1,
     together_seconds=1,
     together_backlog=1_000,
+    scale_backlog=300,
+    stored=(1_000, 2_000),
     bare_round_trips=20,
     mailbox_messages=300,
     depth=2_000,

@@ -6,6 +6,8 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
+from delivery.console.guide import GUIDE_PAGES, GuidePage
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -77,7 +79,12 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
             {"title": title, "separator": True, "items": [_item(page, request) for page in pages]}
             for title, pages in GROUPS
         ),
+        {"title": "Guide", "separator": True, "items": [_guide_item(page) for page in GUIDE_PAGES.values()]},
     ]
+
+
+def _guide_item(page: GuidePage) -> dict[str, Any]:
+    return {"title": page.title, "icon": page.icon, "link": reverse("guide", args=[page.name])}
 
 
 def _item(page: Page, request: HttpRequest) -> dict[str, Any]:

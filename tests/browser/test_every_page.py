@@ -69,6 +69,13 @@ def test_every_form_can_be_filled_in_at_any_width(rows: None, ann: Visitor) -> N
         ann.photograph(f"{name}-add")
 
 
+def test_the_guide_can_be_read_at_any_width(ann: Visitor) -> None:
+    ann.page.goto("/admin/")
+    ann.page.get_by_role("link", name="Speed").click()
+    expect(ann.page.locator(".inturn-guide table").first).to_be_visible()
+    ann.photograph("guide-speed")
+
+
 def test_a_message_shows_what_a_publisher_sent_as_text(ann: Visitor) -> None:
     message = factories.message(b"<script>document.title = 'taken over'</script>")
     subscription = factories.subscription(event_type=message.event_type)

@@ -27,6 +27,7 @@ SCENARIOS = {
     "together": ("ten", "hundred"),
     "idle": ("nothing",),
     "cost": ("message",),
+    "scale": ("subscribers", "stored"),
     "queue": ("group",),
     "mailbox": ("drain", "depth"),
     "console": (),
@@ -51,6 +52,13 @@ class Command(BaseCommand):
         )
         parser.add_argument("--rounds", type=int, help="turns that product and bare loops take")
         parser.add_argument("--seconds", type=float, help="latency, together, idle: measure for so long")
+        parser.add_argument(
+            "--stored",
+            type=int,
+            action="append",
+            help="scale: deliveries that are stored; repeat it for each step",
+        )
+        parser.add_argument("--plot", metavar="DIR", help="scale: write SVG files into this folder")
         parser.add_argument(
             "--messages", type=int, help="deliveries over 100 lanes, or from a mailbox, in a round"
         )
@@ -86,6 +94,8 @@ class Command(BaseCommand):
             "latency_seconds": options["seconds"],
             "together_seconds": options["seconds"],
             "idle_seconds": options["seconds"],
+            "stored": options["stored"],
+            "plot": options["plot"] and str(Path(options["plot"]).resolve()),
             "mailbox_messages": options["messages"],
         }
         sizes = replace(
