@@ -11,7 +11,7 @@ from django.utils import timezone
 from delivery.models import Delivery, Status
 from delivery.models.shard import SHARDS
 from delivery.senders.parcel import Parcel
-from delivery.senders.read import Reader, Wish
+from delivery.senders.read import Reader, Wish, wishes_together
 from subscriptions.models import Subscription, SubscriptionStatus
 from tests import factories
 from tests.senders.running import elsewhere
@@ -188,3 +188,31 @@ def test_of_old_failures_those_tried_least_recently_come_first(subscription: Sub
         poisoned[0].pk,
         forgotten.pk,
     ]
+
+
+def test_many_lanes_that_are_read_at_once_each_get_their_own(transactional_db: None) -> None:
+    rows = [factories.delivery() for _ in range(25)]
+    lanes = [row.lane_id for row in rows]
+
+    async def reading() -> list[list[int]]:
+        reader = Reader(name="inturn reader test")
+        answering = asyncio.create_task(reader.run())
+        try:
+            for _ in range(2):
+                wishes = [Wish(lane_id=id, rows=9, skipped_rows=0, max_bytes=9_999) for id in lanes if id]
+                answers = await asyncio.gather(*map(reader.parcels, wishes))
+            return [ids(answer) for answer in answers]
+        finally:
+            answering.cancel()
+            await asyncio.gather(answering, return_exceptions=True)
+            await reader.close()
+
+    assert asyncio.run(reading()) == [[row.pk] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "rows", "together"),
+    [(10, 10, 50), (10, 0, 50), (50, 50, 50), (10, 20, 25), (10, 50, 10), (10, 1_000, 10), (1, 500, 10)],
+)
+def test_the_fewer_rows_lanes_have_the_more_are_read_together(wishes: int, rows: int, together: int) -> None:
+    assert wishes_together(wishes, rows=rows) == together
