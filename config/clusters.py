@@ -102,7 +102,7 @@ def run(name: str | None, *, senders: int) -> None:
 
 def _loops(name: str | None, *, senders: int) -> list[Loop]:
     """Return what each worker runs."""
-    from delivery.loops import side_by_side
+    from delivery.keep import side_by_side
 
     def loop(name: str) -> Loop:
         run: Loop = import_module(_LOOPS[name]).run

@@ -9,6 +9,7 @@ import fcntl
 import logging
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -18,13 +19,47 @@ from django_q.models import OrmQ
 from django_q.signals import post_spawn, pre_execute
 from django_q.tasks import async_task
 
-from delivery.loops import RETRY_SECONDS, Loop, insist_on
 from delivery.stopping import stopping
 
 log = logging.getLogger(__name__)
 
+RETRY_SECONDS = 0.5
 # django-q2's word for none.
 NO_TIMEOUT = -1
+
+
+Loop = Callable[[], None]
+
+
+def insist_on(loop: Loop) -> None:
+    """Run a loop until Inturn stops, again if it fails."""
+    while not stopping.is_set():
+        try:
+            loop()
+        except Exception:
+            log.exception("a cluster's loop failed")
+            connection.close()
+            time.sleep(RETRY_SECONDS)
+
+
+def side_by_side(first: Loop, *others: Loop) -> Loop:
+    """Return a loop that runs all of these in one process, the first in the main thread: only there may processes be started.
+
+    A loop that fails is run again, and the others go on meanwhile.
+    """
+
+    def run() -> None:
+        threads = [
+            threading.Thread(target=insist_on, args=(loop,), name=f"loop {number}", daemon=True)
+            for number, loop in enumerate(others, start=1)
+        ]
+        for thread in threads:
+            thread.start()
+        insist_on(first)
+        for thread in threads:
+            thread.join()
+
+    return run
 
 
 class Keeper:

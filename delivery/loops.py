@@ -1,10 +1,9 @@
-"""What the loops of chores and of the pipeline share: a process, connections that people can tell, and pauses that end when Inturn stops."""
+"""What the loops of chores and of the pipeline share: connections that people can tell, and pauses that end when Inturn stops."""
 
-import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,43 +13,7 @@ from django.db.backends.signals import connection_created
 
 from delivery.stopping import stopping
 
-log = logging.getLogger(__name__)
-
-RETRY_SECONDS = 0.5
 LOOK_SECONDS = 0.25
-
-Loop = Callable[[], None]
-
-
-def insist_on(loop: Loop) -> None:
-    """Run a loop until Inturn stops, again if it fails."""
-    while not stopping.is_set():
-        try:
-            loop()
-        except Exception:
-            log.exception("a cluster's loop failed")
-            connection.close()
-            time.sleep(RETRY_SECONDS)
-
-
-def side_by_side(first: Loop, *others: Loop) -> Loop:
-    """Return a loop that runs all of these in one process, the first in the main thread: only there may processes be started.
-
-    A loop that fails is run again, and the others go on meanwhile.
-    """
-
-    def run() -> None:
-        threads = [
-            threading.Thread(target=insist_on, args=(loop,), name=f"loop {number}", daemon=True)
-            for number, loop in enumerate(others, start=1)
-        ]
-        for thread in threads:
-            thread.start()
-        insist_on(first)
-        for thread in threads:
-            thread.join()
-
-    return run
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection
 
-from delivery.loops import connections_of, side_by_side
+from delivery.keep import side_by_side
+from delivery.loops import connections_of
 from delivery.stopping import stopping
 
 
