@@ -1,9 +1,8 @@
 """`up`: everything on one machine, until Ctrl-C."""
 
 import sys
-from typing import Any
-
-from django.core.management.base import BaseCommand, CommandParser
+from argparse import ArgumentParser
+from pathlib import Path
 
 from config import env
 from config.embedded.programs import PostgresError
@@ -11,18 +10,25 @@ from config.grounds import CannotStartError
 from config.supervisor import Supervisor
 
 
-class Command(BaseCommand):
+class Command:
+    """Not Django's: that brings 4 MB of modules, and `up` runs for years; `prepare` checks what Django would."""
+
     help = (
         "Run everything on this machine: PostgreSQL (unless DATABASE_URL names one), web server and senders."
     )
-    # Started without Django's apps, see config/command_line.py; `prepare` checks them.
-    requires_system_checks = []
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--demo", action="store_true", help="add examples and a trickle of messages")
-
-    def handle(self, *args: Any, demo: bool, **options: Any) -> None:
+    def run_from_argv(self, argv: list[str]) -> None:
+        options = self._parser(argv[0], argv[1]).parse_args(argv[2:])
         try:
-            Supervisor(env.read(), demo=demo).run()
+            Supervisor(env.read(), demo=options.demo).run()
         except (CannotStartError, PostgresError) as error:
             sys.exit(f"inturn: {error}")
+
+    def print_help(self, program: str, name: str) -> None:
+        """Called by `manage.py help up`."""
+        self._parser(program, name).print_help()
+
+    def _parser(self, program: str, name: str) -> ArgumentParser:
+        parser = ArgumentParser(prog=f"{Path(program).name} {name}", description=self.help)
+        parser.add_argument("--demo", action="store_true", help="add examples and a trickle of messages")
+        return parser

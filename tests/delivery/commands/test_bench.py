@@ -169,3 +169,43 @@ def test_publishing_is_measured_too(home: Path) -> None:
     # 500 deliveries or a message a connection, whichever is more, for each of three loads; and 16 batches.
     counts = {"expected": 1778, "got": 1778, "lost": 0, "duplicated": 0, "out_of_order": 0}
     assert report["receiver"] == counts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "units"),
+    [
+        ("latency", ["ms"] * 12),
+        ("idle", ["MB", "%", "", *["MB", "%", ""] * 4, "s", "s"]),
+        ("cost", ["", "", ""]),
+    ],
+)
+def test_a_started_product_is_measured_too(home: Path, name: str, units: list[str]) -> None:
+    ended = bench("--json", home=home, name=name)
+    assert ended.returncode == 0, ended.stderr
+    report = orjson.loads(ended.stdout)
+    assert report["bench"] == name
+    assert [result["unit"] for result in report["results"]][: len(units)] == units
+    # What has no limit is told, and nobody judges it.
+    for result in report["results"]:
+        assert (result["wanted"] is None) == (result["met"] is None)
+    assert report["receiver"]["got"] == report["receiver"]["expected"]
+    assert list(home.glob("*")) == []
+
+
+@pytest.mark.slow
+def test_publishing_beside_delivering_is_measured_too(home: Path) -> None:
+    ended = bench("--json", "--only", "ten", home=home, name="together")
+    assert ended.returncode == 0, ended.stderr
+    report = orjson.loads(ended.stdout)
+    rate, backlog = report["results"][:2]
+    assert (rate["wanted"], rate["unit"], backlog["wanted"]) == (0.6, "/s", 1)
+    assert report["receiver"]["lost"] == report["receiver"]["duplicated"] == 0
+
+
+@pytest.mark.slow
+def test_plots_are_written(home: Path) -> None:
+    folder = home / "plots"
+    ended = bench("--seconds", "0.5", "--only", "subscribers", "--plot", str(folder), home=home, name="scale")
+    assert ended.returncode == 0, ended.stderr
+    assert [file.name for file in home.glob("*/*")] == ["by-subscribers.svg"]
