@@ -31,124 +31,138 @@ log = logging.getLogger(__name__)
 _STOPPING = frozenset({Step.BLOCK, Step.AGAIN, Step.SUSPEND})
 
 
-async def deliver(taken: tuple[Group, Parcel] | None, lane: Lane, desk: Desk) -> None:
-    """Deliver one group after another, as long as something may be sent."""
-    while taken is not None:
-        await _deliver_group(*taken, lane, desk)
-        taken = lane.take()
+class Job:
+    """One task of a lane that sends."""
 
+    def __init__(self, lane: Lane, desk: Desk) -> None:
+        self._lane = lane
+        self._desk = desk
 
-async def _deliver_group(group: Group, first: Parcel, lane: Lane, desk: Desk) -> None:
-    """Try the endpoints of the group until one takes the message; `first` has its place already."""
-    parcels = list(group.left)
-    parcel: Parcel | None = first
-    try:
-        while parcel is not None:
-            group.left.remove(parcel)
-            try:
-                is_delivered = await _try(group, parcel, lane, desk)
-            finally:
-                lane.leave(parcel)
-            parcel = None if is_delivered else lane.take_sibling(group)
-    finally:
-        lane.stock.release(parcels)
+    async def deliver(self, taken: tuple[Group, Parcel] | None) -> None:
+        """Deliver one group after another, as long as something may be sent."""
+        # Asked for once: each look at the running task costs a system call.
+        self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        while taken is not None:
+            await self._deliver_group(*taken)
+            taken = self._lane.take()
 
+    async def _deliver_group(self, group: Group, first: Parcel) -> None:
+        """Try the endpoints of the group until one takes the message; `first` has its place already."""
+        lane = self._lane
+        parcels = list(group.left)
+        parcel: Parcel | None = first
+        try:
+            while parcel is not None:
+                group.left.remove(parcel)
+                try:
+                    is_delivered = await self._try(group, parcel)
+                finally:
+                    lane.leave(parcel)
+                parcel = lane.take_sibling(group) if group.left and not is_delivered else None
+        finally:
+            lane.stock.release(parcels)
 
-async def _try(group: Group, parcel: Parcel, lane: Lane, desk: Desk) -> bool:
-    """Make one attempt and commit what it led to; True when the endpoint took the message."""
-    endpoint = desk.endpoints[parcel.subscription_id]
-    if (not endpoint.is_active or endpoint.is_disabled) and not await desk.may_send(parcel.subscription_id):
-        await _set_aside(group, parcel, lane, desk)
-        return False
-    if endpoint.fault and not parcel.is_volatile:
-        # Ours, and no attempt: it never costs the receiver one. Its siblings may take the message.
+    async def _try(self, group: Group, parcel: Parcel) -> bool:
+        """Make one attempt and commit what it led to; True when the endpoint took the message."""
+        lane, desk = self._lane, self._desk
+        endpoint = desk.endpoints[parcel.subscription_id]
+        is_doubtful = not endpoint.is_active or endpoint.is_disabled
+        if is_doubtful and not await desk.may_send(parcel.subscription_id):
+            await self._set_aside(group, parcel)
+            return False
+        if endpoint.fault and not parcel.is_volatile:
+            # Ours, and no attempt: it never costs the receiver one. Its siblings may take the message.
+            lane.under_way.remove(parcel)
+            await desk.commit(lane, *lane.stops.learn_fault(parcel, endpoint.rules, fault=endpoint.fault))
+            return False
+        outcome = await self._send(group, parcel)
+        if outcome is None:
+            if group.batch is not None and group.generation == lane.stock.generation:
+                # It may be too late for more of its run.
+                lane.stock.forget()
+            await desk.commit(lane, lane.run(), *lane.stops.tell(parcel))
+            return False
+        return await self._conclude(group, parcel, outcome)
+
+    async def _set_aside(self, group: Group, parcel: Parcel) -> None:
+        """Drop what the parcel's subscription holds back, and record an ordered lane's run without it.
+
+        Otherwise, after a crash, one of these would be taken for the delivery in doubt.
+        """
+        lane, desk = self._lane, self._desk
         lane.under_way.remove(parcel)
-        await desk.commit(lane, *lane.stops.learn_fault(parcel, endpoint.rules, fault=endpoint.fault))
-        return False
-    outcome = await _send(group, parcel, lane, desk)
-    if outcome is None:
-        if group.batch is not None and group.generation == lane.stock.generation:
-            # It may be too late for more of its run.
-            lane.stock.forget()
-        await desk.commit(lane, lane.run(), *lane.stops.tell(parcel))
-        return False
-    return await _conclude(group, parcel, lane, desk, outcome=outcome)
-
-
-async def _set_aside(group: Group, parcel: Parcel, lane: Lane, desk: Desk) -> None:
-    """Drop what the parcel's subscription holds back, and record an ordered lane's run without it.
-
-    Otherwise, after a crash, one of these would be taken for the delivery in doubt.
-    """
-    lane.under_way.remove(parcel)
-    lane.stock.set_aside(parcel.subscription_id)
-    if group.batch is not None:
-        group.batch.set_aside()
-        await desk.commit(lane, lane.run())
-        await _end_batch(group, lane, desk)
-
-
-async def _send(group: Group, parcel: Parcel, lane: Lane, desk: Desk) -> Outcome | None:
-    """Make one attempt; None if it must not be made any more once it is recorded: it is too late, or a person may have cancelled it."""
-    endpoint = desk.endpoints[parcel.subscription_id]
-    if endpoint.fault:
-        lane.under_way.remove(parcel)
-        return unsendable(endpoint.fault, now=datetime.now(UTC))
-    try:
-        if not lane.window.is_ordered:
-            lane.under_way.add(parcel, parcel.place)
+        lane.stock.set_aside(parcel.subscription_id)
+        if group.batch is not None:
+            group.batch.set_aside()
             await desk.commit(lane, lane.run())
-        if desk.is_overdue(parcel) or group.generation != lane.stock.generation:
-            return None
-        lane.under_way.begin(parcel, now=time.monotonic())
-        return await desk.send(lane.id, parcel, request=lane.request)
-    finally:
-        # Its outcome is handed in before anything else can run, and so before a run without it.
-        lane.under_way.remove(parcel)
+            await self._end_batch(group.batch)
 
+    async def _send(self, group: Group, parcel: Parcel) -> Outcome | None:
+        """Make one attempt; None if it must not be made any more once it is recorded: it is too late, or a person may have cancelled it."""
+        lane, desk = self._lane, self._desk
+        endpoint = desk.endpoints[parcel.subscription_id]
+        if endpoint.fault:
+            lane.under_way.remove(parcel)
+            return unsendable(endpoint.fault, now=datetime.now(UTC))
+        try:
+            if not lane.window.is_ordered:
+                lane.under_way.add(parcel, parcel.place)
+                await desk.commit(lane, lane.run())
+            if desk.is_overdue(parcel) or group.generation != lane.stock.generation:
+                return None
+            lane.under_way.begin(parcel, self._task, now=time.monotonic())
+            return await desk.send(lane.id, parcel, request=lane.request)
+        finally:
+            # Its outcome is handed in before anything else can run, and so before a run without it.
+            lane.under_way.remove(parcel)
 
-async def _conclude(group: Group, parcel: Parcel, lane: Lane, desk: Desk, *, outcome: Outcome) -> bool:
-    """Commit what an outcome leads to; True when the endpoint took the message."""
-    endpoint = desk.endpoints[parcel.subscription_id]
-    verdict = lane.window.judge(outcome, endpoint.rules, parcel.tries)
-    settlement = settle(parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome)
-    settlement = desk.successes.see(settlement, endpoint)
-    also: list[Entry] = [*lane.stops.learn(parcel, outcome, verdict, endpoint.rules)]
-    if verdict.step is Step.SUSPEND:
-        also.append(suspend(lane, settlement, endpoint))
-    if verdict.status is Status.DELIVERED and group.number is not None:
-        also.append(_siblings(group, parcel, lane))
-    is_stored = await _record(lane, desk, settlement, parcel, also=also)
-    await desk.see_circuit(settlement)
-    if group.batch is not None and verdict.step not in _STOPPING:
-        _count(group.batch, parcel, settlement, endpoint.rules)
-        await _end_batch(group, lane, desk)
-    return is_stored and verdict.status is Status.DELIVERED
+    async def _conclude(self, group: Group, parcel: Parcel, outcome: Outcome) -> bool:
+        """Commit what an outcome leads to; True when the endpoint took the message."""
+        lane, desk = self._lane, self._desk
+        endpoint = desk.endpoints[parcel.subscription_id]
+        verdict = lane.window.judge(outcome, endpoint.rules, parcel.tries)
+        settlement = settle(parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome)
+        settlement = desk.successes.see(settlement, endpoint)
+        also: list[Entry] = [*lane.stops.learn(parcel, outcome, verdict, endpoint.rules)]
+        if verdict.step is Step.SUSPEND:
+            also.append(suspend(lane, settlement, endpoint))
+        if verdict.status is Status.DELIVERED and group.number is not None:
+            also.append(_siblings(group, parcel, lane))
+        is_stored = await self._record(settlement, parcel, also)
+        if settlement.circuit is not None:
+            await desk.see_circuit(settlement)
+        if group.batch is not None and verdict.step not in _STOPPING:
+            _count(group.batch, parcel, settlement, endpoint.rules)
+            await self._end_batch(group.batch)
+        return is_stored and verdict.status is Status.DELIVERED
 
+    async def _record(self, settlement: Settlement, parcel: Parcel, also: Sequence[Entry]) -> bool:
+        """Commit an outcome; False if it cannot be stored, which is as good as lost.
 
-async def _record(
-    lane: Lane, desk: Desk, settlement: Settlement, parcel: Parcel, *, also: Sequence[Entry]
-) -> bool:
-    """Commit an outcome; False if it cannot be stored, which is as good as lost.
+        It must not end the attempts of everybody else in the lane, nor be made again and again without a pause. Where
+        order is kept the lane ends instead, and is begun again with what may have been sent.
+        """
+        lane, desk = self._lane, self._desk
+        if not also:
+            # It runs while the commit is waited for, which takes longer.
+            self._loop.call_soon(lane.prepare, desk.make_request)
+        try:
+            await desk.commit(lane, settlement, *also)
+        except psycopg.Error:
+            if lane.window.is_ordered:
+                raise
+            log.exception("outcome not stored", extra={"lane": lane.id, "delivery": settlement.delivery_id})
+            rules = desk.endpoints[parcel.subscription_id].rules
+            # What it was to say of the lane may be old by now.
+            changes = [lane.stops.change() for entry in also if isinstance(entry, LaneChange)]
+            await desk.commit(lane, _as_lost(settlement, rules, is_only=parcel.is_volatile), *changes)
+            return False
+        return True
 
-    It must not end the attempts of everybody else in the lane, nor be made again and again without a pause. Where order
-    is kept the lane ends instead, and is begun again with what may have been sent.
-    """
-    if not also:
-        # It runs while the commit is waited for, which takes longer.
-        asyncio.get_running_loop().call_soon(lane.prepare, desk.make_request)
-    try:
-        await desk.commit(lane, settlement, *also)
-    except psycopg.Error:
-        if lane.window.is_ordered:
-            raise
-        log.exception("outcome not stored", extra={"lane": lane.id, "delivery": settlement.delivery_id})
-        rules = desk.endpoints[parcel.subscription_id].rules
-        # What it was to say of the lane may be old by now.
-        changes = [lane.stops.change() for entry in also if isinstance(entry, LaneChange)]
-        await desk.commit(lane, _as_lost(settlement, rules, is_only=parcel.is_volatile), *changes)
-        return False
-    return True
+    async def _end_batch(self, batch: Batch) -> None:
+        """At the end of a run the lane may have to pause."""
+        if not batch.left:
+            await self._desk.commit(self._lane, *self._lane.stops.learn_of_batch(batch))
 
 
 def _as_lost(settlement: Settlement, rules: Rules, *, is_only: bool) -> Settlement:
@@ -174,9 +188,3 @@ def _count(batch: Batch, parcel: Parcel, settlement: Settlement, rules: Rules) -
         batch.count_failed(parcel.delivery_id, reason=settlement.outcome.reason, rules=rules)
     else:
         batch.count_settled(was_skipped=parcel.is_skipped)
-
-
-async def _end_batch(group: Group, lane: Lane, desk: Desk) -> None:
-    """At the end of a run the lane may have to pause."""
-    if group.batch is not None and not group.batch.left:
-        await desk.commit(lane, *lane.stops.learn_of_batch(group.batch))

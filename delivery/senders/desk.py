@@ -62,8 +62,9 @@ class Desk:
         if not entries:
             return
         await self.settler.commit(lane.id, *entries)
-        if any(isinstance(entry, LaneChange) for entry in entries):
-            lane.stops.told()
+        for entry in entries:
+            if isinstance(entry, LaneChange):
+                lane.stops.told()
 
     def make_request(self, parcel: Parcel) -> Request | None:
         """Make the request of a parcel that is sent soon."""

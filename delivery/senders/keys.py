@@ -176,9 +176,8 @@ class Keys:
 
         Once for each group that is taken: who takes it chooses by the same.
         """
-        if self._window.per_key is None:
-            sharers = sum(not self.health(key).is_blocked() for key in ready)
-            self._share = math.ceil(self._window.size / max(sharers, 1))
+        sharers = sum(not self.health(key).is_blocked() for key in ready)
+        self._share = math.ceil(self._window.size / max(sharers, 1))
 
     def choose(self, parcels: Collection[Parcel]) -> Parcel | None:
         """Pick the one to try: in doubt first, those that failed lately last, else whose last turn is longest ago.

@@ -15,63 +15,65 @@ class Ready:
 
     def __init__(self) -> None:
         self._groups: dict[frozenset[Key], deque[Group]] = {}
-        self._counts: Counter[Key] = Counter()
-        self._bytes: Counter[Key] = Counter()
+        # The bytes of their bodies.
+        self._bytes: Counter[frozenset[Key]] = Counter()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._groups.values()))
 
     def __bool__(self) -> bool:
         return bool(self._groups)
 
     def add(self, group: Group, keys: frozenset[Key]) -> None:
         self._groups.setdefault(keys, deque()).append(group)
-        self._count(group, keys, 1)
+        self._bytes[keys] += len(group.left[0].body)
 
     def take(self, may_try: Callable[[Key], bool]) -> Group | None:
         """Take the oldest group of keys one of which may be tried; those keys come last next time."""
-        for keys in self._groups:
+        for keys, groups in self._groups.items():
             if any(map(may_try, keys)):
-                groups = self._groups.pop(keys)
                 group = groups.popleft()
-                if groups:
-                    self._groups[keys] = groups
-                self._count(group, keys, -1)
+                self._bytes[keys] -= len(group.left[0].body)
+                if not groups:
+                    del self._groups[keys], self._bytes[keys]
+                elif len(self._groups) > 1:
+                    self._groups[keys] = self._groups.pop(keys)
                 return group
         return None
 
     def remove(self, subscription_id: int) -> list[Group]:
         """Take out the groups that only this subscription could take."""
-        removed = []
-        for keys, groups in list(self._groups.items()):
-            kept: deque[Group] = deque()
+        kept: list[tuple[Group, frozenset[Key]]] = []
+        removed: list[tuple[Group, frozenset[Key]]] = []
+        for keys, groups in self._groups.items():
             for group in groups:
-                if all(parcel.subscription_id == subscription_id for parcel in group.left):
-                    removed.append(group)
-                    self._count(group, keys, -1)
-                else:
-                    kept.append(group)
-            if kept:
-                self._groups[keys] = kept
-            else:
-                del self._groups[keys]
-        return removed
+                is_its = all(parcel.subscription_id == subscription_id for parcel in group.left)
+                (removed if is_its else kept).append((group, keys))
+        self.clear()
+        for group, keys in kept:
+            self.add(group, keys)
+        return [group for group, _ in removed]
 
     def clear(self) -> list[Group]:
         """Forget them all, and return them."""
         forgotten = [group for groups in self._groups.values() for group in groups]
         self._groups.clear()
-        self._counts.clear()
         self._bytes.clear()
         return forgotten
 
     def full(self, *, groups: int, max_bytes: int) -> set[Key]:
         """The keys that have so many groups or bytes."""
-        return {
-            key for key, count in self._counts.items() if count >= groups or self._bytes[key] >= max_bytes
-        }
+        counts, sizes = Counter[Key](), Counter[Key]()
+        for keys, held in self._groups.items():
+            for key in keys:
+                counts[key] += len(held)
+                sizes[key] += self._bytes[keys]
+        return {key for key, count in counts.items() if count >= groups or sizes[key] >= max_bytes}
 
     @property
     def keys(self) -> Collection[Key]:
         """The keys that have something ready."""
-        return self._counts.keys()
+        return frozenset[Key]().union(*self._groups)
 
     def parcels(self) -> list[Parcel]:
         """All that is ready."""
@@ -86,11 +88,3 @@ class Ready:
     def open_count(self, closed: Collection[Key]) -> int:
         """How many groups may go to another key than those."""
         return sum(len(groups) for keys, groups in self._groups.items() if not keys.issubset(closed))
-
-    def _count(self, group: Group, keys: frozenset[Key], step: int) -> None:
-        size = len(group.left[0].body)
-        for key in keys:
-            self._counts[key] += step
-            self._bytes[key] += step * size
-            if not self._counts[key]:
-                del self._counts[key], self._bytes[key]

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Collection
 
-from delivery.senders.attempt import deliver
+from delivery.senders.attempt import Job
 from delivery.senders.desk import Desk
 from delivery.senders.entries import LaneChange
 from delivery.senders.lane import Lane
@@ -84,7 +84,7 @@ async def _serve_until_yielding(lane: Lane, desk: Desk) -> None:
 
 def _begin(lane: Lane, desk: Desk) -> None:
     while (taken := lane.take()) is not None:
-        lane.jobs.begin(deliver(taken, lane, desk))
+        lane.jobs.begin(Job(lane, desk).deliver(taken))
 
 
 async def _forget(lane: Lane, desk: Desk, *, had_more: bool) -> None:

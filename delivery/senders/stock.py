@@ -39,8 +39,9 @@ class Stock:
     @property
     def is_low(self) -> bool:
         """Whether an ordered lane is to read on while it sends."""
-        is_wanted = self._is_full and not (self._batch and self._batch.is_fruitless)
-        return is_wanted and self._ready.open_count(()) <= self._level
+        if not self._is_full or len(self._ready) > self._level:
+            return False
+        return self._batch is None or not self._batch.is_fruitless
 
     def closed(self, *, rows: int, max_bytes: int) -> set[Key]:
         """The keys of which nothing more is to be read now: blocked, or with their share of what may be held."""
@@ -85,10 +86,13 @@ class Stock:
 
     def take(self) -> tuple[Group, Parcel] | None:
         """Take a group one of whose keys has room, and choose whom to try; None if there is none."""
-        self._keys.divide(self._ready.keys)
+        if self._window.per_key is None:
+            self._keys.divide(self._ready.keys)
         group = self._ready.take(self._keys.may_try)
-        parcel = None if group is None else self._keys.choose(group.left)
-        return None if group is None or parcel is None else (group, parcel)
+        if group is None:
+            return None
+        parcel = group.left[0] if len(group.left) == 1 else self._keys.choose(group.left)
+        return None if parcel is None else (group, parcel)
 
     def parcels(self) -> list[Parcel]:
         """All that is ready."""

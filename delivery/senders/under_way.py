@@ -32,10 +32,10 @@ class UnderWay:
     def add(self, parcel: Parcel, key: Key) -> None:
         self._attempts[parcel.delivery_id] = Attempt(parcel, key)
 
-    def begin(self, parcel: Parcel, *, now: float) -> None:
-        """The attempt waits for its answer from now on, in the current task, and may be cut off."""
+    def begin(self, parcel: Parcel, task: asyncio.Task[Any] | None, *, now: float) -> None:
+        """The attempt waits for its answer from now on, in that task, and may be cut off."""
         attempt = self._attempts[parcel.delivery_id]
-        attempt.since, attempt.task = now, asyncio.current_task()
+        attempt.since, attempt.task = now, task
 
     def remove(self, parcel: Parcel) -> None:
         self._attempts.pop(parcel.delivery_id, None)

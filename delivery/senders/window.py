@@ -1,7 +1,7 @@
 """How a lane is served, as a value: how many attempts at once, in which order, and what waits when one fails."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
@@ -49,10 +49,11 @@ class Window:
     capacity: int | None = None
     refill_level: int | None = None
 
-    @property
-    def is_ordered(self) -> bool:
-        """Whether the lane itself is the key: each outcome is committed before the next delivery is sent."""
-        return self.order is Order.ID
+    # Whether the lane itself is the key: each outcome is committed before the next delivery is sent.
+    is_ordered: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_ordered", self.order is Order.ID)
 
     def keys_of(self, group: Group) -> frozenset[Key]:
         """Return the keys of which one has to be free for the group to be sent."""

@@ -142,7 +142,7 @@ def test_a_shard_is_kept_while_one_of_its_lanes_waits_for_an_answer(others: Lane
         await claims.serve([others.pk])
         hanging = desk.lanes[others.pk]
         hanging.under_way.add(parcel(1), 1)
-        hanging.under_way.begin(parcel(1), now=0.0)
+        hanging.under_way.begin(parcel(1), None, now=0.0)
         other = await share(claims)
         await claims.meet()
         assert not hanging.is_yielding
