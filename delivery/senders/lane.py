@@ -111,6 +111,12 @@ class Lane:
     def is_sending(self) -> bool:
         return len(self.jobs) > 0
 
+    @property
+    def waits_for_jobs(self) -> bool:
+        """Whether it goes on when nothing is under way. Where order is kept a nudge is heard between two attempts."""
+        is_nudged = self.window.is_ordered and self.nudge.is_set()
+        return self.is_sending and (self.is_yielding or self.stops.is_suspended or is_nudged)
+
     def _end_job(self, fault: Exception | None) -> None:
         if fault is not None:
             self.fail(fault)

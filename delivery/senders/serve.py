@@ -41,14 +41,14 @@ async def _serve(lane: Lane, desk: Desk) -> None:
     if lane.stops.were_in_order:
         reason = "Its subscriber is CONCURRENT now."
         await desk.commit(lane, LaneChange(lane_id=lane.id, state=LaneState.IDLE, reason=reason))
-    is_over = False
-    while not is_over:
+    is_ended = False
+    while not is_ended:
         await _serve_until_yielding(lane, desk)
-        await _forget(lane, desk, had_more=lane.stock.forget())
         await _wait_for_jobs(lane)
-        # It may be asked to stay until it has ended.
-        is_over = not lane.is_sending
+        # It may be asked to stay before it has ended.
+        is_ended = not lane.is_sending
     if lane.fault is None:
+        await _forget(lane, desk, had_more=lane.stock.forget())
         await _review(lane, desk, lane.stops.doubtful)
 
 
@@ -57,8 +57,10 @@ async def _serve_until_yielding(lane: Lane, desk: Desk) -> None:
     idle_until, was_busy = 0.0, True
     while not lane.is_yielding:
         lane.changed.clear()
-        if lane.stops.is_suspended:
+        if lane.waits_for_jobs:
             await _wait_for_jobs(lane)
+            continue
+        if lane.stops.is_suspended:
             await see_suspension(lane, desk)
             continue
         if lane.nudge.is_set():
@@ -112,7 +114,7 @@ async def _wait(lane: Lane, *, linger: float) -> None:
 
 
 async def _wait_for_jobs(lane: Lane) -> None:
-    """Wait until nothing is being sent, or the lane is to go on."""
-    while lane.is_sending and (lane.is_yielding or lane.stops.is_suspended):
+    """Wait until nothing is under way, if the lane is to go on only then."""
+    while lane.waits_for_jobs:
         lane.changed.clear()
         await lane.changed.wait()

@@ -25,6 +25,7 @@ class Stock:
         self._ready = Ready()
         self._held: dict[int, Group] = {}
         self.generation = 0
+        self._ready_generation = 0
         self.more: set[Key] = {WHOLE_LANE}
         self._level = 0
         self._read_at = float("-inf")
@@ -79,13 +80,19 @@ class Stock:
         """Take in what was read."""
         self.more = more
         self._is_full = is_full
+        self._ready_generation = self.generation
         for group in groups:
             self._batch = group.batch
             self._held.update(dict.fromkeys((parcel.delivery_id for parcel in group.left), group))
             self._ready.add(group, self._window.keys_of(group))
 
     def take(self) -> tuple[Group, Parcel] | None:
-        """Take a group one of whose keys has room, and choose whom to try; None if there is none."""
+        """Take a group one of whose keys has room, and choose whom to try; None if there is none.
+
+        Of a stale run nothing more is taken: it is forgotten as a whole.
+        """
+        if self._window.is_ordered and self._ready_generation != self.generation:
+            return None
         if self._window.per_key is None:
             self._keys.divide(self._ready.keys)
         group = self._ready.take(self._keys.may_try)

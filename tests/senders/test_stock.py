@@ -135,3 +135,18 @@ def test_one_of_a_group_that_another_endpoint_may_take_is_not_set_aside() -> Non
     lane.stock.add([Group(1, 0, [parcel(1), parcel(2)]), Group(2, 0, [parcel(1, delivery_id=9)])], more=set())
     lane.stock.set_aside(1)
     assert {one.delivery_id for one in lane.stock.parcels()} == {1, 2}
+
+
+def test_of_a_stale_run_nothing_more_is_taken_and_it_stays_recorded_until_the_attempt_under_way_is_over() -> (
+    None
+):
+    lane = serial()
+    fill(lane, 3)
+    taken = lane.take()
+    assert taken is not None
+    lane.wake()
+    lane.leave(taken[1])
+    assert lane.take() is None
+    assert lane.run().ids == (1, 2)
+    assert lane.look_again()
+    assert lane.run().ids == ()
