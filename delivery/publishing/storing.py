@@ -30,7 +30,7 @@ def store_together(plain: Sequence[Plain], *, as_of: Era) -> list[tuple[Post, by
             transaction.set_rollback(True)
     if half:
         others = store_together([one for one in plain if one not in half], as_of=as_of)
-        return others and others + [(one.post, None) for one in half]
+        return None if others is None else [*others, *((one.post, None) for one in half)]
     found[1].tell()
     return [(one.post, _answer(one, accepted)) for one, accepted in answers]
 
