@@ -95,7 +95,8 @@ class Job:
         if group.batch is not None:
             group.batch.set_aside()
             await desk.commit(lane, lane.run())
-            await self._end_batch(group.batch)
+            if not group.batch.left:
+                await self._end_batch(group.batch)
 
     async def _send(self, group: Group, parcel: Parcel) -> Outcome | None:
         """Make one attempt; None if it must not be made any more once it is recorded: it is too late, or a person may have cancelled it."""
@@ -133,7 +134,8 @@ class Job:
             await desk.see_circuit(settlement)
         if group.batch is not None and verdict.step not in _STOPPING:
             _count(group.batch, parcel, settlement, endpoint.rules)
-            await self._end_batch(group.batch)
+            if not group.batch.left:
+                await self._end_batch(group.batch)
         return is_stored and verdict.status is Status.DELIVERED
 
     async def _record(self, settlement: Settlement, parcel: Parcel, also: Sequence[Entry]) -> bool:
@@ -161,8 +163,7 @@ class Job:
 
     async def _end_batch(self, batch: Batch) -> None:
         """At the end of a run the lane may have to pause."""
-        if not batch.left:
-            await self._desk.commit(self._lane, *self._lane.stops.learn_of_batch(batch))
+        await self._desk.commit(self._lane, *self._lane.stops.learn_of_batch(batch))
 
 
 def _as_lost(settlement: Settlement, rules: Rules, *, is_only: bool) -> Settlement:

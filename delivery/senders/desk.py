@@ -46,7 +46,8 @@ class Desk:
         """
         endpoint = self.endpoints[parcel.subscription_id]
         while True:
-            await self.settler.holding.wait_until_it_may_send(lane_id)
+            if not self.settler.holding.may_send(lane_id):
+                await self.settler.holding.wait_until_it_may_send(lane_id)
             try:
                 return await self.client.send(
                     parcel,

@@ -60,7 +60,9 @@ class Health:
         return time.monotonic() < self.failed_at + TRIED_LAST_SECONDS
 
     def has_room(self, places: int) -> bool:
-        was_blocked = self.failures > 0 and self.blocked_until > self.failed_at
+        if not self.failures:
+            return self.under_way < places
+        was_blocked = self.blocked_until > self.failed_at
         return self.under_way < (1 if was_blocked else places) and not self.is_blocked()
 
     def answered(self) -> None:
@@ -131,6 +133,7 @@ class Keys:
 
     def __init__(self, window: Window) -> None:
         self._window = window
+        self._is_ordered = window.is_ordered
         self._health: dict[Key, Health] = {}
         self._turns = itertools.count(1)
         # How many attempts are under way, of all keys.
@@ -145,7 +148,10 @@ class Keys:
         self._health[key] = health
 
     def key_of(self, parcel: Parcel) -> Key:
-        return WHOLE_LANE if self._window.is_ordered else parcel.place
+        return WHOLE_LANE if self._is_ordered else parcel.place
+
+    def health_of(self, parcel: Parcel) -> Health:
+        return self.health(WHOLE_LANE if self._is_ordered else parcel.place)
 
     def health(self, key: Key) -> Health:
         found = self._health.get(key)
@@ -162,13 +168,13 @@ class Keys:
 
     def enter(self, parcel: Parcel) -> None:
         """Take a place at the parcel's key."""
-        health = self.health(self.key_of(parcel))
+        health = self.health_of(parcel)
         health.under_way += 1
         self.under_way += 1
         health.turn = next(self._turns)
 
     def leave(self, parcel: Parcel) -> None:
-        self.health(self.key_of(parcel)).under_way -= 1
+        self.health_of(parcel).under_way -= 1
         self.under_way -= 1
 
     def divide(self, ready: Collection[Key]) -> None:
@@ -191,7 +197,7 @@ class Keys:
         return min(candidates, key=self._rank)
 
     def _rank(self, parcel: Parcel) -> tuple[bool, bool, int]:
-        health = self.health(self.key_of(parcel))
+        health = self.health_of(parcel)
         return not parcel.redelivery, health.has_failed_lately(), health.turn
 
     def try_now(self) -> None:

@@ -114,7 +114,7 @@ class Stops:
 
     def learn_fault(self, parcel: Parcel, rules: Rules, *, fault: str) -> list[LaneChange]:
         """Nothing can be sent to the parcel's endpoint, by a fault of ours: its key waits until that is mended."""
-        health = self.keys.health(self.keys.key_of(parcel))
+        health = self.keys.health_of(parcel)
         if not health.is_blocked():
             health.block(pause_seconds(rules, failures=health.failures + 1))
         if self._window.is_ordered:
