@@ -15,12 +15,11 @@ from typing import Any
 
 from delivery.senders.entries import Entry, Run
 from delivery.senders.holding import LaneLostError
-from delivery.senders.jobs import Jobs
 from delivery.senders.parcel import Group, Key, Parcel
 from delivery.senders.request import Request
 from delivery.senders.stock import NEWS_SECONDS, Stock
 from delivery.senders.stops import Stops
-from delivery.senders.under_way import UnderWay
+from delivery.senders.under_way import Jobs, UnderWay
 from delivery.senders.window import WHOLE_LANE, window_of
 
 # A pause that is over, and what was put off, are looked for this often where deliveries are independent.

@@ -1,8 +1,8 @@
-"""The attempts of a lane that are under way: what its run names, what may be cut off."""
+"""What is under way in a lane: the jobs that send, and their attempts, which its run names and which may be cut off."""
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -72,3 +72,32 @@ class UnderWay:
             (attempt.since, attempt.task) for attempt in self._attempts.values() if attempt.since is not None
         ]
         return found if self._probe is None else [*found, self._probe]
+
+
+class Jobs:
+    """The tasks that send for one lane; tells when one has ended, and the fault it ended with, if any.
+
+    None is cancelled while the sender lives: a commit must not be broken off.
+    """
+
+    def __init__(self, tell: Callable[[Exception | None], None]) -> None:
+        self._tell = tell
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._end)
+
+    def abandon(self) -> None:
+        """Leave all as a crash would: the sender itself ends."""
+        for task in self._tasks:
+            task.cancel()
+
+    def _end(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        fault = None if task.cancelled() else task.exception()
+        self._tell(fault if isinstance(fault, Exception) else None)

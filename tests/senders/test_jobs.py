@@ -8,8 +8,8 @@ import pytest
 from delivery.models import Attempt, Delivery, Lane, Status
 from delivery.senders.desk import Desk
 from delivery.senders.holding import LaneLostError
-from delivery.senders.jobs import Jobs
 from delivery.senders.lanes import Claims
+from delivery.senders.under_way import Jobs
 from subscriptions.models import Processing
 from tests import factories
 from tests.receivers import Hold, Receiver
