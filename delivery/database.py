@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 from django.db import OperationalError, connection, transaction
+from django.db.backends.utils import CursorWrapper
 from psycopg import pq
 from psycopg.errors import QueryCanceled, ReadOnlySqlTransaction
 from psycopg.rows import tuple_row
@@ -28,6 +29,13 @@ LETS_GO_OF_VANISHED = """
 # The same may well succeed later: the server does not answer, or takes no changes, as while a standby answers in its place.
 # See `subscriptions.database_away` for Django's errors.
 AWAY = (psycopg.OperationalError, psycopg.InterfaceError, ReadOnlySqlTransaction)
+
+
+# PostgreSQL 18 crashes when a row that a statement waits to lock was changed meanwhile, while another part of the statement
+# chooses partitions by values that it finds as it runs: looking at the changed row anew destroys what that part chooses by.
+# So a statement that locks or changes rows, and joins a partitioned table, has this line and looks into all partitions; one
+# that is executed often reads by a function instead, whose plan is its own.
+LOOKS_INTO_ALL = "-- Looks into all partitions: see `delivery.database`.\n"
 
 
 class TimeUpError(Exception):
@@ -63,14 +71,13 @@ async def may_write() -> bool:
 
 def execute(name: str, parameters: Mapping[str, Any]) -> None:
     """Execute a statement of `delivery/sql` on Django's connection for what it does; a percent sign in it is doubled."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement(name), parameters)
+    with _executed(name, parameters):
+        pass
 
 
 def rows(name: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
     """Execute a statement as `execute` does, and return all its rows."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement(name), parameters)
+    with _executed(name, parameters) as cursor:
         found: list[tuple[Any, ...]] = cursor.fetchall()
     return found
 
@@ -83,8 +90,7 @@ def row(name: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def named_rows(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Execute a statement as `execute` does, and return all its rows, each by its column names."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement(name), parameters)
+    with _executed(name, parameters) as cursor:
         columns = [column.name for column in cursor.description or ()]
         return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
 
@@ -93,6 +99,18 @@ def named_row(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Execute a statement that answers exactly one row, and return it by its column names."""
     (only,) = named_rows(name, parameters)
     return only
+
+
+@contextmanager
+def _executed(name: str, parameters: Mapping[str, Any]) -> Iterator[CursorWrapper]:
+    text = statement(name)
+    with connection.cursor() as cursor:
+        if LOOKS_INTO_ALL in text:
+            cursor.execute("SET LOCAL enable_partition_pruning = off")
+        cursor.execute(text, parameters)
+        yield cursor
+        if LOOKS_INTO_ALL in text:
+            cursor.execute("SET LOCAL enable_partition_pruning = DEFAULT")
 
 
 def first_row(name: str, parameters: Mapping[str, object]) -> tuple[Any, ...] | None:

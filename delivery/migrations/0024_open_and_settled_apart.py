@@ -224,6 +224,19 @@ BEGIN
 END
 $$;
 
+-- For statements that lock rows: see `delivery.database` for why they do not read partitioned tables themselves.
+CREATE FUNCTION delivery_read_message(message_id bigint) RETURNS SETOF delivery_message LANGUAGE plpgsql STABLE ROWS 1
+AS $$
+BEGIN
+    RETURN QUERY SELECT * FROM delivery_message WHERE id = message_id;
+END
+$$;
+CREATE FUNCTION delivery_outcome_of(id bigint, attempt int) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT outcome FROM delivery_attempt WHERE delivery_id = id AND number = attempt);
+END
+$$;
+
 CREATE FUNCTION delivery_subscription_of(delivery_id bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
 BEGIN
     RETURN (SELECT subscription_id FROM delivery_delivery WHERE id = delivery_id);

@@ -7,7 +7,7 @@ WITH original AS MATERIALIZED (
         delivery.message_id, message.event_type_id, delivery.subscription_id, delivery.queue_group,
         delivery.callback_id, subscription.subscriber_id, subscription.mode = 'PULL' AS is_pull
     FROM delivery_settled delivery
-    JOIN delivery_message message ON message.id = delivery.message_id
+    CROSS JOIN LATERAL delivery_read_message(delivery.message_id) AS message
     JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
     WHERE delivery.id = %(delivery)s AND (delivery.lane_id IS NOT NULL OR subscription.mode = 'PULL')
     FOR NO KEY UPDATE OF delivery

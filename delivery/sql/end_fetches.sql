@@ -72,7 +72,7 @@ WITH held AS MATERIALIZED (
     INSERT INTO delivery_failurenotice (delivery_id, number)
     SELECT ended.id, ended.receive_count
     FROM ended
-    JOIN delivery_message message ON message.id = ended.message_id
+    CROSS JOIN LATERAL delivery_read_message(ended.message_id) AS message
     JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
     WHERE ended.becomes IN ('REJECTED', 'FAILED') AND event_type.name <> 'Inturn.Delivery.Failed'
     ON CONFLICT DO NOTHING
@@ -92,8 +92,6 @@ WITH held AS MATERIALIZED (
 )
 SELECT
     held.id, held.status, held.receive_count, held.lease_token, (
-        SELECT attempt.outcome
-        FROM delivery_attempt attempt
-        WHERE attempt.delivery_id = held.id AND attempt.number = held.receive_count AND NOT coalesce(held.is_ended, false)
+        SELECT delivery_outcome_of(held.id, held.receive_count) WHERE NOT coalesce(held.is_ended, false)
     )
 FROM held

@@ -98,7 +98,7 @@ WITH mailbox AS MATERIALIZED (
             locked.*, message.event_type_id, message.published_at, message.headers, message.content_type, message.body,
             sum(octet_length(message.body)) OVER (ORDER BY locked.id) - octet_length(message.body) AS bytes_before
         FROM (SELECT * FROM locked ORDER BY id LIMIT %(most)s::int) AS locked
-        JOIN delivery_message message ON message.id = locked.message_id
+        CROSS JOIN LATERAL delivery_read_message(locked.message_id) AS message
     ) AS measured
     WHERE bytes_before + octet_length(body) <= %(bytes)s::bigint OR bytes_before = 0
 ), leased AS (

@@ -1,6 +1,7 @@
 -- Locks messages, those that have to go with them, and their deliveries; what somebody else has locked is passed over.
 -- With a message go its edited copies, and with a question the answers to its callbacks: nothing may refer to what is gone. From
 -- now on nobody changes these rows, nor adds what refers to them. Returns the ids of what is locked.
+-- Looks into all partitions: see `delivery.database`.
 WITH RECURSIVE family AS (
     SELECT unnest(%(ripe)s::bigint[]) AS id
     UNION

@@ -1,6 +1,7 @@
 -- Locks these deliveries, and every other of the QUEUE groups that they belong to, in the order of their ids.
 -- A sender that is about to settle one of a group waits then, and what is decided about the group is true until the
 -- transaction ends.
+-- Looks into all partitions: see `delivery.database`.
 SELECT delivery.id
 FROM delivery_delivery delivery
 WHERE delivery.id IN (

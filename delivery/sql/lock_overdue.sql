@@ -6,6 +6,7 @@
 -- delivery_leased, of mailboxes where something can be used up, on delivery_volatile, and on
 -- delivery_expiring. Of an event type that is VOLATILE no longer, what was fetched before is settled when its
 -- mailbox's days are over.
+-- Looks into all partitions: see `delivery.database`.
 WITH used_up AS MATERIALIZED (
     SELECT delivery.*
     FROM subscriptions_subscription subscription

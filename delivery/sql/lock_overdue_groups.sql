@@ -2,6 +2,7 @@
 -- of them is PENDING. A group is left alone while one of it is under way, which may be DELIVERED and make the
 -- others REDUNDANT, or is locked by somebody else. What is locked is looked at as it is then, not as it was
 -- when the statement began.
+-- Looks into all partitions: see `delivery.database`.
 WITH due AS MATERIALIZED (
     SELECT DISTINCT message_id, queue_group
     FROM (

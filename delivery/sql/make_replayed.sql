@@ -4,6 +4,7 @@
 -- subscriber's lane, the mailbox, or the queue sender's that the message's id says. There it is a group of its own, of that one
 -- endpoint, with a number that no group of the message has: neither one that is here nor, below 1000, one that is archived already.
 -- What a person wants has no time to live but a mailbox's, and outlives the server's run. Returns how many were made, and the lanes.
+-- Looks into all partitions: see `delivery.database`.
 WITH wanted AS MATERIALIZED (
     SELECT
         message.id AS message_id, replay.id AS replay_id, replay.subscription_id, subscription.mode = 'PULL' AS is_pull,

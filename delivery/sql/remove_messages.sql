@@ -2,6 +2,7 @@
 -- To be executed after `lock_for_removal.sql`, with what that has locked. A message stays when one of its deliveries is not locked
 -- or not settled long enough, and for each reason that is named below; and what cannot go without it stays, too. An hour is added
 -- to what expires: a transaction that began in time may still be under way.
+-- Looks into all partitions: see `delivery.database`.
 WITH RECURSIVE members AS MATERIALIZED (
     SELECT id, published_at FROM delivery_message WHERE id = ANY (%(messages)s::bigint[])
 ), running AS MATERIALIZED (

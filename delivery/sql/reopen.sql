@@ -3,6 +3,7 @@
 -- retry lane goes back to its subscriber's own. What was cancelled there stays there: its sender may have read it or be
 -- sending it, and would do so beside the other lane's. What is pulled goes back into its mailbox, also
 -- a VOLATILE one: a person wants it. It has its whole time to live again. The settlement that ends stays for the archive.
+-- Looks into all partitions: see `delivery.database`.
 WITH place AS MATERIALIZED (
     SELECT
         chosen.id,

@@ -3,6 +3,7 @@
 -- window is new, as is the next after one that failed for good or is past the window: it has the key from then on. What
 -- follows one that was delivered is a DUPLICATE; one that is not settled, or in doubt, or not there any more, leaves
 -- what follows it IN_DOUBT.
+-- Looks into all partitions: see `delivery.database`.
 WITH keyed AS (
     SELECT
         delivery.id, delivery.message_id, delivery.subscription_id, keyed.key, known.delivery_id AS first_id,

@@ -1,6 +1,7 @@
 -- Settles open deliveries whose time is over, and returns which lanes each of them stopped; to be executed with their rows locked.
 -- A fetch that nobody ended becomes an attempt. Each leaves a notice for `Inturn.Delivery.Failed`, but for what
 -- tells of a failure itself.
+-- Looks into all partitions: see `delivery.database`.
 WITH gone AS (
     DELETE FROM delivery_waiting delivery
     USING json_to_recordset(%(rows)s::json) AS overdue (id bigint, status text, reason text)

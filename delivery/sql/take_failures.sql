@@ -1,6 +1,7 @@
 -- Takes the oldest failures that are still to be told, those that are due or those of some deliveries, and returns what is told of each.
 -- They are gone with the transaction that tells them, and come back with one that does not commit. Who
 -- takes one that another has just taken waits, and does not get it; all take them in one order.
+-- Looks into all partitions: see `delivery.database`.
 WITH taken AS (
     DELETE FROM delivery_failurenotice
     -- An array, which is made once: what is IN a query that locks may be looked for again for each row, beyond the limit.

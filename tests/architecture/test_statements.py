@@ -3,6 +3,7 @@
 import re
 
 from config.env import CHECKOUT
+from delivery.database import LOOKS_INTO_ALL
 from tests.architecture.source import production
 
 FILES = {path.stem: path for path in (CHECKOUT / "delivery" / "sql").glob("*.sql")}
@@ -22,6 +23,23 @@ def test_every_statement_that_is_asked_for_exists() -> None:
     calls = r'\b(?:statement|execute|\w*rows?)\(\s*"([a-z_]+)"'
     asked = {name for module in production() for name in re.findall(calls, module.text)}
     assert asked <= set(FILES)
+
+
+# These name the rows of partitioned tables by parameters alone, so partitions are chosen before they run.
+CHOSEN_BEFORE = {"end_fetches", "extend", "keep_messages", "settle_sync", "accept_edited"}
+LOCKS = re.compile(r"\bFOR (NO KEY |KEY )?(UPDATE|SHARE)\b|^ *(UPDATE|DELETE FROM) ", re.MULTILINE)
+PARTITIONED = re.compile(
+    r"(?<!DELETE )\b(FROM|JOIN|USING) delivery_(message|delivery|settled|attempt|loggedattempt|settlement)\b"
+)
+
+
+def test_statements_that_lock_rows_look_into_all_partitions() -> None:
+    risky = {name for name, path in FILES.items() if _locks_and_joins(path.read_text())} - CHOSEN_BEFORE
+    assert {name for name in risky if LOOKS_INTO_ALL not in FILES[name].read_text()} == set()
+
+
+def _locks_and_joins(text: str) -> bool:
+    return bool(LOCKS.search(text) and PARTITIONED.search(text))
 
 
 def test_every_statement_begins_with_its_promise() -> None:
