@@ -34,6 +34,8 @@ class Holding:
         self._epochs: dict[int, int] = {}
         # The lanes that are served under these epochs.
         self._lanes: set[int] = set()
+        # Connected again, but another sender may have had the shards meanwhile: nobody knows before they are claimed.
+        self._is_doubtful = False
         self.may_claim_at = float("-inf")
 
     @property
@@ -61,7 +63,7 @@ class Holding:
 
     def may_send(self, lane_id: int) -> bool:
         """Whether an attempt of the lane may begin at this very moment; see `delivery.senders.session`."""
-        return lane_id in self._lanes and self._session.is_leased
+        return lane_id in self._lanes and self._session.is_leased and not self._is_doubtful
 
     async def wait_until_it_may_send(self, lane_id: int) -> None:
         """Wait until the server has answered; raises LaneLostError if the lane is no longer ours then."""
@@ -89,6 +91,7 @@ class Holding:
 
     async def reconnect(self) -> None:
         """Connect again and take the shards back, however long the database is away."""
+        self._is_doubtful = True
         while True:
             try:
                 if await self._session.take_slot():
@@ -108,6 +111,7 @@ class Holding:
         log.info("connected again", extra={"shards": len(kept), "lost": len(self._epochs) - len(kept)})
         self._epochs = kept
         self._let_go()
+        self._is_doubtful = False
 
     def _let_go(self) -> None:
         """Serve no lane whose shard is not ours."""

@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 
 from delivery import lifecycle
+from delivery.database import connection_parameters
 from delivery.models import (
     Attempt,
     JournalEntry,
@@ -188,6 +189,36 @@ def test_lanes_of_a_shard_that_another_sender_had_meanwhile_are_lost() -> None:
 
     with_settler(scenario)
     assert [attempt.delivery_id for attempt in Attempt.objects.all()] == [other.pk]
+
+
+def test_nothing_is_sent_after_a_reconnect_before_the_shards_are_claimed_again() -> None:
+    row = factories.delivery()
+    lane_id = row.lane_id or 0
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [lane_id])
+        assert settler.holding.may_send(lane_id)
+        with psycopg.connect(**connection_parameters()) as holder:
+            # The sender connects again, locks its shards, and waits to claim them.
+            holder.execute("SELECT FROM delivery_shard WHERE id = %s FOR UPDATE", [shard_of(lane_id)])
+            await elsewhere(end_sessions)
+            committing = asyncio.create_task(settler.commit(lane_id, settlement(row)))
+            async with asyncio.timeout(SECONDS):
+                while not await elsewhere(_is_waited_for, holder.info.backend_pid):
+                    continue
+            assert not settler.holding.may_send(lane_id)
+        await committing
+        assert settler.holding.may_send(lane_id)
+
+    with_settler(scenario)
+
+
+def _is_waited_for(backend: int) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))", [backend]
+        )
+        return cursor.fetchone() == (1,)
 
 
 async def _take(settler: Settler, shard: int) -> None:
