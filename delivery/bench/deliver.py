@@ -24,9 +24,23 @@ def lanes_at_once(measuring: Measuring) -> list[Result]:
         threads.append(measuring.bare("requests", concurrency=THREADS, messages=sizes.posts_from_threads))
     name = f"{sizes.lanes} lanes, {sizes.senders} senders"
     return [
-        compare(f"{name}, of a bare aiohttp loop", product, coroutines, wanted=0.4),
+        compare(f"{name}, of a bare aiohttp loop", product, coroutines, wanted=0.65),
         compare(f"{name}, of requests in {THREADS} threads", product, threads, wanted=4),
     ]
+
+
+def few_lanes(measuring: Measuring) -> list[Result]:
+    """10 subscribers: a commit has the outcomes of ten lanes at most."""
+    sizes = measuring.sizes
+    cast = make_cast("few", url=measuring.receiver.url, lanes=sizes.few_lanes)
+    product, bare = [], []
+    for _ in measuring.rounds("few", sizes.rounds):
+        product.append(
+            measuring.product(cast, sizes.few_deliveries // sizes.few_lanes, senders=sizes.senders)
+        )
+        bare.append(measuring.bare("aiohttp", concurrency=sizes.few_lanes, messages=sizes.posts))
+    name = f"{sizes.few_lanes} lanes, {sizes.senders} senders, of a bare aiohttp loop"
+    return [compare(name, product, bare, wanted=0.45)]
 
 
 def one_lane_alone(measuring: Measuring) -> list[Result]:
@@ -37,7 +51,7 @@ def one_lane_alone(measuring: Measuring) -> list[Result]:
     for _ in measuring.rounds("alone", sizes.alone_rounds):
         product.append(measuring.product(cast, sizes.alone))
         bare.append(measuring.bare("commit", concurrency=1, messages=sizes.alone))
-    return [compare("one lane alone, of POST and commit in turn", product, bare, wanted=0.7)]
+    return [compare("one lane alone, of POST and commit in turn", product, bare, wanted=0.8)]
 
 
 def lanes_beside_hanging_ones(measuring: Measuring) -> list[Result]:
@@ -71,4 +85,9 @@ def lanes_beside_hanging_ones(measuring: Measuring) -> list[Result]:
     ]
 
 
-SCENARIOS = {"lanes": lanes_at_once, "alone": one_lane_alone, "many": lanes_beside_hanging_ones}
+SCENARIOS = {
+    "lanes": lanes_at_once,
+    "few": few_lanes,
+    "alone": one_lane_alone,
+    "many": lanes_beside_hanging_ones,
+}

@@ -15,6 +15,8 @@ class Sizes:
     senders: int = 2
     lanes: int = 100
     deliveries: int = 30_000
+    few_lanes: int = 10
+    few_deliveries: int = 10_000
     posts: int = 30_000
     posts_from_threads: int = 3_000
     # The shorter the turns, the less what else the machine does falls on one side only.
@@ -57,6 +59,8 @@ QUICK = Sizes(
     rounds=1,
     lanes=10,
     deliveries=200,
+    few_lanes=3,
+    few_deliveries=60,
     posts=200,
     posts_from_threads=160,
     alone_rounds=1,
