@@ -124,6 +124,8 @@ class Stock:
         """Drop what is ready, and what is being read: it is read again. Return whether anything was ready."""
         self.outdate()
         self.more.add(WHOLE_LANE)
+        # Not ahead of a delivery that failed: its outcome may wait for a lock for longer than the lane's pause lasts.
+        self._is_full = False
         forgotten = self._ready.clear()
         for group in forgotten:
             self.release(group.left)

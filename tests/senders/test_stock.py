@@ -65,6 +65,16 @@ def test_in_order_it_does_not_read_ahead_while_nothing_comes_of_its_run() -> Non
     assert wants_more(lane)
 
 
+def test_in_order_it_does_not_read_ahead_of_a_delivery_whose_failure_is_not_recorded_yet() -> None:
+    """Recording it may take longer than the pause that it leads to."""
+    lane = serial()
+    fill(lane, 10)
+    lane.take()
+    lane.stock.forget()
+    assert not lane.stock.wants_more(set(), rows=10, is_sending=True, has_news=True)
+    assert lane.stock.wants_more(set(), rows=10, is_sending=False, has_news=False)
+
+
 def test_a_blocked_lane_reads_nothing_whatever_news_comes() -> None:
     lane = serial(state=LaneState.BLOCKED, delivery_id=7, failures=1, wait_seconds=60.0)
     lane.bring_news()
