@@ -24,6 +24,7 @@ _FAILED = ", ".join(
 DROP = """
 DROP VIEW delivery_settlement;
 DROP TABLE delivery_attempt, delivery_delivery, delivery_message;
+DROP FUNCTION delivery_is_possible;
 """
 
 MESSAGES = """
@@ -76,15 +77,19 @@ CREATE TABLE delivery_delivery (
     receive_count integer NOT NULL,
     started_at timestamptz,
     duration_ms integer,
-    status_code smallint,
-    CONSTRAINT delivery_is_possible CHECK (
-        delivery_is_possible(status, settled_at, lease_token, lease_expires_at, skipped, attempts)
-    ),
-    CONSTRAINT delivery_is_of_its_message CHECK (message_id = id >> 20)
+    status_code smallint
 ) PARTITION BY LIST (status);
 
 -- Its rows change within moments: vacuum comes early, by number and not by share, so that the table stays small.
-CREATE TABLE delivery_waiting PARTITION OF delivery_delivery (PRIMARY KEY (id)) FOR VALUES IN ({_OPEN}) WITH (
+CREATE TABLE delivery_waiting PARTITION OF delivery_delivery (
+    PRIMARY KEY (id),
+    CONSTRAINT delivery_is_possible CHECK (
+        message_id = id >> 20 AND settled_at IS NULL
+        AND (lease_token IS NOT NULL) = (status = 'IN_FLIGHT')
+        AND (lease_token IS NOT NULL) = (lease_expires_at IS NOT NULL)
+        AND (NOT skipped OR status = 'PENDING' AND attempts > 0)
+    )
+) FOR VALUES IN ({_OPEN}) WITH (
     autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 20000,
     autovacuum_analyze_scale_factor = 0.0, autovacuum_analyze_threshold = 20000,
     autovacuum_vacuum_insert_scale_factor = 0.0, autovacuum_vacuum_insert_threshold = 50000
@@ -105,7 +110,13 @@ CREATE INDEX delivery_leased ON delivery_waiting (subscription_id, lease_expires
 CREATE INDEX delivery_expiring ON delivery_waiting (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX delivery_volatile ON delivery_waiting (server_started_at) WHERE server_started_at IS NOT NULL;
 
-CREATE TABLE delivery_settled PARTITION OF delivery_delivery (PRIMARY KEY (id)) FOR VALUES IN ({_SETTLED})
+CREATE TABLE delivery_settled PARTITION OF delivery_delivery (
+    PRIMARY KEY (id),
+    CONSTRAINT delivery_is_possible CHECK (
+        message_id = id >> 20 AND settled_at IS NOT NULL AND lease_token IS NULL AND lease_expires_at IS NULL
+        AND NOT skipped
+    )
+) FOR VALUES IN ({_SETTLED})
     PARTITION BY RANGE (id);
 CREATE INDEX delivery_settled_at ON delivery_settled (settled_at);
 -- The lists of a subscription or a subscriber.
