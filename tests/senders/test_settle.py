@@ -218,7 +218,7 @@ def _is_waited_for(backend: int) -> bool:
         cursor.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))", [backend]
         )
-        return cursor.fetchone() == (1,)
+        return bool(cursor.fetchone() == (1,))
 
 
 async def _take(settler: Settler, shard: int) -> None:
