@@ -59,10 +59,12 @@ def read_samples(*, now: datetime) -> Samples:
 
 
 def spread(model: type[Model]) -> list[int]:
-    """Return ids from the oldest to the newest; of what was removed there may be none."""
+    """Return ids from the oldest to the newest: of each part of their range the first that there is."""
+    rows = model._default_manager.order_by("pk").values_list("pk", flat=True)
     ends = model._default_manager.aggregate(first=Min("pk", default=0), last=Max("pk", default=0))
     first, last = ends["first"], ends["last"]
-    return sorted({first + (last - first) * number // EACH for number in range(EACH)} | {last})
+    parts = [first + (last - first) * number // EACH for number in range(EACH)]
+    return sorted({id for part in parts for id in rows.filter(pk__gte=part)[:1]} | {last})
 
 
 def _spread_rows(rows: QuerySet[Row]) -> list[Row]:

@@ -26,10 +26,11 @@ def rows(job: Job, table: Table) -> list[dict[str, Any]]:
 def settled(status: Status = Status.DELIVERED, *, days: float = 1, **fields: Any) -> Delivery:
     """Make a delivery of a message published so many days ago."""
     subscription = factories.subscription()
-    message = factories.message(
-        event_type=subscription.event_type, published_at=timezone.now() - timedelta(days=days)
-    )
-    return factories.delivery(status, subscription=subscription, message=message, **fields)
+    if "message" not in fields:
+        fields["message"] = factories.message(
+            event_type=subscription.event_type, published_at=timezone.now() - timedelta(days=days)
+        )
+    return factories.delivery(status, subscription=subscription, **fields)
 
 
 def visible(folder: Path) -> list[str]:
