@@ -22,7 +22,7 @@ from delivery.orphans import end_with_parent
 
 SCENARIOS = {
     "publish": ("single", "batches"),
-    "deliver": ("lanes", "alone", "many", "retries"),
+    "deliver": ("lanes", "few", "alone", "many", "retries"),
     "latency": ("idle-lanes",),
     "together": ("ten", "hundred"),
     "idle": ("nothing",),

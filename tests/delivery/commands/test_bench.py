@@ -129,7 +129,7 @@ def test_people_are_told_in_lines(home: Path) -> None:
     machine, result, receipt = ended.stdout.splitlines()
     assert "postgresql" in machine
     assert result.startswith("one lane alone, of POST and commit in turn")
-    assert "at least 0.7" in result
+    assert "at least 0.8" in result
     assert receipt == "100 expected, 100 got, 0 lost, 0 duplicated, 0 out of order"
 
 
