@@ -89,7 +89,7 @@ def counted_by_status(rows: QuerySet[Delivery]) -> dict[str, int]:
 
 
 def one_of(statuses: Iterable[str]) -> Q:
-    """Each by itself: of a list of them the database does not see that delivery_pending and delivery_leased have them all."""
+    """Each by itself, so that each may be found by an index of its own."""
     return reduce(or_, (Q(status=status) for status in statuses))
 
 
