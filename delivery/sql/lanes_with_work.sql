@@ -17,7 +17,7 @@ WITH RECURSIVE found AS (
     CROSS JOIN LATERAL (
         SELECT lane_id, skipped, subscription_id
         FROM delivery_waiting
-        WHERE status = 'PENDING'
+        WHERE status = 'PENDING' AND lane_id IS NOT NULL
             AND (lane_id, skipped, subscription_id) > (found.lane_id, found.skipped, found.subscription_id)
         ORDER BY lane_id, skipped, subscription_id
         LIMIT 1

@@ -16,7 +16,7 @@ WITH RECURSIVE places AS (
     CROSS JOIN LATERAL (
         SELECT lane_id, skipped, subscription_id, id
         FROM delivery_waiting
-        WHERE status = 'PENDING'
+        WHERE status = 'PENDING' AND lane_id IS NOT NULL
             AND (lane_id, skipped, subscription_id) > (places.lane_id, places.skipped, places.subscription_id)
         ORDER BY lane_id, skipped, subscription_id, id
         LIMIT 1
@@ -25,17 +25,32 @@ WITH RECURSIVE places AS (
     SELECT places.*, subscription.status
     FROM places
     JOIN subscriptions_subscription subscription ON subscription.id = places.subscription_id
+), in_mailboxes AS MATERIALIZED (
+    (
+        SELECT FROM delivery_waiting
+        WHERE status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
+        ORDER BY subscription_id, id
+    )
+    UNION ALL
+    (
+        SELECT FROM delivery_waiting
+        WHERE status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NOT NULL
+        ORDER BY subscription_id, next_attempt_at
+    )
+    LIMIT %(limit)s + 1
 )
 SELECT
     (SELECT count(*) FROM (
-        SELECT FROM delivery_waiting delivery WHERE delivery.status = 'PENDING' LIMIT %(limit)s + 1
-    ) AS counted) AS backlog,
-    (SELECT count(*) FROM (
-        SELECT FROM delivery_waiting
-        WHERE status = 'PENDING' AND lane_id IS NULL
-        ORDER BY lane_id, skipped, subscription_id, id
+        (
+            SELECT FROM delivery_waiting
+            WHERE status = 'PENDING' AND lane_id IS NOT NULL
+            ORDER BY lane_id, skipped, subscription_id, id
+        )
+        UNION ALL
+        (SELECT FROM in_mailboxes)
         LIMIT %(limit)s + 1
-    ) AS counted) AS in_mailboxes,
+    ) AS counted) AS backlog,
+    (SELECT count(*) FROM in_mailboxes) AS in_mailboxes,
     (SELECT count(*) FROM (
         SELECT FROM (
             SELECT

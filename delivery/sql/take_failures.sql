@@ -28,6 +28,7 @@ JOIN delivery_message message ON message.id = delivery.message_id
 JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
 JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
 JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
-LEFT JOIN delivery_attempt attempt
+-- An attempt that failed is logged.
+LEFT JOIN delivery_loggedattempt attempt
     ON attempt.delivery_id = taken.delivery_id AND attempt.number = taken.number
 ORDER BY taken.id
