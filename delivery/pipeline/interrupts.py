@@ -1,4 +1,4 @@
-"""Ending in order: within a block, SIGTERM does what Ctrl-C does, and a second signal does not cut the first one short."""
+"""Ending in order: SIGTERM does what Ctrl-C does, where a block allows it, and a second signal does not cut the first one short."""
 
 import logging
 import signal
@@ -10,22 +10,35 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """`number` is the signal that came, None if none did."""
+    """The first signal that came: its `number`, None if none did. It raises KeyboardInterrupt only in a `raising` block."""
 
     def __init__(self) -> None:
         self.number: signal.Signals | None = None
+        self._is_raising = False
 
     def listen(self) -> None:
         """Take the signals from whoever else has taken them, such as PySpark Ctrl-C, unless one came already."""
         if self.number is None:
             for each in _NUMBERS:
-                signal.signal(each, self.interrupt)
+                signal.signal(each, self._interrupt)
 
-    def interrupt(self, number: int, _frame: FrameType | None) -> None:
+    @contextmanager
+    def raising(self) -> Iterator[None]:
+        """Let a signal raise KeyboardInterrupt in the block, also one that came before."""
+        self._is_raising = True
+        try:
+            if self.number is not None:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._is_raising = False
+
+    def _interrupt(self, number: int, _frame: FrameType | None) -> None:
         self.number = signal.Signals(number)
         for each in _NUMBERS:
             signal.signal(each, signal.SIG_IGN)
-        raise KeyboardInterrupt
+        if self._is_raising:
+            raise KeyboardInterrupt
 
 
 def _tells_news(record: logging.LogRecord) -> bool:
@@ -35,7 +48,7 @@ def _tells_news(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def interruptible() -> Iterator[Interrupts]:
-    """Raise KeyboardInterrupt in the block, at most once, for SIGINT and SIGTERM. In the main thread."""
+    """Note the first SIGINT or SIGTERM that comes in the block, instead of ending. In the main thread."""
     interrupts = Interrupts()
     before = {number: signal.getsignal(number) for number in _NUMBERS}
     interrupts.listen()

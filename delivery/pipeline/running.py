@@ -77,7 +77,8 @@ def run_now(
             if ran is None:
                 raise
             return ran
-        return _run(run, database, shown=shown, sessions=sessions)
+        with interruptible() as interrupts:
+            return _run(run, database, interrupts, shown=shown, sessions=sessions)
 
 
 def run_waiting(
@@ -89,13 +90,14 @@ def run_waiting(
 ) -> Ran | None:
     """Run a run that waits; None if it does not wait any more, or another process has just taken it.
 
-    With `gives_back` a signal does not cancel it: it waits again.
+    With `gives_back` a signal does not cancel it: it waits again. So a signal must not end the process from the moment at which
+    it is RUNNING.
     """
-    with _connected() as database:
+    with _connected() as database, interruptible() as interrupts:
         if not is_taken(database, run_lock(id)) or not runs.begin(id, now=timezone.now()):
             return None
         run = PipelineRun.objects.get(pk=id)
-        return _run(run, database, shown=shown, gives_back=gives_back, sessions=sessions)
+        return _run(run, database, interrupts, shown=shown, gives_back=gives_back, sessions=sessions)
 
 
 @contextmanager
@@ -109,6 +111,7 @@ def _connected() -> Iterator[psycopg.Connection[Any]]:
 def _run(
     run: PipelineRun,
     database: psycopg.Connection[Any],
+    interrupts: Interrupts,
     *,
     shown: Sequence[Progress],
     gives_back: bool = False,
@@ -116,9 +119,8 @@ def _run(
 ) -> Ran:
     # A server's restart during the step would be told to the next statement.
     connection.close()
-    with interruptible() as interrupts:
-        course = Course(run.pk, database, shown=shown)
-        ending = _ending(run, course, interrupts, sessions)
+    course = Course(run.pk, database, shown=shown)
+    ending = _ending(run, course, interrupts, sessions)
     if ending is not None:
         runs.end(run, ending, now=timezone.now())
         run.refresh_from_db()
@@ -134,7 +136,7 @@ def _ending(
     """Do the step and return how it ended; None if it was interrupted, before it was done."""
     ending: Ending | None = None
     try:
-        with course.followed(), _job(run, course, interrupts, sessions) as given:
+        with interrupts.raising(), course.followed(), _job(run, course, interrupts, sessions) as given:
             _hold(run, given)
             if run.step != Step.EXPORT:
                 words = "waiting until the archive is compacted"

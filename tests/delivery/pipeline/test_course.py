@@ -87,7 +87,12 @@ def test_others_are_told_at_once(run: PipelineRun, database: psycopg.Connection)
 
 def interrupted(course: Course) -> Course:
     """Follow it until it interrupts us."""
-    with interruptible(), pytest.raises(KeyboardInterrupt), course.followed():
+    with (
+        interruptible() as interrupts,
+        pytest.raises(KeyboardInterrupt),
+        interrupts.raising(),
+        course.followed(),
+    ):
         eventually(lambda: False, "interrupted")
     return course
 

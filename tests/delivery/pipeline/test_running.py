@@ -23,19 +23,19 @@ def only_run() -> PipelineRun:
 
 
 @contextmanager
-def meanwhile(act: Callable[[], object]) -> Iterator[None]:
-    """In the block the step is held in the middle; then, from another thread, do something, and let go of it."""
+def meanwhile(act: Callable[[], object], *, held: str = "delivery_archivechunk") -> Iterator[None]:
+    """In the block the run is held where it needs a table, the step in its middle; then, from another thread, do something."""
 
     def interfere() -> None:
         try:
             with rows.connected() as connection, connection.transaction():
-                connection.execute("LOCK TABLE delivery_archivechunk IN ACCESS EXCLUSIVE MODE")
+                connection.execute(f"LOCK TABLE {held} IN ACCESS EXCLUSIVE MODE")
                 holds.append(True)
-                eventually(is_waited_for(connection.info.backend_pid), "the step needs the table")
+                is_needed = is_waited_for(connection.info.backend_pid)
+                eventually(is_needed, "the run needs the table")
                 act()
-                eventually(
-                    lambda: not is_waited_for(connection.info.backend_pid)(), "the step is interrupted"
-                )
+                if held == "delivery_archivechunk":
+                    eventually(lambda: not is_needed(), "the step is interrupted")
         finally:
             connections.close_all()
 
@@ -130,6 +130,14 @@ def test_what_the_cluster_runs_waits_again_after_a_signal_and_is_done_then() -> 
     assert (ran.run.state, ran.run.started_at) == (RunState.WAITING, None)
     assert run_waiting(run.pk, gives_back=True) == running.Ran(run)
     assert only_run().state == RunState.DONE
+
+
+def test_a_signal_while_it_begins_does_not_make_it_a_failure() -> None:
+    run = rows.run()
+    with meanwhile(lambda: os.kill(os.getpid(), signal.SIGTERM), held="delivery_pipelinerun"):
+        ran = run_waiting(run.pk, gives_back=True)
+    assert ran is not None
+    assert (ran.run.state, ran.interrupted_by) == (RunState.WAITING, signal.SIGTERM)
 
 
 def test_who_loses_its_lock_ends_and_cannot_end_the_run_as_done() -> None:
