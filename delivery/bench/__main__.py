@@ -21,6 +21,7 @@ def run(bench: str, sizes: Sizes, *, scenarios: Sequence[str], as_json: bool) ->
         console,
         cost,
         deliver,
+        endurance,
         history,
         idle,
         latency,
@@ -40,7 +41,7 @@ def run(bench: str, sizes: Sizes, *, scenarios: Sequence[str], as_json: bool) ->
         return history.run(sizes, scenarios=scenarios, as_json=as_json)
     with children.receiver() as receiver:
         measuring = Measuring(sizes, receiver)
-        modules = (deliver, retries, queue, mailbox, publish, latency, together, idle, cost, scale)
+        modules = (deliver, retries, queue, mailbox, publish, latency, together, endurance, idle, cost, scale)
         found = {name: measure for module in modules for name, measure in module.SCENARIOS.items()}
         results = [result for name in scenarios for result in found[name](measuring)]
     print_report(bench, results, measuring.receipt, as_json=as_json)

@@ -36,6 +36,7 @@ class Sizes:
     cost_seconds: float = 20
     together_seconds: float = 20
     together_backlog: int = 40_000
+    endurance_seconds: float = 1_800
     scale_backlog: int = 20_000
     stored: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     # A folder for plots; none if empty.
@@ -78,6 +79,7 @@ QUICK = Sizes(
     cost_seconds=1,
     together_seconds=1,
     together_backlog=1_000,
+    endurance_seconds=3,
     scale_backlog=300,
     stored=(1_000, 2_000),
     bare_round_trips=20,

@@ -25,6 +25,7 @@ SCENARIOS = {
     "deliver": ("lanes", "few", "alone", "many", "retries"),
     "latency": ("idle-lanes",),
     "together": ("ten", "hundred"),
+    "endurance": ("steady",),
     "idle": ("nothing",),
     "cost": ("message",),
     "scale": ("subscribers", "stored"),
@@ -51,7 +52,9 @@ class Command(BaseCommand):
             "--quick", action="store_true", help="a few hundred messages: shows that it works, not how fast"
         )
         parser.add_argument("--rounds", type=int, help="turns that product and bare loops take")
-        parser.add_argument("--seconds", type=float, help="latency, together, idle: measure for so long")
+        parser.add_argument(
+            "--seconds", type=float, help="latency, together, endurance, idle: measure for so long"
+        )
         parser.add_argument(
             "--stored",
             type=int,
@@ -93,6 +96,7 @@ class Command(BaseCommand):
             "deliveries": options["messages"],
             "latency_seconds": options["seconds"],
             "together_seconds": options["seconds"],
+            "endurance_seconds": options["seconds"],
             "idle_seconds": options["seconds"],
             "stored": options["stored"],
             "plot": options["plot"] and str(Path(options["plot"]).resolve()),
