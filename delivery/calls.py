@@ -23,7 +23,7 @@ from delivery.states import OutcomeClass
 from subscriptions.addresses import AddressRefusedError, Network
 
 if TYPE_CHECKING:
-    # Commands and the bench's bare loops have no use for the models that it brings.
+    # Commands have no use for the models that it brings.
     from delivery.senders.request import Request
 
 log = logging.getLogger(__name__)
@@ -101,7 +101,7 @@ def ask(
 
 
 def bare_session() -> requests.Session:
-    """A session as `requests` makes it: what `bench` compares with."""
+    """A session as `requests` makes it: what asks Inturn itself needs no guard."""
     return requests.Session()
 
 

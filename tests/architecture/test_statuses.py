@@ -9,9 +9,6 @@ LIFECYCLE = "delivery/lifecycle.py"
 # They write a status, too, but a subscription's.
 TOGGLES = {
     "delivery/toggle.py",
-    "delivery/bench/stage.py",
-    "delivery/bench/mailbox_stage.py",
-    "delivery/bench/history_stage.py",
 }
 
 WRITERS = {"create", "update", "bulk_create", "bulk_update", "get_or_create", "update_or_create"}

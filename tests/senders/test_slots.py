@@ -27,7 +27,7 @@ def test_it_works_as_soon_as_one_of_the_sessions_that_hold_all_slots_is_gone() -
     ghost.execute(_TAKE_ALL, [MEMBER_LOCKS, MAX_SENDERS])
     environment = os.environ | {"DATABASE_URL": url(), "DJANGO_SETTINGS_MODULE": "config.settings"}
     with subprocess.Popen(
-        [sys.executable, "-m", "delivery.bench.sender"], cwd=CHECKOUT, env=environment
+        [sys.executable, "-m", "tests.bench.sender"], cwd=CHECKOUT, env=environment
     ) as sender:
         try:
             eventually(lambda: sender.poll() is not None or has_asked(), "it has found all slots taken")

@@ -19,7 +19,7 @@ def test_it_stops_though_the_database_is_gone(tmp_path: Path) -> None:
         environment = os.environ | {"DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "config.settings"}
         migrate = [sys.executable, str(CHECKOUT / "manage.py"), "migrate", "--verbosity", "0"]
         subprocess.run(migrate, env=environment, check=True)
-        command = [sys.executable, "-m", "delivery.bench.sender"]
+        command = [sys.executable, "-m", "tests.bench.sender"]
         process = subprocess.Popen(command, cwd=CHECKOUT, env=environment, stderr=stderr)
         eventually(lambda: is_at_work(url), "the sender is at work")
     with process:

@@ -1,176 +1,30 @@
-"""`bench`: measure Inturn on this machine, on a server and a home of its own that are thrown away."""
+"""`bench`: measure Inturn on this machine; the benchmarks are part of a checkout's tests."""
 
-import json
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
-from pathlib import Path
-from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand
 
-from config import processes
-from config.embedded.postgres import Server
 from config.env import CHECKOUT
-from config.parts import MANAGE
-from delivery.bench.sizes import QUICK, Sizes
 from delivery.orphans import end_with_parent
-
-SCENARIOS = {
-    "publish": ("single", "batches"),
-    "deliver": ("lanes", "few", "alone", "many", "retries"),
-    "latency": ("idle-lanes",),
-    "together": ("ten", "hundred"),
-    "endurance": ("steady",),
-    "idle": ("nothing",),
-    "cost": ("message",),
-    "scale": ("subscribers", "stored"),
-    "queue": ("group",),
-    "mailbox": ("drain", "depth"),
-    "console": (),
-    "history": ("export", "verify", "beside"),
-}
-# Whose server logs each statement, behind the name of who gave it.
-LOGGING = {"cost": {"log_statement": "all", "log_line_prefix": "%a|"}}
-# As many deliveries as the numbers are promised for, and what `--quick` makes.
-DELIVERIES, QUICK_DELIVERIES = {"console": 5_000_000, "history": 1_000_000}, 5_000
 
 
 class Command(BaseCommand):
-    help = "Measure how fast messages are accepted and delivered, beside bare loops in the same run. Takes some minutes."
-    # They would ask a database that this command does not use.
-    requires_system_checks = []
+    help = "Measure how fast messages are accepted and delivered, beside bare loops in the same run."
 
-    def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("bench", choices=SCENARIOS)
-        parser.add_argument("--json", action="store_true", help="print one JSON object")
-        parser.add_argument(
-            "--quick", action="store_true", help="a few hundred messages: shows that it works, not how fast"
-        )
-        parser.add_argument("--rounds", type=int, help="turns that product and bare loops take")
-        parser.add_argument(
-            "--seconds", type=float, help="latency, together, endurance, idle: measure for so long"
-        )
-        parser.add_argument(
-            "--stored",
-            type=int,
-            action="append",
-            help="scale: deliveries that are stored; repeat it for each step",
-        )
-        parser.add_argument("--plot", metavar="DIR", help="scale: write SVG files into this folder")
-        parser.add_argument(
-            "--messages", type=int, help="deliveries over 100 lanes, or from a mailbox, in a round"
-        )
-        parser.add_argument(
-            "--deliveries", type=int, help="console, history: how many deliveries there are, at least"
-        )
-        parser.add_argument(
-            "--database",
-            metavar="URL",
-            help="console: use this database and leave it as it is; an empty one is filled first",
-        )
-        parser.add_argument(
-            "--only",
-            choices=[name for names in SCENARIOS.values() for name in names],
-            action="append",
-            help="this scenario; may be repeated",
-        )
-
-    def handle(self, *args: Any, bench: str, **options: Any) -> None:
-        scenarios = options["only"] or SCENARIOS[bench]
-        if unknown := set(scenarios) - set(SCENARIOS[bench]):
-            raise CommandError(f"`bench {bench}` has no scenario {', '.join(sorted(unknown))}.")
-        if options["database"] and bench != "console":
-            raise CommandError(f"`bench {bench}` empties tables: it only runs on a database of its own.")
-        given = {
-            "rounds": options["rounds"],
-            "alone_rounds": options["rounds"],
-            "many_rounds": options["rounds"],
-            "depth_rounds": options["rounds"],
-            "history_rounds": options["rounds"],
-            "beside_rounds": options["rounds"],
-            "deliveries": options["messages"],
-            "latency_seconds": options["seconds"],
-            "together_seconds": options["seconds"],
-            "endurance_seconds": options["seconds"],
-            "idle_seconds": options["seconds"],
-            "stored": options["stored"],
-            "plot": options["plot"] and str(Path(options["plot"]).resolve()),
-            "mailbox_messages": options["messages"],
-        }
-        sizes = replace(
-            QUICK if options["quick"] else Sizes(),
-            **{name: number for name, number in given.items() if number is not None},
-        )
-        wish = {"bench": bench, "sizes": asdict(sizes), "scenarios": scenarios, "json": options["json"]}
-        with surroundings(options["database"], LOGGING.get(bench)) as environment:
-            if bench in DELIVERIES:
-                usual = QUICK_DELIVERIES if options["quick"] else DELIVERIES[bench]
-                _fill(options["deliveries"] or usual, environment)
-            sys.exit(_run([sys.executable, "-m", "delivery.bench", json.dumps(wish)], environment))
-
-
-@contextmanager
-def surroundings(
-    database: str | None = None, server_settings: Mapping[str, str] | None = None
-) -> Iterator[dict[str, str]]:
-    """A home and a server that writes to disk as the real one does; nothing of them stays.
-
-    A database that is given is used instead, with the home that has its keys.
-    """
-    # SIGTERM ends it in order, like Ctrl-C.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    with ExitStack() as stack:
-        home = Path(
-            stack.enter_context(
-                tempfile.TemporaryDirectory(prefix="inturn-bench-", ignore_cleanup_errors=True)
+    def run_from_argv(self, argv: list[str]) -> None:
+        # Not Django's parser: the benchmarks have one of their own.
+        if not (CHECKOUT / "tests" / "bench").is_dir():
+            sys.exit(
+                "The benchmarks are in the folder `tests` of a checkout, and it is not here. Clone the repository to measure."
             )
-        )
-        # Where PostgreSQL has to run as nobody, it must be able to pass.
-        home.chmod(0o711)
-        # Whitenoise warns when there is no folder of collected files.
-        (home / "static").mkdir()
-        if database is None:
-            server = Server(home, settings=server_settings)
-            stack.callback(server.stop)
-            where = {"DATABASE_URL": server.start(), "INTURN_HOME": str(home)}
-        else:
-            where = {"DATABASE_URL": database}
-        environment = (
-            processes.environment(postgres=False)
-            | {
-                "INTURN_ALLOWED_NETWORKS": "127.0.0.0/8",
-                "INTURN_LOG_LEVEL": "ERROR",
-                # `requests`, left bare, would otherwise ask a proxy for the loopback.
-                "NO_PROXY": "127.0.0.1",
-                "DJANGO_SETTINGS_MODULE": "config.settings",
-                # It is emptied: never where anybody's archive is.
-                "HISTORY_URL": str(home / "archive"),
-            }
-            | where
-        )
-        if _run([sys.executable, MANAGE, "migrate", "--verbosity", "0"], environment):
-            sys.exit("bench: the database could not be prepared: see above")
-        yield environment
-
-
-def _fill(deliveries: int, environment: dict[str, str]) -> None:
-    """Let the tests' generator fill the database, unless it is full enough."""
-    command = [sys.executable, "-m", "tests.many", "--deliveries", str(deliveries)]
-    if _run(command, environment):
-        sys.exit("bench: there are too few deliveries to measure: see above")
-
-
-def _run(command: list[str], environment: dict[str, str]) -> int:
-    with subprocess.Popen(
-        command, cwd=CHECKOUT, env=environment, preexec_fn=end_with_parent(signal.SIGTERM)
-    ) as process:
-        try:
-            return process.wait()
-        finally:
-            # In order, not killed: it has processes of its own to end.
-            process.terminate()
+        # SIGTERM ends it in order, like Ctrl-C.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+        command = [sys.executable, "-m", "tests.bench.command", *argv[2:]]
+        with subprocess.Popen(command, cwd=CHECKOUT, preexec_fn=end_with_parent(signal.SIGTERM)) as process:
+            try:
+                sys.exit(process.wait())
+            finally:
+                # In order, not killed: it has processes of its own to end.
+                process.terminate()

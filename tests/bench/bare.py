@@ -1,0 +1,77 @@
+"""The bare loops that the product is measured against: they send and do nothing else.
+
+Each is a process of its own, `python -m tests.bench.bare LOOP URL CONCURRENCY MESSAGES`. They
+measure nothing: the receiver does, for them as for the product.
+"""
+
+import asyncio
+import sys
+import threading
+
+import aiohttp
+import django
+import uvloop
+
+from delivery.calls import bare_session
+from tests.bench.message import BODY, HEADERS
+
+TABLE = "bench_commit"
+
+
+async def post(url: str, concurrency: int, messages: int) -> None:
+    """As many coroutines as lanes, on connections that are kept."""
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+        await asyncio.gather(
+            *(_post(session, f"{url}/bare/{lane}", messages // concurrency) for lane in range(concurrency))
+        )
+
+
+async def post_and_commit(url: str, messages: int) -> None:
+    """One POST and one durable commit of one row in turn."""
+    from delivery.database import connect
+
+    connection = await connect("inturn bench")
+    await connection.execute(f"CREATE TABLE IF NOT EXISTS {TABLE} (id bigint, at timestamptz DEFAULT now())")
+    async with connection, aiohttp.ClientSession() as session:
+        for number in range(messages):
+            await _post(session, f"{url}/bare/0", 1)
+            await connection.execute(f"INSERT INTO {TABLE} (id) VALUES (%s)", (number,))  # noqa: S608 - a constant
+
+
+async def _post(session: aiohttp.ClientSession, url: str, messages: int) -> None:
+    for _ in range(messages):
+        async with session.post(url, data=BODY, headers=HEADERS) as response:
+            await response.read()
+
+
+def post_from_threads(url: str, concurrency: int, messages: int) -> None:
+    """One `requests` session a thread."""
+    threads = [
+        threading.Thread(target=_post_from_thread, args=(f"{url}/bare/{number}", messages // concurrency))
+        for number in range(concurrency)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _post_from_thread(url: str, messages: int) -> None:
+    with bare_session() as session:
+        for _ in range(messages):
+            session.post(url, data=BODY, headers=HEADERS, timeout=30)
+
+
+def run(loop: str, url: str, concurrency: int, messages: int) -> None:
+    match loop:
+        case "aiohttp":
+            uvloop.run(post(url, concurrency, messages))
+        case "commit":
+            django.setup()
+            uvloop.run(post_and_commit(url, messages))
+        case _:
+            post_from_threads(url, concurrency, messages)
+
+
+if __name__ == "__main__":
+    run(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

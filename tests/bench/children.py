@@ -1,0 +1,94 @@
+"""The processes of a benchmark: a receiver, senders and bare loops, each ended whatever happens."""
+
+import http.client
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.bench.receiver import ARRIVALS, COUNT, TALLY
+
+STOP_SECONDS = 40
+
+
+class Receiver:
+    """The receiver's process, seen from the benchmark."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        self.url = f"http://127.0.0.1:{port}"
+
+    def tally(self) -> dict[str, Any]:
+        tally: dict[str, Any] = self._ask("GET", TALLY)
+        return tally
+
+    def arrivals(self) -> list[tuple[int, float]]:
+        """Return the message's id and the moment of each request; the monotonic clock is one on a machine."""
+        return [(id, at) for id, at in self._ask("GET", ARRIVALS)]
+
+    def count(self) -> int:
+        """How many requests came since the last reset; costs the receiver next to nothing."""
+        return int(self._ask("GET", COUNT)["requests"])
+
+    def reset(self) -> None:
+        self._ask("DELETE", COUNT)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _ask(self, method: str, path: str) -> Any:
+        self._connection.request(method, path)
+        return json.loads(self._connection.getresponse().read())
+
+
+@contextmanager
+def receiver() -> Iterator[Receiver]:
+    with child("-m", "tests.bench.receiver", stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        with process.stdout, closing(Receiver(int(process.stdout.readline()))) as receiver:
+            yield receiver
+
+
+@contextmanager
+def senders(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
+    with ExitStack() as stack:
+        yield [stack.enter_context(child("-m", "tests.bench.sender")) for _ in range(count)]
+
+
+def run_bare(loop: str, url: str, *, concurrency: int, messages: int) -> None:
+    """Run one bare loop to its end."""
+    command = [sys.executable, "-m", "tests.bench.bare", loop, url, str(concurrency), str(messages)]
+    subprocess.run(command, check=True)
+
+
+def peak_megabytes(process: subprocess.Popen[bytes]) -> float:
+    """The most memory that the process has had resident so far."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(kilobytes) / 1024
+
+
+@contextmanager
+def child(
+    *arguments: str, changed: Mapping[str, str] | None = None, **options: Any
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A Python with these arguments, asked to stop on leaving, and killed if it does not.
+
+    Its environment is ours with what is `changed`.
+    """
+    assignments = [f"{name}={value}" for name, value in (changed or {}).items()]
+    process: subprocess.Popen[bytes] = subprocess.Popen(
+        ["env", *assignments, sys.executable, *arguments], **options
+    )
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()

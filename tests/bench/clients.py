@@ -1,0 +1,93 @@
+"""Clients of a mailbox: each fetches a batch and acknowledges it, again and again, over a connection that is kept.
+
+A process of its own, `python -m tests.bench.clients`, with its Wish as JSON. It does no more with a
+message than it must: what it costs is taken from the web server on the same machine.
+"""
+
+import asyncio
+import json
+import sys
+import time
+from dataclasses import dataclass
+
+import orjson
+import uvloop
+
+from tests.bench.drained import Drained
+from tests.bench.keepalive import Connection, open_connection
+from tests.bench.receiver import out_of_order
+
+# Longer than any round: a message that comes twice is a fault.
+VISIBILITY_SECONDS = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """So many messages in all, in batches, by so many clients of a web server on this machine."""
+
+    port: int
+    mailbox: str
+    key: str
+    clients: int
+    batch: int
+    messages: int
+
+
+class Clients:
+    """`left` are the messages that nobody has fetched or is about to fetch."""
+
+    def __init__(self, wish: Wish) -> None:
+        self._wish = wish
+        self._left = wish.messages
+        self._path = f"/api/v1/mailboxes/{wish.mailbox}".encode()
+        self._batches: list[list[int]] = []
+        self._acknowledged = 0
+
+    async def run(self) -> Drained:
+        """Drain until all are fetched, or nothing comes any more."""
+        connections = [
+            await open_connection(self._wish.port, self._wish.key) for _ in range(self._wish.clients)
+        ]
+        # A server that has been at work for a while has its threads, and has read its code.
+        await asyncio.gather(*(one.ask(b"GET", self._path + b"/status") for one in connections))
+        began = time.monotonic()
+        await asyncio.gather(*map(self._drain, connections))
+        seconds = time.monotonic() - began
+        for connection in connections:
+            connection.close()
+        return self._drained(seconds)
+
+    async def _drain(self, connection: Connection) -> None:
+        while share := min(self._wish.batch, self._left):
+            self._left -= share
+            receipts = await self._fetch(connection, share)
+            # Others may have been quicker: then it is fewer than asked for.
+            self._left += share - len(receipts)
+            if not receipts:
+                return
+            await self._acknowledge(connection, receipts)
+
+    async def _fetch(self, connection: Connection, most: int) -> list[str]:
+        query = b"/next?max=%d&wait=1&visibility=%d" % (most, VISIBILITY_SECONDS)
+        answer = await connection.ask(b"POST", self._path + query)
+        messages = orjson.loads(answer)["messages"] if answer else []
+        self._batches.append([int(message["id"].removeprefix("msg_")) for message in messages])
+        return [message["receipt"] for message in messages]
+
+    async def _acknowledge(self, connection: Connection, receipts: list[str]) -> None:
+        answer = await connection.ask(b"POST", self._path + b"/ack", orjson.dumps({"receipts": receipts}))
+        self._acknowledged += sum(result["ok"] for result in orjson.loads(answer)["results"])
+
+    def _drained(self, seconds: float) -> Drained:
+        got = len({id for batch in self._batches for id in batch})
+        return Drained(
+            seconds=seconds,
+            acknowledged=self._acknowledged,
+            got=got,
+            duplicated=sum(map(len, self._batches)) - got,
+            out_of_order=sum(map(out_of_order, self._batches)),
+        )
+
+
+if __name__ == "__main__":
+    uvloop.run(Clients(Wish(**json.loads(sys.argv[1]))).run()).say()

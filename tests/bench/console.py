@@ -1,0 +1,152 @@
+"""`bench console`: how long the console's pages take on a database with millions of deliveries."""
+
+import http.client
+import secrets
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from statistics import median, quantiles
+
+from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.models import User
+from django.contrib.sessions.backends.db import SessionStore
+from django.utils import timezone
+from tqdm import tqdm
+
+from delivery.models import Delivery
+from tests.bench.console_pages import Page, pages
+from tests.bench.console_samples import read_samples
+from tests.bench.results import Receipt, Result, machine, print_report
+from tests.bench.web import web
+
+VISITOR = "bench-console"
+# What an answer counts as that is not the page, or only the half of it: nobody would wait for it.
+GIVEN_UP_MS = 60_000.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed:
+    """How long each answer took, in milliseconds; `slowest` is the address of the longest."""
+
+    page: Page
+    milliseconds: list[float]
+    slowest: str
+
+    @property
+    def median(self) -> float:
+        return median(self.milliseconds)
+
+    @property
+    def ninety_fifth(self) -> float:
+        if len(self.milliseconds) == 1:
+            return self.milliseconds[0]
+        return quantiles(self.milliseconds, n=20, method="inclusive")[-1]
+
+    def results(self) -> list[Result]:
+        return [
+            _result(f"{self.page.name}: median", self.median, at_most=self.page.median_ms),
+            _result(
+                f"{self.page.name}: 95th percentile", self.ninety_fifth, at_most=self.page.ninety_fifth_ms
+            ),
+        ]
+
+    @property
+    def is_met(self) -> bool:
+        return all(result.is_met for result in self.results())
+
+
+def run(*, rounds: int, as_json: bool) -> int:
+    """Ask the real web server for every page so many times, one at a time; return the exit code: 1 when one is too slow."""
+    with web() as port, closing(_connection(port)) as connection, _session() as session:
+        visitor = _Visitor(connection, session)
+        asked = pages(read_samples(now=timezone.now()))
+        # What every page needs once: templates, and what connections remember.
+        visitor.time(asked[0], rounds=1)
+        timed = [
+            visitor.time(page, rounds=rounds)
+            for page in tqdm(asked, desc="console", unit="page", file=sys.stderr, disable=None)
+        ]
+    results = [result for one in timed for result in one.results()]
+    if as_json:
+        print_report("console", results, Receipt(), as_json=True)
+    else:
+        _print_table(timed)
+    return 0 if all(result.is_met for result in results) else 1
+
+
+class _Visitor:
+    """Somebody logged in as administrator, on one connection."""
+
+    def __init__(self, connection: http.client.HTTPConnection, session: str) -> None:
+        self._connection = connection
+        self._headers = {"Cookie": f"{settings.SESSION_COOKIE_NAME}={session}"}
+
+    def time(self, page: Page, *, rounds: int) -> Timed:
+        """Ask for its addresses in turn, each at least once."""
+        count = max(rounds, len(page.addresses))
+        answers = [
+            (self._ask(address, page.unwanted), address)
+            for number in range(count)
+            for address in [page.addresses[number % len(page.addresses)]]
+        ]
+        return Timed(page=page, milliseconds=[took for took, _ in answers], slowest=max(answers)[1])
+
+    def _ask(self, address: str, unwanted: bytes) -> float:
+        """Return how many milliseconds it took until the whole answer was here."""
+        began = time.perf_counter()
+        self._connection.request("GET", address, headers=self._headers)
+        answer = self._connection.getresponse()
+        body = answer.read()
+        took = 1000 * (time.perf_counter() - began)
+        is_right = answer.status == http.HTTPStatus.OK and not (unwanted and unwanted in body)
+        return took if is_right else GIVEN_UP_MS
+
+
+def _connection(port: int) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+
+
+@contextmanager
+def _session() -> Iterator[str]:
+    """Log somebody in who may see everything, and yield the key of the session; both are gone afterwards."""
+    # One that was killed has left its own, whom no password fits.
+    user = User(username=f"{VISITOR}-{secrets.token_hex(4)}", is_staff=True, is_superuser=True)
+    user.set_unusable_password()
+    user.save()
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.save()
+    try:
+        yield str(session.session_key)
+    finally:
+        session.delete()
+        user.delete()
+
+
+def _result(name: str, value: float, *, at_most: float) -> Result:
+    return Result(
+        name=name,
+        value=value,
+        unit="ms",
+        limit=at_most,
+        ratio=value / at_most,
+        wanted=1,
+        is_at_most=True,
+    )
+
+
+def _print_table(timed: list[Timed]) -> None:
+    print(", ".join(f"{name} {value}" for name, value in machine().items()))
+    print(f"{Delivery.objects.count():,} deliveries")
+    print(f"{'page':<52} {'median':>9} {'95th percentile':>20}")
+    for one in timed:
+        verdict = "met" if one.is_met else f"NOT MET: {one.slowest}"
+        print(
+            f"{one.page.name:<52} {one.median:>6,.0f} ms {one.ninety_fifth:>17,.0f} ms"
+            f"  (at most {one.page.median_ms:g} and {one.page.ninety_fifth_ms:g}: {verdict})"
+        )

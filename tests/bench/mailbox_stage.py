@@ -1,0 +1,153 @@
+"""The mailboxes of the benchmark, filled by the database itself: a million messages by REST would take an hour."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from subprocess import PIPE
+from urllib.parse import urlsplit
+
+import psycopg
+from django.conf import settings
+from django.db import connection
+from psycopg import sql
+
+from delivery.database import connection_parameters
+from subscriptions.models import ApiKey, EventType, Policy, Scope, Subscriber, Subscription
+from subscriptions.models.api_key import new_key
+from subscriptions.models.subscription import Mode
+from tests.bench import bare_mailbox
+from tests.bench.children import child
+from tests.bench.clients import Wish
+from tests.bench.drained import Drained
+from tests.bench.message import BODY
+
+# What one transaction fills in, at most.
+BATCH = 50_000
+
+# As `accept.sql` leaves them.
+_FILL = """
+    WITH published AS (
+        INSERT INTO delivery_message (event_type_id, headers, content_type, body)
+        SELECT one.event_type_id, '{"content-type": "application/json"}', 'application/json', one.body
+        FROM generate_series(1, %s), (SELECT %s::bigint AS event_type_id, %s::bytea AS body) AS one
+        RETURNING id
+    )
+    INSERT INTO delivery_waiting (
+        id, message_id, subscription_id, status, attempts, skipped, redelivery, reason, receive_count, expires_at
+    )
+    SELECT id << 20, id, %s, 'PENDING', 0, false, '', '', 0, clock_timestamp() + interval '4 days' FROM published
+"""
+_FILL_BARE = f"INSERT INTO {bare_mailbox.TABLE} (body) SELECT %s::bytea FROM generate_series(1, %s)"  # noqa: S608 - a constant
+_DELIVERED = """
+    SELECT count(*) FROM delivery_settled
+    WHERE status = 'DELIVERED' AND subscription_id = %s
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mailbox:
+    """A mailbox in the database of that name, Django's own or a copy."""
+
+    subscriber: str
+    key: str
+    event_type_id: int
+    subscription_id: int
+    database: str = ""
+
+    def connect(self) -> psycopg.Connection:
+        parameters = connection_parameters()
+        return psycopg.connect(
+            **parameters | {"dbname": self.database or parameters["dbname"]}, autocommit=True
+        )
+
+    def fill(self, messages: int) -> None:
+        """Put so many more messages in."""
+        with self.connect() as connection:
+            for done in range(0, messages, BATCH):
+                count = min(BATCH, messages - done)
+                connection.execute(_FILL, (count, self.event_type_id, BODY, self.subscription_id))
+
+    def settle_down(self) -> None:
+        """Do what autovacuum does where a mailbox fills up by and by, and leave no checkpoint to the measured."""
+        with self.connect() as connection:
+            connection.execute("VACUUM ANALYZE delivery_message, delivery_waiting, delivery_settled")
+            connection.execute("CHECKPOINT")
+
+    def delivered(self) -> int:
+        with self.connect() as connection:
+            row = connection.execute(_DELIVERED, (self.subscription_id,)).fetchone()
+        assert row is not None
+        count: int = row[0]
+        return count
+
+    def drain(self, port: int, *, clients: int, batch: int, messages: int) -> Drained:
+        """Let clients fetch and acknowledge so many, from the web server at that port."""
+        wish = Wish(
+            port=port,
+            mailbox=self.subscriber,
+            key=self.key,
+            clients=clients,
+            batch=batch,
+            messages=messages,
+        )
+        return _drained("tests.bench.clients", json.dumps(asdict(wish)))
+
+
+def make_mailbox(name: str) -> Mailbox:
+    """Make a subscriber with one PULL subscription, and the key to fetch."""
+    subscriber = Subscriber.objects.create(name=f"bench-{name}")
+    event_type = EventType.objects.create(name=f"Bench.{name}")
+    subscription = Subscription.objects.create(
+        name="mailbox",
+        subscriber=subscriber,
+        event_type=event_type,
+        policy=Policy.objects.get(name="teamforge"),
+        mode=Mode.PULL,
+    )
+    key = new_key()
+    row = ApiKey(scope=Scope.FETCH, subscriber=subscriber)
+    row.set_key(key)
+    row.save()
+    return Mailbox(
+        subscriber=subscriber.name, key=key, event_type_id=event_type.pk, subscription_id=subscription.pk
+    )
+
+
+@contextmanager
+def copied_database(name: str) -> Iterator[None]:
+    """Copy the whole database; nobody else may be connected to it."""
+    connection.close()
+    parameters = connection_parameters()
+    copy, original = sql.Identifier(name), sql.Identifier(parameters["dbname"])
+    with psycopg.connect(**parameters | {"dbname": "postgres"}, autocommit=True) as other:
+        other.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(copy, original))
+        yield
+        other.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(copy))
+
+
+def url_of_database(name: str) -> str:
+    """Return the URL of another database of the same server."""
+    url: str = urlsplit(settings.ENVIRONMENT.database_url)._replace(path=f"/{name}").geturl()
+    return url
+
+
+def fill_bare(messages: int) -> None:
+    """Fill the bare loop's table anew: the same bodies, and no more than it needs."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP TABLE IF EXISTS {bare_mailbox.TABLE}")
+        cursor.execute(f"CREATE TABLE {bare_mailbox.TABLE} (id bigserial PRIMARY KEY, body bytea NOT NULL)")
+        cursor.execute(_FILL_BARE, [BODY, messages])
+        cursor.execute(f"VACUUM ANALYZE {bare_mailbox.TABLE}")
+        cursor.execute("CHECKPOINT")
+
+
+def drain_bare(*, connections: int, batch: int) -> Drained:
+    return _drained("tests.bench.bare_mailbox", str(connections), str(batch))
+
+
+def _drained(module: str, *arguments: str) -> Drained:
+    with child("-m", module, *arguments, stdout=PIPE) as process:
+        assert process.stdout is not None
+        with process.stdout:
+            return Drained.read(process.stdout.read())

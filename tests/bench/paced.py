@@ -1,0 +1,71 @@
+"""A publisher at a steady pace: it posts when a message is due, whether the ones before are answered or not."""
+
+import asyncio
+import random
+import time
+from dataclasses import dataclass
+
+import orjson
+import uvloop
+
+from tests.bench.keepalive import Connection, open_connection
+from tests.bench.message import BODY
+
+# As many posts may be under way at once.
+CONNECTIONS = 16
+# So that the pace does not keep step with anything that happens at fixed times.
+JITTER = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """So many messages a second for so many seconds, posted with a key to a web server on this machine."""
+
+    port: int
+    event_type: str
+    key: str
+    rate: float
+    seconds: float
+
+
+class PacedPublisher:
+    """`posted` has, by its id, the moment at which each message was due: a reading of the monotonic clock.
+
+    A post that has to wait for a free connection is late all the same.
+    """
+
+    def __init__(self, pace: Pace) -> None:
+        self._pace = pace
+        self._path = f"/api/v1/events/{pace.event_type}/messages".encode()
+        self._free: asyncio.Queue[Connection] = asyncio.Queue()
+        self.posted: dict[int, float] = {}
+
+    def publish(self) -> None:
+        """Post all, and wait for the answers."""
+        uvloop.run(self._publish())
+
+    async def _publish(self) -> None:
+        connections = [await open_connection(self._pace.port, self._pace.key) for _ in range(CONNECTIONS)]
+        for connection in connections:
+            self._free.put_nowait(connection)
+        began = time.monotonic()
+        async with asyncio.TaskGroup() as posts:
+            for moment in _moments(self._pace):
+                await asyncio.sleep(began + moment - time.monotonic())
+                posts.create_task(self._post(began + moment))
+        for connection in connections:
+            connection.close()
+
+    async def _post(self, due: float) -> None:
+        connection = await self._free.get()
+        answer = orjson.loads(await connection.ask(b"POST", self._path, BODY))
+        self.posted[int(answer["id"].removeprefix("msg_"))] = due
+        self._free.put_nowait(connection)
+
+
+def _moments(pace: Pace) -> list[float]:
+    """Return when each message is due, in seconds from the first: the same in every run."""
+    chance = random.Random(0)
+    apart = 1 / pace.rate
+    count = max(round(pace.seconds * pace.rate), 1)
+    return [(number + chance.uniform(0, JITTER)) * apart for number in range(count)]

@@ -1,0 +1,114 @@
+"""`bench publish`: how fast messages are accepted over HTTP, beside bare transactions that store as much."""
+
+import json
+from dataclasses import asdict, dataclass
+from subprocess import PIPE
+
+from django.db import connection
+
+from delivery.models import Delivery, Message
+from tests.bench import stage
+from tests.bench.children import child
+from tests.bench.drained import Drained
+from tests.bench.measuring import Measuring
+from tests.bench.publishers import Wish
+from tests.bench.results import Receipt, Result, compare
+from tests.bench.web import web
+
+BARE_CONNECTIONS = 16
+BATCH = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """So many connections; each request publishes `batch` messages to `subscriptions` subscriptions each."""
+
+    subscriptions: int
+    connections: int
+    wanted: float
+    batch: int = 1
+
+    @property
+    def name(self) -> str:
+        what = "single posts" if self.batch == 1 else f"batches of {self.batch}"
+        return f"{what}, {self.connections} connections, {self.subscriptions} deliveries each"
+
+
+SINGLE = (
+    Load(subscriptions=10, connections=16, wanted=0.5),
+    Load(subscriptions=10, connections=64, wanted=0.9),
+    Load(subscriptions=100, connections=64, wanted=0.9),
+)
+BATCHES = (Load(subscriptions=10, connections=16, batch=BATCH, wanted=0.5),)
+
+
+def single_posts(measuring: Measuring) -> list[Result]:
+    return [_compared(measuring, load) for load in SINGLE]
+
+
+def batches(measuring: Measuring) -> list[Result]:
+    return [_compared(measuring, load) for load in BATCHES]
+
+
+def _compared(measuring: Measuring, load: Load) -> Result:
+    """Accept, and store barely, in turns: the same bodies, and as many rows."""
+    # Nobody sends: the endpoints are never asked.
+    cast = stage.make_cast(
+        f"publish{load.subscriptions}x{load.connections}x{load.batch}",
+        url="http://127.0.0.1:9",
+        lanes=load.subscriptions,
+    )
+    cast.let_in(hanging=False)
+    key = cast.make_key()
+    deliveries = measuring.sizes.published_deliveries
+    messages = max(deliveries // load.subscriptions // load.batch, load.connections) * load.batch
+    product, bare = [], []
+    with web() as port:
+        wish = Wish(
+            port=port,
+            event_type=cast.event_type.name,
+            key=key,
+            connections=load.connections,
+            messages=messages,
+            batch=load.batch,
+        )
+        for _ in measuring.rounds(load.name, measuring.sizes.rounds):
+            stage.clear()
+            _settle_down()
+            product.append(_published(wish))
+            measuring.receipt += _receipt(messages, subscriptions=load.subscriptions)
+            bare.append(_stored_bare(messages, load))
+    return compare(f"{load.name}, of bare transactions", product, bare, wanted=load.wanted)
+
+
+def _published(wish: Wish) -> float:
+    with child("-m", "tests.bench.publishers", json.dumps(asdict(wish)), stdout=PIPE) as process:
+        assert process.stdout is not None
+        with process.stdout:
+            return Drained.read(process.stdout.read()).rate
+
+
+def _stored_bare(messages: int, load: Load) -> float:
+    numbers = (messages, BARE_CONNECTIONS, load.subscriptions, load.batch)
+    with child("-m", "tests.bench.bare_publish", *map(str, numbers), stdout=PIPE) as process:
+        assert process.stdout is not None
+        with process.stdout:
+            return Drained.read(process.stdout.read()).rate
+
+
+def _receipt(messages: int, *, subscriptions: int) -> Receipt:
+    """Nothing is received here; what was accepted is stored, with a delivery for each subscription."""
+    stored, owed = Message.objects.count(), Delivery.objects.count()
+    whole = min(stored, owed // subscriptions)
+    return Receipt(
+        expected=messages, got=whole, lost=max(messages - whole, 0), duplicated=max(stored - messages, 0)
+    )
+
+
+def _settle_down() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE delivery_message, delivery_delivery")
+        cursor.execute("CHECKPOINT")
+
+
+SCENARIOS = {"single": single_posts, "batches": batches}

@@ -1,0 +1,139 @@
+"""The receiver of the benchmark: answers 200 as fast as Python can, and remembers what came to whom.
+
+A process of its own, `python -m tests.bench.receiver`, that prints its port. It reads no
+more of a request than it must: bare loops are measured against it too, and what it costs is
+taken from both. Requests on `/hang/…` get no answer, and those on `/any/…` may come in any order, to whatever
+stands behind the question mark.
+"""
+
+import asyncio
+import json
+import resource
+import time
+from collections import defaultdict
+from typing import Any, cast
+
+import uvloop
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+TALLY = "/tally"
+COUNT = "/count"
+ARRIVALS = "/arrivals"
+HANG = "/hang/"
+UNORDERED = "/any/"
+# 5,000 lanes connect at the same moment.
+BACKLOG = 8192
+
+_LENGTH = b"\r\nContent-Length: "
+_UNORDERED = UNORDERED.encode()
+_ID = b"\r\nwebhook-id: msg_"
+
+
+class Tally:
+    """What came since the last reset; ids grow in the order of publication."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        self.requests = 0
+        self.hanging = 0
+        self.first_at = 0.0
+        self.last_at = 0.0
+        self.ids: defaultdict[bytes, list[int]] = defaultdict(list)
+        # Of each request in turn: the message's id, 0 if it has none, and the reading of the monotonic clock.
+        self.arrivals: list[tuple[int, float]] = []
+
+    def count(self, path: bytes, head: bytes) -> None:
+        self.last_at = time.monotonic()
+        if not self.requests:
+            self.first_at = self.last_at
+        self.requests += 1
+        at = head.find(_ID)
+        id = int(head[at + len(_ID) : head.index(b"\r", at + 2)]) if at >= 0 else 0
+        self.arrivals.append((id, self.last_at))
+        if at >= 0:
+            self.ids[path.partition(b"?")[0]].append(id)
+
+    def as_json(self) -> dict[str, Any]:
+        """`got` are deliveries that came at least once, `duplicated` the requests beyond."""
+        got = sum(len(set(ids)) for ids in self.ids.values())
+        return {
+            "requests": self.requests,
+            "hanging": self.hanging,
+            "seconds": self.last_at - self.first_at,
+            "got": got,
+            "duplicated": sum(map(len, self.ids.values())) - got,
+            "out_of_order": sum(
+                out_of_order(ids) for path, ids in self.ids.items() if not path.startswith(_UNORDERED)
+            ),
+        }
+
+
+def out_of_order(ids: list[int]) -> int:
+    """Return how many came for the first time after a later one had come."""
+    seen: set[int] = set()
+    latest = wrong = 0
+    for id in ids:
+        wrong += id < latest and id not in seen
+        latest = max(latest, id)
+        seen.add(id)
+    return wrong
+
+
+class Connection(asyncio.Protocol):
+    """One connection of a client that asks again only after an answer."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self._buffer = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's are no subclasses of asyncio's.
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        end = self._buffer.find(b"\r\n\r\n")
+        if end < 0:
+            return
+        head = self._buffer[: end + 2]
+        at = head.find(_LENGTH) + len(_LENGTH)
+        length = int(head[at : head.index(b"\r", at)]) if at >= len(_LENGTH) else 0
+        if len(self._buffer) >= end + 4 + length:
+            self._buffer = b""
+            self._take(head)
+
+    def _take(self, head: bytes) -> None:
+        path = head.split(b" ", 2)[1]
+        if path == TALLY.encode():
+            self._say(self._tally.as_json())
+        elif path == COUNT.encode():
+            self._say({"requests": self._tally.requests})
+            if head.startswith(b"DELETE"):
+                self._tally.reset()
+        elif path == ARRIVALS.encode():
+            self._say(self._tally.arrivals)
+        elif path.startswith(HANG.encode()):
+            self._tally.hanging += 1
+        else:
+            self._tally.count(path, head)
+            self._transport.write(ANSWER)
+
+    def _say(self, what: object) -> None:
+        body = json.dumps(what).encode()
+        self._transport.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+
+
+async def serve() -> None:
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    tally = Tally()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Connection(tally), "127.0.0.1", 0, backlog=BACKLOG)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    uvloop.run(serve())

@@ -1,0 +1,22 @@
+"""`bench deliver`, the scenario `retries`: what waits in the retry lane costs the fresh flow next to nothing."""
+
+from tests.bench.measuring import Measuring
+from tests.bench.results import Result, compare
+from tests.bench.stage import make_cast, make_waiting
+
+
+def fresh_beside_waiting(measuring: Measuring) -> list[Result]:
+    """Fresh deliveries over 100 lanes, with and without a retry lane that is full."""
+    sizes = measuring.sizes
+    cast = make_cast("fresh", url=measuring.receiver.url, lanes=sizes.lanes)
+    waiting = make_waiting("waiting", url=measuring.receiver.url, count=sizes.waiting_retries)
+    messages = sizes.deliveries // sizes.lanes
+    without, beside = [], []
+    for _ in measuring.rounds("retries", sizes.rounds):
+        without.append(measuring.product(cast, messages, senders=sizes.senders))
+        beside.append(measuring.product(cast, messages, senders=sizes.senders, waiting=waiting))
+    name = f"{sizes.waiting_retries:,} in the retry lane, of the fresh flow without them"
+    return [compare(name, beside, without, wanted=0.9)]
+
+
+SCENARIOS = {"retries": fresh_beside_waiting}

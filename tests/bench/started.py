@@ -1,0 +1,71 @@
+"""A started product: everything that `up` starts, in a home of its own."""
+
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from tests.bench.children import child
+from tests.bench.web import free_port
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Started:
+    """`ready_seconds` after its start it said that it serves."""
+
+    pid: int
+    port: int
+    ready_seconds: float
+
+
+@contextmanager
+def started(home: Path, **given: str) -> Iterator[Started]:
+    """Run `up` until leaving, with these variables; unless one is DATABASE_URL it starts a database of its own in the home."""
+    port = free_port()
+    changed = {
+        "INTURN_HOME": str(home),
+        "PORT": str(port),
+        "DATABASE_URL": "",
+        "HISTORY_URL": str(home / "archive"),
+    } | given
+    began = time.monotonic()
+    with (
+        (home / "up.log").open("wb") as log,
+        child(
+            str(settings.BASE_DIR / "manage.py"), "up", changed=changed, stdout=subprocess.PIPE, stderr=log
+        ) as process,
+    ):
+        assert process.stdout is not None
+        with process.stdout:
+            if not process.stdout.readline().startswith(b"ready"):
+                print((home / "up.log").read_text(), file=sys.stderr)
+                raise RuntimeError("the product of the benchmark does not start")
+            yield Started(pid=process.pid, port=port, ready_seconds=time.monotonic() - began)
+
+
+@contextmanager
+def started_beside() -> Iterator[Started]:
+    """Run `up` on the database of the benchmark."""
+    ours = settings.ENVIRONMENT
+    # Secrets in the database are read with our keys.
+    given = {"DATABASE_URL": ours.database_url, "INTURN_ENCRYPTION_KEYS": " ".join(ours.encryption_keys)}
+    with home() as folder, started(folder, **given) as product:
+        yield product
+
+
+@contextmanager
+def home() -> Iterator[Path]:
+    """A folder for one installation, removed on leaving."""
+    made: Any = tempfile.TemporaryDirectory(prefix="inturn-bench-", ignore_cleanup_errors=True)
+    with made as name:
+        folder = Path(name)
+        # Where PostgreSQL has to run as nobody, it must be able to pass.
+        folder.chmod(0o711)
+        yield folder

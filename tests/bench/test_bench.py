@@ -1,0 +1,212 @@
+"""`bench deliver --quick`: it measures everything, in the shape that tools rely on, and leaves nothing behind."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from config.env import CHECKOUT
+from config.processes import having
+from tests.operation.installation import eventually
+
+pytestmark = pytest.mark.long
+RESULT = {
+    "name": str,
+    "value": float,
+    "unit": str,
+    "limit": float,
+    "ratio": float,
+    "wanted": float,
+    "met": bool,
+}
+
+
+def bench(*options: str, home: Path, name: str = "deliver") -> subprocess.CompletedProcess[str]:
+    # All it makes is in the folder for temporary files: given one of its own, what it leaves can be seen.
+    environment = os.environ | {"TMPDIR": str(home)}
+    return subprocess.run(
+        [sys.executable, str(CHECKOUT / "manage.py"), "bench", name, "--quick", *options],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture
+def home() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory() as folder:
+        # Where PostgreSQL has to run as nobody, it must be able to pass.
+        Path(folder).chmod(0o711)
+        yield Path(folder)
+
+
+def test_it_measures_everything_quietly_and_leaves_nothing_behind(home: Path) -> None:
+    """One test: in processes side by side each of several would begin with a bench of its own."""
+    ended = bench("--json", home=home)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    report = orjson.loads(ended.stdout)
+    insist_on_the_promised_shape(report)
+    insist_that_each_number_stands_beside_its_limit(report)
+    insist_that_everything_came_once_and_in_order(report)
+    assert list(home.glob("*")) == []
+    assert str(home) not in subprocess.run(["ps", "-ef"], capture_output=True, text=True, check=True).stdout
+
+
+def insist_on_the_promised_shape(report: dict[str, Any]) -> None:
+    assert set(report) == {"bench", "machine", "results", "receiver"}
+    assert report["bench"] == "deliver"
+    assert set(report["machine"]) == {"processor", "cores", "system", "python", "postgresql"}
+    for result in report["results"]:
+        assert set(result) == set(RESULT)
+        for name, kind in RESULT.items():
+            assert isinstance(result[name], int | float if kind is float else kind), (name, result)
+
+
+def insist_that_each_number_stands_beside_its_limit(report: dict[str, Any]) -> None:
+    assert [(result["wanted"], result["unit"]) for result in report["results"]] == [
+        (0.65, "/s"),
+        (4, "/s"),
+        (0.45, "/s"),
+        (0.8, "/s"),
+        (0.8, "/s"),
+        (1, "MB"),
+        (0.9, "/s"),
+    ]
+    # Of one round the median is the round's own.
+    for result in report["results"]:
+        assert result["ratio"] == pytest.approx(result["value"] / result["limit"], rel=0.01)
+
+
+def insist_that_everything_came_once_and_in_order(report: dict[str, Any]) -> None:
+    # 10 lanes × 20 messages, 3 lanes × 20, 50 for one alone, twice 45 healthy lanes × 4, and twice 10 lanes × 20 for the retries.
+    expected = 200 + 60 + 50 + 2 * 180 + 2 * 200
+    assert report["receiver"] == {
+        "expected": expected,
+        "got": expected,
+        "lost": 0,
+        "duplicated": 0,
+        "out_of_order": 0,
+    }
+
+
+@pytest.mark.slow
+def test_queue_senders_are_measured_too(home: Path) -> None:
+    ended = bench("--json", home=home, name="queue")
+    assert ended.returncode == 0, ended.stderr
+    report = orjson.loads(ended.stdout)
+    assert report["bench"] == "queue"
+    assert [(result["wanted"], result["unit"]) for result in report["results"]] == [(0.3, "/s")]
+    assert (report["receiver"]["expected"], report["receiver"]["got"]) == (100, 100)
+
+
+@pytest.mark.slow
+def test_mailboxes_are_measured_too(home: Path) -> None:
+    ended = bench("--json", home=home, name="mailbox")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr == ""
+    report = orjson.loads(ended.stdout)
+    assert report["bench"] == "mailbox"
+    results = [(result["wanted"], result["unit"]) for result in report["results"]]
+    assert results == [(0.25, "/s"), (1.2, "µs")]
+    # 300 by clients, and twice 100 of the deep mailbox and of the shallow one.
+    counts = {"expected": 700, "got": 700, "lost": 0, "duplicated": 0, "out_of_order": 0}
+    assert report["receiver"] == counts
+    assert list(home.glob("*")) == []
+
+
+@pytest.mark.slow
+def test_people_are_told_in_lines(home: Path) -> None:
+    ended = bench("--only", "alone", "--rounds", "2", home=home)
+    assert ended.returncode == 0, ended.stderr
+    machine, result, receipt = ended.stdout.splitlines()
+    assert "postgresql" in machine
+    assert result.startswith("one lane alone, of POST and commit in turn")
+    assert "at least 0.8" in result
+    assert receipt == "100 expected, 100 got, 0 lost, 0 duplicated, 0 out of order"
+
+
+def test_one_that_is_broken_off_ends_what_it_started(home: Path) -> None:
+    mark = f"TMPDIR={home}"
+    command = [sys.executable, str(CHECKOUT / "manage.py"), "bench", "deliver", "--only", "alone"]
+    with subprocess.Popen(
+        command, env=os.environ | {"TMPDIR": str(home)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        try:
+            eventually(
+                lambda: any("tests.bench.sender" in command_of(pid) for pid in having(mark)),
+                "a sender is started",
+            )
+            process.terminate()
+            assert process.wait(60) == 1
+        finally:
+            process.kill()
+    assert having(mark) == set()
+    assert list(home.glob("*")) == []
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:  # It has ended meanwhile.
+        return ""
+
+
+@pytest.mark.slow
+def test_publishing_is_measured_too(home: Path) -> None:
+    ended = bench("--json", home=home, name="publish")
+    assert ended.returncode == 0, ended.stderr
+    report = orjson.loads(ended.stdout)
+    assert report["bench"] == "publish"
+    results = [(result["wanted"], result["unit"]) for result in report["results"]]
+    assert results == [(0.5, "/s"), (0.9, "/s"), (0.9, "/s"), (0.5, "/s")]
+    # 500 deliveries or a message a connection, whichever is more, for each of three loads; and 16 batches.
+    counts = {"expected": 1778, "got": 1778, "lost": 0, "duplicated": 0, "out_of_order": 0}
+    assert report["receiver"] == counts
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "units"),
+    [
+        ("latency", ["ms"] * 12),
+        ("idle", ["MB", "%", "", *["MB", "%", ""] * 4, "s", "s"]),
+        ("cost", ["", "", ""]),
+    ],
+)
+def test_a_started_product_is_measured_too(home: Path, name: str, units: list[str]) -> None:
+    ended = bench("--json", home=home, name=name)
+    assert ended.returncode == 0, ended.stderr
+    report = orjson.loads(ended.stdout)
+    assert report["bench"] == name
+    assert [result["unit"] for result in report["results"]][: len(units)] == units
+    # What has no limit is told, and nobody judges it.
+    for result in report["results"]:
+        assert (result["wanted"] is None) == (result["met"] is None)
+    assert report["receiver"]["got"] == report["receiver"]["expected"]
+    assert list(home.glob("*")) == []
+
+
+@pytest.mark.slow
+def test_publishing_beside_delivering_is_measured_too(home: Path) -> None:
+    ended = bench("--json", "--only", "ten", home=home, name="together")
+    assert ended.returncode == 0, ended.stderr
+    report = orjson.loads(ended.stdout)
+    rate, backlog = report["results"][:2]
+    assert (rate["wanted"], rate["unit"], backlog["wanted"]) == (0.6, "/s", 1)
+    assert report["receiver"]["lost"] == report["receiver"]["duplicated"] == 0
+
+
+@pytest.mark.slow
+def test_plots_are_written(home: Path) -> None:
+    folder = home / "plots"
+    ended = bench("--seconds", "0.5", "--only", "subscribers", "--plot", str(folder), home=home, name="scale")
+    assert ended.returncode == 0, ended.stderr
+    assert [file.name for file in home.glob("*/*")] == ["by-subscribers.svg"]

@@ -1,0 +1,88 @@
+"""The receiver of the benchmark sees what was lost, came twice or out of order."""
+
+import http.client
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.bench import children
+from tests.bench.children import Receiver
+from tests.bench.receiver import out_of_order
+from tests.bench.results import Receipt, Result
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Receiver]:
+    with children.receiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def receiver(running: Receiver) -> Receiver:
+    running.reset()
+    return running
+
+
+def send(receiver: Receiver, path: str, *ids: int) -> None:
+    place = urlsplit(receiver.url)
+    connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=5)
+    for id in ids:
+        connection.request("POST", path, body=b"{}", headers={"webhook-id": f"msg_{id}"})
+        assert connection.getresponse().read() == b"ok"
+    connection.close()
+
+
+def counts(receiver: Receiver) -> dict[str, Any]:
+    tally = receiver.tally()
+    return {name: tally[name] for name in ("requests", "got", "duplicated", "out_of_order")}
+
+
+def test_each_path_has_an_order_of_its_own(receiver: Receiver) -> None:
+    send(receiver, "/lane/1", 1, 2, 3)
+    send(receiver, "/lane/2", 1, 2)
+    assert counts(receiver) == {"requests": 5, "got": 5, "duplicated": 0, "out_of_order": 0}
+
+
+def test_what_comes_twice_is_counted_once_and_told(receiver: Receiver) -> None:
+    send(receiver, "/lane/1", 1, 2, 1, 3)
+    assert counts(receiver) == {"requests": 4, "got": 3, "duplicated": 1, "out_of_order": 0}
+
+
+def test_what_comes_after_a_later_one_is_told(receiver: Receiver) -> None:
+    send(receiver, "/lane/1", 1, 3, 2, 4)
+    assert counts(receiver) == {"requests": 4, "got": 4, "duplicated": 0, "out_of_order": 1}
+
+
+def test_a_reset_forgets_all(receiver: Receiver) -> None:
+    send(receiver, "/lane/1", 1)
+    receiver.reset()
+    assert (receiver.count(), counts(receiver)["got"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("ids", "wrong"), [([], 0), ([1, 2, 3], 0), ([3, 1, 2], 2), ([2, 1, 2, 1], 1), ([1, 1, 2], 0)]
+)
+def test_only_first_arrivals_are_held_against_the_order(ids: list[int], wrong: int) -> None:
+    assert out_of_order(ids) == wrong
+
+
+@pytest.mark.parametrize("wrong", [Receipt(lost=1), Receipt(duplicated=1), Receipt(out_of_order=1)])
+def test_one_wrong_delivery_fails_the_whole_run(wrong: Receipt) -> None:
+    right = Receipt(expected=10, got=10)
+    assert (right + right).is_right
+    assert not (right + wrong + right).is_right
+
+
+@pytest.mark.parametrize(
+    ("value", "is_at_most", "is_met"),
+    [(50, False, True), (39, False, False), (39, True, True), (50, True, False)],
+)
+def test_a_result_is_met_on_the_right_side_of_what_is_wanted(
+    value: float, is_at_most: bool, is_met: bool
+) -> None:
+    result = Result(
+        name="x", value=value, unit="/s", limit=100, ratio=value / 100, wanted=0.4, is_at_most=is_at_most
+    )
+    assert result.is_met is is_met

@@ -1,0 +1,190 @@
+"""`bench together`: publishing and delivering at once, in a started product, beside what its senders deliver alone.
+
+First the senders drain a backlog alone. Then messages are published at a steady pace, of a little more deliveries than are
+promised: what the senders cannot do beside it stays behind and shows as a backlog that grows. At last publishers post
+without a pause, as long as it takes to see how accepting and delivering share the machine then.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from subprocess import PIPE
+
+from django.db import connection
+
+from tests.bench import stage, usage
+from tests.bench.children import child
+from tests.bench.drained import Drained
+from tests.bench.measuring import STALL_SECONDS, Measuring, rate_of, wait_until
+from tests.bench.paced import Pace, PacedPublisher
+from tests.bench.publishers import Wish
+from tests.bench.results import Result, at_most
+from tests.bench.started import Started, started_beside
+
+WANTED = 0.6
+# Of what the senders deliver alone: so much is published.
+PUBLISHED = 0.63
+SAMPLE_SECONDS = 0.5
+# The backlog has grown if at the end it is more than is delivered in so many seconds.
+MOST_BACKLOG_SECONDS = 1.0
+FLOOD_CONNECTIONS, MOST_FLOOD_SECONDS = 16, 5.0
+# More than are accepted in that time.
+MOST_FLOODED = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A started product, its subscribers and a publisher's key."""
+
+    product: Started
+    cast: stage.Cast
+    key: str
+
+
+def ten_subscribers(measuring: Measuring) -> list[Result]:
+    return _at_once(measuring, subscribers=10)
+
+
+def hundred_subscribers(measuring: Measuring) -> list[Result]:
+    return _at_once(measuring, subscribers=100)
+
+
+def _at_once(measuring: Measuring, *, subscribers: int) -> list[Result]:
+    stage.clear()
+    cast = stage.make_cast(f"together{subscribers}", url=measuring.receiver.url, lanes=subscribers)
+    cast.let_in(hanging=False)
+    messages = max(measuring.sizes.together_backlog // subscribers, 1)
+    cast.publish(messages)
+    cast.hold()
+    with started_beside() as product:
+        ours = Stage(product=product, cast=cast, key=cast.make_key())
+        alone = _drained(measuring, cast, messages)
+        return [*_paced(measuring, ours, alone=alone), *_flooded(measuring, ours)]
+
+
+def _drained(measuring: Measuring, cast: stage.Cast, messages: int) -> float:
+    """Let the senders drain the backlog alone, and return their rate."""
+    measuring.receiver.reset()
+    cast.let_in(hanging=False)
+    return _received(measuring, messages * cast.lanes, already=0, is_ordered=True)
+
+
+def _paced(measuring: Measuring, ours: Stage, *, alone: float) -> list[Result]:
+    seconds = measuring.sizes.together_seconds
+    lanes = ours.cast.lanes
+    measuring.receiver.reset()
+    already = stage.delivered()
+    publisher = PacedPublisher(
+        Pace(
+            port=ours.product.port,
+            event_type=ours.cast.event_type.name,
+            key=ours.key,
+            rate=PUBLISHED * alone / lanes,
+            seconds=seconds,
+        )
+    )
+
+    def backlog() -> int:
+        return max(len(publisher.posted) * lanes - measuring.receiver.count(), 0)
+
+    processes = _processes(ours.product)
+    before = usage.computed(processes)
+    began = time.monotonic()
+    with sampled(backlog) as backlogs:
+        publisher.publish()
+    rate = measuring.receiver.count() / (time.monotonic() - began)
+    left = backlog()
+    taken = usage.computed(processes) - before
+    delivered = max(measuring.receiver.count(), 1)
+    _received(measuring, len(publisher.posted) * lanes, already=already)
+    name = f"{lanes} subscribers"
+    return [
+        Result(
+            name=f"{name}, beside publishing, of the senders alone",
+            value=rate,
+            unit="/s",
+            limit=alone,
+            ratio=rate / alone,
+            wanted=WANTED,
+        ),
+        at_most(f"{name}, backlog at the end", left, MOST_BACKLOG_SECONDS * rate, unit=""),
+        *[
+            at_most(f"  backlog after {percent} % of the time", _at(backlogs, percent), None, unit="")
+            for percent in (25, 50, 75)
+        ],
+        *[
+            at_most(f"  a delivery, {part}", 1000 * taken[part] / delivered, None, unit="µs")
+            for part in usage.PARTS
+        ],
+    ]
+
+
+def _flooded(measuring: Measuring, ours: Stage) -> list[Result]:
+    """Publish without a pause for a moment, and wait until all of it is delivered."""
+    measuring.receiver.reset()
+    already = stage.delivered()
+    wish = Wish(
+        port=ours.product.port,
+        event_type=ours.cast.event_type.name,
+        key=ours.key,
+        connections=FLOOD_CONNECTIONS,
+        messages=MOST_FLOODED,
+        batch=1,
+        seconds=min(measuring.sizes.together_seconds, MOST_FLOOD_SECONDS),
+    )
+    with child("-m", "tests.bench.publishers", json.dumps(asdict(wish)), stdout=PIPE) as process:
+        assert process.stdout is not None
+        with process.stdout:
+            accepted = Drained.read(process.stdout.read())
+    received = measuring.receiver.count()
+    _received(measuring, accepted.acknowledged * ours.cast.lanes, already=already)
+    name = f"  {FLOOD_CONNECTIONS} connections without a pause"
+    return [
+        at_most(f"{name}: accepted", accepted.rate, None, unit="/s"),
+        at_most(f"{name}: delivered meanwhile", received / accepted.seconds, None, unit="/s"),
+    ]
+
+
+def _received(measuring: Measuring, expected: int, *, already: int, is_ordered: bool = False) -> float:
+    """Wait until all has come and is recorded, and return the rate between the first and the last."""
+    wait_until(expected, measuring.receiver.count, seconds=STALL_SECONDS)
+    tally = measuring.receiver.tally()
+    wait_until(already + expected, stage.delivered, seconds=STALL_SECONDS)
+    measuring.receive(tally, expected=expected, already=already, is_ordered=is_ordered)
+    return rate_of(tally)
+
+
+@contextmanager
+def sampled(count: Callable[[], int]) -> Iterator[list[int]]:
+    """Count every so often until leaving; yields the counts, which grow."""
+    counts: list[int] = []
+    is_over = threading.Event()
+
+    def sample() -> None:
+        while not is_over.wait(SAMPLE_SECONDS):
+            counts.append(count())
+
+    thread = threading.Thread(target=sample, name="samples")
+    thread.start()
+    try:
+        yield counts
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def _at(counts: Sequence[int], percent: int) -> int:
+    return counts[len(counts) * percent // 100] if counts else 0
+
+
+def _processes(product: Started) -> list[usage.Process]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (pid,) = cursor.fetchone() or (0,)
+    return [*usage.tree(product.pid), *usage.database(pid)]
+
+
+SCENARIOS = {"ten": ten_subscribers, "hundred": hundred_subscribers}
