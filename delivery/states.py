@@ -1,4 +1,4 @@
-"""The states of a delivery and of a lane, and the outcomes of an attempt.
+"""The states of a delivery, of a lane and of an endpoint, and the outcomes of an attempt.
 
 A delivery:
 
@@ -44,6 +44,15 @@ class LaneState(models.TextChoices):
     SENDING = "SENDING"
     BLOCKED = "BLOCKED"
     SUSPENDED = "SUSPENDED"
+
+
+class EndpointState(models.TextChoices):
+    """DOWN: it failed, and waits for its next try. DISABLED, FROZEN: the circuit breaker leaves its URL alone."""
+
+    UP = "UP"
+    DOWN = "DOWN"
+    DISABLED = "DISABLED"
+    FROZEN = "FROZEN"
 
 
 class OutcomeClass(models.TextChoices):

@@ -18,7 +18,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from delivery import journal, lifecycle, wake
-from delivery.models import Delivery, JournalKind, Lane, LaneState
+from delivery.models import Delivery, EndpointHealth, JournalKind, Lane, LaneState
 
 
 class NotBlockedError(Exception):
@@ -96,12 +96,13 @@ def _head(stopped: Lane) -> int:
 
 
 def _go_on(stopped: Lane) -> None:
-    """Make the lane due, if it is still stopped as it was found, and tell whoever serves it, or may."""
+    """Make the lane and its endpoints due, if it is still stopped as it was found, and tell whoever serves it, or may."""
     changed = {"state": LaneState.BLOCKED, "next_try_at": timezone.now()}
     if stopped.state == LaneState.SUSPENDED:
         changed["since"] = timezone.now()
     if not Lane.objects.filter(pk=stopped.pk, state=stopped.state).update(**changed):
         raise NotBlockedError
+    EndpointHealth.objects.filter(lane_id=stopped.pk).update(next_try_at=timezone.now())
     wake.nudge(stopped.pk)
     # Nobody serves a lane that was suspended and has nothing else to send.
     transaction.on_commit(lambda: wake.lanes([stopped.pk]))

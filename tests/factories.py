@@ -12,7 +12,7 @@ from typing import Any
 from django.db import connection
 from django.utils import timezone
 
-from delivery.models import Attempt, Delivery, LoggedAttempt, Message, delivery_id
+from delivery.models import Attempt, Delivery, EndpointHealth, LoggedAttempt, Message, delivery_id
 from delivery.states import OPEN, OutcomeClass, Status
 from subscriptions.models import (
     ApiKey,
@@ -101,6 +101,13 @@ def delivery(status: Status = Status.PENDING, **fields: Any) -> Delivery:
     if status in _OUTCOMES and "attempts" not in fields:
         attempt(row)
     return row
+
+
+def endpoint_down(by: Delivery, **fields: Any) -> EndpointHealth:
+    """Make the row of the endpoint that is DOWN because of that delivery."""
+    given = {"lane_id": by.lane_id, "delivery_id": by.pk, "reason": "503: busy", "failures": 1} | fields
+    given.setdefault("next_try_at", timezone.now() + timedelta(seconds=40))
+    return EndpointHealth.objects.create(subscription=by.subscription, **given)
 
 
 def attempt(of: Delivery, **fields: Any) -> Attempt:

@@ -111,6 +111,10 @@ class Flow:
     def lane(self, of: Subscribed) -> Json:
         return self.rest.get(f"lanes/{of.subscriber}")
 
+    def endpoint_state(self, of: Subscribed) -> str:
+        state: str = self.rest.get(f"subscriptions/{of.id}")["endpoint_state"]
+        return state
+
     def wait_until_blocked(self, of: Subscribed) -> Json:
         eventually(lambda: self.lane(of)["state"] == "BLOCKED", f"the lane of {of.subscriber} is BLOCKED")
         return self.lane(of)

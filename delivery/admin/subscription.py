@@ -18,11 +18,12 @@ from delivery import resubmission, toggle
 from delivery.admin.completed import CompletedList
 from delivery.admin.filter_tester import FilterTester
 from delivery.admin.test_sending import TestSending
-from delivery.console import health, mailboxes, queue_groups, retry_lane, url_health, waiting
+from delivery.console import health, mailboxes, queue_groups, retry_lane, waiting
 from delivery.console.buttons import toggle_buttons
 from delivery.console.labels import label
 from delivery.console.rights import may_toggle
 from delivery.console.sparkline import health_cell
+from delivery.models import EndpointState, EndpointSummary
 from delivery.toggle import Backlog
 from subscriptions.admin.base import FEW_ROWS, actor_of, id_of
 from subscriptions.admin.subscription import SubscriptionAdmin as Base
@@ -150,5 +151,7 @@ def _now(subscription_id: int) -> dict[str, Any]:
         "health": health.of_subscriptions(ids, now=now, step=health.QUARTER)[subscription_id],
         "mailbox": mailboxes.of_subscription(subscription_id, now=now),
         "retries": retry_lane.of_subscription(subscription_id),
-        "stopped_url": url_health.stopping(subscription_id),
+        "endpoint": EndpointSummary.objects.filter(pk=subscription_id)
+        .exclude(state=EndpointState.UP)
+        .first(),
     }

@@ -2,23 +2,51 @@
 
 from typing import Any
 
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from delivery import toggle
+from delivery.models import EndpointState
 from subscriptions.api.authentication import actor_of
-from subscriptions.api.subscriptions import SubscriptionSerializer, SubscriptionViews
+from subscriptions.api.subscriptions import (
+    NewSubscriptionSerializer,
+    SubscriptionSerializer,
+    SubscriptionViews,
+)
 from subscriptions.models import Subscription, SubscriptionStatus
 
 
-class SubscriptionChangeSerializer(SubscriptionSerializer):
+@extend_schema_serializer(component_name="Subscription")
+class StatefulSubscriptionSerializer(SubscriptionSerializer):
+    endpoint_state = serializers.ChoiceField(
+        choices=EndpointState.choices,
+        source="endpoint_summary.state",
+        read_only=True,
+        allow_null=True,
+        help_text="DOWN: it failed, and waits for its next try. DISABLED, FROZEN: its URL is left alone, see GET url-health. Null of a PULL subscription.",
+    )
+
+    class Meta(SubscriptionSerializer.Meta):
+        fields = [*SubscriptionSerializer.Meta.fields, "endpoint_state"]
+
+
+@extend_schema_serializer(component_name="NewSubscription")
+class NewStatefulSubscriptionSerializer(StatefulSubscriptionSerializer, NewSubscriptionSerializer):
+    class Meta(NewSubscriptionSerializer.Meta):
+        fields = [*NewSubscriptionSerializer.Meta.fields, "endpoint_state"]
+
+
+@extend_schema_serializer(component_name="SubscriptionChange")
+class SubscriptionChangeSerializer(StatefulSubscriptionSerializer):
     """A change of a subscription. `backlog` says what to do, with `status: ACTIVE`, with what was held."""
 
     backlog = serializers.ChoiceField(choices=["deliver", "cancel"], required=False, write_only=True)
 
-    class Meta(SubscriptionSerializer.Meta):
-        fields = [*SubscriptionSerializer.Meta.fields, "backlog"]
+    class Meta(StatefulSubscriptionSerializer.Meta):
+        fields = [*StatefulSubscriptionSerializer.Meta.fields, "backlog"]
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "backlog" in attrs and attrs.get("status") != SubscriptionStatus.ACTIVE:
@@ -39,7 +67,14 @@ class SubscriptionChangeSerializer(SubscriptionSerializer):
 
 
 class StatefulSubscriptionViews(SubscriptionViews):
-    """Subscriptions that can be made ACTIVE and INACTIVE."""
+    """Subscriptions that can be made ACTIVE and INACTIVE, and tell the states of their endpoints."""
+
+    serializer_class = StatefulSubscriptionSerializer
+
+    def get_queryset(self) -> QuerySet[Subscription]:
+        rows = super().get_queryset()
+        # Of one that is changed it is read after the change.
+        return rows.select_related("endpoint_summary") if self.action in ("list", "retrieve") else rows
 
     def partial_update(self, request: Request, **place: str) -> Response:
         """Change the fields that are given.
@@ -50,11 +85,11 @@ class StatefulSubscriptionViews(SubscriptionViews):
         return super().partial_update(request, **place)
 
     def get_serializer_class(self) -> type[SubscriptionSerializer]:
-        return (
-            SubscriptionChangeSerializer
-            if self.action == "partial_update"
-            else super().get_serializer_class()
-        )
+        own = {
+            "create": NewStatefulSubscriptionSerializer,
+            "partial_update": SubscriptionChangeSerializer,
+        }
+        return own.get(self.action, self.serializer_class)
 
     def snapshot(self, instance: Subscription) -> dict[str, Any]:
         said = super().snapshot(instance)

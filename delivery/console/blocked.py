@@ -10,14 +10,16 @@ from delivery.models.message import public_id
 from delivery.states import LaneState, Status
 
 SHOWN = 50
+NAMES_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockedLane:
     """A stopped lane and its head: the delivery that stops it, if it still has one.
 
-    Of a subscriber that `is_concurrent` one endpoint is down, and its others flow. At `next_try_at` a BLOCKED lane is tried and the probe URL of a SUSPENDED one is asked; without it a SUSPENDED one waits for a
-    person. `others` are the subscriber's other ACTIVE subscriptions, `freed` what waits for them.
+    Of a subscriber that `is_concurrent` so many endpoints are `down`, of which the longest have their names in `down_names`, and
+    its others flow; what else is shown is of the first. At `next_try_at` a BLOCKED lane is tried and the probe URL of a SUSPENDED one is asked; without it a SUSPENDED
+    one waits for a person. `others` are the subscriber's other ACTIVE subscriptions, `freed` what waits for them.
     """
 
     lane_id: int
@@ -39,6 +41,8 @@ class BlockedLane:
     subscription: str | None
     endpoint: str | None
     probe_url: str | None
+    down: int
+    down_names: list[str]
     waiting: Bounded
     freed: Bounded
     others: int
@@ -46,6 +50,14 @@ class BlockedLane:
     @property
     def is_suspended(self) -> bool:
         return self.state == LaneState.SUSPENDED
+
+    @property
+    def downs(self) -> str:
+        """Say which endpoints of a CONCURRENT subscriber are down, if there are several."""
+        if not self.is_concurrent or self.down < 2:
+            return ""
+        more = self.down - len(self.down_names)
+        return f"{self.down} endpoints are down: {', '.join(self.down_names)}{f' and {more} more' if more else ''}."
 
     @property
     def may_skip(self) -> bool:
@@ -78,7 +90,7 @@ class BlockedLane:
 
 def lanes(*, limit: int) -> list[BlockedLane]:
     """Return the lanes that have been stopped longest."""
-    found = named_rows("stopped_lanes", {"limit": WAITING_LIMIT, "rows": limit})
+    found = named_rows("stopped_lanes", {"limit": WAITING_LIMIT, "rows": limit, "names": NAMES_SHOWN})
     return [_lane(row) for row in found]
 
 

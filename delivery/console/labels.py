@@ -19,6 +19,7 @@ TONES = {
     "SENDING": _OPEN,
     "BLOCKED": _BAD,
     "SUSPENDED": _WARNING,
+    "DOWN": _BAD,
     "ENABLED": _GOOD,
     "DISABLED": _WARNING,
     "FROZEN": _BAD,

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from delivery.console import url_health
-from delivery.models import Delivery, Lane, LaneState, UrlHealth, UrlState
+from delivery.models import Delivery, EndpointState, EndpointSummary, Lane, LaneKind, LaneState
 from delivery.states import Status
 from subscriptions.models import Mode, SubscriptionStatus
+
+_STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,40 +21,45 @@ class NextTry:
 
 
 def of_each(deliveries: Sequence[Delivery]) -> dict[int, NextTry]:
-    """Return that of each delivery that is to be sent; asks for the URLs of those only whose policy leaves some alone."""
+    """Return that of each delivery that is to be sent; asks for the endpoints of those only that may not be UP."""
     waiting = [
         row for row in deliveries if row.status == Status.PENDING and row.subscription.mode != Mode.PULL
     ]
-    watched = {row.subscription_id for row in waiting if _is_watched(row)}
-    stopped = url_health.stopped(watched) if watched else {}
+    asked = {row.subscription_id for row in waiting if _may_be_down(row)}
+    found = EndpointSummary.objects.exclude(state=EndpointState.UP).in_bulk(asked) if asked else {}
     return {
-        row.pk: _of(row, stopped.get(row.subscription_id) if _is_watched(row) else None) for row in waiting
+        row.pk: _of(row, found.get(row.subscription_id) if _may_be_down(row) else None) for row in waiting
     }
 
 
-def _is_watched(row: Delivery) -> bool:
-    return row.subscription.policy.breaks_circuit and row.callback_id is None
+def _may_be_down(row: Delivery) -> bool:
+    """Whether its endpoint may be anything but UP, as far as its lane and policy tell; a callback goes elsewhere."""
+    is_stopped = row.lane is not None and (row.lane.kind == LaneKind.QUEUE or row.lane.state in _STOPPED)
+    return row.callback_id is None and (is_stopped or row.subscription.policy.breaks_circuit)
 
 
-def _of(row: Delivery, health: UrlHealth | None) -> NextTry:
+def _of(row: Delivery, endpoint: EndpointSummary | None) -> NextTry:
     if row.subscription.status == SubscriptionStatus.INACTIVE:
         return NextTry(words=f"held: {row.subscription} is INACTIVE; make it ACTIVE to have it sent")
-    if health is not None:
-        return _of_url(health)
+    if endpoint is not None and endpoint.state != EndpointState.DOWN:
+        return _of_url(endpoint)
     if row.lane is None:
         return NextTry(words="its publisher waits for the answer")
-    if row.lane.state in (LaneState.BLOCKED, LaneState.SUSPENDED) and not row.lane.run_is_concurrent:
+    if row.lane.state in _STOPPED and not row.lane.run_is_concurrent:
         return _of_stopped(row, row.lane)
+    if endpoint is not None and row.lane.kind != LaneKind.RETRY:
+        moments = [at for at in (row.next_attempt_at, endpoint.next_try_at) if at is not None]
+        return NextTry(words="its endpoint is DOWN, and is tried again", at=max(moments, default=None))
     if row.next_attempt_at is not None:
         return NextTry(words="it is tried again", at=row.next_attempt_at)
     return NextTry(words="as soon as its lane comes to it", is_usual=True)
 
 
-def _of_url(health: UrlHealth) -> NextTry:
-    if health.state == UrlState.FROZEN:
+def _of_url(endpoint: EndpointSummary) -> NextTry:
+    if endpoint.state == EndpointState.FROZEN:
         return NextTry(words="waits: its URL is FROZEN; release the URL to have it sent")
     return NextTry(
-        words="waits: its URL is DISABLED, and the next attempt there decides", at=health.next_probe_at
+        words="waits: its URL is DISABLED, and the next attempt there decides", at=endpoint.next_try_at
     )
 
 

@@ -19,18 +19,18 @@ SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownEndpoint:
-    """An endpoint of a group, with what it last answered to the oldest message that it failed with."""
+    """An endpoint of a group, with why it is not UP."""
 
     subscription_id: int
     subscription: str
     endpoint: str
     reason: str
-    next_attempt_at: datetime | None
+    next_try_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownGroup:
-    """A group every ACTIVE endpoint of which failed, with the oldest message that waits for one."""
+    """A group no ACTIVE endpoint of which is UP, with the oldest message that waits for one."""
 
     event_type_id: int
     event: str
@@ -106,7 +106,7 @@ def _group(rows: list[dict[str, Any]]) -> DownGroup:
         message_id=first["message_id"],
         message=public_id(first["message_id"]),
         oldest_at=first["oldest_at"],
-        waiting=Bounded(max(row["waiting"] for row in rows), WAITING_LIMIT),
+        waiting=Bounded(first["waiting"], WAITING_LIMIT),
         endpoints=tuple(DownEndpoint(**{name: row[name] for name in DownEndpoint.__slots__}) for row in rows),
     )
 

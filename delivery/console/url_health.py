@@ -1,4 +1,4 @@
-"""Which subscriptions a URL is the endpoint of, and how the URL of a subscription fares."""
+"""Which subscriptions a URL is the endpoint of, and how it fares."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -45,20 +45,6 @@ def counted(urls: Collection[str]) -> dict[str, int]:
     """How many subscriptions each of these URLs is the endpoint of."""
     found = _with_url().filter(url__in=urls).order_by().values("url").annotate(n=Count("id"))
     return dict(found.values_list("url", "n"))
-
-
-def stopping(subscription_id: int) -> UrlHealth | None:
-    """The health of a subscription's URL, when its policy leaves that URL alone now."""
-    urls = _with_url().filter(pk=subscription_id, policy__breaks_circuit=True).values("url")
-    return UrlHealth.objects.filter(url__in=urls).exclude(state=UrlState.ENABLED).first()
-
-
-def stopped(subscription_ids: Collection[int]) -> dict[int, UrlHealth]:
-    """The same of many subscriptions, of each whose URL is left alone."""
-    watched = _with_url().filter(pk__in=subscription_ids, policy__breaks_circuit=True)
-    urls = dict(watched.values_list("pk", "url"))
-    found = UrlHealth.objects.exclude(state=UrlState.ENABLED).in_bulk(set(urls.values()))
-    return {id: found[url] for id, url in urls.items() if url in found}
 
 
 def failure_share(health: UrlHealth) -> str:

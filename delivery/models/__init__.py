@@ -5,6 +5,7 @@ from delivery.models.attempt import Attempt, LoggedAttempt
 from delivery.models.callback import Callback
 from delivery.models.dedup import DedupKey
 from delivery.models.delivery import Delivery, delivery_id
+from delivery.models.endpoint_health import EndpointHealth, EndpointSummary
 from delivery.models.failure_notice import FailureNotice
 from delivery.models.history_hour import HistoryHour
 from delivery.models.idempotency import IdempotencyKey
@@ -30,7 +31,7 @@ from delivery.models.retention import Archived, RetentionRun, RetentionState
 from delivery.models.shard import Shard
 from delivery.models.traffic import SubscriptionTraffic, TrafficMark, TrafficMinute
 from delivery.models.url_health import UrlHealth, UrlState
-from delivery.states import LaneState, OutcomeClass, Status
+from delivery.states import EndpointState, LaneState, OutcomeClass, Status
 
 __all__ = [
     "RUN_ENDED",
@@ -47,6 +48,9 @@ __all__ = [
     "DedupKey",
     "Delivery",
     "EarlierSettlement",
+    "EndpointHealth",
+    "EndpointState",
+    "EndpointSummary",
     "FailureNotice",
     "Finding",
     "HistoryHour",

@@ -18,7 +18,7 @@ import psycopg
 from delivery.outcome import Outcome, lost, unsendable
 from delivery.senders.batch import Batch
 from delivery.senders.desk import Desk
-from delivery.senders.entries import Entry, LaneChange, Redundant, Settlement, settle
+from delivery.senders.entries import Change, Entry, Redundant, Settlement, settle
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Group, Parcel
 from delivery.senders.suspending import suspend
@@ -155,8 +155,9 @@ class Job:
                 raise
             log.exception("outcome not stored", extra={"lane": lane.id, "delivery": settlement.delivery_id})
             rules = desk.endpoints[parcel.subscription_id].rules
-            # What it was to say of the lane may be old by now.
-            changes = [lane.stops.change() for entry in also if isinstance(entry, LaneChange)]
+            # What it was to say of the lane and the endpoint may be old by now.
+            is_change = any(isinstance(entry, Change) for entry in also)
+            changes = lane.stops.changes(parcel.place) if is_change else []
             await desk.commit(lane, _as_lost(settlement, rules, is_only=parcel.is_volatile), *changes)
             return False
         return True

@@ -9,7 +9,7 @@ from delivery.outcome import Outcome
 from delivery.senders.changes import Changed
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.connector import NotBegunError
-from delivery.senders.entries import Entry, LaneChange, Settlement
+from delivery.senders.entries import Entry, Settlement
 from delivery.senders.http import Client
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Endpoint, Parcel
@@ -67,13 +67,9 @@ class Desk:
                 continue
 
     async def commit(self, lane: Lane, *entries: Entry) -> None:
-        """Return when the entries are on disk, if there are any; what the lane's row says is known to the lane then."""
-        if not entries:
-            return
-        await self.settler.commit(lane.id, *entries)
-        for entry in entries:
-            if isinstance(entry, LaneChange):
-                lane.stops.told()
+        """Return when the entries are on disk, if there are any."""
+        if entries:
+            await self.settler.commit(lane.id, *entries)
 
     def make_request(self, parcel: Parcel) -> Request | None:
         """Make the request of a parcel that is sent soon."""

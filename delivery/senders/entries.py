@@ -55,6 +55,21 @@ class LaneChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointChange:
+    """An endpoint is DOWN from now on, because of that delivery; without one it is not, as far as its lane is concerned.
+
+    Only of lanes without order. Of an ordered lane its own change says it: the endpoint of the delivery that stops it is DOWN.
+    """
+
+    lane_id: int
+    subscription_id: int
+    reason: str = ""
+    delivery_id: int | None = None
+    failures: int = 0
+    wait_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Redundant:
     """A delivery of a QUEUE group was DELIVERED: what is PENDING of the group is sent to nobody."""
 
@@ -72,7 +87,8 @@ class FreshBudget:
     delivery_id: int
 
 
-Entry = Settlement | Run | LaneChange | Redundant | FreshBudget
+Change = LaneChange | EndpointChange
+Entry = Settlement | Run | Change | Redundant | FreshBudget
 
 
 def settle(

@@ -56,6 +56,11 @@ class Health:
     def is_blocked(self) -> bool:
         return time.monotonic() < self.blocked_until
 
+    @property
+    def seconds_left(self) -> float:
+        """In how many seconds its pause is over."""
+        return max(self.blocked_until - time.monotonic(), 0.0)
+
     def has_failed_lately(self) -> bool:
         return time.monotonic() < self.failed_at + TRIED_LAST_SECONDS
 

@@ -199,7 +199,7 @@ class Lane:
         """End all pauses, and read all of it again. Return whether anything had been read."""
         self.nudge.clear()
         self.news.set()
-        self.stops.try_now()
+        self.keys.try_now()
         return self.stock.forget()
 
     def _forget_ready(self) -> None:

@@ -111,9 +111,14 @@ class Sender:
         """Look at everything that a notification may have failed to tell."""
         await desk.successes.write(desk.reader)
         await self._notice_changes(desk, claims)
-        stopped = [lane.id for lane in desk.lanes.values() if lane.stops.is_pausing]
-        for row in await desk.reader.fetch("due_lanes", {"lane": stopped}) if stopped else []:
-            _wake(desk, row["id"])
+        pauses = [
+            (lane.id, *pause) for lane in desk.lanes.values() if (pause := lane.stops.pause) is not None
+        ]
+        if pauses:
+            lanes, deliveries, failures = map(list, zip(*pauses, strict=True))
+            asked = {"lane": lanes, "delivery": deliveries, "failures": failures}
+            for row in await desk.reader.fetch("due_lanes", asked):
+                _wake(desk, row["id"])
         if shards := list(self._settler.holding.shards):
             rows = await desk.reader.fetch("lanes_with_work", {"shard": shards})
             await self._bring_news(desk, claims, [row["lane_id"] for row in rows])

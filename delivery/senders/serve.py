@@ -13,11 +13,10 @@ from collections.abc import Collection
 
 from delivery.senders.attempt import Job
 from delivery.senders.desk import Desk
-from delivery.senders.entries import LaneChange
 from delivery.senders.lane import Lane
+from delivery.senders.parcel import Key
 from delivery.senders.reading import read_on
 from delivery.senders.suspending import see_suspension
-from delivery.states import LaneState
 
 # How long an idle lane is kept in memory in case more comes.
 LINGER_SECONDS = 5.0
@@ -38,9 +37,7 @@ async def serve(lane: Lane, desk: Desk) -> None:
 
 
 async def _serve(lane: Lane, desk: Desk) -> None:
-    if lane.stops.were_in_order:
-        reason = "Its subscriber is CONCURRENT now."
-        await desk.commit(lane, LaneChange(lane_id=lane.id, state=LaneState.IDLE, reason=reason))
+    await desk.commit(lane, *lane.stops.begin())
     is_ended = False
     while not is_ended:
         await _serve_until_yielding(lane, desk)
@@ -65,7 +62,7 @@ async def _serve_until_yielding(lane: Lane, desk: Desk) -> None:
             continue
         if lane.nudge.is_set():
             await _forget(lane, desk, had_more=lane.look_again())
-            await _review(lane, desk, lane.stops.to_review)
+            await _review(lane, desk, lane.stops.down)
         is_review_due = lane.stops.is_review_due
         if is_review_due:
             # What shows that an endpoint is still down comes first.
@@ -95,15 +92,13 @@ async def _forget(lane: Lane, desk: Desk, *, had_more: bool) -> None:
         await desk.commit(lane, lane.run())
 
 
-async def _review(lane: Lane, desk: Desk, delivery_ids: Collection[int]) -> None:
-    """Forget what people were told of those deliveries that do not wait any more."""
+async def _review(lane: Lane, desk: Desk, down: Collection[Key]) -> None:
+    """Forget that those endpoints are down for which nothing waits any more."""
     lane.stops.begin_review()
-    if not delivery_ids:
+    if not down:
         return
-    told = {"lane": lane.id, "delivery": list(delivery_ids)}
-    rows = await desk.reader.fetch("still_waiting", told)
-    gone = set(delivery_ids).difference(row["id"] for row in rows)
-    await desk.commit(lane, *lane.stops.forget(gone))
+    rows = await desk.reader.fetch("still_waiting", {"lane": lane.id, "subscription": list(down)})
+    await desk.commit(lane, *lane.stops.forget(set(down).difference(row["id"] for row in rows)))
 
 
 async def _wait(lane: Lane, *, linger: float) -> None:

@@ -1,4 +1,4 @@
-"""What stops a lane: blocked keys, a suspension, a pause of skipped deliveries; and what its row says of them.
+"""What stops a lane: blocked keys, a suspension, a pause of skipped deliveries; and what the rows say of them.
 
     flowing ── a key is blocked, and nothing under way there may tell otherwise ──▶ blocked ── it takes one ──▶ flowing
        │  ▲                                                                          │  ▲ │
@@ -8,14 +8,14 @@
        ├── attempts used up, or a rejection ──▶ suspended ── go_on: a probe, or its reason is gone ──▶ flowing
                                                     └── go_on_blocked: a person ──▶ blocked
 
-The row names the delivery that failed last, why, and when its key is tried again, with one message. The other
-endpoints of a CONCURRENT subscriber flow meanwhile. While nobody serves a lane that is BLOCKED it stays so; it always has a
-sender soon, who begins with what the row says. A delivery that waits no more (settled, moved to the retry lane, held
-by an INACTIVE subscription) is no reason any more once the pause of its endpoint is over: nothing may ever be sent there
-that could end it. Not before: with each VOLATILE message that fails the lane would flow and be BLOCKED by turns.
+An endpoint that is blocked has a row (`EndpointHealth`): the delivery that failed last, why, and when the endpoint is
+tried again, with one message. The others of a CONCURRENT subscriber or of a queue flow meanwhile. The lane's row has the
+same of the endpoint that is blocked longest. While nobody serves the lane the rows stay; it always has a sender soon,
+which begins with them. An endpoint for which nothing waits (what failed is settled, moved to the retry lane, or held by an
+INACTIVE subscription) is not down any more once its pause is over: nothing may ever be sent there that could show it. Not
+before: with each VOLATILE message that fails the lane would flow and be BLOCKED by turns.
 
-A change of the row is returned, to be handed in at the moment it is decided, so the row says the last. The row has the
-pause of the key that is blocked longest.
+Changes of rows are returned, to be handed in at the moment they are decided, so the rows say the last.
 """
 
 import math
@@ -25,7 +25,7 @@ from typing import Any
 
 from delivery.outcome import Outcome
 from delivery.senders.batch import Batch, SkippedPause
-from delivery.senders.entries import LaneChange
+from delivery.senders.entries import Change, EndpointChange, LaneChange
 from delivery.senders.keys import Failure, Health, Keys, learn_in_order, learn_of_endpoint
 from delivery.senders.parcel import Key, Parcel
 from delivery.senders.window import WHOLE_LANE, Window
@@ -56,40 +56,51 @@ class Stops:
         self._forget = forget
         self.keys = Keys(window)
         self.skipped = SkippedPause()
-        # The failures that people know to block keys, the longest first; when the pause ends that the row tells of, and the
-        # same of what was handed in last.
+        # The failures that rows tell of, the longest first.
         self._known: dict[Key, Failure] = {}
-        self._told_until = self._telling_until = float("-inf")
         self._reviewed_at = float("-inf")
         self.is_suspended = window.is_ordered and row["state"] == LaneState.SUSPENDED
         self._suspended_until = float("-inf")
         # Whether a probe has resumed it, and nothing was delivered since.
         self.is_on_trial = False
+        is_stopped = row["state"] in _STOPPED
         # Who served it in order has stopped it for one delivery: no reason for any other to wait.
-        self.were_in_order = (
-            not window.is_ordered and row["state"] in _STOPPED and not row["run_is_concurrent"]
-        )
+        was_in_order = is_stopped and not window.is_ordered and not row["run_is_concurrent"]
         if self.is_suspended:
             self.stay_suspended(row["wait_seconds"])
-        elif row["state"] in _STOPPED and not self.were_in_order:
-            self._begin_blocked(row)
+        if window.is_ordered:
+            if is_stopped:
+                self._begin_blocked(WHOLE_LANE, row)
+        elif window.learns and not was_in_order:
+            for down in row["down"] or []:
+                self._begin_blocked(down["subscription_id"], down)
+        self._is_stopped_for_nothing = is_stopped and not self._known
 
-    def _begin_blocked(self, row: Mapping[str, Any]) -> None:
-        key = WHOLE_LANE if self._window.is_ordered else row["head_subscription_id"]
-        if key is not None:
-            self._told_until = time.monotonic() + max(row["wait_seconds"] or 0.0, 0.0)
-            health = Health(failures=max(row["failures"], 1), blocked_until=self._told_until)
-            health.failure = self._known[key] = Failure(row["delivery_id"], row["reason"])
-            self.keys.add(key, health)
+    def _begin_blocked(self, key: Key, row: Mapping[str, Any]) -> None:
+        blocked_until = time.monotonic() + max(row["wait_seconds"] or 0.0, 0.0)
+        health = Health(failures=max(row["failures"], 1), blocked_until=blocked_until)
+        health.failure = self._known[key] = Failure(row["delivery_id"], row["reason"])
+        self.keys.add(key, health)
+
+    def begin(self) -> list[Change]:
+        """What the row is to say before anything is sent, if no endpoint of the stopped lane is down."""
+        if not self._is_stopped_for_nothing:
+            return []
+        reason = "No endpoint of its CONCURRENT subscriber is down."
+        return [LaneChange(lane_id=self._lane_id, state=LaneState.IDLE, reason=reason)]
 
     @property
-    def is_pausing(self) -> bool:
-        """Whether its row, as we have left it, tells of a pause that a person may end."""
-        return self.is_suspended or (self.is_blocked and time.monotonic() < self._told_until)
+    def pause(self) -> tuple[int, int] | None:
+        """The delivery and the failures of the pause that the lane's row tells of, if it goes on: a person may end it."""
+        if not (self._known and self._window.reports):
+            return None
+        key, failure = self._longest()
+        health = self.keys.health(key)
+        return (failure.delivery_id, health.failures) if self.is_suspended or health.is_blocked() else None
 
     @property
     def is_blocked(self) -> bool:
-        """Whether people know of a blocked key."""
+        """Whether rows tell of a blocked key."""
         return bool(self._known)
 
     @property
@@ -97,7 +108,7 @@ class Stops:
         """How many tries of an ordered lane in a row led to nothing."""
         return self.keys.health(WHOLE_LANE).failures
 
-    def learn(self, parcel: Parcel, outcome: Outcome, verdict: Verdict, rules: Rules) -> list[LaneChange]:
+    def learn(self, parcel: Parcel, outcome: Outcome, verdict: Verdict, rules: Rules) -> list[Change]:
         """Take in what an attempt led to."""
         key = self.keys.key_of(parcel)
         health = self.keys.health(key)
@@ -112,7 +123,7 @@ class Stops:
             return self.end(key)
         return self.tell(parcel, reason="" if outcome.outcome is OutcomeClass.UNSENDABLE else outcome.reason)
 
-    def learn_fault(self, parcel: Parcel, rules: Rules, *, fault: str) -> list[LaneChange]:
+    def learn_fault(self, parcel: Parcel, rules: Rules, *, fault: str) -> list[Change]:
         """Nothing can be sent to the parcel's endpoint, by a fault of ours: its key waits until that is mended."""
         health = self.keys.health_of(parcel)
         if not health.is_blocked():
@@ -121,7 +132,7 @@ class Stops:
             return self._block(parcel.delivery_id, reason=fault)
         return self.tell(parcel, reason=fault)
 
-    def learn_of_batch(self, batch: Batch) -> list[LaneChange]:
+    def learn_of_batch(self, batch: Batch) -> list[Change]:
         """At the end of a run: pause when nothing came of it; see `Batch`."""
         health = self.keys.health(WHOLE_LANE)
         self.skipped.learn(batch)
@@ -132,21 +143,22 @@ class Stops:
         health.block(pause_seconds(batch.rules, failures=health.failures + 1))
         return self._block(batch.failed, reason=batch.reason)
 
-    def _block(self, delivery_id: int, *, reason: str) -> list[LaneChange]:
+    def _block(self, delivery_id: int, *, reason: str) -> list[Change]:
         """An ordered lane waits, and tries all of it again then, the skipped ones too."""
         self._forget()
         self.skipped.end()
         self._known[WHOLE_LANE] = Failure(delivery_id, reason)
-        return [self.change()]
+        return self.changes(WHOLE_LANE)
 
-    def tell(self, parcel: Parcel, *, reason: str = "") -> list[LaneChange]:
-        """What people are to know of an endpoint that has not taken a message; without a `reason` it was not tried.
+    def tell(self, parcel: Parcel, *, reason: str = "") -> list[Change]:
+        """What rows are to say of an endpoint that has not taken a message; without a `reason` it was not tried.
 
-        That it is blocked is told when nothing is under way there any more, however the last of that ended.
+        That it is blocked is told when nothing is under way there any more, however the last of that ended. Of the server
+        of a callback nothing is told: it is nobody's endpoint.
         """
         key = self.keys.key_of(parcel)
         health = self.keys.health(key)
-        if not self._window.reports:
+        if not self._window.learns or isinstance(key, str):
             return []
         if not health.failures:
             return self.end(key)
@@ -157,51 +169,62 @@ class Stops:
             return []
         assert health.failure is not None
         self._known[key] = health.failure
-        return [self.change()]
+        return self.changes(key)
 
-    def end(self, key: Key) -> list[LaneChange]:
+    def end(self, key: Key) -> list[Change]:
         """The key takes messages."""
-        return [self.change()] if self._known.pop(key, None) else []
+        return self.changes(key) if self._known.pop(key, None) else []
 
-    def forget(self, delivery_ids: Collection[int]) -> list[LaneChange]:
-        """These deliveries stop nothing any more."""
-        gone = [key for key, failure in self._known.items() if failure.delivery_id in delivery_ids]
+    def forget(self, subscription_ids: Collection[Key]) -> list[Change]:
+        """Nothing waits for these endpoints any more."""
+        gone = [key for key in self._known if key in subscription_ids]
         for key in gone:
             del self._known[key]
             self.keys.health(key).failure = None
-        return [self.change()] if gone else []
+        return self.changes(*gone) if gone else []
 
-    def change(self) -> LaneChange:
-        """What the row is to say now. An ordered lane that is blocked has no run."""
+    def changes(self, *keys: Key) -> list[Change]:
+        """What the rows of the lane and of these keys are to say now."""
+        lane: list[Change] = [self._change()] if self._window.reports else []
+        return lane + [self._endpoint_change(key) for key in keys if isinstance(key, int)]
+
+    def _change(self) -> LaneChange:
+        """An ordered lane that is blocked has no run."""
         if not self._known:
             return LaneChange(lane_id=self._lane_id, state=LaneState.IDLE, ends_run=False)
-        key, failure = next(iter(self._known.items()))
+        key, failure = self._longest()
         health = self.keys.health(key)
-        self._telling_until = health.blocked_until
         return LaneChange(
             lane_id=self._lane_id,
             state=LaneState.BLOCKED,
             reason=failure.reason,
             delivery_id=failure.delivery_id,
             failures=health.failures,
-            wait_seconds=max(health.blocked_until - time.monotonic(), 0.0),
+            wait_seconds=health.seconds_left,
             ends_run=self._window.is_ordered,
         )
 
-    def told(self) -> None:
-        """The last change is on disk."""
-        self._told_until = self._telling_until
+    def _longest(self) -> tuple[Key, Failure]:
+        return next(iter(self._known.items()))
 
-    def try_now(self) -> None:
-        """End all pauses, whatever the row says."""
-        self._told_until = self._telling_until = float("-inf")
-        self.keys.try_now()
+    def _endpoint_change(self, subscription_id: int) -> EndpointChange:
+        failure, health = self._known.get(subscription_id), self.keys.health(subscription_id)
+        if failure is None:
+            return EndpointChange(lane_id=self._lane_id, subscription_id=subscription_id)
+        return EndpointChange(
+            lane_id=self._lane_id,
+            subscription_id=subscription_id,
+            reason=failure.reason,
+            delivery_id=failure.delivery_id,
+            failures=health.failures,
+            wait_seconds=health.seconds_left,
+        )
 
-    def suspend(self, delivery_id: int | None, *, reason: str, wait_seconds: float | None) -> LaneChange:
+    def suspend(self, delivery_id: int, *, reason: str, wait_seconds: float | None) -> LaneChange:
         """Send nothing until it is resumed; a probe is due in so many seconds, or never."""
         self.is_suspended = True
         self._forget()
-        self._known.clear()
+        self._known[WHOLE_LANE] = Failure(delivery_id, reason)
         self.stay_suspended(wait_seconds)
         return LaneChange(
             lane_id=self._lane_id,
@@ -223,6 +246,7 @@ class Stops:
     def go_on(self, *, is_on_trial: bool, reason: str) -> LaneChange:
         """Nothing suspends it any more."""
         self.is_suspended = False
+        self._known.clear()
         self.is_on_trial = is_on_trial
         self.keys.health(WHOLE_LANE).answered()
         return LaneChange(lane_id=self._lane_id, state=LaneState.IDLE, reason=reason)
@@ -234,22 +258,18 @@ class Stops:
         self._known[WHOLE_LANE] = Failure(delivery_id, reason)
 
     @property
-    def to_review(self) -> Collection[int]:
-        """The deliveries that stop it at its endpoints; an ordered lane reads again to see whether it is stopped."""
-        return [] if self._window.is_ordered else [failure.delivery_id for failure in self._known.values()]
+    def down(self) -> Collection[Key]:
+        """The endpoints that are down; an ordered lane reads again to see whether it is stopped."""
+        return [] if self._window.is_ordered else list(self._known)
 
     @property
-    def doubtful(self) -> Collection[int]:
-        """Those of them at endpoints that could be tried now, and are not."""
-        return [
-            failure.delivery_id
-            for key, failure in self._known.items()
-            if not (self._window.is_ordered or self.keys.health(key).is_blocked() or self._is_tried(key))
-        ]
+    def doubtful(self) -> Collection[Key]:
+        """Those of them that could be tried now, and are not."""
+        return [key for key in self.down if not (self.keys.health(key).is_blocked() or self._is_tried(key))]
 
     @property
     def is_review_due(self) -> bool:
-        return bool(self.to_review) and time.monotonic() >= self._reviewed_at + REVIEW_SECONDS
+        return bool(self.down) and time.monotonic() >= self._reviewed_at + REVIEW_SECONDS
 
     def begin_review(self) -> None:
         self._reviewed_at = time.monotonic()

@@ -32,7 +32,7 @@ class Order(Enum):
 class Window:
     """At most `size` attempts are under way; of one key `per_key`, or an even share of the window if that is None.
 
-    `learns`: a key that fails is blocked for a while. `reports`: people see then that the lane is BLOCKED. `moves`: what
+    `learns`: a key that fails is blocked for a while. `reports`: the lane is BLOCKED then. `moves`: what
     the policy sends to the retry lane goes there. At most `capacity` deliveries are read at a time, when no more than
     `refill_level` are left, if those are given. An endpoint may hold no more of what is read than its part, as
     if there were `least_keys` endpoints.

@@ -7,9 +7,17 @@ from typing import Any
 
 import orjson
 
-from delivery.senders.entries import Entry, FreshBudget, LaneChange, Redundant, Run, Settlement
+from delivery.senders.entries import (
+    EndpointChange,
+    Entry,
+    FreshBudget,
+    LaneChange,
+    Redundant,
+    Run,
+    Settlement,
+)
 from delivery.sql import statement
-from delivery.states import FAILURES, OutcomeClass, Status
+from delivery.states import FAILURES, LaneState, OutcomeClass, Status
 from delivery.verdict import Step
 
 Query = tuple[str, dict[str, Any]]
@@ -47,6 +55,7 @@ def queries(entries: Sequence[Entry]) -> list[Query]:
         (statement("record_runs"), [asdict(entry) for entry in runs.values()]),
         (statement("renew_budgets"), [asdict(entry) for entry in entries if isinstance(entry, FreshBudget)]),
         (statement("change_lanes"), [_change_row(entry) for entry in changes.values()]),
+        *_endpoints(changes.values(), entries),
         *_circuits(settlements),
     )
     return [_query(text, rows) for text, rows in columns if rows]
@@ -128,8 +137,23 @@ def _settlement_row(entry: Settlement) -> dict[str, Any]:
     }
 
 
-def _change_row(change: LaneChange) -> dict[str, Any]:
+def _change_row(change: LaneChange | EndpointChange) -> dict[str, Any]:
     return asdict(change) | {"reason": _text(change.reason)}
+
+
+def _endpoints(
+    lanes: Iterable[LaneChange], entries: Iterable[Entry]
+) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Say which endpoints are DOWN; of one that two queue lanes tell of, what was handed in last counts.
+
+    An ordered lane's change ends its run, and a lane that flows has no endpoint that is DOWN.
+    """
+    endpoints = {entry.subscription_id: entry for entry in entries if isinstance(entry, EndpointChange)}
+    rows = [_change_row(entry) for entry in endpoints.values()]
+    whole = [_change_row(lane) for lane in lanes if lane.ends_run or lane.state is LaneState.IDLE]
+    down = [row for row in (*rows, *whole) if row["delivery_id"] is not None]
+    up = [*whole, *(row for row in rows if row["delivery_id"] is None)]
+    return [(statement("endpoints_up"), up), (statement("endpoints_down"), down)]
 
 
 def _circuits(settlements: Iterable[Settlement]) -> list[tuple[str, list[dict[str, Any]]]]:

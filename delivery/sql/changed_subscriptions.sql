@@ -4,7 +4,7 @@
 -- bears the number of its transaction, and the next look begins with the oldest one that was under way at this.
 SELECT
     looked.horizon, looked.at, change.id, concat_ws(
-        ' ', subscription.xmin, policy.xmin, health.state, (
+        ' ', subscription.xmin, policy.xmin, CASE WHEN summary.url IS NOT NULL THEN summary.state END, (
             SELECT string_agg(secret.id || ':' || secret.xmin, ' ' ORDER BY secret.id)
             FROM subscriptions_signingsecret secret
             WHERE secret.subscription_id = subscription.id
@@ -39,4 +39,4 @@ LEFT JOIN (
 ) AS change ON true
 LEFT JOIN subscriptions_subscription subscription ON subscription.id = change.id
 LEFT JOIN subscriptions_policy policy ON policy.id = subscription.policy_id
-LEFT JOIN delivery_urlhealth health ON health.url = subscriptions_url(subscription.endpoint)
+LEFT JOIN delivery_endpointsummary summary ON summary.subscription_id = change.id

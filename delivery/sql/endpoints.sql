@@ -2,7 +2,7 @@
 -- (no clock is asked: those of web servers may differ); `changed_subscriptions.sql` makes the same.
 SELECT
     subscription.id, lane.id AS lane_id, concat_ws(
-        ' ', subscription.xmin, policy.xmin, health.state, (
+        ' ', subscription.xmin, policy.xmin, CASE WHEN summary.url IS NOT NULL THEN summary.state END, (
             SELECT string_agg(secret.id || ':' || secret.xmin, ' ' ORDER BY secret.id)
             FROM subscriptions_signingsecret secret
             WHERE secret.subscription_id = subscription.id
@@ -10,7 +10,7 @@ SELECT
         )
     ) AS version,
     subscription.status = 'ACTIVE' AND subscription.cancellation_id IS NULL AS is_active,
-    policy.breaks_circuit AND coalesce(health.state <> 'ENABLED', false) AS is_disabled,
+    summary.url IS NOT NULL AS is_disabled,
     subscription.endpoint, subscription.headers, subscription.auth, subscription.timeout_seconds, subscription.probe_url,
     policy.name, policy.on_unreachable, policy.on_unavailable, policy.on_server_error, policy.on_rate_limited,
     policy.on_client_error, policy.on_redirect, policy.in_doubt, policy.blocks_when_overloaded,
@@ -27,5 +27,5 @@ SELECT
 FROM subscriptions_subscription subscription
 JOIN subscriptions_policy policy ON policy.id = subscription.policy_id
 JOIN delivery_lane lane ON lane.subscriber_id = subscription.subscriber_id
-LEFT JOIN delivery_urlhealth health ON health.url = subscriptions_url(subscription.endpoint)
+LEFT JOIN delivery_endpointsummary summary ON summary.subscription_id = subscription.id
 WHERE subscription.id = ANY (%(subscription)s::bigint[])

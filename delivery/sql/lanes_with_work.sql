@@ -1,6 +1,6 @@
 -- The lanes of these shards that have a PENDING delivery of a subscription that may be sent to; in the retry lane, and what
 -- failed of a CONCURRENT subscriber, one that is due. A lane that is BLOCKED has work, though it be to find
--- that nothing stops it. Jumps from one (lane, skipped, subscription) to the next on the index
+-- that nothing stops it, and so has a queue lane one of whose endpoints is DOWN. Jumps from one (lane, skipped, subscription) to the next on the index
 -- delivery_pending, so that it costs by the number of those and not by the backlog. What is BLOCKED is found
 -- on lane_stopped.
 WITH RECURSIVE found AS (
@@ -41,3 +41,8 @@ WHERE found.lane_id %% 512 = ANY (%(shard)s::int[]) AND (
 )
 UNION
 SELECT id FROM delivery_lane WHERE state = 'BLOCKED' AND id %% 512 = ANY (%(shard)s::int[])
+UNION
+SELECT lane.id
+FROM delivery_endpointhealth health
+JOIN delivery_lane lane ON lane.id = health.lane_id
+WHERE lane.kind = 'QUEUE' AND lane.id %% 512 = ANY (%(shard)s::int[])

@@ -1,8 +1,20 @@
--- The rows of lanes that their sender begins to serve, with how their subscribers want them served.
+-- The rows of lanes that their sender begins to serve, with how their subscribers want them served, and with those of their
+-- endpoints that are DOWN, longest first. Queue lanes serve the same endpoints.
 SELECT
     lane.id, lane.kind, lane.failures, lane.state, lane.reason, lane.run_ids, lane.run_attempts, lane.run_is_concurrent,
     extract(epoch FROM lane.next_try_at - now())::float8 AS wait_seconds,
-    lane.delivery_id, delivery_subscription_of(lane.delivery_id) AS head_subscription_id,
+    lane.delivery_id, (
+        SELECT json_agg(
+            json_build_object(
+                'subscription_id', health.subscription_id, 'delivery_id', health.delivery_id, 'reason', health.reason,
+                'failures', health.failures, 'wait_seconds', extract(epoch FROM health.next_try_at - now())
+            )
+            ORDER BY health.since, health.subscription_id
+        )
+        FROM delivery_endpointhealth health
+        JOIN delivery_lane writer ON writer.id = health.lane_id
+        WHERE writer.id = lane.id OR lane.kind = 'QUEUE' AND writer.kind = 'QUEUE'
+    ) AS down,
     subscriber.processing, subscriber.max_in_flight, subscriber.max_queued_to_send, subscriber.refill_level
 FROM delivery_lane lane
 LEFT JOIN subscriptions_subscriber subscriber ON subscriber.id = lane.subscriber_id

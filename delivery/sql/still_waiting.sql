@@ -1,6 +1,10 @@
--- Which of these deliveries still wait in their lane to be sent: PENDING, and of an ACTIVE subscription.
-SELECT delivery.id
-FROM delivery_waiting delivery
-JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
-WHERE delivery.id = ANY (%(delivery)s::bigint[]) AND delivery.lane_id = %(lane)s
-    AND delivery.status = 'PENDING' AND subscription.status = 'ACTIVE' AND subscription.cancellation_id IS NULL
+-- Of which of these subscriptions anything waits in the lane to be sent: PENDING, and the subscription is ACTIVE.
+SELECT subscription.id
+FROM subscriptions_subscription subscription
+WHERE subscription.id = ANY (%(subscription)s::bigint[]) AND subscription.status = 'ACTIVE'
+    AND subscription.cancellation_id IS NULL AND EXISTS (
+        SELECT
+        FROM delivery_waiting
+        WHERE lane_id = %(lane)s AND skipped = ANY ('{f,t}'::boolean[]) AND subscription_id = subscription.id
+            AND status = 'PENDING'
+    )

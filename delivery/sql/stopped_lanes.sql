@@ -2,7 +2,8 @@
 -- `waiting`: PENDING of ACTIVE subscriptions without the delivery itself; `freed`: of those, what another subscription's is, and
 -- so flows again when the stopping one is made INACTIVE. Both are counted up to a limit on delivery_pending.
 -- A BLOCKED lane whose delivery is settled or held meanwhile is left out: its sender is about to go on. Of a CONCURRENT
--- subscriber, whose endpoint is down, only that subscription's wait, and the delivery may be settled.
+-- subscriber, whose endpoint is down, only that subscription's wait, and the delivery may be settled; `down` are those of its
+-- endpoints, the first of them with their names.
 SELECT
     lane.id AS lane_id, lane.kind, lane.number, lane.state, lane.since, lane.reason, lane.failures, lane.next_try_at,
     lane.subscriber_id, subscriber.name AS subscriber,
@@ -10,6 +11,15 @@ SELECT
     head.id AS delivery_id, head.status, head.message_id, head.attempts,
     head.subscription_id, subscription.name AS subscription, subscription.endpoint, subscription.probe_url,
     event_type.name AS event,
+    (SELECT count(*) FROM delivery_endpointhealth WHERE lane_id = lane.id) AS down,
+    ARRAY(
+        SELECT other.name
+        FROM delivery_endpointhealth health
+        JOIN subscriptions_subscription other ON other.id = health.subscription_id
+        WHERE health.lane_id = lane.id
+        ORDER BY health.since, health.subscription_id
+        LIMIT %(names)s
+    ) AS down_names,
     (
         SELECT count(*) FROM (
             SELECT

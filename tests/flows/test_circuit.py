@@ -50,6 +50,7 @@ def test_a_url_that_keeps_failing_is_disabled_and_probed_one_at_a_time(
     probes = received[6:]
     assert all(later.at - earlier.at >= 0.9 for earlier, later in pairwise(probes))
     assert flow.statuses(of) == ["PENDING"] * 30
+    assert flow.endpoint_state(of) == "DISABLED"
     of.endpoint.always(OK)
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 30
     assert health(flow, of)["state"] == "ENABLED"
@@ -74,6 +75,7 @@ def test_a_frozen_url_is_asked_nothing_until_a_person_releases_it(flow: Flow, re
     of.endpoint.always(Answer(500))
     flow.publish_numbered(10)
     wait_until(flow, of, "FROZEN")
+    assert flow.endpoint_state(of) == "FROZEN"
     of.endpoint.always(OK)
     asked = len(of.endpoint.received)
     other = flow.subscribe(receiver.endpoint(f"other-{secrets.token_hex(4)}"))

@@ -99,6 +99,7 @@ def test_an_endpoint_that_is_down_is_shown_and_tried_with_one_message_at_a_time(
     of.endpoint.always(OK)
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 50
     eventually(lambda: flow.lane(of)["state"] != "BLOCKED", "it flows again")
+    assert flow.endpoint_state(of) == "UP"
 
 
 def test_while_one_endpoint_is_down_the_subscribers_other_flows(flow: Flow, receiver: Receiver) -> None:
@@ -109,6 +110,7 @@ def test_while_one_endpoint_is_down_the_subscribers_other_flows(flow: Flow, rece
     assert flow.wait_until_settled(up) == ["DELIVERED"] * 100
     assert set(flow.statuses(down)) == {"PENDING"}
     assert flow.wait_until_blocked(down)["waiting"] == 100
+    assert (flow.endpoint_state(down), flow.endpoint_state(up)) == ("DOWN", "UP")
 
 
 def test_what_went_to_the_retry_lane_blocks_nothing_however_busy_the_subscribers_other_is(

@@ -93,6 +93,18 @@ def test_one_that_is_down_is_passed_over(flow: Flow, receiver: Receiver) -> None
     assert sum(delivery["attempt_count"] for delivery in flow.deliveries(down)) < 60
 
 
+def test_it_is_told_to_be_down_until_it_takes_one(flow: Flow, receiver: Receiver) -> None:
+    down, up = subscribe(flow, receiver, ["a", "b"])
+    down.endpoint.always(Close())
+    flow.publish_numbered(10)
+    wait_until_delivered(flow, [up], 10)
+    eventually(lambda: flow.endpoint_state(down) == "DOWN", "one is down")
+    assert flow.endpoint_state(up) == "UP"
+    down.endpoint.always(Answer(200))
+    # Nothing waits for it once its pause is over, or it takes what does.
+    eventually(lambda: flow.endpoint_state(down) == "UP", "it is up again")
+
+
 def test_one_that_refuses_a_message_settles_its_own_delivery_only(flow: Flow, receiver: Receiver) -> None:
     refusing, taking = subscribe(flow, receiver, ["a", "b"])
     refusing.endpoint.always(Answer(404))

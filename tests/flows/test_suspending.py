@@ -101,6 +101,7 @@ def test_without_a_probe_url_a_suspended_lane_waits_for_a_person(flow: Flow, rec
     flow.publish_numbered(2)
     wait_until_suspended(flow, of)
     assert flow.lane(of)["next_try_at"] is None
+    assert flow.endpoint_state(of) == "DOWN"
     # A change of the subscription is a reason to look, and none to resume.
     flow.rest.patch(f"subscriptions/{of.id}", {"timeout_seconds": 7})
     other = flow.subscribe(receiver.endpoint(f"other-{secrets.token_hex(4)}"))
@@ -109,6 +110,7 @@ def test_without_a_probe_url_a_suspended_lane_waits_for_a_person(flow: Flow, rec
     assert len(of.endpoint.received) == 3
     flow.rest.post(f"lanes/{of.subscriber}/resume")
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 3
+    assert flow.endpoint_state(of) == "UP"
 
 
 def test_making_its_subscription_inactive_frees_a_suspended_lane(flow: Flow, receiver: Receiver) -> None:

@@ -191,7 +191,7 @@ def test_each_lane_is_looked_at_once_however_many_endpoints_changed() -> None:
     async def scenario(_: Claims, desk: Desk) -> None:
         (known,) = await desk.refresh([(await elsewhere(factories.subscription)).pk])
         row = {"kind": "TOPIC", "state": "IDLE", "failures": 0, "wait_seconds": None, "processing": "SERIAL"}
-        row |= {"max_in_flight": 1, "max_queued_to_send": 500, "refill_level": 100}
+        row |= {"max_in_flight": 1, "max_queued_to_send": 500, "refill_level": 100, "down": None}
         desk.lanes = {id: Watched(row | {"id": id}) for id in range(100)}
         changed = [replace(known, subscription_id=1000 + id, lane_id=id) for id in range(50)]
         assert [lane.id for lane in desk.lanes_of(changed)] == list(range(50))

@@ -3,12 +3,13 @@
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from delivery.models import LaneKind
-from delivery.senders.entries import LaneChange
+from delivery.senders.entries import Change, EndpointChange, LaneChange
 from delivery.senders.keys import Health
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Group, Parcel
@@ -23,7 +24,7 @@ ROW: dict[str, Any] = {
     "failures": 0,
     "wait_seconds": None,
     "delivery_id": None,
-    "head_subscription_id": None,
+    "down": None,
     "run_is_concurrent": True,
     "processing": "CONCURRENT",
     "max_in_flight": 4,
@@ -46,8 +47,6 @@ def begin_outage(lane: Lane, at: Parcel, *, seconds: float) -> None:
     lane.keys.add(at.place, down(300))
     lane.stops.tell(at, reason="timed out")
     lane.keys.health(at.place).blocked_until = time.monotonic() + seconds
-    lane.stops.change()
-    lane.stops.told()
 
 
 def begun(lane: Lane) -> Sequence[Parcel]:
@@ -70,39 +69,70 @@ class TestPauses:
         lane = concurrent()
         begin_outage(lane, parcel(1), seconds=-1)
         begin_outage(lane, parcel(2), seconds=300)
-        assert not lane.stops.is_pausing
+        assert lane.stops.pause is None
         assert lane.keys.blocked() == [2]
 
     def test_it_waits_while_the_first_is_down(self) -> None:
         lane = concurrent()
-        begin_outage(lane, parcel(1), seconds=300)
+        begin_outage(lane, parcel(1, delivery_id=7), seconds=300)
         begin_outage(lane, parcel(2), seconds=-1)
-        assert lane.stops.is_pausing
+        assert lane.stops.pause == (7, 1)
 
-    def test_a_failure_that_was_not_told_moves_nothing(self) -> None:
+    def test_a_failure_that_was_not_told_is_of_another_pause_than_the_row(self) -> None:
         """What the row says is over then, while the endpoint is down longer."""
         lane = concurrent()
-        begin_outage(lane, parcel(1), seconds=-1)
-        lane.keys.health(1).blocked_until = time.monotonic() + 300
-        assert not lane.stops.is_pausing
+        begin_outage(lane, parcel(1, delivery_id=7), seconds=-1)
+        lane.keys.health(1).block(300)
+        assert lane.stops.pause == (7, 2)
 
     def test_who_is_woken_waits_no_more(self) -> None:
         lane = concurrent()
         begin_outage(lane, parcel(1), seconds=300)
         lane.look_again()
-        assert not lane.stops.is_pausing
+        assert lane.stops.pause is None
         assert lane.keys.blocked() == []
 
-    def test_what_the_last_sender_left_is_waited_for(self) -> None:
-        row = {"state": LaneState.BLOCKED, "delivery_id": 7, "head_subscription_id": 3, "wait_seconds": 60.0}
-        assert concurrent(**row).stops.is_pausing
-        assert not concurrent(**row | {"wait_seconds": -1.0}).stops.is_pausing
+    @pytest.mark.parametrize("kind", [LaneKind.TOPIC, LaneKind.QUEUE])
+    def test_each_endpoint_that_was_down_for_the_last_sender_is_waited_for(self, kind: LaneKind) -> None:
+        found = [left_down(3, seconds=60), left_down(4, seconds=-1), left_down(5, seconds=30)]
+        lane = concurrent(kind=kind, down=found)
+        assert lane.keys.blocked() == [3, 5]
+        assert lane.stops.down == [3, 4, 5]
+        # What was blocked is tried with one message.
+        fill(lane, 4, 5)
+        assert len(begun(lane)) == 1
+
+    def test_the_retry_lane_keeps_its_own_schedule(self) -> None:
+        lane = concurrent(kind=LaneKind.RETRY, down=[left_down(3, seconds=60)])
+        assert lane.keys.blocked() == []
+
+    def test_a_lane_that_was_stopped_flows_if_no_endpoint_is_down(self) -> None:
+        stopped = {"state": LaneState.BLOCKED, "delivery_id": 7}
+        (change,) = concurrent(**stopped).stops.begin()
+        assert isinstance(change, LaneChange)
+        assert change.state == LaneState.IDLE
+        assert concurrent(**stopped, down=[left_down(3, seconds=60)]).stops.begin() == []
+        # Who served it in order left this row: the endpoint is no reason to wait.
+        was_serial = concurrent(**stopped, run_is_concurrent=False, down=[left_down(3, seconds=60)])
+        assert was_serial.keys.blocked() == []
+        assert was_serial.stops.begin() != []
+
+
+def left_down(subscription_id: int, *, seconds: float) -> dict[str, Any]:
+    """An endpoint's row as a lane gets it that begins."""
+    return {
+        "subscription_id": subscription_id,
+        "delivery_id": 7,
+        "reason": "timed out",
+        "failures": 2,
+        "wait_seconds": seconds,
+    }
 
 
 class TestTelling:
     """What one attempt shows of an endpoint is told when no other that may tell otherwise is under way there."""
 
-    def fail(self, lane: Lane, one: Parcel) -> Sequence[LaneChange]:
+    def fail(self, lane: Lane, one: Parcel) -> Sequence[Change]:
         lane.keys.add(one.place, down(300))
         return lane.stops.tell(one, reason="timed out")
 
@@ -111,9 +141,38 @@ class TestTelling:
         lane.under_way.add(parcel(1, delivery_id=8), 1)
         assert self.fail(lane, failing) == []
         lane.under_way.remove(parcel(1, delivery_id=8))
-        (change,) = lane.stops.tell(dropped)
-        assert (change.state, change.delivery_id, change.reason) == (LaneState.BLOCKED, 7, "timed out")
-        assert change.wait_seconds == pytest.approx(300, abs=5)
+        change, endpoint = lane.stops.tell(dropped)
+        assert isinstance(change, LaneChange)
+        assert change.state == LaneState.BLOCKED
+        assert isinstance(endpoint, EndpointChange)
+        assert endpoint.subscription_id == 1
+        for told in (change, endpoint):
+            assert (told.delivery_id, told.reason, told.failures) == (7, "timed out", 1)
+            assert told.wait_seconds == pytest.approx(300, abs=5)
+
+    def test_a_queue_lane_tells_of_the_endpoint_alone(self) -> None:
+        lane = concurrent(kind=LaneKind.QUEUE)
+        (change,) = self.fail(lane, parcel(1, delivery_id=7))
+        assert (isinstance(change, EndpointChange), change.delivery_id) == (True, 7)
+        (change,) = lane.stops.end(1)
+        assert change == EndpointChange(lane_id=lane.id, subscription_id=1)
+
+    @pytest.mark.parametrize("kind", [LaneKind.RETRY, LaneKind.CALLBACK])
+    def test_of_a_callback_and_in_the_retry_lane_nothing_is_told(self, kind: LaneKind) -> None:
+        origin = "https://publisher.example" if kind == LaneKind.CALLBACK else ""
+        assert self.fail(concurrent(kind=kind), replace(parcel(1), origin=origin)) == []
+
+    def test_of_several_each_is_told_and_forgotten_by_itself(self) -> None:
+        lane = concurrent()
+        self.fail(lane, parcel(1, delivery_id=7))
+        change, endpoint = self.fail(lane, parcel(2, delivery_id=8))
+        # The lane's row tells of the one that is down longest.
+        assert change.delivery_id == 7
+        assert endpoint.delivery_id == 8
+        change, endpoint = lane.stops.forget([1])
+        assert change.delivery_id == 8
+        assert endpoint == EndpointChange(lane_id=lane.id, subscription_id=1)
+        assert lane.stops.down == [2]
 
     def test_the_last_may_succeed(self) -> None:
         lane = concurrent()

@@ -33,6 +33,7 @@ def blocked(head: Delivery, *, due_in: float = -1, **fields: Any) -> Lane:
     for name, value in fields.items():
         setattr(lane, name, value)
     lane.save()
+    factories.endpoint_down(head, reason=lane.reason, next_try_at=lane.next_try_at)
     return lane
 
 

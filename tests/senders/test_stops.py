@@ -1,11 +1,12 @@
 """What stops an ordered lane, for how long, and what its row is to say."""
 
+import math
 from typing import Any
 
 import pytest
 
 from delivery.senders.batch import Batch
-from delivery.senders.entries import LaneChange
+from delivery.senders.entries import Change, LaneChange
 from delivery.senders.lane import Lane
 from delivery.senders.window import WHOLE_LANE
 from delivery.states import LaneState, OutcomeClass, Status
@@ -19,7 +20,14 @@ BLOCKED: dict[str, Any] = {"state": LaneState.BLOCKED, "delivery_id": 7, "failur
 
 def learn(lane: Lane, kind: OutcomeClass, *, rules: Any = STRICT) -> list[LaneChange]:
     one, found = parcel(1, delivery_id=7), outcome(kind)
-    return lane.stops.learn(one, found, lane.window.judge(found, rules, one.tries), rules)
+    return lanes(lane.stops.learn(one, found, lane.window.judge(found, rules, one.tries), rules))
+
+
+def lanes(changes: list[Change]) -> list[LaneChange]:
+    """Of an ordered lane, whose changes say it of the endpoint too."""
+    found = [change for change in changes if isinstance(change, LaneChange)]
+    assert found == changes
+    return found
 
 
 def test_a_block_ends_the_run_and_makes_stale_what_is_being_read() -> None:
@@ -40,13 +48,18 @@ def test_the_pause_doubles_with_each_failure_in_a_row() -> None:
     assert change.wait_seconds == pytest.approx(8, rel=0.15)
 
 
-def test_it_counts_as_pausing_once_its_row_says_so() -> None:
-    """Before, the row has the time of the last pause, which would end this one."""
+def test_its_pause_is_known_by_the_delivery_and_the_failures_of_its_row() -> None:
+    """Until the row says so it has the time of the last pause, which would end this one."""
     lane = serial(**BLOCKED)
-    learn(lane, OutcomeClass.TIMEOUT)
-    assert not lane.stops.is_pausing
-    lane.stops.told()
-    assert lane.stops.is_pausing
+    assert lane.stops.pause is None
+    (change,) = learn(lane, OutcomeClass.TIMEOUT)
+    assert lane.stops.pause == (change.delivery_id, change.failures) == (7, 4)
+
+
+def test_so_is_a_suspension_that_was_found() -> None:
+    lane = serial(**BLOCKED | {"state": LaneState.SUSPENDED, "wait_seconds": None})
+    assert lane.stops.pause == (7, 3)
+    assert lane.stops.suspended_left == math.inf
 
 
 def test_a_delivery_that_is_settled_frees_it_and_its_run_goes_on() -> None:
@@ -69,7 +82,7 @@ def test_a_run_in_which_fresh_ones_failed_and_nothing_was_settled_blocks_it() ->
     batch = Batch(fresh=2, skipped=0)
     for id in (7, 8):
         batch.count_failed(id, reason="500", rules=TEAMFORGE)
-    (change,) = lane.stops.learn_of_batch(batch)
+    (change,) = lanes(lane.stops.learn_of_batch(batch))
     assert (change.state, change.delivery_id) == (LaneState.BLOCKED, 7)
 
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 from django.utils import timezone
 
 from delivery.models import Delivery, Lane, LaneState
+from tests import factories
 
 
 def block(head: Delivery) -> Lane:
@@ -15,6 +16,13 @@ def block(head: Delivery) -> Lane:
         since=now - timedelta(minutes=13),
         reason="unreachable: connection refused",
         delivery_id=head.pk,
+        failures=4,
+        next_try_at=now + timedelta(seconds=40),
+    )
+    factories.endpoint_down(
+        head,
+        since=now - timedelta(minutes=13),
+        reason="unreachable: connection refused",
         failures=4,
         next_try_at=now + timedelta(seconds=40),
     )

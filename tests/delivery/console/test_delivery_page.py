@@ -177,14 +177,14 @@ class TestNextTry:
         health.save()
         assert next_of(row).at == past
 
-    def test_costs_two_queries_more_however_many_urls_are_watched(
+    def test_costs_one_query_more_however_many_urls_are_watched(
         self, ann: Client, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         policy = factories.policy(breaks_circuit=True)
         for _ in range(5):
             factories.delivery(subscription=factories.subscription(policy=policy))
-        # Session, user, suggestions of subscribers, the page, the URLs of subscriptions, their health.
-        with django_assert_num_queries(6):
+        # Session, user, suggestions of subscribers, the page, the states of endpoints.
+        with django_assert_num_queries(5):
             ann.get(f"{DELIVERY}/")
 
 

@@ -1,7 +1,6 @@
 """Queue groups that are down, and the retry lane, as the overview tells them."""
 
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 from django.test import Client
@@ -33,22 +32,18 @@ class Jobs:
         ]
 
     def publish(self, *failed: Subscription, lane: int = 0) -> Message:
-        """Make a message that those endpoints could not take, and the others were not asked for."""
+        """Make a message that those endpoints could not take, and are down since, and the others were not asked for."""
         message = factories.message(event_type=self.event_type)
         for endpoint in self.endpoints:
-            tried: dict[str, Any] = {
-                "attempts": 1,
-                "skipped": True,
-                "reason": "503: busy",
-                "next_attempt_at": timezone.now(),
-            }
-            factories.delivery(
+            row = factories.delivery(
                 subscription=endpoint,
                 message=message,
                 lane=Lane.objects.get(kind="QUEUE", number=lane),
                 queue_group=0,
-                **(tried if endpoint in failed else {}),
+                **({"attempts": 1, "skipped": True} if endpoint in failed else {}),
             )
+            if endpoint in failed:
+                factories.endpoint_down(row)
         return message
 
 
@@ -80,20 +75,42 @@ class TestQueueGroups:
         other = factories.subscription(event_type=jobs.event_type, header_filter_string="proj1")
         jobs.publish(*jobs.endpoints)
         assert [group.condition for group in down()] == [""]
-        factories.delivery(
-            subscription=other, lane=Lane.objects.get(kind="QUEUE", number=3), attempts=1, skipped=True
-        )
+        row = factories.delivery(subscription=other, lane=Lane.objects.get(kind="QUEUE", number=3))
+        factories.endpoint_down(row)
         assert [group.condition for group in down()] == ["", "FILTER_STRING = proj1"]
 
-    def test_what_a_topic_skips_is_no_queue(self) -> None:
-        factories.delivery(attempts=1, skipped=True)
+    def test_an_endpoint_whose_url_is_left_alone_takes_none_either(self) -> None:
+        jobs = Jobs(1)
+        frozen = factories.subscription(
+            event_type=jobs.event_type,
+            policy=factories.policy(breaks_circuit=True),
+            endpoint="https://frozen.example/",
+        )
+        jobs.publish(*jobs.endpoints)
+        assert down() == []
+        url = UrlHealth.objects.create(url="https://frozen.example/", state="FROZEN", failures_in_row=51)
+        (group,) = down()
+        reasons = {endpoint.subscription: endpoint.reason for endpoint in group.endpoints}
+        assert reasons[str(frozen)] == "51 attempts at its URL failed in a row"
+        url.delete()
+        assert down() == []
+
+    def test_a_group_for_which_nothing_waits_is_not_told(self) -> None:
+        jobs = Jobs(1)
+        jobs.publish(*jobs.endpoints)
+        factories.settle(Delivery.objects.get(), Status.EXPIRED)
+        assert down() == []
+
+    def test_a_topics_endpoint_is_no_queues(self) -> None:
+        factories.endpoint_down(factories.delivery(attempts=1, skipped=True))
         assert down() == []
 
     def test_waiting_is_counted_up_to_a_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(queue_groups, "WAITING_LIMIT", 2)
         jobs = Jobs(1)
-        for _ in range(4):
-            jobs.publish(*jobs.endpoints)
+        jobs.publish(*jobs.endpoints)
+        for _ in range(3):
+            jobs.publish()
         assert str(down()[0].waiting) == "2+"
 
     def test_the_overview_names_the_endpoints_and_why(self, ann: Client) -> None:

@@ -35,7 +35,7 @@ def test_it_need_not_say_how_often_a_message_may_be_fetched(configured: Caller) 
 
 
 def test_what_the_answer_shows_can_be_sent_back(configured: Caller, made: Json) -> None:
-    unchangeable = {"id", "secret", "created_at", "updated_at", "status", "cancellation"}
+    unchangeable = {"id", "secret", "created_at", "updated_at", "status", "cancellation", "endpoint_state"}
     sent = {name: value for name, value in made.items() if name not in unchangeable}
     assert configured.patch(f"subscriptions/{made['id']}", sent).status == 200
 

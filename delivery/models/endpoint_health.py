@@ -1,0 +1,63 @@
+"""The health of endpoints: a row of each that is DOWN, and one state of each made of that row and its URL's health.
+
+Two tables, for they count different things: a sender pauses for one subscription, whose policy says how long; the
+circuit breaker counts at a URL, over all subscriptions with that URL. The view joins them.
+"""
+
+from django.db import models
+from django.db.models.functions import Now
+
+from delivery.states import EndpointState
+from subscriptions.models import Subscription
+
+
+class EndpointHealth(models.Model):
+    """An endpoint that is DOWN: no row, no pause. Written by the sender of its lane, but for `next_try_at`, which a person may move.
+
+    The row belongs to the lane that wrote it last, and only that deletes it; several queue lanes may serve one endpoint.
+    Without `next_try_at` it waits for a person.
+    """
+
+    subscription = models.OneToOneField(
+        Subscription, on_delete=models.CASCADE, primary_key=True, db_constraint=False, related_name="+"
+    )
+    lane_id = models.BigIntegerField(db_index=True)
+    since = models.DateTimeField(db_default=Now())
+    reason = models.TextField()
+    delivery_id = models.BigIntegerField(help_text="The delivery that failed last.")
+    failures = models.PositiveIntegerField(help_text="In a row: the pause follows from it.")
+    next_try_at = models.DateTimeField(null=True)
+
+    class Meta:
+        # People see its summary.
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.subscription} is DOWN"
+
+
+class EndpointSummary(models.Model):
+    """The state of the endpoint of each PUSH subscription. A view, to be read only; what the breaker says comes first.
+
+    `url` is its URL while the breaker leaves that alone, otherwise null.
+    """
+
+    subscription = models.OneToOneField(
+        Subscription,
+        on_delete=models.DO_NOTHING,
+        primary_key=True,
+        db_constraint=False,
+        related_name="endpoint_summary",
+    )
+    state = models.CharField(max_length=8, choices=EndpointState)
+    url = models.CharField(max_length=2000, null=True)  # noqa: DJ001 - of a view
+    since = models.DateTimeField(null=True)
+    reason = models.TextField()
+    next_try_at = models.DateTimeField(null=True)
+
+    class Meta:
+        managed = False
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{self.subscription} is {self.state}"
