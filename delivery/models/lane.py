@@ -72,7 +72,8 @@ class Lane(models.Model):
     """Written by the sender that has its shard, but for `next_try_at`, which a person may move.
 
     Its `state` is never SENDING: that follows from the run (`with_shown_state`), and is not written for each message.
-    `failures` counts the tries in a row that led to nothing: the pause follows from it.
+    `failures` counts the tries in a row that led to nothing: the pause follows from it. Of a CONCURRENT subscriber the row
+    tells of the endpoint that is down longest; see `EndpointHealth` for all.
     """
 
     kind = models.CharField(max_length=8, choices=LaneKind)

@@ -68,10 +68,9 @@ class Stops:
         was_in_order = is_stopped and not window.is_ordered and not row["run_is_concurrent"]
         if self.is_suspended:
             self.stay_suspended(row["wait_seconds"])
-        if window.is_ordered:
-            if is_stopped:
-                self._begin_blocked(WHOLE_LANE, row)
-        elif window.learns and not was_in_order:
+        if is_stopped and window.is_ordered:
+            self._begin_blocked(WHOLE_LANE, row)
+        if window.learns and not (window.is_ordered or was_in_order):
             for down in row["down"] or []:
                 self._begin_blocked(down["subscription_id"], down)
         self._is_stopped_for_nothing = is_stopped and not self._known
@@ -94,7 +93,7 @@ class Stops:
         """The delivery and the failures of the pause that the lane's row tells of, if it goes on: a person may end it."""
         if not (self._known and self._window.reports):
             return None
-        key, failure = self._longest()
+        key, failure = next(iter(self._known.items()))
         health = self.keys.health(key)
         return (failure.delivery_id, health.failures) if self.is_suspended or health.is_blocked() else None
 
@@ -184,41 +183,29 @@ class Stops:
         return self.changes(*gone) if gone else []
 
     def changes(self, *keys: Key) -> list[Change]:
-        """What the rows of the lane and of these keys are to say now."""
-        lane: list[Change] = [self._change()] if self._window.reports else []
-        return lane + [self._endpoint_change(key) for key in keys if isinstance(key, int)]
+        """What the rows of the lane and of these keys are to say now. An ordered lane that is blocked has no run."""
+        changes: list[Change] = []
+        if self._window.reports:
+            ends_run = self._window.is_ordered and self.is_blocked
+            state = LaneState.BLOCKED if self.is_blocked else LaneState.IDLE
+            longest = next(iter(self._known), WHOLE_LANE)
+            changes.append(LaneChange(state=state, ends_run=ends_run, **self._told(longest)))
+        endpoints = [key for key in keys if isinstance(key, int)]
+        changes += [EndpointChange(subscription_id=key, **self._told(key)) for key in endpoints]
+        return changes
 
-    def _change(self) -> LaneChange:
-        """An ordered lane that is blocked has no run."""
-        if not self._known:
-            return LaneChange(lane_id=self._lane_id, state=LaneState.IDLE, ends_run=False)
-        key, failure = self._longest()
-        health = self.keys.health(key)
-        return LaneChange(
-            lane_id=self._lane_id,
-            state=LaneState.BLOCKED,
-            reason=failure.reason,
-            delivery_id=failure.delivery_id,
-            failures=health.failures,
-            wait_seconds=health.seconds_left,
-            ends_run=self._window.is_ordered,
-        )
-
-    def _longest(self) -> tuple[Key, Failure]:
-        return next(iter(self._known.items()))
-
-    def _endpoint_change(self, subscription_id: int) -> EndpointChange:
-        failure, health = self._known.get(subscription_id), self.keys.health(subscription_id)
+    def _told(self, key: Key) -> dict[str, Any]:
+        failure = self._known.get(key)
         if failure is None:
-            return EndpointChange(lane_id=self._lane_id, subscription_id=subscription_id)
-        return EndpointChange(
-            lane_id=self._lane_id,
-            subscription_id=subscription_id,
-            reason=failure.reason,
-            delivery_id=failure.delivery_id,
-            failures=health.failures,
-            wait_seconds=health.seconds_left,
-        )
+            return {"lane_id": self._lane_id}
+        health = self.keys.health(key)
+        return {
+            "lane_id": self._lane_id,
+            "reason": failure.reason,
+            "delivery_id": failure.delivery_id,
+            "failures": health.failures,
+            "wait_seconds": health.seconds_left,
+        }
 
     def suspend(self, delivery_id: int, *, reason: str, wait_seconds: float | None) -> LaneChange:
         """Send nothing until it is resumed; a probe is due in so many seconds, or never."""

@@ -40,7 +40,8 @@ class Jobs:
                 message=message,
                 lane=Lane.objects.get(kind="QUEUE", number=lane),
                 queue_group=0,
-                **({"attempts": 1, "skipped": True} if endpoint in failed else {}),
+                attempts=int(endpoint in failed),
+                skipped=endpoint in failed,
             )
             if endpoint in failed:
                 factories.endpoint_down(row)
