@@ -10,7 +10,11 @@ WITH endpoints AS (
     JOIN subscriptions_subscription subscription
         ON subscription.event_type_id = event_type.id AND subscription.status = 'ACTIVE'
     JOIN delivery_endpointsummary summary ON summary.subscription_id = subscription.id
-    WHERE event_type.kind = 'QUEUE'
+    WHERE event_type.kind = 'QUEUE' AND (
+        -- Looked at once: while all is well that is all it costs.
+        EXISTS (SELECT FROM delivery_endpointhealth)
+        OR EXISTS (SELECT FROM delivery_urlhealth WHERE state <> 'ENABLED')
+    )
 ), down AS (
     SELECT DISTINCT ON (event_type_id, header_filter_string, filter_identity) endpoints.*, oldest.id AS oldest_id
     FROM endpoints

@@ -12,8 +12,9 @@ SELECT
             ORDER BY health.since, health.subscription_id
         )
         FROM delivery_endpointhealth health
-        JOIN delivery_lane writer ON writer.id = health.lane_id
-        WHERE writer.id = lane.id OR lane.kind = 'QUEUE' AND writer.kind = 'QUEUE'
+        WHERE health.lane_id = ANY (
+            CASE WHEN lane.kind = 'QUEUE' THEN ARRAY(SELECT id FROM delivery_lane WHERE kind = 'QUEUE') ELSE ARRAY[lane.id] END
+        )
     ) AS down,
     subscriber.processing, subscriber.max_in_flight, subscriber.max_queued_to_send, subscriber.refill_level
 FROM delivery_lane lane

@@ -3,15 +3,17 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
+from importlib import import_module
 from ipaddress import ip_network
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone
 
 from delivery import unblock
 from delivery.database import named_rows
-from delivery.models import Delivery, EndpointHealth, Lane, LaneState, OutcomeClass
+from delivery.models import Delivery, EndpointHealth, Lane, LaneState, OutcomeClass, Status
 from delivery.models.shard import shard_of
 from delivery.senders.desk import Desk
 from delivery.senders.entries import EndpointChange, Entry, LaneChange
@@ -140,6 +142,16 @@ class TestRows:
         ]
         written = {text for text, _ in queries(entries)}
         assert written.isdisjoint({statement("endpoints_up"), statement("endpoints_down")})
+
+
+def test_lanes_that_were_stopped_before_there_were_rows_are_given_them() -> None:
+    head, settled = factories.delivery(), factories.delivery(Status.REJECTED)
+    for row, state in ((head, LaneState.BLOCKED), (settled, LaneState.SUSPENDED)):
+        changed = {"state": state, "delivery_id": row.pk, "failures": 3}
+        Lane.objects.filter(pk=row.lane_id).update(**changed)
+    with connection.cursor() as cursor:
+        cursor.execute(import_module("delivery.migrations.0025_endpoint_health").FILL)
+    assert rows() == [(row.subscription_id, row.lane_id, row.pk, 3) for row in (head, settled)]
 
 
 class TestDue:
