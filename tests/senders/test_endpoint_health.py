@@ -148,7 +148,7 @@ def test_lanes_that_were_stopped_before_there_were_rows_are_given_them() -> None
     head, settled = factories.delivery(), factories.delivery(Status.REJECTED)
     for row, state in ((head, LaneState.BLOCKED), (settled, LaneState.SUSPENDED)):
         changed = {"state": state, "delivery_id": row.pk, "failures": 3}
-        Lane.objects.filter(pk=row.lane_id).update(**changed)
+        Lane.objects.filter(pk=row.lane_id or 0).update(**changed)
     with connection.cursor() as cursor:
         cursor.execute(import_module("delivery.migrations.0025_endpoint_health").FILL)
     assert rows() == [(row.subscription_id, row.lane_id, row.pk, 3) for row in (head, settled)]

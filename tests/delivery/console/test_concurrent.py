@@ -49,7 +49,9 @@ def test_all_its_endpoints_that_are_down_are_named(ann: Client, crm: Subscriber,
 
 def test_so_says_the_page_of_a_subscription(ann: Client, head: Delivery) -> None:
     page = f"/admin/subscriptions/subscription/{head.subscription_id}/change/"
-    assert "It is down since 13 min ago: unreachable: connection refused" in ann.get(page).text
+    shown = ann.get(page).text
+    assert "It is down since" in shown
+    assert ": unreachable: connection refused" in shown
     EndpointHealth.objects.all().delete()
     assert "It is down" not in ann.get(page).text
 
