@@ -27,8 +27,9 @@ from subscriptions.api.views import MANAGE, READ, ApiView
 class LaneSerializer(serializers.ModelSerializer[Lane]):
     """A lane. `waiting` counts what is PENDING, but for what INACTIVE subscriptions hold, up to 10,000.
 
-    BLOCKED: it tries again at `next_try_at`; of a CONCURRENT subscriber an endpoint is down, its others flow. SUSPENDED: nothing is sent; at `next_try_at` the subscription's probe URL is
-    asked again, and it resumes at the first 2xx; null: only a person resumes it.
+    BLOCKED: it tries again at `next_try_at`; of a CONCURRENT subscriber endpoints are down (`endpoint_state` of its subscriptions
+    is DOWN), the lane tells of the longest, and the others flow. SUSPENDED: nothing is sent; at `next_try_at` the subscription's
+    probe URL is asked again, and it resumes at the first 2xx; null: only a person resumes it.
     """
 
     name = serializers.CharField()
