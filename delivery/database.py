@@ -177,3 +177,15 @@ def reading_ahead() -> Iterator[None]:
         cursor.execute("SET LOCAL enable_indexscan = off")
         yield
         cursor.execute("SET LOCAL enable_indexscan = DEFAULT")
+
+
+@contextmanager
+def planning_freely() -> Iterator[None]:
+    """Let each statement on Django's connection be planned with scans and hash joins too, in a transaction.
+
+    For statements about very many rows, which indexes would have to find one by one.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on")
+        yield
+        cursor.execute("SET LOCAL enable_seqscan = DEFAULT; SET LOCAL enable_hashjoin = DEFAULT")

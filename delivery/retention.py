@@ -1,9 +1,10 @@
-"""Retention: what is settled, old enough and archived is removed, message by message with all they have.
+"""Retention: what is settled, old enough and archived is removed, message by message with all they have, or whole ranges at once.
 
 A pass goes through the messages by id. It begins an hour after the last began, or when a person asks for it. First it forgets
 what is of no use any more: idempotency and dedup keys past their time, old journal entries; while a key is remembered, so is its
-message. Then come batches of messages: each is one transaction with its progress, so whoever is killed has done nothing,
-and the next goes on where it was.
+message. Then come ranges of messages, each dropped at once if all of it may go (`retention_ranges.py`), or else gone through in
+batches. A range or a batch is one transaction with its progress, so whoever is killed has done nothing, and the next goes
+on where it was.
 
 A message goes when each of its deliveries is settled, longer ago than the days of its status, and archived: of a QUEUE group no
 DELIVERED goes while a sibling could still be sent again. With it go its deliveries, attempts and callbacks, and
@@ -25,15 +26,16 @@ Races:
 - Two machines. A pass is a duty of the chores, done under its lock; and of two that begin one at once, the table takes one.
 """
 
+from dataclasses import astuple
 from datetime import datetime, timedelta
 
 import orjson
 from django.db import IntegrityError, transaction
 
-from delivery import database, journal, ranges, retention_rules
+from delivery import database, journal, ranges, retention_ranges, retention_rules
 from delivery.lifecycle import RESUBMITTABLE
 from delivery.models import JournalKind, Message, RetentionRun, RetentionState
-from delivery.retention_rules import UNMATCHED
+from delivery.retention_rules import UNMATCHED, Rules
 from subscriptions import changes
 
 EVERY = timedelta(hours=1)
@@ -121,8 +123,22 @@ def _forget(now: datetime) -> int:
 
 
 def _remove_some(run: RetentionRun, *, now: datetime) -> None:
-    """Look through the next messages, remove those that may go, and write how far it got."""
+    """Remove the next range, or those of the next messages that may go, and write how far it got."""
     rules = retention_rules.current()
+    section = retention_ranges.section_after(run.position, last_id=run.last_id)
+    if section.whole and (removed := retention_ranges.remove(section.whole, rules, now=now)):
+        _add(run, astuple(removed))
+        # The turn ends here: while it lasts, everybody else waits for the tables.
+        run.position = section.whole.until_id - 1
+    else:
+        _remove_rows(run, rules, last_id=section.last_id, now=now)
+        if run.position >= run.last_id:
+            _end(run, now=now)
+    run.save()
+
+
+def _remove_rows(run: RetentionRun, rules: Rules, *, last_id: int, now: datetime) -> None:
+    """Look through the next messages, and remove those that may go."""
     until = rules.until(now=now)
     chosen = {
         "until": orjson.dumps(until).decode(),
@@ -130,19 +146,19 @@ def _remove_some(run: RetentionRun, *, now: datetime) -> None:
         "archived_until": rules.waits_until,
         "resubmittable": [status.value for status in RESUBMITTABLE],
     }
-    place = {"position": run.position, "last": run.last_id, "look": LOOK, "batch": BATCH}
+    place = {"position": run.position, "last": last_id, "look": LOOK, "batch": BATCH}
     ripe, run.position = database.row("ripe_messages", {**chosen, **place})
     if ripe:
         messages, deliveries = database.row("lock_for_removal", {"ripe": ripe})
         # A statement of its own, so that it sees what others committed before their rows were locked.
-        removed = database.row("remove_messages", {**chosen, "messages": messages, "deliveries": deliveries})
-        run.messages, run.deliveries, run.attempts = (
-            before + more
-            for before, more in zip((run.messages, run.deliveries, run.attempts), removed, strict=True)
-        )
-    if run.position >= run.last_id:
-        _end(run, now=now)
-    run.save()
+        _add(run, database.row("remove_messages", {**chosen, "messages": messages, "deliveries": deliveries}))
+
+
+def _add(run: RetentionRun, removed: tuple[int, ...]) -> None:
+    run.messages, run.deliveries, run.attempts = (
+        before + more
+        for before, more in zip((run.messages, run.deliveries, run.attempts), removed, strict=True)
+    )
 
 
 def _end(run: RetentionRun, *, now: datetime) -> None:

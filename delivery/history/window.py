@@ -23,6 +23,9 @@ import psycopg
 
 from delivery.sql import statement
 
+# An advisory lock: shared by snapshots, taken alone by who drops a table, for that does not wait for snapshots. Keys: see
+# `delivery.pipeline.locks`.
+SNAPSHOT_LOCK = 0x494E0008 << 32
 # Between reading the clock and being known as a writer lies less than a millisecond, unless a process is held up.
 LAG = timedelta(seconds=5)
 # In one chunk, and half as many if nothing would be left then: some twenty seconds.
@@ -81,6 +84,7 @@ def snapshot(conninfo: str) -> Iterator[Snapshot]:
     """Yield what is committed now, for as many connections as want to see it, until this ends."""
     with psycopg.connect(conninfo, autocommit=True) as connection:
         connection.execute("SET TIME ZONE 'UTC'")
+        connection.execute("SELECT pg_advisory_lock_shared(%s)", [SNAPSHOT_LOCK])
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         row = connection.execute("SELECT pg_export_snapshot(), pg_current_snapshot()::text").fetchone()
         assert row is not None

@@ -26,7 +26,7 @@ def test_every_statement_that_is_asked_for_exists() -> None:
 
 
 # These name the rows of partitioned tables by parameters alone, so partitions are chosen before they run.
-CHOSEN_BEFORE = {"end_fetches", "extend", "keep_messages", "settle_sync", "accept_edited"}
+CHOSEN_BEFORE = {"end_fetches", "extend", "keep_messages", "settle_sync", "accept_edited", "clear_range"}
 LOCKS = re.compile(r"\bFOR (NO KEY |KEY )?(UPDATE|SHARE)\b|^ *(UPDATE|DELETE FROM) ", re.MULTILINE)
 PARTITIONED = re.compile(
     r"(?<!DELETE )\b(FROM|JOIN|USING) delivery_(message|delivery|settled|attempt|loggedattempt|settlement)\b"

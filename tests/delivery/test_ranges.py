@@ -10,16 +10,11 @@ from delivery import ranges
 from delivery.database import connection_parameters
 from delivery.models import Message, MessageRange, Status
 from tests import factories
+from tests.delivery.ranged import go_on_from
 
 
 def newest() -> MessageRange:
     return MessageRange.objects.order_by("first_id").last() or pytest.fail("there is no range")
-
-
-def go_on_from(message_id: int) -> None:
-    """Let the next message have that id."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT setval('delivery_message_id_seq', %s, false)", [message_id])
 
 
 def partition_of(message: Message) -> str:

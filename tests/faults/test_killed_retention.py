@@ -2,6 +2,8 @@
 
 lock a batch ─▶ delete it ─▶ write how far it got ─▶ commit ─▶ the next batch
                                                   1
+hold a range ─▶ drop it   ─▶ write how far it got ─▶ commit ─▶ the next range
+                                                  2
 """
 
 from collections import Counter
@@ -93,3 +95,41 @@ def test_each_message_is_removed_once_and_no_other(
     assert rows(product) - before == Counter(message=50, delivery=50, attempt=50)
     assert before - rows(product) == Counter()
     assert all(flow.rest.get(f"messages/{id}")["id"] == id for id in kept)
+
+
+def test_a_range_is_dropped_once_with_all_its_messages_or_not_at_all(
+    flow: Flow, receiver: Receiver, product: Product, archived: None
+) -> None:
+    chores = Chores(product)
+    of = flow.subscribe(receiver.endpoint("hook"))
+    flow.publish_numbered(20)
+    flow.wait_until_settled(of)
+    before = rows(product)
+    with product.connect() as connection:
+        found = connection.execute("SELECT max(until_id) FROM delivery_messagerange").fetchone()
+        assert found is not None
+        first, until = found[0], found[0] + COUNT
+        connection.execute("SELECT delivery_make_range(%s, %s)", [first, until])
+        connection.execute("SELECT setval('delivery_message_id_seq', %s, false)", [first])
+        connection.execute(OLD, {"count": COUNT, "subscription": of.id, "status": "DELIVERED"})
+    later = flow.publish_numbered(5)
+    flow.wait_until_settled(of)
+    begun = flow.rest.post("retention-runs")
+    address = f"retention-runs/{begun['id']}"
+    with product.connect() as connection:
+        connection.execute(
+            "UPDATE delivery_retentionrun SET position = greatest(position, %s) WHERE id = %s",
+            [first - 1, begun["id"]],
+        )
+    kill_as_it_commits(chores, begun["id"])
+    run = flow.rest.get(address)
+    assert (run["state"], run["messages"]) == ("RUNNING", 0)
+    assert (rows(product) - before)["message"] == COUNT + 5
+    eventually(lambda: flow.rest.get(address)["state"] == "DONE", "the pass goes on to its end")
+    run = flow.rest.get(address)
+    assert (run["messages"], run["deliveries"], run["attempts"]) == (COUNT, COUNT, COUNT)
+    assert (rows(product) - before)["message"] == 5
+    with product.connect() as connection:
+        gone = connection.execute("SELECT to_regclass(%s)", [f"delivery_message_{first}"]).fetchone()
+    assert gone == (None,)
+    assert all(flow.rest.get(f"messages/{id}")["id"] == id for id in later)

@@ -1,0 +1,43 @@
+"""Ranges of messages for tests: one begins with the next message, and is over when the test says so."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from django.db import connection, transaction
+
+from delivery import database
+from delivery.models import MessageRange
+
+
+def go_on_from(message_id: int) -> None:
+    """Let the next message have that id."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT setval('delivery_message_id_seq', %s, false)", [message_id])
+
+
+@contextmanager
+def range_of(size: int = 100, *, is_over: bool = True) -> Iterator[MessageRange]:
+    """Yield a new range, which has the messages of the block; then messages of the next come, if it is over."""
+    newest = MessageRange.objects.latest("first_id")
+    database.execute("make_range", {"first": newest.until_id, "until": newest.until_id + size})
+    go_on_from(newest.until_id)
+    yield MessageRange.objects.get(pk=newest.until_id)
+    if is_over:
+        go_on_from(newest.until_id + size + 1)
+    check_constraints()
+
+
+def check_constraints() -> None:
+    """Check what is deferred now, as the end of a transaction does: a table that waits for that cannot be dropped."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+
+
+def is_there(of: MessageRange) -> bool:
+    """Whether the range has its partitions still."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT to_regclass(%s)", [f"delivery_message_{of.first_id}"])
+        row = cursor.fetchone()
+    has_table = row is not None and row[0] is not None
+    assert has_table == MessageRange.objects.filter(pk=of.pk).exists()
+    return has_table

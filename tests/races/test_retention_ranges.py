@@ -1,0 +1,246 @@
+"""A range of messages that is about to go, and somebody else at it: the range or the change, and never half of one."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+
+import psycopg
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+from pytest_django import Settings
+
+from config.retention_days import DEFAULT_DAYS
+from delivery import database, ranges, retention, retention_ranges
+from delivery.database import connection_parameters
+from delivery.drafts import Draft
+from delivery.history.window import snapshot
+from delivery.models import Delivery, Message, MessageRange, RetentionRun, Status
+from delivery.publish import publish
+from delivery.replaying import advance as replay
+from delivery.resolve import NotResolvedError, mark_delivered
+from delivery.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited
+from tests import factories
+from tests.delivery.ranged import go_on_from, is_there, range_of
+from tests.delivery.replays import running
+from tests.delivery.retaining import old, past, run_whole
+from tests.races.meeting import meet, unfinished
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+EDIT = Edit(headers={}, content_type="application/json", body=b'{"n": 2}')
+
+
+@pytest.fixture(autouse=True)
+def _removes_all(settings: Settings) -> None:
+    settings.ENVIRONMENT = replace(
+        settings.ENVIRONMENT, retention_unarchived=True, retention_days=dict.fromkeys(DEFAULT_DAYS, 1)
+    )
+
+
+@pytest.fixture
+def whole() -> Iterator[MessageRange]:
+    """A range that may go since a moment, with two deliveries, one IN_DOUBT; before it is one with a message that stays."""
+    first = MessageRange.objects.earliest("first_id").first_id
+    go_on_from(first + 1)
+    factories.message()
+    with range_of() as made:
+        for status in (Status.DELIVERED, Status.IN_DOUBT):
+            old(status, days=1.5)
+    yield made
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE delivery_message, delivery_delivery, delivery_loggedattempt")
+    if is_there(made):
+        database.execute("drop_range", {"first": made.first_id})
+    go_on_from(first + 1)
+
+
+def messages_of(whole: MessageRange) -> list[int]:
+    messages = Message.objects.filter(pk__gte=whole.first_id, pk__lt=whole.until_id)
+    return list(messages.values_list("pk", flat=True))
+
+
+def in_doubt() -> Delivery:
+    return Delivery.objects.select_related("message__event_type").get(status=Status.IN_DOUBT)
+
+
+def advance() -> None:
+    retention.advance(timezone.now())
+
+
+def pass_to(of: MessageRange) -> None:
+    """Begin a pass that has the range before it."""
+    retention.start(actor="ann", now=timezone.now())
+    RetentionRun.objects.update(position=of.first_id - 1)
+
+
+Act = Callable[[Delivery], object]
+ACTS: list[tuple[Act, type[Exception]]] = [
+    (lambda row: resubmit(row.pk, actor="ann"), NotResubmittedError),
+    (lambda row: resubmit_edited(row, EDIT, actor="ann"), NotResubmittedError),
+    (lambda row: mark_delivered(row.pk, actor="ann"), NotResolvedError),
+]
+
+
+class TestAPerson:
+    @pytest.mark.parametrize("act", [act for act, _ in ACTS])
+    def test_who_is_at_a_delivery_keeps_the_range(self, whole: MessageRange, act: Act) -> None:
+        row = in_doubt()
+        pass_to(whole)
+        with unfinished(partial(act, row)):
+            advance()
+            assert RetentionRun.objects.get().messages == 0
+        run_whole()
+        assert Delivery.objects.filter(pk=row.pk).exists()
+        assert is_there(whole)
+
+    @pytest.mark.parametrize(("act", "refusal"), ACTS)
+    def test_who_comes_while_it_goes_finds_nothing(
+        self, whole: MessageRange, act: Act, refusal: type[Exception]
+    ) -> None:
+        row = in_doubt()
+        pass_to(whole)
+        refused = meet(advance, partial(act, row))
+        assert isinstance(refused, refusal)
+        assert not is_there(whole)
+        assert RetentionRun.objects.get().messages == 2
+        assert messages_of(whole) == []
+
+    @pytest.mark.parametrize("act", [act for act, _ in ACTS])
+    def test_who_comes_between_the_question_and_the_lock_keeps_it(
+        self, whole: MessageRange, act: Act, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        row = in_doubt()
+        pass_to(whole)
+        hold = ranges.hold
+
+        def meanwhile(of: MessageRange) -> None:
+            with unfinished(partial(act, row)):
+                pass
+            hold(of)
+
+        monkeypatch.setattr(retention_ranges.ranges, "hold", meanwhile)
+        advance()
+        assert Delivery.objects.filter(pk=row.pk).exists()
+        assert is_there(whole)
+
+
+def test_a_replay_that_makes_a_delivery_keeps_the_range(whole: MessageRange) -> None:
+    row = in_doubt()
+    pass_to(whole)
+    made = running(row.subscription, [row.message_id])
+    with unfinished(lambda: replay(timezone.now())):
+        advance()
+    assert Delivery.objects.filter(replay=made, status=Status.PENDING).count() == 1
+    run_whole()
+    assert is_there(whole)
+    assert Message.objects.filter(pk=row.message_id).exists()
+
+
+def test_a_message_whose_id_was_drawn_long_ago_keeps_the_range_or_is_stored_elsewhere(
+    whole: MessageRange,
+) -> None:
+    late, later = whole.until_id - 2, whole.until_id - 1
+    pass_to(whole)
+    event_type = factories.event_type()
+    with unfinished(lambda: factories.message(pk=late, event_type=event_type)):
+        advance()
+        assert is_there(whole)
+    Message.objects.filter(pk=late).update(published_at=past(5))
+    RetentionRun.objects.all().delete()
+    pass_to(whole)
+    assert meet(advance, lambda: factories.message(pk=later, event_type=event_type)) is None
+    assert not is_there(whole)
+    assert messages_of(whole) == [later]
+
+
+class TestReaders:
+    def test_leave_it_for_later(self, whole: MessageRange) -> None:
+        with psycopg.connect(**connection_parameters()) as reader:
+            reader.execute("SELECT count(*) FROM delivery_delivery")
+            assert run_whole().messages == 0
+            assert Delivery.objects.count() == 2
+        assert run_whole().messages == 2
+        assert not is_there(whole)
+
+    def test_in_the_way_for_a_day_let_it_go_row_by_row(self, whole: MessageRange) -> None:
+        Delivery.objects.update(settled_at=past(2.5))
+        Message.objects.filter(pk__in=messages_of(whole)).update(published_at=past(2.5))
+        with psycopg.connect(**connection_parameters()) as reader:
+            reader.execute("SELECT count(*) FROM delivery_delivery")
+            assert run_whole().messages == 2
+        assert is_there(whole)
+
+    def test_of_a_snapshot_see_all_that_it_shows(self, whole: MessageRange) -> None:
+        conninfo = psycopg.conninfo.make_conninfo(**connection_parameters())
+        with snapshot(conninfo) as seen:
+            assert run_whole().messages == 0
+            assert seen.connection.execute("SELECT count(*) FROM delivery_settled").fetchone() == (2,)
+        assert run_whole().messages == 2
+
+    def test_begin_a_snapshot_when_it_is_gone(self, whole: MessageRange) -> None:
+        conninfo = psycopg.conninfo.make_conninfo(**connection_parameters())
+        counts: list[object] = []
+
+        def read() -> None:
+            with snapshot(conninfo) as seen:
+                counts.append(seen.connection.execute("SELECT count(*) FROM delivery_settled").fetchone())
+
+        pass_to(whole)
+        assert meet(advance, read) is None
+        assert counts == [(0,)]
+
+
+def test_publishers_do_not_wait_while_it_is_looked_through(
+    whole: MessageRange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subscription, publisher = factories.subscription(), factories.publisher()
+    pass_to(whole)
+    drop, stored = ranges.drop, threading.Event()
+
+    def publishing() -> None:
+        publish(publisher, [Draft(event_type=subscription.event_type, headers={}, body=b"{}")])
+        stored.set()
+
+    def meanwhile(of: MessageRange) -> None:
+        with unfinished(publishing):
+            assert stored.is_set()
+        drop(of)
+
+    monkeypatch.setattr(retention_ranges.ranges, "drop", meanwhile)
+    advance()
+    assert not is_there(whole)
+    assert Message.objects.latest("id").published_at > past(0.1)
+
+
+def test_ended_before_it_commits_it_has_done_nothing(whole: MessageRange) -> None:
+    pass_to(whole)
+    with transaction.atomic():
+        advance()
+        assert not is_there(whole)
+        transaction.set_rollback(True)
+    assert is_there(whole)
+    assert Delivery.objects.count() == 2
+    assert RetentionRun.objects.get().messages == 0
+    advance()
+    assert not is_there(whole)
+    assert RetentionRun.objects.get().messages == 2
+
+
+def test_a_message_restored_to_an_emptied_range_keeps_it(
+    whole: MessageRange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"TRUNCATE delivery_message_{whole.first_id}, delivery_settled")
+    hold, event_type, restored = ranges.hold, factories.event_type(), whole.first_id + 1
+
+    def meanwhile(of: MessageRange) -> None:
+        with unfinished(lambda: factories.message(pk=restored, event_type=event_type)):
+            pass
+        hold(of)
+
+    monkeypatch.setattr(ranges, "hold", meanwhile)
+    assert ranges.drop_emptied(until_id=whole.until_id) == 0
+    assert is_there(whole)
+    assert messages_of(whole) == [restored]
