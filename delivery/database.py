@@ -180,12 +180,16 @@ def reading_ahead() -> Iterator[None]:
 
 
 @contextmanager
-def planning_freely() -> Iterator[None]:
-    """Let each statement on Django's connection be planned with scans and hash joins too, in a transaction.
+def reading_many() -> Iterator[None]:
+    """Let each statement on Django's connection read whole tables and join them by hashing, in a transaction.
 
-    For statements about very many rows, which indexes would have to find one by one.
+    Not by loops: of a partition without statistics PostgreSQL expects few rows, and would read it again for each of many.
     """
     with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on")
+        cursor.execute(
+            "SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_nestloop = off"
+        )
         yield
-        cursor.execute("SET LOCAL enable_seqscan = DEFAULT; SET LOCAL enable_hashjoin = DEFAULT")
+        cursor.execute(
+            "SET LOCAL enable_seqscan = DEFAULT; SET LOCAL enable_hashjoin = DEFAULT; SET LOCAL enable_nestloop = DEFAULT"
+        )

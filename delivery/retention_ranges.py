@@ -33,11 +33,12 @@ from datetime import datetime, timedelta
 
 import orjson
 from django.db import connection
+from django.db.models import Min
 
 from delivery import database, ranges
 from delivery.history.window import SNAPSHOT_LOCK
 from delivery.lifecycle import RESUBMITTABLE
-from delivery.models import MessageRange
+from delivery.models import Message, MessageRange
 from delivery.models.delivery import delivery_id
 from delivery.retention_rules import UNMATCHED, Rules
 
@@ -69,15 +70,17 @@ class Section:
 
 
 def section_after(position: int, *, last_id: int) -> Section:
-    """Return what comes behind a message: a range, the rest of one, or messages of no range."""
-    following = MessageRange.objects.filter(until_id__gt=position + 1).order_by("first_id").first()
-    if following is None or following.first_id > last_id:
+    """Return where the next message behind a position is: in a range, in the rest of one, or in none."""
+    next_id = Message.objects.filter(pk__gt=position, pk__lte=last_id).aggregate(Min("id"))["id__min"]
+    if next_id is None:
         return Section(last_id)
-    if following.first_id > position + 1:
-        return Section(following.first_id - 1)
-    # The first range begins with 0, which is no message, and so does a pass.
-    whole = following if position <= following.first_id else None
-    return Section(min(following.until_id - 1, last_id), whole)
+    its_range = MessageRange.objects.filter(first_id__lte=next_id, until_id__gt=next_id).first()
+    if its_range is not None:
+        # A pass begins with position 0, and so does the first range: no message has that id.
+        whole = its_range if position <= its_range.first_id else None
+        return Section(min(its_range.until_id - 1, last_id), whole)
+    following = MessageRange.objects.filter(first_id__gt=next_id).order_by("first_id").first()
+    return Section(last_id if following is None else min(following.first_id - 1, last_id))
 
 
 def remove(old: MessageRange, rules: Rules, *, now: datetime) -> Removed | None:
@@ -129,7 +132,7 @@ def _kept(old: MessageRange, rules: Rules, *, now: datetime, ahead: timedelta = 
         "resubmittable": [status.value for status in RESUBMITTABLE],
         "ahead": ahead,
     }
-    with database.planning_freely():
+    with database.reading_many():
         (kept,) = database.row("kept_in_range", {**chosen, **_bounds(old)})
     return None if kept is None else str(kept)
 

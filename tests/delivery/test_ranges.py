@@ -1,6 +1,7 @@
 """Ranges of messages: made ahead, dropped when nothing is left in them, and never in the way of publishing."""
 
 import threading
+from collections.abc import Iterator
 
 import psycopg
 import pytest
@@ -10,7 +11,7 @@ from delivery import ranges
 from delivery.database import connection_parameters
 from delivery.models import Message, MessageRange, Status
 from tests import factories
-from tests.delivery.ranged import go_on_from
+from tests.delivery.ranged import go_on_from, ids_put_back
 
 
 def newest() -> MessageRange:
@@ -25,11 +26,12 @@ def partition_of(message: Message) -> str:
 
 
 @pytest.fixture(autouse=True)
-def one_range_ahead(db: None) -> None:
-    # Sequences forget nothing when a transaction is rolled back.
-    go_on_from(MessageRange.objects.earliest("first_id").first_id + 1_000)
-    while ranges.make_ahead():
-        pass
+def one_range_ahead(db: None) -> Iterator[None]:
+    with ids_put_back():
+        go_on_from(MessageRange.objects.earliest("first_id").first_id + 1_000)
+        while ranges.make_ahead():
+            pass
+        yield
 
 
 class TestMakingAhead:

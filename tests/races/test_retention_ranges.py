@@ -12,7 +12,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from config.retention_days import DEFAULT_DAYS
-from delivery import database, ranges, retention, retention_ranges
+from delivery import database, ranges, retention
 from delivery.database import connection_parameters
 from delivery.drafts import Draft
 from delivery.history.window import snapshot
@@ -22,7 +22,7 @@ from delivery.replaying import advance as replay
 from delivery.resolve import NotResolvedError, mark_delivered
 from delivery.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited
 from tests import factories
-from tests.delivery.ranged import go_on_from, is_there, range_of
+from tests.delivery.ranged import go_on_from, ids_put_back, is_there, range_of
 from tests.delivery.replays import running
 from tests.delivery.retaining import old, past, run_whole
 from tests.races.meeting import meet, unfinished
@@ -42,18 +42,17 @@ def _removes_all(settings: Settings) -> None:
 @pytest.fixture
 def whole() -> Iterator[MessageRange]:
     """A range that may go since a moment, with two deliveries, one IN_DOUBT; before it is one with a message that stays."""
-    first = MessageRange.objects.earliest("first_id").first_id
-    go_on_from(first + 1)
-    factories.message()
-    with range_of() as made:
-        for status in (Status.DELIVERED, Status.IN_DOUBT):
-            old(status, days=1.5)
-    yield made
-    with connection.cursor() as cursor:
-        cursor.execute("TRUNCATE delivery_message, delivery_delivery, delivery_loggedattempt")
-    if is_there(made):
-        database.execute("drop_range", {"first": made.first_id})
-    go_on_from(first + 1)
+    with ids_put_back():
+        go_on_from(MessageRange.objects.earliest("first_id").first_id + 1)
+        factories.message()
+        with range_of() as made:
+            for status in (Status.DELIVERED, Status.IN_DOUBT):
+                old(status, days=1.5)
+        yield made
+        with connection.cursor() as cursor:
+            cursor.execute("TRUNCATE delivery_message, delivery_delivery, delivery_loggedattempt")
+        if is_there(made):
+            database.execute("drop_range", {"first": made.first_id})
 
 
 def messages_of(whole: MessageRange) -> list[int]:
@@ -120,7 +119,7 @@ class TestAPerson:
                 pass
             hold(of)
 
-        monkeypatch.setattr(retention_ranges.ranges, "hold", meanwhile)
+        monkeypatch.setattr(ranges, "hold", meanwhile)
         advance()
         assert Delivery.objects.filter(pk=row.pk).exists()
         assert is_there(whole)
@@ -208,7 +207,7 @@ def test_publishers_do_not_wait_while_it_is_looked_through(
             assert stored.is_set()
         drop(of)
 
-    monkeypatch.setattr(retention_ranges.ranges, "drop", meanwhile)
+    monkeypatch.setattr(ranges, "drop", meanwhile)
     advance()
     assert not is_there(whole)
     assert Message.objects.latest("id").published_at > past(0.1)
