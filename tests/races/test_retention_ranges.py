@@ -191,6 +191,24 @@ class TestReaders:
         assert counts == [(0,)]
 
 
+def test_nobody_changes_a_row_between_the_second_question_and_the_drop(
+    whole: MessageRange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pass_to(whole)
+    drop, row = ranges.drop, in_doubt()
+
+    def meanwhile(of: MessageRange) -> None:
+        with psycopg.connect(**connection_parameters()) as other:
+            other.execute("SET lock_timeout = '50ms'")
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                other.execute("SELECT FROM delivery_settled WHERE id = %s FOR UPDATE", [row.pk])
+        drop(of)
+
+    monkeypatch.setattr(ranges, "drop", meanwhile)
+    advance()
+    assert not is_there(whole)
+
+
 def test_publishers_do_not_wait_while_it_is_looked_through(
     whole: MessageRange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
