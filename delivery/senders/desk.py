@@ -15,7 +15,6 @@ from delivery.senders.lane import Lane
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.read import Reader
 from delivery.senders.request import Request, make_request
-from delivery.senders.runs import Runs
 from delivery.senders.settle import Settler
 from delivery.senders.successes import Successes
 from delivery.states import OutcomeClass
@@ -28,24 +27,17 @@ MIN_ROWS = 8
 
 
 class Desk:
-    """Made once a sender; `lanes` are those that the sender serves now. `run` must be running while lanes are served."""
+    """Made once a sender; `lanes` are those that the sender serves now."""
 
     def __init__(self, *, settler: Settler, reader: Reader, client: Client) -> None:
         self.settler = settler
         self.reader = reader
         self.client = client
-        self.runs_ahead, self.runs_begun = Runs(reader.runs), Runs(settler.begin_runs)
         self.endpoints: dict[int, Endpoint] = {}
         self.lanes: dict[int, Lane] = {}
         self.successes = Successes()
         self._asked: set[int] = set()
         self._asking = asyncio.Lock()
-
-    async def run(self) -> None:
-        """Read the runs of lanes, until cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self.runs_ahead.run())
-            tasks.create_task(self.runs_begun.run())
 
     async def send(self, lane_id: int, parcel: Parcel, *, request: Request | None = None) -> Outcome:
         """Make one attempt; raises LaneLostError if another sender may have the lane by the time it could begin.

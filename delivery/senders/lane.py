@@ -160,17 +160,13 @@ class Lane:
         parcels = self.under_way.parcels
         if self.window.is_ordered:
             parcels += [*self.stock.parcels(), *ahead]
-            self.note_recorded(len(parcels))
+            self._recorded = len(parcels)
         return Run(
             lane_id=self.id,
             ids=tuple(parcel.delivery_id for parcel in parcels),
             attempts=tuple(parcel.attempts for parcel in parcels),
             is_concurrent=not self.window.is_ordered,
         )
-
-    def note_recorded(self, length: int) -> None:
-        """The run of an ordered lane that is recorded last has so many deliveries."""
-        self._recorded = length
 
     # What it reads, and how long it waits for a reason to.
 
@@ -188,12 +184,6 @@ class Lane:
         return self.stock.wants_more(
             closed, rows=rows, is_sending=self.is_sending, has_news=self.news.is_set()
         )
-
-    @property
-    def begins_run(self) -> bool:
-        """Whether an ordered lane that was idle is to send again: nothing of it is in hand, and nothing failed."""
-        is_idle = not (self.stock or self.is_sending or self.under_way.parcels or self.stops.failures)
-        return self.window.is_ordered and is_idle and self.news.is_set()
 
     def look_again(self) -> bool:
         """End all pauses, and read all of it again. Return whether anything had been read."""

@@ -1,52 +1,37 @@
 """Reading on for a lane: when little is left, by the statement of its window."""
 
-import logging
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import psycopg
-
 from delivery.senders.batch import Batch
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.desk import Desk
-from delivery.senders.holding import LaneLostError
-from delivery.senders.lane import SHORT_RUN, Lane
-from delivery.senders.parcel import Group, Key, Parcel
-from delivery.senders.rows import groups_of
-from delivery.senders.runs import RunRequest
+from delivery.senders.lane import Lane
+from delivery.senders.parcel import Group, Key
+from delivery.senders.read import Wish, groups_of
 from delivery.senders.window import WHOLE_LANE
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What is read at a time: at most so many rows and bytes, nothing of closed keys, and nothing that is held.
-
-    `begins`: an ordered lane that has nothing in hand begins a run.
-    """
+    """What is read at a time: at most so many rows and bytes, nothing of closed keys, and nothing that is held."""
 
     rows: int
     max_bytes: int
     closed: set[Key]
     generation: int
     held: frozenset[int]
-    begins: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What was read; of the keys in `more` there may be more. `is_full`: it is as much as was requested.
-
-    `is_recorded`: it is the lane's run already.
-    """
+    """What was read; of the keys in `more` there may be more. `is_full`: it is as much as was wished for."""
 
     groups: Sequence[Group]
     more: set[Key]
     is_full: bool = False
-    is_recorded: bool = False
 
 
 async def read_on(lane: Lane, desk: Desk) -> None:
@@ -55,57 +40,38 @@ async def read_on(lane: Lane, desk: Desk) -> None:
     closed = lane.stock.closed(rows=rows, max_bytes=max_bytes)
     if not lane.wants_more(closed, rows=rows):
         return
-    begins = lane.begins_run
     lane.news.clear()
     generation, held = lane.stock.begin_reading()
-    reading = Reading(
-        rows=rows, max_bytes=max_bytes, closed=closed, generation=generation, held=held, begins=begins
-    )
+    reading = Reading(rows=rows, max_bytes=max_bytes, closed=closed, generation=generation, held=held)
     found = await (_read_in_order if lane.window.is_ordered else _read_due)(lane, desk, reading)
     parcels = [parcel for group in found.groups for parcel in group.left]
     await desk.know(parcel.subscription_id for parcel in parcels)
-    is_recorded = found.is_recorded
-    if lane.window.is_ordered and parcels and not is_recorded and lane.stock.generation == generation:
+    if lane.window.is_ordered and parcels and lane.stock.generation == generation:
         await desk.commit(lane, lane.run(parcels))
-        is_recorded = True
-    if is_recorded and lane.stock.generation != generation:
-        # None of them is sent.
-        await desk.commit(lane, lane.run())
+        if lane.stock.generation != generation:
+            # None of them is sent.
+            await desk.commit(lane, lane.run())
     if lane.stock.generation == generation:
         lane.stock.add(found.groups, more=found.more, is_full=found.is_full)
 
 
 async def _read_in_order(lane: Lane, desk: Desk, reading: Reading) -> Found:
     """Read the next run. When it is over the lane reads again: there may be more, if only what was skipped."""
-    rows = min(reading.rows, SHORT_RUN) if reading.begins else reading.rows
-    request = RunRequest(
+    wish = Wish(
         lane_id=lane.id,
-        rows=rows,
-        skipped_rows=lane.stops.skipped.rows(rows),
+        rows=reading.rows,
+        skipped_rows=lane.stops.skipped.rows(reading.rows),
         max_bytes=reading.max_bytes,
         held=tuple(reading.held),
     )
-    begun = await _begin_run(lane, desk, request) if reading.begins else None
-    parcels = await desk.runs_ahead.parcels(request) if begun is None else begun
+    parcels = await desk.reader.parcels(wish)
     skipped = sum(parcel.is_skipped for parcel in parcels)
     batch = Batch(fresh=len(parcels) - skipped, skipped=skipped)
     return Found(
         groups=[Group(parcel.message_id, None, [parcel], reading.generation, batch) for parcel in parcels],
         more={WHOLE_LANE} if parcels else set(),
-        is_full=len(parcels) >= rows,
-        is_recorded=bool(begun),
+        is_full=len(parcels) >= reading.rows,
     )
-
-
-async def _begin_run(lane: Lane, desk: Desk, request: RunRequest) -> list[Parcel] | None:
-    """Read and record the run at once; None if that was not possible."""
-    try:
-        parcels = await desk.runs_begun.parcels(request)
-    except (psycopg.Error, LaneLostError) as error:
-        log.info("a run is read and recorded in turn", extra={"lane": lane.id, "error": str(error)})
-        return None
-    lane.note_recorded(len(parcels))
-    return parcels
 
 
 async def _read_due(lane: Lane, desk: Desk, reading: Reading) -> Found:

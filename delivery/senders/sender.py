@@ -82,7 +82,7 @@ class Sender:
 
     async def _work(self, desk: Desk) -> None:
         listener = Listener(name=f"inturn listener {os.getpid()}")
-        works = (self._settler.run(), desk.run(), listener.run())
+        works = (self._settler.run(), self._reader.run(), listener.run())
         try:
             # A task of these that fails ends the sender, and another begins: no lane would be served.
             async with asyncio.TaskGroup() as group:

@@ -168,13 +168,9 @@ class Session:
 
     async def fetch(self, name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Execute a statement of `delivery/sql`."""
-        return await self.fetch_by(statement(name), parameters)
-
-    async def fetch_by(self, text: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Execute a statement and return its rows."""
         began = seconds_since_boot()
-        async with self._open().cursor(row_factory=dict_row, binary=True) as cursor:
-            await cursor.execute(cast("Any", text), parameters)
+        async with self._open().cursor(row_factory=dict_row) as cursor:
+            await cursor.execute(cast("Any", statement(name)), parameters)
             rows = await cursor.fetchall()
         self._spoke_at = began
         return rows

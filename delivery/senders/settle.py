@@ -32,7 +32,6 @@ from delivery.database import AWAY, may_write
 from delivery.senders.entries import Entry
 from delivery.senders.groups import EntryGroup, HeldUp, fail
 from delivery.senders.holding import Holding, LaneLostError
-from delivery.senders.runs import BEGIN_RUNS, RunRequest, columns_of
 from delivery.senders.session import Session
 from delivery.senders.sharing import Member
 from delivery.senders.writing import queries
@@ -122,20 +121,6 @@ class Settler:
                 return False
             await self._commit_groups(self._only_ours([group]), was_held_up=True)
             return group.committed.done()
-
-    async def begin_runs(self, requests: Sequence[RunRequest]) -> list[dict[str, Any]]:
-        """Read and record the runs of idle lanes; raises LaneLostError unless all are ours and none is held up."""
-        async with self._turn:
-            lane_ids = {request.lane_id for request in requests}
-            if not (all(map(self.holding.is_serving, lane_ids)) and lane_ids.isdisjoint(self.held_up)):
-                raise LaneLostError
-            try:
-                return await self._session.fetch_by(BEGIN_RUNS, columns_of(requests))
-            except AWAY as error:
-                # A lock that is not had in time is one of these.
-                if not isinstance(error, LockNotAvailable):
-                    await self._recover(error)
-                raise
 
     async def connect(self) -> bool:
         """Connect and take a slot; False if all are taken."""

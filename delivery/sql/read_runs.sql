@@ -4,12 +4,12 @@
 -- skipped ones, on delivery_due, those tried least recently: read by id, some that always fail would keep later
 -- ones out of every run. What expired, and what is VOLATILE and of an earlier server, is left for `delivery.expiry`.
 SELECT
-    wanted.place, wanted.lane_id, run.id, run.subscription_id, run.attempts, run.attempts_before, run.skipped, run.redelivery,
+    wanted.wish, run.id, run.subscription_id, run.attempts, run.attempts_before, run.skipped, run.redelivery,
     run.message_id, run.replay_id, event_type.name AS event, run.content_type, run.body, run.server_started_at,
     extract(epoch FROM run.expires_at - now())::float8 AS seconds_left
 FROM unnest(
     %(lane)s::bigint[], %(rows)s::int[], %(skipped_rows)s::int[], %(bytes)s::bigint[], %(held)s::text[]
-) WITH ORDINALITY AS wanted (lane_id, rows, skipped_rows, bytes, held, place)
+) WITH ORDINALITY AS wanted (lane_id, rows, skipped_rows, bytes, held, wish)
 JOIN delivery_lane lane ON lane.id = wanted.lane_id
 CROSS JOIN LATERAL (
     SELECT
@@ -62,4 +62,4 @@ CROSS JOIN LATERAL (
 ) AS run
 JOIN subscriptions_eventtype event_type ON event_type.id = run.event_type_id
 WHERE run.bytes_before < wanted.bytes
-ORDER BY wanted.place, run.id
+ORDER BY wanted.wish, run.id

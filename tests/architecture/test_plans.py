@@ -11,7 +11,7 @@ from delivery.sql import numbered
 from tests.architecture.test_statements import FILES
 
 # They are filled in before they are executed.
-TEMPLATES = {"archive_bounds", "begin_runs", "copy_replay_items", "lock_range", "settle"}
+TEMPLATES = {"archive_bounds", "copy_replay_items", "lock_range", "settle"}
 # Small tables, read whole; and what the pipeline or a rare pass reads whole on purpose.
 READ_WHOLE = {
     "delivery_callback",

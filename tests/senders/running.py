@@ -54,10 +54,12 @@ async def settler_at_work() -> AsyncIterator[Settler]:
     assert await settler.connect()
     # It has its name.
     await settler.members()
+    committing = asyncio.create_task(settler.run())
     try:
-        async with running(settler.run()):
-            yield settler
+        yield settler
     finally:
+        committing.cancel()
+        await asyncio.gather(committing, return_exceptions=True)
         await settler.close()
 
 
@@ -65,27 +67,22 @@ async def settler_at_work() -> AsyncIterator[Settler]:
 async def claims_at_work(*, networks: Sequence[IPv4Network] = ()) -> AsyncIterator[tuple[Claims, Desk]]:
     """The claims of a sender, which has looked once who else is at work; they are closed at the end."""
     reader = Reader(name="inturn reader test")
+    answering = asyncio.create_task(reader.run())
     try:
-        async with settler_at_work() as settler, Client(allowed_networks=networks) as client:
+        async with (
+            settler_at_work() as settler,
+            Client(allowed_networks=networks) as client,
+            asyncio.TaskGroup() as tasks,
+        ):
             desk = Desk(settler=settler, reader=reader, client=client)
-            async with running(desk.run()), asyncio.TaskGroup() as tasks:
-                claims = Claims(desk, tasks)
-                await claims.meet()
-                yield claims, desk
-                claims.close()
+            claims = Claims(desk, tasks)
+            await claims.meet()
+            yield claims, desk
+            claims.close()
     finally:
+        answering.cancel()
+        await asyncio.gather(answering, return_exceptions=True)
         await reader.close()
-
-
-@asynccontextmanager
-async def running(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Let it run in the block, and cancel it then."""
-    task = asyncio.create_task(work)
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 def with_settler(scenario: Scenario) -> None:

@@ -1,8 +1,6 @@
 """Which deliveries a sender reads, in which order, and which lanes it finds work in."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -13,34 +11,27 @@ from django.utils import timezone
 from delivery.models import Delivery, Status
 from delivery.models.shard import SHARDS
 from delivery.senders.parcel import Parcel
-from delivery.senders.read import Reader
-from delivery.senders.runs import RunRequest, Runs, requests_together
+from delivery.senders.read import Reader, Wish, wishes_together
 from subscriptions.models import Subscription, SubscriptionStatus
 from tests import factories
-from tests.senders.running import elsewhere, running
+from tests.senders.running import elsewhere
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@asynccontextmanager
-async def runs_at_work() -> AsyncIterator[Runs]:
-    """What reads runs, by a reader of its own."""
-    reader = Reader(name="inturn reader test")
-    try:
-        runs = Runs(reader.runs)
-        async with running(runs.run()):
-            yield runs
-    finally:
-        await reader.close()
-
-
 def read(lane_id: int, **fields: object) -> list[Parcel]:
     given = {"rows": 100, "skipped_rows": 50, "max_bytes": 10_000_000} | fields
-    request = RunRequest(lane_id=lane_id, **given)  # type: ignore[arg-type]
+    wish = Wish(lane_id=lane_id, **given)  # type: ignore[arg-type]
 
     async def reading() -> list[Parcel]:
-        async with runs_at_work() as runs:
-            return await runs.parcels(request)
+        reader = Reader(name="inturn reader test")
+        answering = asyncio.create_task(reader.run())
+        try:
+            return await reader.parcels(wish)
+        finally:
+            answering.cancel()
+            await asyncio.gather(answering, return_exceptions=True)
+            await reader.close()
 
     return asyncio.run(reading())
 
@@ -135,22 +126,22 @@ def test_what_the_sender_holds_already_is_not_read_again(subscription: Subscript
     assert ids(read(subscription.subscriber.lane.pk, held=tuple(rows[:2]))) == rows[2:]
 
 
-def test_a_request_that_was_given_up_adds_nothing_to_the_next_one(subscription: Subscription) -> None:
+def test_a_wish_that_was_given_up_adds_nothing_to_the_next_one(subscription: Subscription) -> None:
     rows = [row.pk for row in pending(subscription, 2)]
-    request = RunRequest(lane_id=subscription.subscriber.lane.pk, rows=10, skipped_rows=5, max_bytes=10_000)
+    wish = Wish(lane_id=subscription.subscriber.lane.pk, rows=10, skipped_rows=5, max_bytes=10_000)
 
     async def reading() -> tuple[list[Parcel], ...]:
         reader = Reader(name="inturn reader test")
-        runs = Runs(reader.runs)
-        # All requests are there before the first is answered, so that one statement answers them.
-        given_up, *wanted = (asyncio.create_task(runs.parcels(request)) for _ in range(3))
+        # All wishes are there before the reader looks, so that one statement answers them.
+        given_up, *wanted = (asyncio.create_task(reader.parcels(wish)) for _ in range(3))
         await asyncio.sleep(0)
         given_up.cancel()
+        answering = asyncio.create_task(reader.run())
         try:
-            async with running(runs.run()):
-                return tuple(await asyncio.gather(*wanted))
+            return tuple(await asyncio.gather(*wanted))
         finally:
-            await asyncio.gather(given_up, return_exceptions=True)
+            answering.cancel()
+            await asyncio.gather(answering, given_up, return_exceptions=True)
             await reader.close()
 
     assert [ids(parcels) for parcels in asyncio.run(reading())] == [rows, rows]
@@ -204,20 +195,24 @@ def test_many_lanes_that_are_read_at_once_each_get_their_own(transactional_db: N
     lanes = [row.lane_id for row in rows]
 
     async def reading() -> list[list[int]]:
-        requests = [RunRequest(lane_id=id, rows=9, skipped_rows=0, max_bytes=9_999) for id in lanes if id]
-        async with runs_at_work() as runs:
-            await asyncio.gather(*map(runs.parcels, requests))
+        reader = Reader(name="inturn reader test")
+        answering = asyncio.create_task(reader.run())
+        try:
+            wishes = [Wish(lane_id=id, rows=9, skipped_rows=0, max_bytes=9_999) for id in lanes if id]
+            await asyncio.gather(*map(reader.parcels, wishes))
             # Once more, now that it knows how few rows they have.
-            return [ids(answer) for answer in await asyncio.gather(*map(runs.parcels, requests))]
+            return [ids(answer) for answer in await asyncio.gather(*map(reader.parcels, wishes))]
+        finally:
+            answering.cancel()
+            await asyncio.gather(answering, return_exceptions=True)
+            await reader.close()
 
     assert asyncio.run(reading()) == [[row.pk] for row in rows]
 
 
 @pytest.mark.parametrize(
-    ("requests", "rows", "together"),
+    ("wishes", "rows", "together"),
     [(10, 10, 50), (10, 0, 50), (50, 50, 50), (10, 20, 25), (10, 50, 10), (10, 1_000, 10), (1, 500, 10)],
 )
-def test_the_fewer_rows_lanes_have_the_more_are_read_together(
-    requests: int, rows: int, together: int
-) -> None:
-    assert requests_together(requests, rows=rows) == together
+def test_the_fewer_rows_lanes_have_the_more_are_read_together(wishes: int, rows: int, together: int) -> None:
+    assert wishes_together(wishes, rows=rows) == together
