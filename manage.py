@@ -15,7 +15,7 @@ def main() -> None:
 
     bootstrap.enter(os.path.dirname(os.path.abspath(__file__)), sys.argv)
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    from config import command_line
+    from config.up import command_line
 
     command_line.run(sys.argv)
 

@@ -8,6 +8,6 @@ class InturnConfig(AppConfig):
     verbose_name = "Inturn"
 
     def ready(self) -> None:
-        from delivery import metrics
+        from delivery.console import metrics
 
         metrics.register()

@@ -16,7 +16,7 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 from config.embedded.postgres import running_url
-from config.given import Given, wrong
+from config.env_values import Given, wrong
 from config.retention_days import retention_days
 
 CHECKOUT = Path(__file__).resolve().parent.parent

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from config.given import wrong
+from config.env_values import wrong
 
 SETTING = "INTURN_RETENTION_DAYS"
 # None: for ever. The names are the settled statuses, and two more: messages nobody wanted, and the journal.

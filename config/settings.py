@@ -7,7 +7,8 @@ import django_stubs_ext
 import environ
 from django.templatetags.static import static
 
-from config import clusters, env
+from config import env
+from config.up import clusters
 
 django_stubs_ext.monkeypatch()
 
@@ -51,16 +52,16 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "config.measured.measure",
+    "config.web.metrics.measure",
     "django.middleware.security.SecurityMiddleware",
-    "config.pages.Policy",
-    "config.pages.StaticFiles",
-    "config.pages.Sessions",
+    "config.web.middleware.Policy",
+    "config.web.middleware.StaticFiles",
+    "config.web.middleware.Sessions",
     "django.middleware.common.CommonMiddleware",
-    "config.pages.Csrf",
-    "config.pages.Authentication",
-    "config.pages.Messages",
-    "config.pages.Frames",
+    "config.web.middleware.Csrf",
+    "config.web.middleware.Authentication",
+    "config.web.middleware.Messages",
+    "config.web.middleware.Frames",
 ]
 
 ROOT_URLCONF = "config.urls"

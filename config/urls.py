@@ -5,8 +5,8 @@ from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from config import errors, health, measured
 from config.api_schema import SchemaView
+from config.web import errors, health, metrics
 from delivery.api.callbacks import CallbackView
 from delivery.console.guide import guide_page
 
@@ -26,7 +26,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     re_path(r"^callbacks/(?P<token>[^/]+)\Z", CallbackView.as_view(), name="callback"),
     path("healthz", health.live),
     path("readyz", health.ready),
-    path("metrics", measured.metrics),
+    path("metrics", metrics.metrics),
 ]
 
 handler400 = errors.bad_request

@@ -1,4 +1,4 @@
-"""Django's WSGI application, which `config.rsgi` serves."""
+"""Django's WSGI application, which `config.web.rsgi` serves."""
 
 import os
 

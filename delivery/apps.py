@@ -7,4 +7,4 @@ class DeliveryConfig(AppConfig):
     name = "delivery"
 
     def ready(self) -> None:
-        from delivery import change_signals, lane_signals  # noqa: F401 - connect themselves
+        from delivery.lifecycle import change_signals, lane_signals  # noqa: F401 - connect themselves

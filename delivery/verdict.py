@@ -6,7 +6,7 @@ from enum import Enum
 
 from delivery.outcome import Outcome
 from delivery.states import OutcomeClass, Status
-from subscriptions.schedules import offset_seconds
+from subscriptions.values.schedules import offset_seconds
 
 # The pause of a blocked lane varies by this share, so that lanes that were blocked
 # together do not all come back at once.

@@ -17,10 +17,16 @@ import orjson
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from subscriptions.addresses import AddressRefusedError, Network, check_address
 from subscriptions.changes import record
-from subscriptions.endpoints import EndpointError, ParsedEndpoint, addresses_of, parse_endpoint, parse_url
 from subscriptions.models import Subscription
+from subscriptions.values.addresses import AddressRefusedError, Network, check_address
+from subscriptions.values.endpoints import (
+    EndpointError,
+    ParsedEndpoint,
+    addresses_of,
+    parse_endpoint,
+    parse_url,
+)
 
 # Of which a person can still see what becomes of them.
 MOST = 1000

@@ -24,8 +24,8 @@ from django.db import connection, transaction
 from django.db.models import Q
 from django.utils.crypto import salted_hmac
 
-from subscriptions.client_address import origin_of
 from subscriptions.models import SignIn, SignInKind
+from subscriptions.values.client_address import origin_of
 
 WINDOW = timedelta(minutes=15)
 MOST_OF_ACCOUNT_FROM_ORIGIN = 5

@@ -64,7 +64,7 @@ def receiver() -> Iterator[Receiver]:
 @pytest.fixture(scope="session", autouse=True)
 def _leave_no_connection(django_db_setup: None) -> Iterator[None]:
     """The test database cannot be dropped while the thread that wakes senders is connected to it."""
-    from delivery import wake
+    from delivery.lifecycle import wake
 
     yield
     wake.disconnect()

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from config import processes
 from config.embedded.programs import Account, PostgresError, Programs
+from config.up import processes
 
 SUPERUSER = "inturn"
 OWNER = "inturn_owner"

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from config import processes
 from config.embedded.cluster import Cluster, clusters_of
 from config.embedded.programs import PostgresError, find_account, find_programs
-from config.logfiles import last_lines, open_log
-from delivery.orphans import end_with_parent
+from config.up import processes
+from config.up.logfiles import last_lines, open_log
+from delivery.cluster.orphans import end_with_parent
 
 # For a small machine that must not lose a commit. Anything not here is PostgreSQL's default.
 SETTINGS: Mapping[str, str] = {

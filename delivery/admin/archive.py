@@ -155,7 +155,7 @@ class ArchiveFileAdmin(KeysetAdmin):
         )
 
     def _found(self, request: HttpRequest, message_id: int) -> archive.ShownMessage:
-        from delivery.history.archive import ArchiveError
+        from delivery.history.archive.archive import ArchiveError
 
         self._refuse_unless_may_look_up(request)
         try:
@@ -196,7 +196,7 @@ class ArchiveFileAdmin(KeysetAdmin):
 
 def _published(form: TimeForm) -> tuple[list[Any] | None, str]:
     """Return what was published at the time that is asked for, None if none is; or why it cannot be told."""
-    from delivery.history.archive import ArchiveError
+    from delivery.history.archive.archive import ArchiveError
 
     if not form.is_valid():
         return None, ""

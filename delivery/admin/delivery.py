@@ -23,17 +23,17 @@ from delivery.admin.filters import (
     StatusFilter,
     SubscriptionFilter,
 )
+from delivery.admin.list_with_pane import SplitAdmin
 from delivery.admin.resubmission import bulk_url
 from delivery.admin.resubmitting import Resubmitting, possible
-from delivery.admin.split import SplitAdmin
 from delivery.console import curl, message_page, next_try
 from delivery.console.labels import label, two_lines
 from delivery.console.next_try import NextTry
 from delivery.console.payload import log_view, may_see_payload
 from delivery.models import Delivery, LaneKind
 from delivery.models.message import public_id
-from delivery.selection import OFFERED
 from delivery.states import OPEN, Status
+from delivery.support.selection import OFFERED
 from subscriptions.admin.base import id_of
 from subscriptions.admin.cells import two_lines_of
 from subscriptions.admin.times import ago, due, exact

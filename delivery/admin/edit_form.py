@@ -8,7 +8,7 @@ from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from delivery.models import Message
-from delivery.resubmit import Edit
+from delivery.support.resubmit import Edit
 
 # What a browser's text field still handles.
 MAX_CHARACTERS = 1024 * 1024

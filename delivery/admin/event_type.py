@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from delivery.admin.completed import CompletedList
+from delivery.admin.row_extras import CompletedList
 from delivery.console import catalogue
 from subscriptions.admin.base import id_of
 from subscriptions.admin.event_type import EventTypeAdmin as Base

@@ -7,9 +7,9 @@ from django import forms
 from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
-from delivery.resubmission import FASTEST_RATE, SLOWEST_RATE
+from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
 from subscriptions.filters import FilterError, parse
-from subscriptions.names import MAX_NAME_LENGTH
+from subscriptions.values.names import MAX_NAME_LENGTH
 
 
 class MomentField(forms.DateTimeField):

@@ -12,12 +12,12 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from delivery import unblock
-from delivery.admin.completed import CompletedList
+from delivery.admin.row_extras import CompletedList
 from delivery.console import waiting
 from delivery.console.labels import label
 from delivery.models import Lane
 from delivery.states import LaneState
+from delivery.support import unblock
 from subscriptions.admin.base import ConsoleAdmin, actor_of
 from subscriptions.admin.list_filters import ChoiceFilter
 from subscriptions.admin.times import ago, due

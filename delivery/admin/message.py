@@ -23,6 +23,7 @@ from delivery.admin.filters import (
     PublishedUntil,
     PublisherFilter,
 )
+from delivery.admin.list_with_pane import SplitAdmin
 from delivery.admin.message_search import (
     BodyFilter,
     DeliveryStatusFilter,
@@ -30,7 +31,6 @@ from delivery.admin.message_search import (
     MessageChangeList,
     with_range,
 )
-from delivery.admin.split import SplitAdmin
 from delivery.console import archive, message_page
 from delivery.console.labels import label, two_lines
 from delivery.console.payload import log_view, may_see_payload

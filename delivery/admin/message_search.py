@@ -9,12 +9,12 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from delivery.admin.filters import IdFrom, IdTo, PublishedSince, PublishedUntil, StatusFilter
-from delivery.admin.split import SplitChangeList
+from delivery.admin.list_with_pane import SplitChangeList
 from delivery.console.payload import may_see_payload
 from delivery.models import Message
 from delivery.models.message import parse_public_id
-from delivery.searching import Search, Walked, ids_between, walk
 from delivery.states import Status
+from delivery.support.search import Search, Walked, ids_between, walk
 from subscriptions.admin.keyset import AFTER, BEFORE, KeysetPage
 from subscriptions.admin.list_filters import ExactText
 

@@ -14,8 +14,8 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
 from delivery import pipeline
+from delivery.admin.job_page import WatchedAdmin
 from delivery.admin.reporting import Reporting
-from delivery.admin.watched import WatchedAdmin
 from delivery.console import verification
 from delivery.console.labels import label
 from delivery.console.pipeline_run import BY_BUTTON, TONES, Shown, overview

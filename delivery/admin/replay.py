@@ -15,13 +15,13 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from delivery import replay as replays
 from delivery.admin.filters import SubscriptionFilter
+from delivery.admin.job_page import WatchedAdmin
 from delivery.admin.replay_form import ReplayForm
-from delivery.admin.watched import WatchedAdmin
 from delivery.console import replay_page
 from delivery.console.labels import label
 from delivery.models import Archived, Replay, ReplayState
+from delivery.replays import replays
 from subscriptions.admin.base import actor_of
 from subscriptions.admin.list_filters import ChoiceFilter
 from subscriptions.admin.times import ago, duration

@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from delivery.admin.form_fields import checked_filter, filter_field, moment_field, rate_field
-from delivery.replay_wish import Wished
+from delivery.replays.requests import Wished
 from subscriptions.models import Subscription
 
 
@@ -51,7 +51,7 @@ class ReplayForm(forms.Form):
         return checked_filter(self.cleaned_data["filter"])
 
     def wished(self) -> Wished:
-        """What `delivery.replay` is asked for: nothing is left to the subscription, for the form began with what it has."""
+        """What `delivery.replays.replays` is asked for: nothing is left to the subscription, for the form began with what it has."""
         given: Wished = {
             "since": self.cleaned_data["since"],
             "until": self.cleaned_data["until"],

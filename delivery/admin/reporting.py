@@ -17,7 +17,7 @@ from delivery import pipeline
 from delivery.admin.report_form import ReportForm
 from delivery.console.payload import may_see_payload
 from delivery.models import PipelineRun, RunState, Step
-from delivery.pipeline import surroundings
+from delivery.pipeline import settings
 from subscriptions import changes
 from subscriptions.admin.base import ConsoleAdmin, actor_of
 
@@ -56,7 +56,7 @@ class Reporting(ConsoleAdmin):
         may_see = may_see_payload(request.user)
         form = ReportForm(request.POST or None, initial=request.GET.dict(), may_see_payload=may_see)
         if request.method == "POST" and form.is_valid():
-            options = form.options() | {"to": str(surroundings.reports())}
+            options = form.options() | {"to": str(settings.reports())}
             run = pipeline.ask(Step.REPORT, options=options, actor=actor_of(request), now=timezone.now())
             self.message_user(request, "The report is being written; you may leave this page meanwhile.")
             return HttpResponseRedirect(reverse("admin:delivery_pipelinerun_change", args=[run.pk]))
@@ -94,7 +94,7 @@ class Reporting(ConsoleAdmin):
 
 def report_file(run: PipelineRun) -> Path | None:
     """Return the file that a run wrote, if it is there; never one outside the folder of reports."""
-    folder = surroundings.reports().resolve()
+    folder = settings.reports().resolve()
     file = (folder / str(run.result.get("path", ""))).resolve()
     return file if file.is_relative_to(folder) and file.is_file() else None
 

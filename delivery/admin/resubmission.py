@@ -13,13 +13,13 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from delivery import resubmission
+from delivery.admin.job_page import WatchedAdmin
 from delivery.admin.resubmission_form import ResubmissionForm, in_words
-from delivery.admin.watched import WatchedAdmin
 from delivery.console.counting import Bounded
 from delivery.console.labels import label
 from delivery.models import BulkVerb, Delivery, Resubmission, ResubmissionState
-from delivery.selection import COUNT_LIMIT, preview
+from delivery.support import bulk_jobs
+from delivery.support.selection import COUNT_LIMIT, preview
 from subscriptions.admin.base import actor_of
 from subscriptions.admin.list_filters import ChoiceFilter
 from subscriptions.admin.times import ago
@@ -85,30 +85,28 @@ class ResubmissionAdmin(WatchedAdmin):
 
     def _start(self, request: HttpRequest, form: ResubmissionForm, verb: BulkVerb) -> HttpResponse:
         rate = form.cleaned_data["rate"]
-        job = resubmission.start(form.chosen(), rate=rate, actor=actor_of(request), verb=verb)
-        done = resubmission.done_to(job)
+        job = bulk_jobs.start(form.chosen(), rate=rate, actor=actor_of(request), verb=verb)
+        done = bulk_jobs.done_to(job)
         self.message_user(request, f"They are being {done}; you may leave this page meanwhile.")
         return HttpResponseRedirect(reverse("admin:delivery_resubmission_change", args=[job.pk]))
 
     def cancel(self, request: HttpRequest, object_id: int) -> HttpResponse:
         job: Resubmission = self.permitted(request, object_id)
         try:
-            is_stopped = resubmission.cancel(job, actor=actor_of(request), now=timezone.now())
-        except resubmission.BacklogError:
+            is_stopped = bulk_jobs.cancel(job, actor=actor_of(request), now=timezone.now())
+        except bulk_jobs.BacklogError:
             text = "Nothing was done: its subscription was made ACTIVE on condition that this ends; make that INACTIVE."
             return self.back(request, text, level=messages.WARNING)
         if not is_stopped:
             return self.back(request, f"Nothing was done: it is {job.state}.", level=messages.WARNING)
-        return self.back(
-            request, f"Stopped after {job.done:,}; what was {resubmission.done_to(job)} stays so."
-        )
+        return self.back(request, f"Stopped after {job.done:,}; what was {bulk_jobs.done_to(job)} stays so.")
 
     def shown(self, request: HttpRequest, row: Resubmission) -> dict[str, Any]:
         return {
             "job": row,
             "state": self.shown_state(row),
             "what": in_words(row.filter, row.verb),
-            "done_to": resubmission.done_to(row),
+            "done_to": bulk_jobs.done_to(row),
             "counted": Bounded(row.count, COUNT_LIMIT),
             # Where counting ended early, nobody knows how much is left.
             "most": row.count if row.count <= COUNT_LIMIT else None,

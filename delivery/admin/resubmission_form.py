@@ -11,7 +11,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from delivery.admin.form_fields import moment_field, name_field, rate_field
 from delivery.models import BulkVerb
 from delivery.models.message import parse_public_id, public_id
-from delivery.selection import OFFERED
+from delivery.support.selection import OFFERED
 from subscriptions.admin.times import exact
 
 _UNNAMED = {
@@ -71,7 +71,7 @@ class ResubmissionForm(forms.Form):
         return self.is_bound and not set(self.errors) - {"rate"} and bool(self.chosen())
 
     def chosen(self) -> dict[str, Any]:
-        """What is selected, as `delivery.selection` reads it."""
+        """What is selected, as `delivery.support.selection` reads it."""
         status = self.cleaned_data.get("status")
         given = {name: _plain(self.cleaned_data.get(name)) for name in _WORDS}
         return ({"status": [status]} if status else {}) | {name: one for name, one in given.items() if one}

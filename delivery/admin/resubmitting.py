@@ -14,15 +14,15 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.views.decorators.http import require_http_methods, require_POST
 
-from delivery import resolve, resubmit
 from delivery.admin.edit_form import EditForm
-from delivery.callback_urls import CallbackRefusedError
 from delivery.console.payload import log_view, may_see_payload
-from delivery.drafts import PublishRefusedError
-from delivery.lifecycle import RESUBMITTABLE
+from delivery.lifecycle.transitions import RESUBMITTABLE
 from delivery.models import Delivery
 from delivery.models.message import public_id
+from delivery.publishing.callback_urls import CallbackRefusedError
+from delivery.publishing.drafts import PublishRefusedError
 from delivery.states import OPEN, Status
+from delivery.support import resolve, resubmit
 from subscriptions.admin.base import ConsoleAdmin, actor_of
 from subscriptions.models import Mode
 

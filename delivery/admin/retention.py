@@ -11,9 +11,9 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET, require_POST
 
-from delivery import retention
 from delivery.console import retention as shown
 from delivery.console.labels import label
+from delivery.maintenance import retention
 from delivery.models import RetentionRun, RetentionState
 from subscriptions.admin.base import actor_of
 from subscriptions.admin.keyset import KeysetAdmin

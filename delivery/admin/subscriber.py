@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from delivery.admin.completed import CompletedList
+from delivery.admin.row_extras import CompletedList
 from delivery.console import health, mailboxes, waiting
 from delivery.console.labels import label, two_lines
 from delivery.console.sparkline import health_cell

@@ -14,17 +14,17 @@ from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
-from delivery import resubmission, toggle
-from delivery.admin.completed import CompletedList
 from delivery.admin.filter_tester import FilterTester
-from delivery.admin.test_sending import TestSending
+from delivery.admin.row_extras import CompletedList
+from delivery.admin.trial_page import TestSending
 from delivery.console import health, mailboxes, queue_groups, retry_lane, waiting
 from delivery.console.buttons import toggle_buttons
 from delivery.console.labels import label
 from delivery.console.rights import may_toggle
 from delivery.console.sparkline import health_cell
 from delivery.models import EndpointState, EndpointSummary
-from delivery.toggle import Backlog
+from delivery.support import bulk_jobs, toggle
+from delivery.support.toggle import Backlog
 from subscriptions.admin.base import FEW_ROWS, actor_of, id_of
 from subscriptions.admin.subscription import SubscriptionAdmin as Base
 from subscriptions.models import Mode, Subscription, SubscriptionStatus
@@ -84,7 +84,7 @@ class SubscriptionAdmin(FilterTester, TestSending, CompletedList, Base):
             '{} is ACTIVE again: {} held deliveries are being CANCELLED (<a href="{}">{}</a>). What is published from now on '
             "is sent after that.",
             subscription,
-            resubmission.counted(job),
+            bulk_jobs.counted(job),
             reverse("admin:delivery_resubmission_change", args=[job.pk]),
             job,
         )

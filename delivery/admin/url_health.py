@@ -16,11 +16,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 
-from delivery import url_release
-from delivery.admin.completed import CompletedList
+from delivery.admin.row_extras import CompletedList
 from delivery.console import url_health
 from delivery.console.labels import label, two_lines
 from delivery.models import UrlHealth, UrlState
+from delivery.support import release_url as url_release
 from subscriptions.admin.base import ConsoleAdmin, actor_of
 from subscriptions.admin.list_filters import ChoiceFilter
 from subscriptions.admin.times import ago, due

@@ -19,8 +19,8 @@ from delivery.api.publish import (
     with_content_type,
 )
 from delivery.api.rate_limit import limit_rate
-from delivery.drafts import Draft, PublishRefusedError
-from delivery.publish import publish
+from delivery.publishing.drafts import Draft, PublishRefusedError
+from delivery.publishing.publish import publish
 from subscriptions.api.authentication import publisher_of
 from subscriptions.api.bodies import read_body, too_large
 from subscriptions.api.problems import Problem, invalid_field, problem_of_database
@@ -28,7 +28,7 @@ from subscriptions.api.schema import ProblemSerializer
 from subscriptions.api.strict import NAME, Strict
 from subscriptions.api.views import PUBLISH, ApiView
 from subscriptions.models import EventType, Kind, Publisher
-from subscriptions.names import is_name
+from subscriptions.values.names import is_name
 
 # A batch may be as long as so many of the longest messages.
 MAX_BATCH_MESSAGES = 20

@@ -6,9 +6,9 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from delivery.callbacks import State, state_of
 from delivery.models import Callback
 from delivery.models.message import public_id
+from delivery.publishing.callbacks import State, state_of
 
 
 class CallbackSerializer(serializers.ModelSerializer[Callback]):

@@ -10,13 +10,13 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from delivery import callbacks
 from delivery.api import incoming
 from delivery.api.publish import MAX_CONTENT_TYPE_LENGTH, AcceptedSerializer
 from delivery.api.rate_limit import Bucket
-from delivery.callback_urls import CallbackRefusedError
 from delivery.models import Callback
 from delivery.models.message import public_id
+from delivery.publishing import callbacks
+from delivery.publishing.callback_urls import CallbackRefusedError
 from subscriptions.api.bodies import read_body
 from subscriptions.api.problems import Problem
 from subscriptions.api.views import ApiView

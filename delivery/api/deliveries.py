@@ -11,23 +11,23 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from delivery import resolve, resubmit
 from delivery.api.edits import EditSerializer, edit_of
 from delivery.api.message_query import MessageIdField
 from delivery.api.publish import problem_of_refusal
 from delivery.api.shapes import AROUND_A_DELIVERY, DeliveryDetailSerializer, DeliverySerializer
-from delivery.callback_urls import CallbackRefusedError
-from delivery.drafts import PublishRefusedError
 from delivery.models import Attempt, Delivery
 from delivery.models.delivery import ids_of_message
 from delivery.models.message import public_id
+from delivery.publishing.callback_urls import CallbackRefusedError
+from delivery.publishing.drafts import PublishRefusedError
 from delivery.states import Status
+from delivery.support import resolve, resubmit
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.pages import ById, KeysetPages, Order
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict, Text
 from subscriptions.api.views import MANAGE, READ, ApiView
-from subscriptions.names import MAX_NAME_LENGTH
+from subscriptions.values.names import MAX_NAME_LENGTH
 
 # Of a delivery that has been tried for weeks.
 SHOWN_ATTEMPTS = 200

@@ -11,7 +11,7 @@ from delivery.api import incoming
 from delivery.api.batch_items import body_of, headers_of
 from delivery.api.publish import with_content_type
 from delivery.models import Delivery
-from delivery.resubmit import Edit
+from delivery.support.resubmit import Edit
 from subscriptions.api.bodies import parse_json, read_body, too_large
 from subscriptions.api.problems import Problem, invalid_field
 from subscriptions.api.strict import Strict

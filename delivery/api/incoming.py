@@ -6,7 +6,7 @@ from typing import Any
 
 from subscriptions.api.problems import Problem
 from subscriptions.filters import header_name
-from subscriptions.header_values import HOP_BY_HOP, is_token
+from subscriptions.values.header_values import HOP_BY_HOP, is_token
 
 MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32 * 1024
@@ -15,7 +15,7 @@ MAX_IDEMPOTENCY_KEY_LENGTH = 255
 # Not facts about the message: how it was carried, and what only Inturn may know.
 UNSTORED = HOP_BY_HOP | {"host", "content-length", "expect", "cookie", "cookie2", "authorization", "proxy"}
 _UNSTORED_PREFIX = "proxy-"
-# Where `config.wsgi_environ` names the headers whose values did not arrive, with commas between.
+# Where `config.web.environ` names the headers whose values did not arrive, with commas between.
 UNREADABLE = "inturn.unreadable_headers"
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")

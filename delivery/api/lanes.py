@@ -12,11 +12,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from delivery import unblock
 from delivery.console import waiting
 from delivery.console.counting import WAITING_LIMIT, Bounded
 from delivery.models import Lane, LaneKind
 from delivery.states import LaneState
+from delivery.support import unblock
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.pages import ById, KeysetPages, Order
 from subscriptions.api.problems import Problem

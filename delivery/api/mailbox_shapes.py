@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from delivery import mailbox
+from delivery.mailbox import fetch
 from subscriptions.api.strict import Strict, Text
 
 MAX_WAIT_SECONDS = 20
@@ -16,7 +16,7 @@ class NextQuery(Strict):
     is_remembered = True
 
     max = serializers.IntegerField(
-        default=1, min_value=1, max_value=mailbox.MOST_AT_ONCE, help_text="How many messages at most."
+        default=1, min_value=1, max_value=fetch.MOST_AT_ONCE, help_text="How many messages at most."
     )
     wait = serializers.IntegerField(
         default=0,
@@ -58,7 +58,7 @@ class ReceiptsSerializer(Strict):
     """Receipts as `next` gave them."""
 
     receipts = serializers.ListField(
-        child=Text(allow_blank=True), min_length=1, max_length=mailbox.MOST_AT_ONCE
+        child=Text(allow_blank=True), min_length=1, max_length=fetch.MOST_AT_ONCE
     )
 
 

@@ -1,7 +1,7 @@
 """Mailboxes: fetched and acknowledged by their subscriber, with a key of scope fetch.
 
 A view never waits: when there is nothing to hand out and the client wants to wait, it says so in an answer's header, and
-`config.bridge` waits, holding neither thread nor database connection, and asks again.
+`config.web.bridge` waits, holding neither thread nor database connection, and asks again.
 """
 
 import base64
@@ -18,12 +18,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from delivery import mailbox, mailbox_figures
 from delivery.api import mailbox_shapes as shapes
-from delivery.drafts import is_json
-from delivery.mailbox import Fetched, Result
-from delivery.mailbox_waiters import WAIT_HEADER
+from delivery.mailbox import counts, fetch
+from delivery.mailbox.fetch import Fetched, Result
+from delivery.mailbox.waiters import WAIT_HEADER
 from delivery.models.message import public_id
+from delivery.publishing.drafts import is_json
 from subscriptions.api.authentication import key_of
 from subscriptions.api.problems import Problem, invalid_field
 from subscriptions.api.strict import Strict
@@ -67,9 +67,7 @@ class MailboxViews(ApiView, ViewSet):
         """
         if request.data:
             raise invalid_field("max", "Give max, wait and visibility in the address; there is no body here.")
-        fetched = mailbox.fetch(
-            self.subscriber_id, most=self.query["max"], visibility=self.query["visibility"]
-        )
+        fetched = fetch.fetch(self.subscriber_id, most=self.query["max"], visibility=self.query["visibility"])
         if fetched:
             return _json({"messages": [_shown(one, subscriber) for one in fetched]})
         nothing = HttpResponse(status=204)
@@ -85,12 +83,12 @@ class MailboxViews(ApiView, ViewSet):
         A late one counts as long as nobody has fetched the message since. A receipt that did not count says why in its
         result; 409 when it was the only one.
         """
-        return self._ended(mailbox.acknowledge)
+        return self._ended(fetch.acknowledge)
 
     @extend_schema(**_VERB)
     def reject(self, request: Request, subscriber: str) -> HttpResponse:
         """Refuse messages by their receipts, for good: they are REJECTED. Results as of `ack`."""
-        return self._ended(mailbox.reject)
+        return self._ended(fetch.reject)
 
     @extend_schema(**_VERB)
     def release(self, request: Request, subscriber: str) -> HttpResponse:
@@ -98,12 +96,12 @@ class MailboxViews(ApiView, ViewSet):
 
         FAILED is what was handed out as often as its subscription's `max_receives`, or is VOLATILE.
         """
-        return self._ended(mailbox.release, delay=self.query["delay"])
+        return self._ended(fetch.release, delay=self.query["delay"])
 
     @extend_schema(**_VERB)
     def extend(self, request: Request, subscriber: str) -> HttpResponse:
         """Keep messages for `visibility` more seconds from now, by their receipts. Results as of `ack`."""
-        return self._ended(mailbox.extend, visibility=self.query["visibility"])
+        return self._ended(fetch.extend, visibility=self.query["visibility"])
 
     @extend_schema(responses=shapes.MailboxStatusSerializer)
     def status(self, request: Request, subscriber: str) -> Response:
@@ -138,7 +136,7 @@ def _are_receipts(content: Any) -> bool:
     if not isinstance(content, dict) or content.keys() != {"receipts"}:
         return False
     given = content["receipts"]
-    is_some = isinstance(given, list) and 1 <= len(given) <= mailbox.MOST_AT_ONCE
+    is_some = isinstance(given, list) and 1 <= len(given) <= fetch.MOST_AT_ONCE
     return is_some and all(isinstance(one, str) and one.isascii() and "\0" not in one for one in given)
 
 
@@ -187,7 +185,7 @@ def _result(result: Result) -> dict[str, Any]:
 
 
 def _figures(subscriber_id: int, *, now: datetime) -> dict[str, Any]:
-    found = mailbox_figures.of_subscribers([subscriber_id], now=now, limit=COUNT_LIMIT).get(subscriber_id)
+    found = counts.of_subscribers([subscriber_id], now=now, limit=COUNT_LIMIT).get(subscriber_id)
     if found is None:
         names = ("available", "in_flight", "received_per_minute", "acknowledged_per_minute")
         return dict.fromkeys(names, 0) | {"oldest_seconds": None}

@@ -7,15 +7,15 @@ from django.db.models import Exists, QuerySet
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from delivery.database import TimeUpError, at_most
+from delivery.database.queries import TimeUpError, at_most
 from delivery.models import Delivery, Message
 from delivery.models.message import parse_public_id
-from delivery.searching import with_texts
 from delivery.states import Status
+from delivery.support.search import with_texts
 from subscriptions.api.pages import ById
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Text
-from subscriptions.names import MAX_NAME_LENGTH
+from subscriptions.values.names import MAX_NAME_LENGTH
 
 MAX_TEXT_LENGTH = 500
 # Searching in headers and bodies reads every message of the range, one after the other.

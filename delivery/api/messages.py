@@ -14,9 +14,9 @@ from rest_framework.viewsets import GenericViewSet
 
 from delivery.api.message_query import MessageQuery, searched
 from delivery.api.shapes import AROUND_A_DELIVERY, MessageDetailSerializer, MessageSerializer
-from delivery.explain import explain
 from delivery.models import Attempt, Callback, Delivery, Message
 from delivery.models.message import parse_public_id
+from delivery.publishing.explain import explain
 from subscriptions.api.authentication import key_of
 from subscriptions.api.pages import KeysetPages, Order
 from subscriptions.api.strict import Strict

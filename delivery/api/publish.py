@@ -12,16 +12,16 @@ from rest_framework.request import Request
 
 from delivery.api import incoming, sync
 from delivery.api.rate_limit import limit_rate
-from delivery.drafts import JSON, Draft, PublishRefusedError, is_json, media_type, takes_json
 from delivery.models.message import public_id
-from delivery.publish import Accepted, publish
+from delivery.publishing.drafts import JSON, Draft, PublishRefusedError, is_json, media_type, takes_json
+from delivery.publishing.publish import Accepted, publish
 from subscriptions.api.authentication import publisher_of
 from subscriptions.api.bodies import read_body
 from subscriptions.api.problems import Problem
 from subscriptions.api.views import PUBLISH, ApiView
-from subscriptions.lookups import event_type_by_name
+from subscriptions.matching.lookups import event_type_by_name
 from subscriptions.models import EventType, Kind, Publisher
-from subscriptions.names import is_reserved
+from subscriptions.values.names import is_reserved
 
 MAX_CONTENT_TYPE_LENGTH = 255
 # What clients say of a body of which nobody told them anything.
@@ -38,7 +38,7 @@ class AcceptedSerializer(serializers.Serializer[Any]):
 
 
 class PublishView(ApiView):
-    """The whole way; plain posts take a shorter one, see `delivery.publishing`."""
+    """The whole way; plain posts take a shorter one, see `delivery.ingest`."""
 
     required_scopes = PUBLISH
 

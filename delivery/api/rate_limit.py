@@ -16,7 +16,7 @@ from django.conf import settings
 from subscriptions.api.problems import Problem
 from subscriptions.models import Publisher
 
-# Where `delivery.publishing` notes that a request has been counted, which it leaves to the view after all.
+# Where `delivery.ingest` notes that a request has been counted, which it leaves to the view after all.
 COUNTED = "inturn.is_counted"
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 

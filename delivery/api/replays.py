@@ -10,17 +10,17 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from delivery import replay
 from delivery.models import Replay, ReplayState
-from delivery.replay import ReplayRefusedError
-from delivery.resubmission import FASTEST_RATE, SLOWEST_RATE
+from delivery.replays import replays
+from delivery.replays.replays import ReplayRefusedError
+from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.pages import ById, KeysetPages, Order
 from subscriptions.api.problems import Problem, invalid
 from subscriptions.api.strict import Number, Strict, Text, WholeNumber
 from subscriptions.api.views import MANAGE, READ, ApiView
 from subscriptions.models import Subscription
-from subscriptions.names import MAX_NAME_LENGTH
+from subscriptions.values.names import MAX_NAME_LENGTH
 
 
 class ReplayWishSerializer(Strict):
@@ -126,7 +126,7 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
         wished = dict(wish.validated_data)
         subscription = _subscription(wished.pop("subscription"))
         try:
-            made = replay.ask(subscription, actor=actor_of(request), now=timezone.now(), **wished)
+            made = replays.ask(subscription, actor=actor_of(request), now=timezone.now(), **wished)
         except ReplayRefusedError as refused:
             raise _problem(refused) from None
         return Response(ReplaySerializer(made).data, status=201)
@@ -136,7 +136,7 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
         """Have its deliveries made, in the order of publication and at its rate. 409 when it is not READY."""
         Strict(data=request.data).is_valid(raise_exception=True)
         found = self.get_object()
-        if not replay.start(found, actor=actor_of(request), now=timezone.now()):
+        if not replays.start(found, actor=actor_of(request), now=timezone.now()):
             raise Problem(409, "not-ready", _why_not_started(found))
         return self._shown(found)
 
@@ -145,7 +145,7 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
         """End it; the deliveries that were made stay, and are sent. 409 when it has ended."""
         Strict(data=request.data).is_valid(raise_exception=True)
         found = self.get_object()
-        if not replay.cancel(found, actor=actor_of(request), now=timezone.now()):
+        if not replays.cancel(found, actor=actor_of(request), now=timezone.now()):
             raise Problem(409, "ended", f"It is {found.state}; there is nothing left to cancel.")
         return self._shown(found)
 

@@ -11,18 +11,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from delivery import resubmission
 from delivery.api.message_query import MessageIdField
 from delivery.models import BulkVerb, Resubmission, ResubmissionState
 from delivery.models.message import public_id
-from delivery.resubmission import FASTEST_RATE, SLOWEST_RATE
-from delivery.selection import COUNT_LIMIT, OFFERED, preview
+from delivery.support import bulk_jobs
+from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
+from delivery.support.selection import COUNT_LIMIT, OFFERED, preview
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.pages import ById, KeysetPages, Order
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict, Switch, Text
 from subscriptions.api.views import MANAGE, READ, ApiView
-from subscriptions.names import MAX_NAME_LENGTH
+from subscriptions.values.names import MAX_NAME_LENGTH
 
 
 def _one_or_more(verb: BulkVerb) -> dict[str, Any]:
@@ -211,8 +211,8 @@ class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
         Strict(data=request.data).is_valid(raise_exception=True)
         job = self.get_object()
         try:
-            is_ended = resubmission.cancel(job, actor=actor_of(request), now=timezone.now())
-        except resubmission.BacklogError:
+            is_ended = bulk_jobs.cancel(job, actor=actor_of(request), now=timezone.now())
+        except bulk_jobs.BacklogError:
             raise _needed(job) from None
         if not is_ended:
             raise Problem(409, "ended", f"It is {job.state}; only a RUNNING one can be cancelled.")
@@ -225,7 +225,7 @@ class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
         if wish.validated_data["dry_run"]:
             return Response(_previewed(chosen, self.verb))
         rate = wish.validated_data.get("rate")
-        job = resubmission.start(chosen, rate=rate, actor=actor_of(request), verb=self.verb)
+        job = bulk_jobs.start(chosen, rate=rate, actor=actor_of(request), verb=self.verb)
         return Response(self.serializer_class(job).data, status=201)
 
     def _shown(self) -> Response:

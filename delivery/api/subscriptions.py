@@ -8,8 +8,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from delivery import toggle
 from delivery.models import EndpointState
+from delivery.support import toggle
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.subscriptions import (
     NewSubscriptionSerializer,

@@ -7,12 +7,12 @@ from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
-from delivery.asking import BusyError
-from delivery.drafts import Draft
+from delivery.calls.slots import BusyError
+from delivery.calls.sync import Exchange, exchange
 from delivery.models.message import public_id
 from delivery.outcome import Outcome
+from delivery.publishing.drafts import Draft
 from delivery.states import OutcomeClass
-from delivery.sync import Exchange, exchange
 from subscriptions.api.problems import Problem
 from subscriptions.api.schema import ProblemSerializer
 from subscriptions.models import EventType, Publisher

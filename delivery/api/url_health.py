@@ -9,14 +9,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from delivery import url_release
 from delivery.models import UrlHealth, UrlState
+from delivery.support import release_url
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.pages import DEFAULT_LIMIT, MAX_LIMIT, KeysetPages, Order
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict, Text
 from subscriptions.api.views import MANAGE, READ, ApiView
-from subscriptions.endpoints import MAX_ENDPOINT_LENGTH
+from subscriptions.values.endpoints import MAX_ENDPOINT_LENGTH
 
 
 class UrlHealthSerializer(serializers.ModelSerializer[UrlHealth]):
@@ -90,11 +90,11 @@ class UrlHealthViews(ApiView, GenericViewSet[UrlHealth]):
         given.is_valid(raise_exception=True)
         url: str = given.validated_data["url"]
         try:
-            url_release.release(url, actor=actor_of(request))
+            release_url.release(url, actor=actor_of(request))
         except UrlHealth.DoesNotExist:
             raise Problem(
                 404, "not-found", "Nothing is known of that URL; GET url-health lists them."
             ) from None
-        except url_release.NotStoppedError:
+        except release_url.NotStoppedError:
             raise Problem(409, "not-stopped", "The URL is ENABLED; there is nothing to release.") from None
         return Response(UrlHealthSerializer(UrlHealth.objects.get(pk=url)).data)

@@ -2,7 +2,8 @@
 
 from datetime import datetime
 
-from delivery import expiry, mailbox_figures
+from delivery.mailbox import counts
+from delivery.maintenance import expiry
 
 # What one transaction settles for each cause: its rows are locked meanwhile.
 BATCH = 5_000
@@ -10,5 +11,5 @@ BATCH = 5_000
 
 def run_once(_now: datetime) -> int:
     """Settle a batch of what is past its time, by the database's clock, and return how many were settled."""
-    mailbox_figures.forget_rates()
+    counts.forget_rates()
     return expiry.settle_overdue(limit=BATCH)

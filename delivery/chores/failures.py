@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from delivery import failures
+from delivery.maintenance import failures
 
 BATCH = 200
 

@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from delivery.chores import expiry, failures, ranges, replays, resubmissions, retention, traffic
 from delivery.chores.duty import Duty
-from delivery.database import LETS_GO_OF_VANISHED
-from delivery.loops import connections_of, pause
-from delivery.stopping import stopping
+from delivery.cluster.loops import connections_of, pause
+from delivery.cluster.stopping import stopping
+from delivery.database.connections import LETS_GO_OF_VANISHED
 
 QUICK = (
     Duty("expiry", expiry.run_once),

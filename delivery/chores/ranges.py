@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from delivery import ranges
+from delivery.maintenance import ranges
 
 
 def run_once(_: datetime) -> int:

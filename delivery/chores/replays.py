@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from delivery import replaying
+from delivery.replays import deliver
 
 
 def run_once(now: datetime) -> int:
     """Do one batch of the replay that is due longest, and return how much it was."""
-    return replaying.advance(now)
+    return deliver.advance(now)

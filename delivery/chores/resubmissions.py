@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from delivery import resubmission
+from delivery.support import bulk_jobs
 
 
 def run_once(now: datetime) -> int:
     """Do one batch of the resubmission that is due longest, and return how much it was."""
-    return resubmission.advance(now)
+    return bulk_jobs.advance(now)

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from delivery import retention
+from delivery.maintenance import retention
 
 
 def run_once(now: datetime) -> int:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from delivery import traffic
+from delivery.maintenance import traffic
 
 
 def run_once(_now: datetime) -> int:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 
-from delivery import archive_lookup
-from delivery.archive_lookup import ArchivedAttempt, ArchivedDelivery, ArchivedMessage
 from delivery.console.payload import Payload, payload
-from delivery.database import named_rows
+from delivery.database.queries import named_rows
 from delivery.models import ArchiveChunk, Archived, ArchiveFile, ChunkState, Message
+from delivery.replays import archive_lookup
+from delivery.replays.archive_lookup import ArchivedAttempt, ArchivedDelivery, ArchivedMessage
 
 if TYPE_CHECKING:
-    from delivery.history.lookup import Published
+    from delivery.history.archive.lookup import Published
 
 SHOWN = 100
 # So long a piece of time is searched for messages while somebody waits.

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from delivery.models import Attempt, Delivery, Message
 from delivery.models.message import public_id
-from subscriptions.endpoints import EndpointError, parse_endpoint
 from subscriptions.models import Subscription
+from subscriptions.values.endpoints import EndpointError, parse_endpoint
 
 TIME, SIGNATURE, KEY = "$TIME", "$SIGNATURE", "$KEY"
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from delivery.console.counting import WAITING_LIMIT, Bounded
-from delivery.database import named_rows
+from delivery.database.queries import named_rows
 from delivery.models.message import public_id
 from delivery.states import LaneState, Status
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
-from delivery.callbacks import State, state_of
 from delivery.models import Callback, Message
 from delivery.models.lane import CALLBACK_EVENT_TYPE
 from delivery.models.message import public_id
+from delivery.publishing.callbacks import State, state_of
 from subscriptions.models import Kind
 
 SHOWN = 100

@@ -11,11 +11,11 @@ from django.conf import settings
 from django.db.models import Count, Q
 
 from delivery.console import queue_groups
-from delivery.database import named_rows
+from delivery.database.queries import named_rows
 from delivery.models.message import public_id
-from delivery.schema import Violation, first_violation
+from delivery.publishing.json_schema import Violation, first_violation
 from subscriptions.models import EventType, Publisher, Subscription, SubscriptionStatus
-from subscriptions.names import is_reserved
+from subscriptions.values.names import is_reserved
 
 SHOWN_PUBLISHERS = 20
 

@@ -7,10 +7,10 @@ from enum import StrEnum
 
 import orjson
 
-from delivery.database import named_rows
+from delivery.database.queries import named_rows
 from delivery.models import TrafficMark
 
-# So long a count may stay behind while the chores work: see `delivery.traffic`.
+# So long a count may stay behind while the chores work: see `delivery.maintenance.traffic`.
 _STALE = timedelta(minutes=2)
 
 

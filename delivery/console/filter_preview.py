@@ -1,6 +1,6 @@
 """What a filter would have matched: the newest messages of an event type, asked as publishing asks them.
 
-It is asked by `subscriptions.matching`, of the stored headers and body, so what it says is what would have happened, but for what
+It is asked by `subscriptions.matching.match`, of the stored headers and body, so what it says is what would have happened, but for what
 lies outside the filter: that a subscription is INACTIVE, or that an earlier one of a FIRST subscriber took the message. What was
 delivered to one destination is left out, for then no filter of another subscription had a say.
 
@@ -13,10 +13,10 @@ from typing import Any
 
 import orjson
 
-from delivery.database import named_rows
+from delivery.database.queries import named_rows
 from delivery.models.message import public_id
 from subscriptions.filters import Document, document
-from subscriptions.matching import why_not
+from subscriptions.matching.match import why_not
 
 MESSAGES = 1000
 BYTES = 8 * 1024 * 1024

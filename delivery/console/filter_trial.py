@@ -8,11 +8,11 @@ from django.core.exceptions import ValidationError
 
 from delivery.console.filter_preview import Preview, preview
 from subscriptions.admin import header_lines
-from subscriptions.filter_strings import validate_filter_string
 from subscriptions.filters import FilterError, document, jsonb, parse
-from subscriptions.header_values import HeaderError
-from subscriptions.matching import why_not
+from subscriptions.matching.match import why_not
 from subscriptions.models import EventType
+from subscriptions.values.filter_strings import validate_filter_string
+from subscriptions.values.header_values import HeaderError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

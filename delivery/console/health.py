@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from delivery.database import named_rows
-from delivery.durations import percentile
+from delivery.database.queries import named_rows
+from delivery.maintenance.durations import percentile
 
 DAY = timedelta(days=1)
 QUARTER = timedelta(minutes=15)
@@ -29,7 +29,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """Bars in the order of time, up to the quarter of an hour that has begun; durations by step, see `delivery.durations`."""
+    """Bars in the order of time, up to the quarter of an hour that has begun; durations by step, see `delivery.maintenance.durations`."""
 
     bars: Sequence[Bar]
     durations: Counter[int] = field(default_factory=Counter)

@@ -15,7 +15,7 @@ from django.db.models import Max
 
 from delivery.console.health import share_in_words
 from delivery.console.history_range import HOUR, Asked, Span
-from delivery.database import named_rows
+from delivery.database.queries import named_rows
 from delivery.models import Archived, HistoryHour
 from subscriptions.admin.times import duration
 from subscriptions.models import EventType, Subscriber, Subscription

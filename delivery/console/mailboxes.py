@@ -4,10 +4,10 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
-from delivery import mailbox_figures
 from delivery.console.counting import WAITING_LIMIT, Bounded
-from delivery.database import named_rows
-from delivery.mailbox_figures import Figures
+from delivery.database.queries import named_rows
+from delivery.mailbox import counts as mailbox_figures
+from delivery.mailbox.counts import Figures
 
 SHOWN = 20
 

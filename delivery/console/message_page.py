@@ -14,18 +14,18 @@ from delivery.console.callbacks import ShownCallback, answered_by, callbacks_of
 from delivery.console.next_try import NextTry
 from delivery.console.payload import Payload, payload
 from delivery.console.timeline import Moment, timeline
-from delivery.explain import explain
 from delivery.models import Attempt, Callback, Delivery, Message
 from delivery.models.delivery import Redelivery
+from delivery.publishing.explain import explain
 from delivery.states import OPEN, OutcomeClass
-from subscriptions.matching import Explanation, without_value
+from subscriptions.matching.match import Explanation, without_value
 from subscriptions.models import Mode
 
 SHOWN_DELIVERIES = 100
 SHOWN_ATTEMPTS = 10
 SHOWN_EXPLANATIONS = 200
 SHOWN_COPIES = 20
-# How the reason begins of what a person sent again; see `delivery.resubmit`.
+# How the reason begins of what a person sent again; see `delivery.support.resubmit`.
 RESUBMITTED = "resubmitted by "
 
 

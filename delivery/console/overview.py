@@ -12,7 +12,7 @@ from delivery.console.mailboxes import Mailbox
 from delivery.console.queue_groups import DownGroup
 from delivery.console.retry_lane import RetryLane
 from delivery.console.rights import may_toggle
-from delivery.database import named_row
+from delivery.database.queries import named_row
 from subscriptions.models import Subscription
 
 RATE_WINDOW = timedelta(minutes=1)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser, User
 
-from delivery.database import named_row
+from delivery.database.queries import named_row
 from delivery.models.payload_view import SEE_PAYLOADS
 
 SHOWN_BYTES = 256 * 1024

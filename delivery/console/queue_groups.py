@@ -10,7 +10,7 @@ from django.db.models import Count, Min, Q
 
 from delivery.console import waiting
 from delivery.console.counting import WAITING_LIMIT, Bounded
-from delivery.database import named_rows
+from delivery.database.queries import named_rows
 from delivery.models.message import public_id
 from subscriptions.models import EventType, Kind, Subscription, SubscriptionStatus
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 
-from delivery import retention_rules
+from delivery.maintenance import retention_rules
+from delivery.maintenance.retention_rules import JOURNAL, UNMATCHED, Rules
 from delivery.models import RetentionRun, RetentionState
-from delivery.retention_rules import JOURNAL, UNMATCHED, Rules
 
 _WORDS = {UNMATCHED: "messages nobody wanted", JOURNAL: "the journal"}
 _FOR_EVER = 10**9

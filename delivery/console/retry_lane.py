@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from delivery.console.counting import WAITING_LIMIT, Bounded
-from delivery.database import named_row
+from delivery.database.queries import named_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,11 +13,11 @@ from unfold.sites import UnfoldAdminSite
 from delivery.console import charts, live, overview
 from delivery.console.rights import may_see_overview
 from subscriptions import sign_in
-from subscriptions.admin.shown_once import shown_once
+from subscriptions.admin.one_time_secret import shown_once
 from subscriptions.admin.sign_in_form import SignInForm
 from subscriptions.changes import record_new_password
-from subscriptions.client_address import client_address
 from subscriptions.sign_in import Visitor
+from subscriptions.values.client_address import client_address
 
 
 class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types

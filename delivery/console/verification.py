@@ -7,7 +7,7 @@ from typing import Any
 from delivery.models import Delivery, Finding, PipelineRun, RunState, Step
 
 SHOWN = 50
-# As `delivery.history.verify` names its checks.
+# As `delivery.history.steps.verify` names its checks.
 _WORDS = {
     "ORDER": "First attempts were made in the order of publication",
     "TWICE": "Nothing was delivered twice",

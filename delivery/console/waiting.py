@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from delivery.console.counting import WAITING_LIMIT, Bounded
-from delivery.database import named_rows
+from delivery.database.queries import named_rows
 
 
 def of_lanes(ids: Collection[int]) -> dict[int, Bounded]:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from django.db import Error, connection
 
-from delivery.client import Client, ClientError
+from delivery.client.mailbox import LONGEST_WAIT_SECONDS, Fetched, Mailbox
+from delivery.client.rest import Client, ClientError
 from delivery.demo.cast import READER
-from delivery.fetching import LONGEST_WAIT_SECONDS, Fetched, Mailbox
 from subscriptions.models import ApiKey, Scope, Subscriber
 from subscriptions.models.api_key import hash_of, new_key
 

@@ -8,12 +8,12 @@ import orjson
 from django.db import Error, IntegrityError, connection
 from django.utils import timezone
 
-from delivery.callback_urls import CALLBACK_URL
 from delivery.demo.artifacts import CREATE, Artifacts, Happening
 from delivery.demo.cast import QUEUES, Cast, provision
 from delivery.demo.receivers import HOST, Ports
-from delivery.drafts import Draft, PublishRefusedError
-from delivery.publish import publish
+from delivery.publishing.callback_urls import CALLBACK_URL
+from delivery.publishing.drafts import Draft, PublishRefusedError
+from delivery.publishing.publish import publish
 from subscriptions.database_away import is_away
 
 log = logging.getLogger(__name__)

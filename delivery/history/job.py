@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import psycopg
 
-from delivery.history.archive import Archive
-from delivery.history.session import Sessions, Spark
+from delivery.history.archive.archive import Archive
+from delivery.history.spark.session import Sessions, Spark
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,10 +11,10 @@ from django.core.management.base import CommandError, CommandParser
 from django.db.models import Q
 from tqdm import tqdm
 
-from delivery import replay
 from delivery.management.history_running import actor, run_asked
 from delivery.models import Replay, ReplayState, RunState
-from delivery.replay import ReplayRefusedError
+from delivery.replays import replays
+from delivery.replays.replays import ReplayRefusedError
 from subscriptions.models import Subscription
 
 LOOK_SECONDS = 0.5
@@ -39,7 +39,7 @@ def replay_now(options: dict[str, Any], *, write: Callable[[str], object]) -> No
     """Select, show, ask, start and follow a replay. Ctrl-C while it is followed leaves it running. Raises CommandError."""
     subscription = find_subscription(options["subscription"])
     try:
-        asked = replay.ask(
+        asked = replays.ask(
             subscription,
             actor=actor(),
             since=options["since"],
@@ -53,10 +53,10 @@ def replay_now(options: dict[str, Any], *, write: Callable[[str], object]) -> No
     _select(asked)
     _show(asked, write)
     if not asked.count or not (options["yes"] or _is_wanted(asked)):
-        replay.cancel(asked, actor=actor())
+        replays.cancel(asked, actor=actor())
         write(f"{asked} is cancelled; nothing was delivered.")
         return
-    replay.start(asked, actor=actor())
+    replays.start(asked, actor=actor())
     _follow(asked, write)
 
 
@@ -81,7 +81,7 @@ def moment(text: str) -> datetime:
 
 
 def _select(asked: Replay) -> None:
-    run = replay.run_of(asked)
+    run = replays.run_of(asked)
     assert run is not None
     if run.state == RunState.WAITING:
         try:

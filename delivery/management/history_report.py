@@ -32,7 +32,7 @@ def add_report_arguments(parser: CommandParser) -> None:
 def report_now(options: dict[str, Any], *, write: Callable[[str], object]) -> None:
     """Write the file, and say where it is. Raises CommandError."""
     # Here, for it brings what reads Parquet.
-    from delivery.history.report import ReportError, read
+    from delivery.history.steps.report import ReportError, read
     from subscriptions.filters import FilterError
 
     asked = {name: options[name] for name in _PASSED_ON if options[name]}

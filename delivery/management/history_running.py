@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from delivery.history.session import Sessions
+from delivery.history.spark.session import Sessions
 from delivery.management.history_bar import Bar
 from delivery.models import PipelineRun, RunState, Step
 from delivery.pipeline import RunOpenError, running

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from datetime import datetime
 
+from delivery.client.terminal_text import visible
 from delivery.models import PipelineRun, RunState
-from delivery.pipeline.tidying import tidy
-from delivery.visible import visible
+from delivery.pipeline.cleanup import tidy
 
 _FORMAT = "{:>6}  {:<7} {:<9} {:<19} {:>9} {:>12} {:>9}  {}"
 _SAID = 100

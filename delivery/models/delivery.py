@@ -63,7 +63,7 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
 
 
 class Delivery(models.Model):
-    """Its status is changed by `delivery.lifecycle` and the statements in `delivery/sql` only.
+    """Its status is changed by `delivery.lifecycle.transitions` and the statements of `senders`, `mailbox` and `lifecycle` only.
 
     The table has two parts, `delivery_waiting` and `delivery_settled`, by status: see the migration that makes them for
     their indexes and constraints. To settle a delivery is to delete its row in the one and to insert it into the other. A

@@ -6,7 +6,7 @@ from django.db import models
 
 from delivery.models.moment import ArchiveClock
 from subscriptions.models import EventType, Publisher
-from subscriptions.names import MAX_NAME_LENGTH
+from subscriptions.values.names import MAX_NAME_LENGTH
 
 PUBLIC_ID = re.compile(r"(?:msg_)?([0-9]{1,18})\Z")
 

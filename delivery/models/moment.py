@@ -6,7 +6,7 @@ from django.db.models import DateTimeField, Func
 class Clock(Func):
     """`clock_timestamp()`, which is never before the transaction's own beginning.
 
-    So what is exported until a moment is complete once all who wrote then have ended (see `delivery.history.window`).
+    So what is exported until a moment is complete once all who wrote then have ended (see `delivery.history.postgres.window`).
     """
 
     function = "clock_timestamp"

@@ -13,7 +13,7 @@ class RetentionState(models.TextChoices):
 class RetentionRun(models.Model):
     """Goes through the messages by id, from `first_id` to `last_id`, and removes those that are due with all they have.
 
-    It has got to `position`; 0: to what is forgotten first (see `delivery.retention`). The counts are of what was
+    It has got to `position`; 0: to what is forgotten first (see `delivery.maintenance.retention`). The counts are of what was
     removed so far.
     """
 

@@ -1,6 +1,6 @@
 """Traffic: what was accepted, delivered and failed, counted beforehand for charts and health.
 
-Written by `delivery.traffic` alone.
+Written by `delivery.maintenance.traffic` alone.
 """
 
 from django.db import models
@@ -26,7 +26,7 @@ class TrafficMinute(models.Model):
 class SubscriptionTraffic(models.Model):
     """What was settled of a subscription in the quarter of an hour that begins at `at`.
 
-    One row for each `step` of how long the last attempt took (see `delivery.durations`) that occurred; -1: not known, or
+    One row for each `step` of how long the last attempt took (see `delivery.maintenance.durations`) that occurred; -1: not known, or
     there was none.
     """
 

@@ -22,7 +22,7 @@ class UrlState(models.TextChoices):
 
 
 class UrlHealth(Watched):
-    """Written by the statements `count_at_urls.sql`, `judge_urls.sql` and `claim_probe.sql`, and by `delivery.url_release`.
+    """Written by the statements `count_at_urls.sql`, `judge_urls.sql` and `claim_probe.sql`, and by `delivery.support.release_url`.
 
     `attempts` and `failures` count since it was last enabled, `failures_in_row` since the last success. `changed_in` is
     of the last change of its state.

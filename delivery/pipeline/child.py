@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from delivery.orphans import end_with_parent
+from delivery.cluster.orphans import end_with_parent
 
 MANAGE = str(Path(__file__).resolve().parents[2] / "manage.py")
 # Spark ends what it is at; the cluster itself has 15 s.

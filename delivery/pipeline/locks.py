@@ -5,8 +5,8 @@ from typing import Any
 
 import psycopg
 
-# The upper half of the keys, beside those in `delivery.models.lane`, `delivery.history.ledger` and
-# `delivery.history.window`; the lower is a run's id, or of a step's name.
+# The upper half of the keys, beside those in `delivery.models.lane`, `delivery.history.archive.ledger` and
+# `delivery.history.postgres.window`; the lower is a run's id, or of a step's name.
 RUN_LOCKS = 0x494E0005
 STEP_LOCKS = 0x494E0006
 

@@ -9,12 +9,12 @@ import time
 from django.db import Error, connection
 from django.utils import timezone
 
-from delivery.database import LETS_GO_OF_VANISHED
-from delivery.loops import connections_of, pause
+from delivery.cluster.loops import connections_of, pause
+from delivery.cluster.stopping import stopping
+from delivery.database.connections import LETS_GO_OF_VANISHED
 from delivery.models import SOLE_STEPS, PipelineRun, RunState
-from delivery.pipeline import runs, schedules, tidying
+from delivery.pipeline import cleanup, runs, schedules
 from delivery.pipeline.child import Child
-from delivery.stopping import stopping
 from subscriptions.database_away import is_away
 
 log = logging.getLogger(__name__)
@@ -48,10 +48,10 @@ class Loop:
     def _turn(self) -> None:
         now = timezone.now()
         try:
-            tidying.tidy(now)
+            cleanup.tidy(now)
             if schedules.fire(now):
-                tidying.forget(now)
-                tidying.forget_reports(now)
+                cleanup.forget(now)
+                cleanup.forget_reports(now)
             self._attend()
         except Error as error:
             if not is_away(error):

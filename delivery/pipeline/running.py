@@ -22,16 +22,16 @@ import psycopg
 from django.db import connection, transaction
 from django.utils import timezone
 
-from delivery.database import LETS_GO_OF_VANISHED
-from delivery.history import ledger
+from delivery.database.connections import LETS_GO_OF_VANISHED
+from delivery.history.archive import ledger
 from delivery.history.job import Job, Progress, Stopped, job
-from delivery.history.session import Sessions
+from delivery.history.spark.session import Sessions
 from delivery.models import SOLE_STEPS, PipelineRun, RunState, Step
-from delivery.pipeline import failing, runs, steps, surroundings
-from delivery.pipeline.asking import ask
-from delivery.pipeline.course import Course, Interruption
+from delivery.pipeline import error_text, runs, settings, steps
 from delivery.pipeline.interrupts import Interrupts, interruptible
 from delivery.pipeline.locks import is_taken, run_lock, step_lock
+from delivery.pipeline.progress import Course, Interruption
+from delivery.pipeline.request import ask
 from delivery.pipeline.runs import Ending
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def run_waiting(
 @contextmanager
 def _connected() -> Iterator[psycopg.Connection[Any]]:
     """Connect to hold locks; the server lets go of them soon when this machine vanishes."""
-    with psycopg.connect(surroundings.conninfo(APPLICATION), autocommit=True) as database:
+    with psycopg.connect(settings.conninfo(APPLICATION), autocommit=True) as database:
         database.execute(LETS_GO_OF_VANISHED)
         yield database
 
@@ -148,7 +148,7 @@ def _ending(
     except Exception as error:  # noqa: BLE001 - whatever it is, a person waits to be told
         if course.interruption is not None:
             return None
-        return Ending(state=RunState.FAILED, error=failing.words(error), log=failing.log_of(error))
+        return Ending(state=RunState.FAILED, error=error_text.words(error), log=error_text.log_of(error))
     return ending
 
 
@@ -158,9 +158,9 @@ def _job(
 ) -> Iterator[Job]:
     with job(
         run_id=run.pk,
-        conninfo=surroundings.conninfo(f"{APPLICATION} {run}"),
-        archive_url=surroundings.archive_url(),
-        spark=surroundings.spark(run.step, is_shared=sessions is not None),
+        conninfo=settings.conninfo(f"{APPLICATION} {run}"),
+        archive_url=settings.archive_url(),
+        spark=settings.spark(run.step, is_shared=sessions is not None),
         progress=course,
         sessions=sessions,
     ) as given:

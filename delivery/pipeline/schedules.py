@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from delivery.models import PipelineSchedule, Step
-from delivery.pipeline.asking import ask
+from delivery.pipeline.request import ask
 from delivery.pipeline.runs import RunOpenError
 
 log = logging.getLogger(__name__)

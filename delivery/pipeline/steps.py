@@ -5,18 +5,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from delivery.models import Step
-from delivery.pipeline import surroundings
+from delivery.pipeline import settings
 
 if TYPE_CHECKING:
     from delivery.history.job import Job
 
 # By name: who only waits for runs must not load Spark.
 _FUNCTIONS = {
-    Step.EXPORT: ("delivery.history.export", "export"),
-    Step.ROLLUP: ("delivery.history.rollup", "rollup"),
-    Step.VERIFY: ("delivery.history.verify", "verify"),
-    Step.REPLAY: ("delivery.history.replay", "select"),
-    Step.REPORT: ("delivery.history.report", "report"),
+    Step.EXPORT: ("delivery.history.steps.export", "export"),
+    Step.ROLLUP: ("delivery.history.steps.rollup", "rollup"),
+    Step.VERIFY: ("delivery.history.steps.verify", "verify"),
+    Step.REPLAY: ("delivery.history.steps.replay", "select"),
+    Step.REPORT: ("delivery.history.steps.report", "report"),
 }
 # A parameter that is called otherwise than the option.
 _RENAMED = {"replay": "replay_id"}
@@ -27,5 +27,5 @@ def call(step: str, options: Mapping[str, Any], *, job: "Job") -> dict[str, Any]
     module, name = _FUNCTIONS[Step(step)]
     function: Callable[..., dict[str, Any]] = getattr(import_module(module), name)
     if step == Step.REPORT:
-        options = {"to": str(surroundings.reports())} | dict(options)
+        options = {"to": str(settings.reports())} | dict(options)
     return function(job, **{_RENAMED.get(option, option): value for option, value in options.items()})

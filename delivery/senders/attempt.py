@@ -17,7 +17,7 @@ import psycopg
 
 from delivery.outcome import Outcome, lost, unsendable
 from delivery.senders.batch import Batch
-from delivery.senders.desk import Desk
+from delivery.senders.context import SenderContext
 from delivery.senders.entries import Change, Entry, Redundant, Settlement, settle
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Group, Parcel
@@ -34,9 +34,9 @@ _STOPPING = frozenset({Step.BLOCK, Step.AGAIN, Step.SUSPEND})
 class Job:
     """One task of a lane that sends."""
 
-    def __init__(self, lane: Lane, desk: Desk) -> None:
+    def __init__(self, lane: Lane, context: SenderContext) -> None:
         self._lane = lane
-        self._desk = desk
+        self._context = context
 
     async def deliver(self, taken: tuple[Group, Parcel] | None) -> None:
         """Deliver one group after another, as long as something may be sent."""
@@ -64,23 +64,23 @@ class Job:
 
     async def _try(self, group: Group, parcel: Parcel) -> bool:
         """Make one attempt and commit what it led to; True when the endpoint took the message."""
-        lane, desk = self._lane, self._desk
-        endpoint = desk.endpoints[parcel.subscription_id]
+        lane, context = self._lane, self._context
+        endpoint = context.endpoints[parcel.subscription_id]
         is_doubtful = not endpoint.is_active or endpoint.is_disabled
-        if is_doubtful and not await desk.may_send(parcel.subscription_id):
+        if is_doubtful and not await context.may_send(parcel.subscription_id):
             await self._set_aside(group, parcel)
             return False
         if endpoint.fault and not parcel.is_volatile:
             # Ours, and no attempt: it never costs the receiver one. Its siblings may take the message.
             lane.under_way.remove(parcel)
-            await desk.commit(lane, *lane.stops.learn_fault(parcel, endpoint.rules, fault=endpoint.fault))
+            await context.commit(lane, *lane.stops.learn_fault(parcel, endpoint.rules, fault=endpoint.fault))
             return False
         outcome = await self._send(group, parcel)
         if outcome is None:
             if group.batch is not None and group.generation == lane.stock.generation:
                 # It may be too late for more of its run.
                 lane.stock.forget()
-            await desk.commit(lane, lane.run(), *lane.stops.tell(parcel))
+            await context.commit(lane, lane.run(), *lane.stops.tell(parcel))
             return False
         return await self._conclude(group, parcel, outcome)
 
@@ -89,41 +89,41 @@ class Job:
 
         Otherwise, after a crash, one of these would be taken for the delivery in doubt.
         """
-        lane, desk = self._lane, self._desk
+        lane, context = self._lane, self._context
         lane.under_way.remove(parcel)
         lane.stock.set_aside(parcel.subscription_id)
         if group.batch is not None:
             group.batch.set_aside()
-            await desk.commit(lane, lane.run())
+            await context.commit(lane, lane.run())
             if not group.batch.left:
                 await self._end_batch(group.batch)
 
     async def _send(self, group: Group, parcel: Parcel) -> Outcome | None:
         """Make one attempt; None if it must not be made any more once it is recorded: it is too late, or a person may have cancelled it."""
-        lane, desk = self._lane, self._desk
-        endpoint = desk.endpoints[parcel.subscription_id]
+        lane, context = self._lane, self._context
+        endpoint = context.endpoints[parcel.subscription_id]
         if endpoint.fault:
             lane.under_way.remove(parcel)
             return unsendable(endpoint.fault, now=datetime.now(UTC))
         try:
             if not lane.window.is_ordered:
                 lane.under_way.add(parcel, parcel.place)
-                await desk.commit(lane, lane.run())
-            if desk.is_overdue(parcel) or group.generation != lane.stock.generation:
+                await context.commit(lane, lane.run())
+            if context.is_overdue(parcel) or group.generation != lane.stock.generation:
                 return None
             lane.under_way.begin(parcel, self._task, now=time.monotonic())
-            return await desk.send(lane.id, parcel, request=lane.request)
+            return await context.send(lane.id, parcel, request=lane.request)
         finally:
             # Its outcome is handed in before anything else can run, and so before a run without it.
             lane.under_way.remove(parcel)
 
     async def _conclude(self, group: Group, parcel: Parcel, outcome: Outcome) -> bool:
         """Commit what an outcome leads to; True when the endpoint took the message."""
-        lane, desk = self._lane, self._desk
-        endpoint = desk.endpoints[parcel.subscription_id]
+        lane, context = self._lane, self._context
+        endpoint = context.endpoints[parcel.subscription_id]
         verdict = lane.window.judge(outcome, endpoint.rules, parcel.tries)
         settlement = settle(parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome)
-        settlement = desk.successes.see(settlement, endpoint)
+        settlement = context.successes.see(settlement, endpoint)
         also: list[Entry] = [*lane.stops.learn(parcel, outcome, verdict, endpoint.rules)]
         if verdict.step is Step.SUSPEND:
             also.append(suspend(lane, settlement, endpoint))
@@ -131,7 +131,7 @@ class Job:
             also.append(_siblings(group, parcel, lane))
         is_stored = await self._record(settlement, parcel, also)
         if settlement.circuit is not None:
-            await desk.see_circuit(settlement)
+            await context.see_circuit(settlement)
         if group.batch is not None and verdict.step not in _STOPPING:
             _count(group.batch, parcel, settlement, endpoint.rules)
             if not group.batch.left:
@@ -144,27 +144,27 @@ class Job:
         It must not end the attempts of everybody else in the lane, nor be made again and again without a pause. Where
         order is kept the lane ends instead, and is begun again with what may have been sent.
         """
-        lane, desk = self._lane, self._desk
+        lane, context = self._lane, self._context
         if not also:
             # It runs while the commit is waited for, which takes longer.
-            self._loop.call_soon(lane.prepare, desk.make_request)
+            self._loop.call_soon(lane.prepare, context.make_request)
         try:
-            await desk.commit(lane, settlement, *also)
+            await context.commit(lane, settlement, *also)
         except psycopg.Error:
             if lane.window.is_ordered:
                 raise
             log.exception("outcome not stored", extra={"lane": lane.id, "delivery": settlement.delivery_id})
-            rules = desk.endpoints[parcel.subscription_id].rules
+            rules = context.endpoints[parcel.subscription_id].rules
             # What it was to say of the lane and the endpoint may be old by now.
             is_change = any(isinstance(entry, Change) for entry in also)
             changes = lane.stops.changes(parcel.place) if is_change else []
-            await desk.commit(lane, _as_lost(settlement, rules, is_only=parcel.is_volatile), *changes)
+            await context.commit(lane, _as_lost(settlement, rules, is_only=parcel.is_volatile), *changes)
             return False
         return True
 
     async def _end_batch(self, batch: Batch) -> None:
         """At the end of a run the lane may have to pause."""
-        await self._desk.commit(self._lane, *self._lane.stops.learn_of_batch(batch))
+        await self._context.commit(self._lane, *self._lane.stops.learn_of_batch(batch))
 
 
 def _as_lost(settlement: Settlement, rules: Rules, *, is_only: bool) -> Settlement:

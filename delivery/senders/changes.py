@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from delivery.senders.read import Reader
+from delivery.senders.reader import Reader
 
 
 @dataclass(frozen=True, slots=True)

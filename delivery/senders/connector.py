@@ -14,8 +14,8 @@ from aiohttp.http import RawResponseMessage
 from aiohttp.streams import StreamReader
 
 from delivery.outcome import MAX_INFORMATIONAL
-from subscriptions.addresses import AddressRefusedError, Network, check_address, is_allowed
-from subscriptions.resolver import Resolver
+from subscriptions.values.addresses import AddressRefusedError, Network, check_address, is_allowed
+from subscriptions.values.resolver import Resolver
 
 if TYPE_CHECKING:
     from aiohttp.connector import Connection

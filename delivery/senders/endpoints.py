@@ -8,10 +8,10 @@ from delivery.senders.parcel import Endpoint
 from delivery.senders.signing import signing_key
 from delivery.states import OutcomeClass
 from delivery.verdict import Rules, Schedule
-from subscriptions.encryption import UndecipherableError, decrypt
-from subscriptions.endpoints import parse_endpoint
 from subscriptions.models import InDoubt, UsedUp
 from subscriptions.models import Schedule as RetrySchedule
+from subscriptions.values.encryption import UndecipherableError, decrypt
+from subscriptions.values.endpoints import parse_endpoint
 
 
 def endpoint_of(row: Mapping[str, Any]) -> Endpoint:

@@ -1,4 +1,4 @@
-"""What a sender commits: entries; `delivery.senders.writing` writes them."""
+"""What a sender commits: entries; `delivery.senders.group_statements` writes them."""
 
 from dataclasses import dataclass
 

@@ -14,7 +14,7 @@ from aiohttp.http_exceptions import LineTooLong
 from delivery.outcome import EXCERPT_BYTES
 from delivery.senders.connector import FloodError
 from delivery.states import OutcomeClass
-from subscriptions.addresses import AddressRefusedError
+from subscriptions.values.addresses import AddressRefusedError
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import psycopg
 from psycopg.errors import ReadOnlySqlTransaction
 
-from delivery.database import AWAY, may_write
+from delivery.database.connections import AWAY, may_write
 from delivery.models.shard import shard_of
 from delivery.senders.session import Session
 

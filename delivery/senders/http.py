@@ -22,9 +22,9 @@ from delivery.senders.faults import Fault, evidence, fault_of
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.request import Request, make_request
 from delivery.states import OutcomeClass
-from subscriptions.addresses import Network
-from subscriptions.resolver import Resolver
-from subscriptions.resolver import resolver as this_resolver
+from subscriptions.values.addresses import Network
+from subscriptions.values.resolver import Resolver
+from subscriptions.values.resolver import resolver as this_resolver
 
 # For all of it: resolving the name, connecting to one of its addresses, TLS.
 CONNECT_SECONDS = 5

@@ -7,10 +7,10 @@ from typing import Any
 
 from delivery.senders.batch import Batch
 from delivery.senders.clock import seconds_since_boot
-from delivery.senders.desk import Desk
+from delivery.senders.context import SenderContext
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Group, Key
-from delivery.senders.read import Wish, groups_of
+from delivery.senders.reader import Wish, groups_of
 from delivery.senders.window import WHOLE_LANE
 
 
@@ -34,28 +34,28 @@ class Found:
     is_full: bool = False
 
 
-async def read_on(lane: Lane, desk: Desk) -> None:
+async def read_on(lane: Lane, context: SenderContext) -> None:
     """Read on if the lane wants to, and record an ordered lane's run, before any of it is sent."""
-    rows, max_bytes = lane.rows(desk.rows_of_a_lane()), desk.bytes_of_a_lane()
+    rows, max_bytes = lane.rows(context.rows_of_a_lane()), context.bytes_of_a_lane()
     closed = lane.stock.closed(rows=rows, max_bytes=max_bytes)
     if not lane.wants_more(closed, rows=rows):
         return
     lane.news.clear()
     generation, held = lane.stock.begin_reading()
     reading = Reading(rows=rows, max_bytes=max_bytes, closed=closed, generation=generation, held=held)
-    found = await (_read_in_order if lane.window.is_ordered else _read_due)(lane, desk, reading)
+    found = await (_read_in_order if lane.window.is_ordered else _read_due)(lane, context, reading)
     parcels = [parcel for group in found.groups for parcel in group.left]
-    await desk.know(parcel.subscription_id for parcel in parcels)
+    await context.know(parcel.subscription_id for parcel in parcels)
     if lane.window.is_ordered and parcels and lane.stock.generation == generation:
-        await desk.commit(lane, lane.run(parcels))
+        await context.commit(lane, lane.run(parcels))
         if lane.stock.generation != generation:
             # None of them is sent.
-            await desk.commit(lane, lane.run())
+            await context.commit(lane, lane.run())
     if lane.stock.generation == generation:
         lane.stock.add(found.groups, more=found.more, is_full=found.is_full)
 
 
-async def _read_in_order(lane: Lane, desk: Desk, reading: Reading) -> Found:
+async def _read_in_order(lane: Lane, context: SenderContext, reading: Reading) -> Found:
     """Read the next run. When it is over the lane reads again: there may be more, if only what was skipped."""
     wish = Wish(
         lane_id=lane.id,
@@ -64,7 +64,7 @@ async def _read_in_order(lane: Lane, desk: Desk, reading: Reading) -> Found:
         max_bytes=reading.max_bytes,
         held=tuple(reading.held),
     )
-    parcels = await desk.reader.parcels(wish)
+    parcels = await context.reader.parcels(wish)
     skipped = sum(parcel.is_skipped for parcel in parcels)
     batch = Batch(fresh=len(parcels) - skipped, skipped=skipped)
     return Found(
@@ -74,7 +74,7 @@ async def _read_in_order(lane: Lane, desk: Desk, reading: Reading) -> Found:
     )
 
 
-async def _read_due(lane: Lane, desk: Desk, reading: Reading) -> Found:
+async def _read_due(lane: Lane, context: SenderContext, reading: Reading) -> Found:
     asked_at = seconds_since_boot()
     most = None if lane.window.capacity is None else reading.rows
     wish: dict[str, Any] = {
@@ -86,7 +86,7 @@ async def _read_due(lane: Lane, desk: Desk, reading: Reading) -> Found:
         "excluded": [key for key in reading.closed if isinstance(key, int)],
         "excluded_origins": [key for key in reading.closed if isinstance(key, str)],
     }
-    rows = await desk.reader.fetch(lane.window.statement, wish)
+    rows = await context.reader.fetch(lane.window.statement, wish)
     # What we held then may be settled by now, while the row that was read says otherwise.
     groups = [
         group

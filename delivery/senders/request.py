@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 
-from delivery.callback_tokens import callback_key, callback_url
 from delivery.models.message import public_id
+from delivery.publishing.callback_tokens import callback_key, callback_url
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.signing import signature
 

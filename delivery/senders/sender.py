@@ -15,15 +15,15 @@ from collections.abc import Callable, Collection
 import uvloop
 from django.conf import settings
 
-from delivery.database import AWAY
+from delivery.cluster.stopping import stopping
+from delivery.database.connections import AWAY
 from delivery.senders.changes import Changes
-from delivery.senders.desk import Desk
+from delivery.senders.claims import Claims
+from delivery.senders.context import SenderContext
 from delivery.senders.http import Client
-from delivery.senders.lanes import Claims
-from delivery.senders.listen import Call, Listener
-from delivery.senders.read import Reader
-from delivery.senders.settle import Settler
-from delivery.stopping import stopping
+from delivery.senders.notifications import Call, Listener
+from delivery.senders.reader import Reader
+from delivery.senders.settler import Settler
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +56,7 @@ class Sender:
         try:
             await self._connect()
             async with Client(allowed_networks=settings.ENVIRONMENT.allowed_networks) as client:
-                await self._work(Desk(settler=self._settler, reader=self._reader, client=client))
+                await self._work(SenderContext(settler=self._settler, reader=self._reader, client=client))
         finally:
             overdue.cancel()
             await self._reader.close()
@@ -80,94 +80,94 @@ class Sender:
                 log.warning("cannot connect", extra={"error": str(error)})
             await asyncio.sleep(MEET_SECONDS)
 
-    async def _work(self, desk: Desk) -> None:
+    async def _work(self, context: SenderContext) -> None:
         listener = Listener(name=f"inturn listener {os.getpid()}")
         works = (self._settler.run(), self._reader.run(), listener.run())
         try:
             # A task of these that fails ends the sender, and another begins: no lane would be served.
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(work) for work in works]
-                await self._serve(desk, listener)
+                await self._serve(context, listener)
                 for task in tasks:
                     task.cancel()
         finally:
             await listener.close()
 
-    async def _serve(self, desk: Desk, listener: Listener) -> None:
+    async def _serve(self, context: SenderContext, listener: Listener) -> None:
         async with asyncio.TaskGroup() as lanes:
-            claims = Claims(desk, lanes)
+            claims = Claims(context, lanes)
             polled_at = float("-inf")
             while not self._must_stop():
                 await self._meet(claims)
                 if time.monotonic() >= polled_at + POLL_SECONDS:
                     polled_at = time.monotonic()
-                    await self._poll(desk, claims)
-                await self._attend(desk, claims, listener)
+                    await self._poll(context, claims)
+                await self._attend(context, claims, listener)
             claims.close()
-            await self._cut_off(desk)
-            await desk.successes.write(desk.reader)
+            await self._cut_off(context)
+            await context.successes.write(context.reader)
 
-    async def _poll(self, desk: Desk, claims: Claims) -> None:
+    async def _poll(self, context: SenderContext, claims: Claims) -> None:
         """Look at everything that a notification may have failed to tell."""
-        await desk.successes.write(desk.reader)
-        await self._notice_changes(desk, claims)
+        await context.successes.write(context.reader)
+        await self._notice_changes(context, claims)
         pauses = [
-            (lane.id, *pause) for lane in desk.lanes.values() if (pause := lane.stops.pause) is not None
+            (lane.id, *pause) for lane in context.lanes.values() if (pause := lane.stops.pause) is not None
         ]
         if pauses:
             lanes, deliveries, failures = map(list, zip(*pauses, strict=True))
             asked = {"lane": lanes, "delivery": deliveries, "failures": failures}
-            for row in await desk.reader.fetch("due_lanes", asked):
-                _wake(desk, row["id"])
+            for row in await context.reader.fetch("due_lanes", asked):
+                _wake(context, row["id"])
         if shards := list(self._settler.holding.shards):
-            rows = await desk.reader.fetch("lanes_with_work", {"shard": shards})
-            await self._bring_news(desk, claims, [row["lane_id"] for row in rows])
+            rows = await context.reader.fetch("lanes_with_work", {"shard": shards})
+            await self._bring_news(context, claims, [row["lane_id"] for row in rows])
 
     async def _meet(self, claims: Claims) -> None:
         """Look who else is at work."""
         await claims.meet(busy_percent=self._busy.percent())
         await claims.serve_unfinished()
 
-    async def _attend(self, desk: Desk, claims: Claims, listener: Listener) -> None:
+    async def _attend(self, context: SenderContext, claims: Claims, listener: Listener) -> None:
         """Act on notifications until it is time to look at the others again."""
         due = time.monotonic() + MEET_SECONDS
         while (seconds := due - time.monotonic()) > 0 and not self._must_stop():
             call = await listener.next(seconds=min(seconds, LOOK_SECONDS))
             await claims.release_left()
             if call is not None:
-                await self._act_on(call, desk, claims)
+                await self._act_on(call, context, claims)
 
-    async def _act_on(self, call: Call, desk: Desk, claims: Claims) -> None:
+    async def _act_on(self, call: Call, context: SenderContext, claims: Claims) -> None:
         # First, for it takes no time: what was cancelled is not sent from here on.
-        for lane_id in list(desk.lanes) if call.is_gap else call.nudged:
-            _wake(desk, lane_id)
+        for lane_id in list(context.lanes) if call.is_gap else call.nudged:
+            _wake(context, lane_id)
         if call.is_release:
             await self._meet(claims)
         if call.is_change or call.is_gap:
-            await self._notice_changes(desk, claims)
-        await self._bring_news(desk, claims, call.lanes)
+            await self._notice_changes(context, claims)
+        await self._bring_news(context, claims, call.lanes)
 
-    async def _bring_news(self, desk: Desk, claims: Claims, lane_ids: Collection[int]) -> None:
+    async def _bring_news(self, context: SenderContext, claims: Claims, lane_ids: Collection[int]) -> None:
         for lane_id in lane_ids:
-            lane = desk.lanes.get(lane_id)
+            lane = context.lanes.get(lane_id)
             if lane is not None:
                 lane.bring_news()
         await claims.serve(lane_ids)
 
-    async def _notice_changes(self, desk: Desk, claims: Claims) -> None:
+    async def _notice_changes(self, context: SenderContext, claims: Claims) -> None:
         changed = await self._changes.look()
         claims.notice_windows(changed.lanes)
-        if stale := desk.stale(changed):
-            for lane in desk.lanes_of(await desk.refresh(stale)):
+        if stale := context.stale(changed):
+            for lane in context.lanes_of(await context.refresh(stale)):
                 lane.wake()
 
-    async def _cut_off(self, desk: Desk) -> None:
+    async def _cut_off(self, context: SenderContext) -> None:
         """Do not wait for ever for answers when Inturn stops: record that none came."""
         latest = time.monotonic() + STOP_SECONDS
-        while desk.lanes and time.monotonic() < latest:
+        while context.lanes and time.monotonic() < latest:
             await asyncio.sleep(0.02)
-        desk.client.is_closing = True
-        for lane in desk.lanes.values():
+        context.client.is_closing = True
+        for lane in context.lanes.values():
             lane.under_way.cut_off()
 
 
@@ -187,8 +187,8 @@ class Busy:
         return self._percent
 
 
-def _wake(desk: Desk, lane_id: int) -> None:
-    lane = desk.lanes.get(lane_id)
+def _wake(context: SenderContext, lane_id: int) -> None:
+    lane = context.lanes.get(lane_id)
     if lane is not None:
         lane.wake()
 

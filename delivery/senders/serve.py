@@ -12,7 +12,7 @@ import time
 from collections.abc import Collection
 
 from delivery.senders.attempt import Job
-from delivery.senders.desk import Desk
+from delivery.senders.context import SenderContext
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Key
 from delivery.senders.reading import read_on
@@ -22,10 +22,10 @@ from delivery.senders.suspending import see_suspension
 LINGER_SECONDS = 5.0
 
 
-async def serve(lane: Lane, desk: Desk) -> None:
+async def serve(lane: Lane, context: SenderContext) -> None:
     """Serve the lane until it has been idle for a while, or is asked to yield; raises what made it fail."""
     try:
-        await _serve(lane, desk)
+        await _serve(lane, context)
     except asyncio.CancelledError:
         lane.jobs.abandon()
         raise
@@ -36,20 +36,20 @@ async def serve(lane: Lane, desk: Desk) -> None:
         raise lane.fault
 
 
-async def _serve(lane: Lane, desk: Desk) -> None:
-    await desk.commit(lane, *lane.stops.begin())
+async def _serve(lane: Lane, context: SenderContext) -> None:
+    await context.commit(lane, *lane.stops.begin())
     is_ended = False
     while not is_ended:
-        await _serve_until_yielding(lane, desk)
+        await _serve_until_yielding(lane, context)
         await _wait_for_jobs(lane)
         # It may be asked to stay before it has ended.
         is_ended = not lane.is_sending
     if lane.fault is None:
-        await _forget(lane, desk, had_more=lane.stock.forget())
-        await _review(lane, desk, lane.stops.doubtful)
+        await _forget(lane, context, had_more=lane.stock.forget())
+        await _review(lane, context, lane.stops.doubtful)
 
 
-async def _serve_until_yielding(lane: Lane, desk: Desk) -> None:
+async def _serve_until_yielding(lane: Lane, context: SenderContext) -> None:
     """Serve the lane until it is idle for a while, or is to yield."""
     idle_until, was_busy = 0.0, True
     while not lane.is_yielding:
@@ -58,20 +58,20 @@ async def _serve_until_yielding(lane: Lane, desk: Desk) -> None:
             await _wait_for_jobs(lane)
             continue
         if lane.stops.is_suspended:
-            await see_suspension(lane, desk)
+            await see_suspension(lane, context)
             continue
         if lane.nudge.is_set():
-            await _forget(lane, desk, had_more=lane.look_again())
-            await _review(lane, desk, lane.stops.down)
+            await _forget(lane, context, had_more=lane.look_again())
+            await _review(lane, context, lane.stops.down)
         is_review_due = lane.stops.is_review_due
         if is_review_due:
             # What shows that an endpoint is still down comes first.
             lane.news.set()
-        await read_on(lane, desk)
-        _begin(lane, desk)
+        await read_on(lane, context)
+        _begin(lane, context)
         if is_review_due:
-            await _review(lane, desk, lane.stops.doubtful)
-        await desk.commit(lane, *lane.settle_down())
+            await _review(lane, context, lane.stops.doubtful)
+        await context.commit(lane, *lane.settle_down())
         is_busy = lane.is_busy or lane.stops.is_blocked
         if is_busy or was_busy:
             idle_until = time.monotonic() + LINGER_SECONDS
@@ -81,24 +81,24 @@ async def _serve_until_yielding(lane: Lane, desk: Desk) -> None:
         await _wait(lane, linger=idle_until - time.monotonic())
 
 
-def _begin(lane: Lane, desk: Desk) -> None:
+def _begin(lane: Lane, context: SenderContext) -> None:
     while (taken := lane.take()) is not None:
-        lane.jobs.begin(Job(lane, desk).deliver(taken))
+        lane.jobs.begin(Job(lane, context).deliver(taken))
 
 
-async def _forget(lane: Lane, desk: Desk, *, had_more: bool) -> None:
+async def _forget(lane: Lane, context: SenderContext, *, had_more: bool) -> None:
     """What was read is forgotten. Leave nothing of it in doubt: what is not sent is not under way."""
     if had_more and lane.window.is_ordered:
-        await desk.commit(lane, lane.run())
+        await context.commit(lane, lane.run())
 
 
-async def _review(lane: Lane, desk: Desk, down: Collection[Key]) -> None:
+async def _review(lane: Lane, context: SenderContext, down: Collection[Key]) -> None:
     """Forget that those endpoints are down for which nothing waits any more."""
     lane.stops.begin_review()
     if not down:
         return
-    rows = await desk.reader.fetch("still_waiting", {"lane": lane.id, "subscription": list(down)})
-    await desk.commit(lane, *lane.stops.forget(set(down).difference(row["id"] for row in rows)))
+    rows = await context.reader.fetch("still_waiting", {"lane": lane.id, "subscription": list(down)})
+    await context.commit(lane, *lane.stops.forget(set(down).difference(row["id"] for row in rows)))
 
 
 async def _wait(lane: Lane, *, linger: float) -> None:

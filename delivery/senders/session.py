@@ -19,12 +19,12 @@ import psycopg
 from psycopg.errors import InsufficientPrivilege
 from psycopg.rows import dict_row
 
-from delivery.database import CHANNEL, connect
+from delivery.database.connections import CHANNEL, connect
+from delivery.database.statements import statement
 from delivery.models.lane import MEMBER_LOCKS, SHARD_LOCKS
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.sharing import Member, member_of
 from delivery.senders.silence import Heard, Silence
-from delivery.sql import statement
 
 log = logging.getLogger(__name__)
 
@@ -167,7 +167,7 @@ class Session:
         self._spoke_at = began
 
     async def fetch(self, name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Execute a statement of `delivery/sql`."""
+        """Execute a named statement and return its rows."""
         began = seconds_since_boot()
         async with self._open().cursor(row_factory=dict_row) as cursor:
             await cursor.execute(cast("Any", statement(name)), parameters)

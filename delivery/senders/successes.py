@@ -15,7 +15,7 @@ import orjson
 
 from delivery.senders.entries import Settlement
 from delivery.senders.parcel import Endpoint
-from delivery.senders.read import Reader
+from delivery.senders.reader import Reader
 from delivery.states import OutcomeClass
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from delivery.senders.desk import Desk
+from delivery.senders.context import SenderContext
 from delivery.senders.entries import FreshBudget, LaneChange, Settlement
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Endpoint
@@ -34,7 +34,7 @@ def suspend(lane: Lane, settlement: Settlement, endpoint: Endpoint) -> LaneChang
     )
 
 
-async def see_suspension(lane: Lane, desk: Desk) -> None:
+async def see_suspension(lane: Lane, context: SenderContext) -> None:
     """Wait until a probe is due or somebody nudges the lane, and see whether it may go on."""
     if seconds := lane.stops.suspended_left:
         await _wait_for_nudge(lane, seconds)
@@ -42,17 +42,17 @@ async def see_suspension(lane: Lane, desk: Desk) -> None:
         return
     was_nudged = lane.nudge.is_set()
     lane.nudge.clear()
-    (found,) = await desk.reader.fetch("suspension", {"lane": lane.id})
+    (found,) = await context.reader.fetch("suspension", {"lane": lane.id})
     if found["state"] != LaneState.SUSPENDED:
         lane.stops.go_on_blocked(found["delivery_id"], reason=found["reason"])
         return
-    endpoint = await _top(found, desk)
+    endpoint = await _top(found, context)
     if endpoint is None:
-        await _resume(lane, desk, reason="What suspended it is not to be sent any more.")
+        await _resume(lane, context, reason="What suspended it is not to be sent any more.")
     elif not endpoint.probe_url or found["status"] != Status.PENDING:
         lane.stops.stay_suspended(None)
     elif not was_nudged or lane.stops.suspended_left in (0.0, math.inf):
-        await _probe(lane, desk, found, endpoint)
+        await _probe(lane, context, found, endpoint)
 
 
 async def _wait_for_nudge(lane: Lane, seconds: float) -> None:
@@ -62,29 +62,29 @@ async def _wait_for_nudge(lane: Lane, seconds: float) -> None:
         return
 
 
-async def _top(found: Mapping[str, Any], desk: Desk) -> Endpoint | None:
+async def _top(found: Mapping[str, Any], context: SenderContext) -> Endpoint | None:
     """Return where the delivery goes that suspends the lane; None if it suspends it no more."""
     if found["status"] not in (Status.PENDING, Status.REJECTED):
         return None
-    await desk.refresh([found["subscription_id"]])
-    endpoint = desk.endpoints[found["subscription_id"]]
+    await context.refresh([found["subscription_id"]])
+    endpoint = context.endpoints[found["subscription_id"]]
     return endpoint if endpoint.is_active else None
 
 
-async def _probe(lane: Lane, desk: Desk, found: Mapping[str, Any], endpoint: Endpoint) -> None:
+async def _probe(lane: Lane, context: SenderContext, found: Mapping[str, Any], endpoint: Endpoint) -> None:
     with lane.under_way.probing():
-        fault = await desk.client.probe(endpoint.probe_url, seconds=endpoint.timeout_seconds)
+        fault = await context.client.probe(endpoint.probe_url, seconds=endpoint.timeout_seconds)
     if not fault:
         budget = FreshBudget(lane_id=lane.id, delivery_id=found["delivery_id"])
-        await _resume(lane, desk, budget, reason="The probe URL answered.", is_on_trial=True)
+        await _resume(lane, context, budget, reason="The probe URL answered.", is_on_trial=True)
         return
     wait = endpoint.rules.probe_seconds
     change = lane.stops.suspend(found["delivery_id"], reason=found["reason"], wait_seconds=wait)
     # A person may have resumed it while the probe was under way.
-    await desk.commit(lane, replace(change, stays=True))
+    await context.commit(lane, replace(change, stays=True))
 
 
 async def _resume(
-    lane: Lane, desk: Desk, *budget: FreshBudget, reason: str, is_on_trial: bool = False
+    lane: Lane, context: SenderContext, *budget: FreshBudget, reason: str, is_on_trial: bool = False
 ) -> None:
-    await desk.commit(lane, *budget, lane.stops.go_on(is_on_trial=is_on_trial, reason=reason))
+    await context.commit(lane, *budget, lane.stops.go_on(is_on_trial=is_on_trial, reason=reason))

@@ -14,9 +14,9 @@ from django.views.decorators.http import require_POST
 
 from subscriptions.admin.base import actor_of, person
 from subscriptions.admin.key_list import revoke_button, state_of_key
+from subscriptions.admin.one_time_secret import show_once
 from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.admin.rights import scopes_within
-from subscriptions.admin.shown_once import show_once
 from subscriptions.admin.times import ago
 from subscriptions.changes import record, snapshot
 from subscriptions.models import ApiKey, Scope

@@ -14,7 +14,7 @@ from subscriptions.admin.cells import lines, two_lines_of
 from subscriptions.admin.forms import EventTypeForm
 from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.models import EventType, SubscriptionStatus
-from subscriptions.names import is_reserved
+from subscriptions.values.names import is_reserved
 
 _LOOKED_AT = ["name", "content_type", "durability", "ttl_seconds"]
 

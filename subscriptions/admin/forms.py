@@ -9,10 +9,10 @@ from django.forms.fields import InvalidJSONInput
 from unfold.widgets import UnfoldAdminTextareaWidget
 
 from subscriptions.filters import jsonb
-from subscriptions.json_schemas import JSONSchemaError, check_json_schema
-from subscriptions.media_types import validate_media_type
 from subscriptions.models import EventType
-from subscriptions.names import validate_unreserved
+from subscriptions.values.json_schemas import JSONSchemaError, check_json_schema
+from subscriptions.values.media_types import validate_media_type
+from subscriptions.values.names import validate_unreserved
 
 
 class JsonText(forms.JSONField):

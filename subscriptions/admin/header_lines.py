@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from subscriptions.changes import MASKED
-from subscriptions.header_values import HeaderError
+from subscriptions.values.header_values import HeaderError
 
 
 def masked(headers: Mapping[str, str]) -> str:

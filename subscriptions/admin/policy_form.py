@@ -4,8 +4,8 @@ from typing import Any
 
 from django.forms import ModelForm, model_to_dict
 
+from subscriptions.checks.policy import ACTION_FIELDS, contradictions
 from subscriptions.models import Policy
-from subscriptions.policy_checks import ACTION_FIELDS, contradictions
 
 _RETRIES = (
     "Of the actions retry lane and retry in place: choose one of the two above for what is to be tried again. The retry "

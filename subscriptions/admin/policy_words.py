@@ -4,8 +4,8 @@ from django.forms import model_to_dict
 
 from subscriptions.admin import schedule_words
 from subscriptions.admin.schedule_words import in_words
+from subscriptions.checks.policy import RETRYING, actions_in_effect
 from subscriptions.models import Action, InDoubt, Policy, UsedUp
-from subscriptions.policy_checks import RETRYING, actions_in_effect
 
 _WORDS = {
     Action.BLOCK: "nothing later is sent to this subscriber until it succeeds or the subscription is made INACTIVE",

@@ -8,8 +8,8 @@ from django.db.models import QuerySet
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from subscriptions.models import Mode, Subscription, SubscriptionStatus
-from subscriptions.names import MAX_NAME_LENGTH
 from subscriptions.rewriting import Replacement, RewriteError
+from subscriptions.values.names import MAX_NAME_LENGTH
 
 _COLUMNS = {
     "subscriber": "subscriber__name",

@@ -1,7 +1,7 @@
 """When a policy's retries come, in words: computed by the formula that sends them, never typed."""
 
 from subscriptions.models import Policy, Schedule
-from subscriptions.schedules import offset_seconds
+from subscriptions.values.schedules import offset_seconds
 
 # Longer tables are shown by their beginning and their end.
 SHOWN = 6

@@ -15,10 +15,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from subscriptions.admin.base import actor_of, id_of
-from subscriptions.admin.shown_once import show_once
+from subscriptions.admin.one_time_secret import show_once
 from subscriptions.changes import MASKED, record, snapshot
-from subscriptions.encryption import UndecipherableError, decrypt
-from subscriptions.mode_checks import UNSIGNED
+from subscriptions.checks.mode import UNSIGNED
 from subscriptions.models import Mode, SigningSecret, Subscription
 from subscriptions.rotation import (
     DEFAULT_OVERLAP,
@@ -28,6 +27,7 @@ from subscriptions.rotation import (
     end,
     rotate,
 )
+from subscriptions.values.encryption import UndecipherableError, decrypt
 
 VERIFYING = "The receiver verifies webhook-signature with it, as Standard Webhooks describes."
 # Enough to tell it from the others where it is configured, and nothing to anybody else: the rest has 238 bits.

@@ -9,8 +9,8 @@ from unfold.forms import AuthenticationForm
 
 from subscriptions import sign_in
 from subscriptions.admin.times import duration
-from subscriptions.client_address import client_address
 from subscriptions.sign_in import HeldBackError, Visitor
+from subscriptions.values.client_address import client_address
 
 
 class SignInForm(AuthenticationForm):  # type: ignore[misc]  # Unfold has no types

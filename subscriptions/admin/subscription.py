@@ -10,10 +10,10 @@ from django.utils.safestring import SafeString
 
 from subscriptions.admin.cells import lines
 from subscriptions.admin.list_filters import ChoiceFilter, EventTypeFilter, NameFilter, SubscriberFilter
+from subscriptions.admin.one_time_secret import show_once
 from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.admin.rewrite import EndpointRewriting
 from subscriptions.admin.secrets import VERIFYING, SecretsOfSubscription, page_of
-from subscriptions.admin.shown_once import show_once
 from subscriptions.admin.subscription_form import SubscriptionForm
 from subscriptions.models import Mode, Policy, SigningSecret, Subscription, SubscriptionStatus
 from subscriptions.models.policy import DEFAULT_POLICY

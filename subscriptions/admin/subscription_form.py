@@ -12,16 +12,16 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from subscriptions import dedup_checks, mode_checks
-from subscriptions.addresses import AddressRefusedError
 from subscriptions.admin import header_lines
-from subscriptions.endpoints import EndpointError, check_endpoint, parse_url
+from subscriptions.checks import dedup, mode
+from subscriptions.checks.sync_overlap import refusal, rival
 from subscriptions.filters import FilterError, parse
-from subscriptions.header_values import HeaderError, check_auth, check_headers
 from subscriptions.models import DedupMode, EventType, Mode, Policy, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
-from subscriptions.names import validate_subscribable
-from subscriptions.rivals import refusal, rival
+from subscriptions.values.addresses import AddressRefusedError
+from subscriptions.values.endpoints import EndpointError, check_endpoint, parse_url
+from subscriptions.values.header_values import HeaderError, check_auth, check_headers
+from subscriptions.values.names import validate_subscribable
 
 _AUTH_TYPES = [("none", "none"), ("basic", "basic: user and password"), ("bearer", "bearer: a token")]
 _AUTH_FIELDS: dict[str, tuple[str, ...]] = {
@@ -163,17 +163,17 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         if cleaned["dedup_mode"] != DedupMode.PATH:
             # The page hides what was typed then.
             cleaned["dedup_path"] = ""
-        refused = dedup_checks.refusals(cleaned, event_type=event_type)
+        refused = dedup.refusals(cleaned, event_type=event_type)
         try:
             if cleaned["dedup_path"]:
-                dedup_checks.check_path(cleaned["dedup_path"])
+                dedup.check_path(cleaned["dedup_path"])
         except FilterError as error:
             refused["dedup_path"] = str(error)
         for field, reason in refused.items():
             self.add_error(field, reason)
 
     def _clean_rivals(self, cleaned: dict[str, Any]) -> None:
-        """Last of all, for it locks the event type; see `subscriptions.rivals`."""
+        """Last of all, for it locks the event type; see `subscriptions.checks.sync_overlap`."""
         other = rival(
             cleaned.get("event_type") or self.instance.event_type,
             header_filter_string=cleaned["header_filter_string"],
@@ -185,7 +185,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
 
     def _forget_what_is_hidden(self, cleaned: dict[str, Any]) -> None:
         """The page hides what was typed for the other mode: it is left out, right or wrong."""
-        hidden = {name: unset for name, (unset, _) in mode_checks.PUSH_ONLY.items() if name in self.fields}
+        hidden = {name: unset for name, (unset, _) in mode.PUSH_ONLY.items() if name in self.fields}
         policy = Policy.objects.get(name=DEFAULT_POLICY)
         cleaned |= hidden | {"header_lines": "", "auth_type": "none", "policy": policy}
         for name in (*hidden, "header_lines", "auth_type", "policy"):
@@ -199,7 +199,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             # Hidden as well.
             cleaned["max_receives"] = None
             self.errors.pop("max_receives", None)
-        for field, reason in mode_checks.refusals(cleaned, event_type=event_type).items():
+        for field, reason in mode.refusals(cleaned, event_type=event_type).items():
             self.add_error(field, reason)
 
     def _clean_headers(self, cleaned: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 
 from subscriptions.api.problems import Problem
 from subscriptions.database_away import connect_anew_next_time, is_read_only
-from subscriptions.lookups import key_by_hash
+from subscriptions.matching.lookups import key_by_hash
 from subscriptions.models import ApiKey, Publisher, Scope
 from subscriptions.models.api_key import hash_of
 

@@ -8,10 +8,10 @@ from rest_framework import serializers
 from subscriptions.api.problems import Problem
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import JSONValue, StrictModel, Text
-from subscriptions.json_schemas import JSONSchemaError, check_json_schema
-from subscriptions.media_types import validate_media_type
 from subscriptions.models import EventType
-from subscriptions.names import is_reserved, validate_unreserved
+from subscriptions.values.json_schemas import JSONSchemaError, check_json_schema
+from subscriptions.values.media_types import validate_media_type
+from subscriptions.values.names import is_reserved, validate_unreserved
 
 
 @extend_schema_field({"type": "object", "additionalProperties": True, "nullable": True})

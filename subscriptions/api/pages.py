@@ -15,7 +15,7 @@ from rest_framework.response import Response
 
 from subscriptions.api.problems import invalid_field
 from subscriptions.api.strict import Strict, Text
-from subscriptions.names import MAX_NAME_LENGTH
+from subscriptions.values.names import MAX_NAME_LENGTH
 
 DEFAULT_LIMIT = 50
 MAX_LIMIT = 500

@@ -8,8 +8,8 @@ from rest_framework import serializers
 from subscriptions.api.problems import Problem
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import NameOf, StrictModel
+from subscriptions.checks.policy import contradictions
 from subscriptions.models import Policy
-from subscriptions.policy_checks import contradictions
 
 
 class PolicySerializer(StrictModel):

@@ -8,7 +8,7 @@ from rest_framework import serializers
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import StrictModel, Text
 from subscriptions.models import EventType, Publisher
-from subscriptions.names import MAX_NAME_LENGTH
+from subscriptions.values.names import MAX_NAME_LENGTH
 
 MAX_EVENT_TYPES = 1000
 

@@ -16,7 +16,7 @@ from subscriptions.api.authentication import actor_of
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict, WholeNumber
 from subscriptions.api.views import ApiView
-from subscriptions.mode_checks import UNSIGNED
+from subscriptions.checks.mode import UNSIGNED
 from subscriptions.models import Mode, SigningSecret, Subscription
 from subscriptions.rotation import DEFAULT_OVERLAP, MAX_VALID, TooManySecretsError, rotate
 

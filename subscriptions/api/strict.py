@@ -10,7 +10,7 @@ from django.db import models
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from subscriptions.names import MAX_NAME_LENGTH, is_name
+from subscriptions.values.names import MAX_NAME_LENGTH, is_name
 
 MAX_TEXT_LENGTH = 10_000
 

@@ -5,7 +5,7 @@ from typing import Any
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import StrictModel
 from subscriptions.models import Subscriber
-from subscriptions.names import validate_unreserved
+from subscriptions.values.names import validate_unreserved
 
 # What the model's defaults amount to, 100 of 500.
 REFILL_SHARE = 5

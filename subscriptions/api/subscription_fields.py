@@ -8,20 +8,20 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 
-from subscriptions.addresses import AddressRefusedError
 from subscriptions.api.problems import Place, invalid_field
 from subscriptions.api.strict import Text
 from subscriptions.changes import MASKED
-from subscriptions.dedup_checks import check_path
-from subscriptions.endpoints import (
+from subscriptions.checks.dedup import check_path
+from subscriptions.filters import FilterError, parse
+from subscriptions.values.addresses import AddressRefusedError
+from subscriptions.values.endpoints import (
     MAX_ENDPOINT_LENGTH,
     EndpointError,
     check_endpoint,
     parse_endpoint,
     parse_url,
 )
-from subscriptions.filters import FilterError, parse
-from subscriptions.header_values import HeaderError, check_auth, check_headers
+from subscriptions.values.header_values import HeaderError, check_auth, check_headers
 
 NO_AUTH = {"type": "none"}
 MAX_PATH_LENGTH = 1000

@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 
 from rest_framework import serializers
 
-from subscriptions import dedup_checks, mode_checks
 from subscriptions.api.pages import ById, Order
 from subscriptions.api.problems import Problem
 from subscriptions.api.resource import Resource
@@ -19,7 +18,8 @@ from subscriptions.api.subscription_fields import (
     ProbeField,
     check_addresses,
 )
-from subscriptions.header_values import HeaderError, check_auth
+from subscriptions.checks import dedup, mode
+from subscriptions.checks.sync_overlap import refusal, rival
 from subscriptions.models import (
     DedupMode,
     EventType,
@@ -31,11 +31,11 @@ from subscriptions.models import (
     SubscriptionStatus,
 )
 from subscriptions.models.policy import DEFAULT_POLICY
-from subscriptions.names import MAX_NAME_LENGTH, validate_subscribable
-from subscriptions.rivals import refusal, rival
+from subscriptions.values.header_values import HeaderError, check_auth
+from subscriptions.values.names import MAX_NAME_LENGTH, validate_subscribable
 
 _MOVED = "Its deliveries belong to the old one; make a new subscription instead."
-_FIXED = {"subscriber": _MOVED, "event_type": _MOVED, "mode": mode_checks.FIXED}
+_FIXED = {"subscriber": _MOVED, "event_type": _MOVED, "mode": mode.FIXED}
 
 
 class SubscriptionSerializer(StrictModel):
@@ -133,7 +133,7 @@ class SubscriptionSerializer(StrictModel):
         """What is stored was checked when it came, but for the endpoint: a PUSH subscription may not lose it."""
         row = Subscription(**attrs) if self.instance is None else self.instance
         given = {"mode": row.mode, "endpoint": row.endpoint} | dict(attrs)
-        if refused := mode_checks.refusals(given, event_type=row.event_type):
+        if refused := mode.refusals(given, event_type=row.event_type):
             raise serializers.ValidationError(refused)
 
     def _check_credentials(self, attrs: Mapping[str, Any]) -> None:
@@ -150,11 +150,11 @@ class SubscriptionSerializer(StrictModel):
             # Who changes the mode need not say that the path goes with it.
             attrs.setdefault("dedup_path", "")
         given = {name: attrs.get(name, getattr(row, name)) for name in ("dedup_mode", "dedup_path")}
-        if refused := dedup_checks.refusals(given, event_type=row.event_type):
+        if refused := dedup.refusals(given, event_type=row.event_type):
             raise serializers.ValidationError(refused)
 
     def _refuse_rivals(self, attrs: Mapping[str, Any]) -> None:
-        """Last of all, for it locks the event type; see `subscriptions.rivals`."""
+        """Last of all, for it locks the event type; see `subscriptions.checks.sync_overlap`."""
         if self.instance is not None and not {"filter", "header_filter_string"} & set(attrs):
             return
         row = Subscription(**attrs) if self.instance is None else self.instance

@@ -3,8 +3,8 @@
 import django.core.validators
 import django.db.models.deletion
 import re
-import subscriptions.encryption
-import subscriptions.filter_strings
+import subscriptions.values.encryption
+import subscriptions.values.filter_strings
 import subscriptions.models.secret
 from django.db import migrations, models
 
@@ -125,10 +125,10 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(max_length=200, validators=[django.core.validators.RegexValidator(re.compile('\\A[A-Za-z0-9][A-Za-z0-9._-]*\\Z'), 'Use letters, digits, dots, hyphens and underscores; begin with a letter or digit.')])),
                 ('mode', models.CharField(choices=[('PUSH', 'PUSH: sent to an endpoint'), ('PULL', 'PULL: kept in a mailbox until fetched')], default='PUSH', max_length=4)),
                 ('endpoint', models.CharField(blank=True, default='', help_text='https://…, or with a method: PATCH:https://…', max_length=2000)),
-                ('header_filter_string', models.CharField(blank=True, default='', help_text='Qualifies only messages whose FILTER_STRING header is exactly this.', max_length=1000, validators=[subscriptions.filter_strings.validate_filter_string])),
+                ('header_filter_string', models.CharField(blank=True, default='', help_text='Qualifies only messages whose FILTER_STRING header is exactly this.', max_length=1000, validators=[subscriptions.values.filter_strings.validate_filter_string])),
                 ('filter', models.TextField(blank=True, default='', help_text="e.g. $$->'Body'->'project'->>'id' = 'proj1008'")),
-                ('headers', subscriptions.encryption.EncryptedJSONField(blank=True, default=dict)),
-                ('auth', subscriptions.encryption.EncryptedJSONField(blank=True, default=dict)),
+                ('headers', subscriptions.values.encryption.EncryptedJSONField(blank=True, default=dict)),
+                ('auth', subscriptions.values.encryption.EncryptedJSONField(blank=True, default=dict)),
                 ('timeout_seconds', models.PositiveSmallIntegerField(default=30, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(120)])),
                 ('status', models.CharField(choices=[('ACTIVE', 'Active'), ('INACTIVE', 'Inactive')], default='ACTIVE', max_length=8)),
                 ('position', models.PositiveIntegerField(default=0, help_text='Order of trial when match_mode is FIRST.')),
@@ -146,7 +146,7 @@ class Migration(migrations.Migration):
             name='SigningSecret',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('secret', subscriptions.encryption.EncryptedJSONField(default=subscriptions.models.secret.new_secret)),
+                ('secret', subscriptions.values.encryption.EncryptedJSONField(default=subscriptions.models.secret.new_secret)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('expires_at', models.DateTimeField(blank=True, null=True)),
                 ('subscription', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='secrets', to='subscriptions.subscription')),

@@ -4,7 +4,7 @@ from django.db import models
 
 
 class ConfigurationTransaction(models.Model):
-    """A transaction that changed what publishing remembers; written by a trigger (see `delivery.publishing.directory`)."""
+    """A transaction that changed what publishing remembers; written by a trigger (see `delivery.ingest.directory`)."""
 
     id = models.BigIntegerField(primary_key=True)
     changed_at = models.DateTimeField()

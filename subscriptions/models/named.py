@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from subscriptions.names import MAX_NAME_LENGTH, validate_name
+from subscriptions.values.names import MAX_NAME_LENGTH, validate_name
 
 
 class Watched(models.Model):

@@ -168,7 +168,7 @@ class Policy(Named, Watched):
                 condition=models.Q(pause_seconds__lte=models.F("pause_max_seconds")),
                 violation_error_message="pause_seconds must not be more than pause_max_seconds.",
             ),
-            # These two are told better, with all that depends on others, by `subscriptions.policy_checks`.
+            # These two are told better, with all that depends on others, by `subscriptions.checks.policy`.
             models.CheckConstraint(
                 name="policy_suspends_after_attempts",
                 condition=~models.Q(when_used_up="SUSPEND") | models.Q(max_attempts__isnull=False),

@@ -7,9 +7,9 @@ from datetime import datetime
 from django.db import models
 from django.db.models import Q
 
-from subscriptions.encryption import EncryptedJSONField
 from subscriptions.models.named import Watched
 from subscriptions.models.subscription import Subscription
+from subscriptions.values.encryption import EncryptedJSONField
 
 SECRET_BYTES = 32
 

@@ -6,15 +6,15 @@ from typing import Any
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
-from subscriptions.encryption import EncryptedJSONField
-from subscriptions.filter_strings import validate_filter_string
 from subscriptions.filters import filter_identity
-from subscriptions.limits import MAX_TIMEOUT_SECONDS
 from subscriptions.models.event_type import EventType
 from subscriptions.models.named import Watched
 from subscriptions.models.policy import Policy
 from subscriptions.models.subscriber import Subscriber
-from subscriptions.names import MAX_NAME_LENGTH, validate_name
+from subscriptions.values.encryption import EncryptedJSONField
+from subscriptions.values.filter_strings import validate_filter_string
+from subscriptions.values.limits import MAX_TIMEOUT_SECONDS
+from subscriptions.values.names import MAX_NAME_LENGTH, validate_name
 
 
 class Mode(models.TextChoices):

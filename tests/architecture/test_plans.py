@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from django.db import connection, transaction
 
-from delivery.sql import numbered
+from delivery.database.statements import numbered
 from tests.architecture.test_statements import FILES
 
 # They are filled in before they are executed.

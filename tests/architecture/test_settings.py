@@ -51,6 +51,6 @@ def test_nothing_but_its_reader_knows_the_environment_in_the_apps() -> None:
 
 
 # It hears only by the environment which Python its workers run, and where the JVM listens that is ours.
-TELL_PYSPARK = {"delivery/history/jvm.py", "delivery/history/session.py"}
+TELL_PYSPARK = {"delivery/history/spark/jvm.py", "delivery/history/spark/session.py"}
 # They stand in tables of the README, too.
 STATUSES = {"IN_FLIGHT", "IN_DOUBT", "FILTER_STRING"}

@@ -3,15 +3,19 @@
 import re
 
 from config.env import CHECKOUT
-from delivery.database import LOOKS_INTO_ALL
+from delivery.database.queries import LOOKS_INTO_ALL
 from tests.architecture.source import production
 
-FILES = {path.stem: path for path in (CHECKOUT / "delivery" / "sql").glob("*.sql")}
+FILES = {path.stem: path for path in (CHECKOUT / "delivery").glob("*/sql/*.sql")}
 
 
 def names_in_use() -> set[str]:
     """All the names in our source that could be a statement's."""
     return {name for module in production() for name in re.findall(r'"([a-z_]+)"', module.text)}
+
+
+def test_each_statement_has_a_name_of_its_own() -> None:
+    assert len(FILES) == len(list((CHECKOUT / "delivery").glob("*/sql/*.sql")))
 
 
 def test_every_statement_is_used() -> None:

@@ -5,10 +5,10 @@ import re
 
 from tests.architecture.source import Module, production
 
-LIFECYCLE = "delivery/lifecycle.py"
+LIFECYCLE = "delivery/lifecycle/transitions.py"
 # They write a status, too, but a subscription's.
 TOGGLES = {
-    "delivery/toggle.py",
+    "delivery/support/toggle.py",
 }
 
 WRITERS = {"create", "update", "bulk_create", "bulk_update", "get_or_create", "update_or_create"}

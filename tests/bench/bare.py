@@ -12,7 +12,7 @@ import aiohttp
 import django
 import uvloop
 
-from delivery.calls import bare_session
+from delivery.calls.http import bare_session
 from tests.bench.message import BODY, HEADERS
 
 TABLE = "bench_commit"
@@ -28,7 +28,7 @@ async def post(url: str, concurrency: int, messages: int) -> None:
 
 async def post_and_commit(url: str, messages: int) -> None:
     """One POST and one durable commit of one row in turn."""
-    from delivery.database import connect
+    from delivery.database.connections import connect
 
     connection = await connect("inturn bench")
     await connection.execute(f"CREATE TABLE IF NOT EXISTS {TABLE} (id bigint, at timestamptz DEFAULT now())")

@@ -32,7 +32,7 @@ def drain(connections: int, batch: int) -> Drained:
 
 
 def _drain(taken: list[int], ready: threading.Barrier, batch: int) -> None:
-    from delivery.database import connection_parameters
+    from delivery.database.connections import connection_parameters
 
     with psycopg.connect(**connection_parameters(), prepare_threshold=0) as connection:
         ready.wait()

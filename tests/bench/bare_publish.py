@@ -37,7 +37,7 @@ STORE = """
 
 def store(messages: int, connections: int, deliveries: int, batch: int) -> Drained:
     """Store so many messages; each connection has a thread."""
-    from delivery.database import connection_parameters
+    from delivery.database.connections import connection_parameters
 
     with psycopg.connect(**connection_parameters(), autocommit=True) as connection:
         connection.execute(TABLES)
@@ -56,7 +56,7 @@ def store(messages: int, connections: int, deliveries: int, batch: int) -> Drain
 
 
 def _store(left: threading.Semaphore, ready: threading.Barrier, deliveries: int, batch: int) -> None:
-    from delivery.database import connection_parameters
+    from delivery.database.connections import connection_parameters
 
     parameters = [BODY] * batch, list(range(deliveries))
     with psycopg.connect(**connection_parameters(), autocommit=True, prepare_threshold=0) as connection:

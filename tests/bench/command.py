@@ -11,11 +11,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from config import processes
 from config.embedded.postgres import Server
 from config.env import CHECKOUT
-from config.parts import MANAGE
-from delivery.orphans import end_with_parent
+from config.up import processes
+from config.up.parts import MANAGE
+from delivery.cluster.orphans import end_with_parent
 from tests.bench.sizes import QUICK, Sizes
 
 SCENARIOS = {

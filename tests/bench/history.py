@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from delivery.models import Delivery, Status
-from delivery.pipeline import surroundings
+from delivery.pipeline import settings
 from tests.bench import children, history_stage, stage
 from tests.bench.history_steps import Step, begun
 from tests.bench.measuring import COMMIT_SECONDS, STALL_SECONDS, START_SECONDS, Measuring, wait_until
@@ -131,7 +131,7 @@ def _copied() -> float:
     with tempfile.TemporaryDirectory(prefix="inturn-bench-") as folder:
         began = time.monotonic()
         command = [sys.executable, "-m", "tests.bench.bare_archive", folder]
-        subprocess.run(command, input=surroundings.conninfo("inturn bench"), text=True, check=True)
+        subprocess.run(command, input=settings.conninfo("inturn bench"), text=True, check=True)
         return time.monotonic() - began
 
 

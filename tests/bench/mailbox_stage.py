@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import connection
 from psycopg import sql
 
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
 from subscriptions.models import ApiKey, EventType, Policy, Scope, Subscriber, Subscription
 from subscriptions.models.api_key import new_key
 from subscriptions.models.subscription import Mode

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from delivery.drafts import Draft
 from delivery.models import Delivery, Lane, LaneKind, Status
-from delivery.publish import publish
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import publish
 from subscriptions.models import (
     ApiKey,
     EventType,

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from config.env import CHECKOUT
-from config.processes import having
+from config.up.processes import having
 from tests.operation.installation import eventually
 
 pytestmark = pytest.mark.long

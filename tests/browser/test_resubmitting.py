@@ -8,8 +8,8 @@ from django.utils import timezone
 from playwright.sync_api import Dialog, expect
 
 from delivery.models import Delivery, Message, Resubmission
-from delivery.resubmission import advance
 from delivery.states import Status
+from delivery.support.bulk_jobs import advance
 from tests import factories
 from tests.browser.visitor import Visitor
 from tests.delivery.test_resubmission import rejected

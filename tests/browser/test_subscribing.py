@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Dialog, expect
 
-from delivery.drafts import Draft
-from delivery.publish import publish
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import publish
 from subscriptions.models import EventType, SigningSecret, Subscription
 from tests import factories
 from tests.browser.visitor import Visitor

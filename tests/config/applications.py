@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
-from config.bridge import Bridge
-from config.request_bodies import Bounds
+from config.web.bridge import Bridge
+from config.web.request_bodies import Bounds
 
 MAX_BODY_BYTES = 1024 * 1024
 THREADS = 4

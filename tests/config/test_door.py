@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from config.door import Senders, limit_of
-from delivery.callback_tokens import callback_key, make_token
-from delivery.database import connection_parameters
+from config.web.door import Senders, limit_of
+from delivery.database.connections import connection_parameters
+from delivery.publishing.callback_tokens import callback_key, make_token
 from subscriptions.models import ApiKey
 from tests import factories
 

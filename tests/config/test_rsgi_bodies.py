@@ -6,7 +6,7 @@ from contextlib import ExitStack, suppress
 import orjson
 import pytest
 
-from config import request_bodies
+from config.web import request_bodies
 from tests.config.applications import MAX_BODY_BYTES, THREADS
 from tests.config.serving import Served, answer
 

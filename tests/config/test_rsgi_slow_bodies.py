@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from config.request_bodies import SHORT_BYTES
+from config.web.request_bodies import SHORT_BYTES
 from tests.config.serving import Served, answer, serving
 from tests.config.test_rsgi_bodies import CHUNKED, chunks, known, refusal
 from tests.operation.installation import eventually

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from django.db import connection, transaction
 
-from delivery import database
+from delivery.database import queries
 from delivery.models import MessageRange
 
 
@@ -30,7 +30,7 @@ def ids_put_back() -> Iterator[None]:
 def range_of(size: int = 100, *, is_over: bool = True) -> Iterator[MessageRange]:
     """Yield a new range, which has the messages of the block; then messages of the next come, if it is over."""
     newest = MessageRange.objects.latest("first_id")
-    database.execute("make_range", {"first": newest.until_id, "until": newest.until_id + size})
+    queries.execute("make_range", {"first": newest.until_id, "until": newest.until_id + size})
     go_on_from(newest.until_id)
     yield MessageRange.objects.get(pk=newest.until_id)
     if is_over:

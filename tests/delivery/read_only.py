@@ -4,7 +4,7 @@ import psycopg
 from django.db import connection
 from psycopg import sql
 
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
 
 
 def set_read_only(value: str) -> None:

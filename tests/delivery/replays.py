@@ -9,7 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from delivery.models import Delivery, Message, Replay, ReplayItem, ReplayState
-from delivery.replaying import advance
+from delivery.replays.deliver import advance
 from subscriptions.models import EventType, Subscription
 from tests import factories
 from tests.history.archived import AT, message, seconds, write

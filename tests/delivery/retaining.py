@@ -7,7 +7,7 @@ from django.apps import apps
 from django.db import connection, transaction
 from django.utils import timezone
 
-from delivery import retention
+from delivery.maintenance import retention
 from delivery.models import Delivery, Message, RetentionRun, RetentionState, Status
 from tests import factories
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from delivery.archive_lookup import find_message
+from delivery.replays.archive_lookup import find_message
 from tests.history.archived import AT, attempt, delivery, message, seconds, write
 
 pytestmark = pytest.mark.django_db

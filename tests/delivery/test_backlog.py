@@ -4,10 +4,10 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from delivery import resubmission, resubmit, toggle
-from delivery.database import rows
+from delivery.database.queries import rows
 from delivery.models import Delivery, Lane, Resubmission, ResubmissionState, Status
-from delivery.resubmission import BATCH, BacklogError, advance
+from delivery.support import bulk_jobs, resubmit, toggle
+from delivery.support.bulk_jobs import BATCH, BacklogError, advance
 from subscriptions.models import Kind, Subscription, SubscriptionStatus
 from tests import factories
 from tests.delivery.mailbox.box import box
@@ -135,7 +135,7 @@ class TestJob:
         (row,) = held(1)
         job = cancelling(row.subscription)
         with pytest.raises(BacklogError):
-            resubmission.cancel(job, actor=ACTOR, now=timezone.now())
+            bulk_jobs.cancel(job, actor=ACTOR, now=timezone.now())
         refused(caller().post(f"cancellations/{job.pk}/cancel"), 409, "backlog")
         assert Resubmission.objects.get().state == ResubmissionState.RUNNING
 

@@ -11,17 +11,17 @@ from django.conf import settings
 from django.db import connections
 from django.utils import timezone
 
-from delivery import callbacks
-from delivery.callback_tokens import callback_key, callback_url, make_token
-from delivery.callback_urls import CallbackRefusedError
-from delivery.callbacks import Answer
-from delivery.drafts import Draft, PublishRefusedError
 from delivery.models import Callback, Delivery, JournalEntry, JournalKind, LaneKind, Message, Status
 from delivery.models.callback import MAX_HOPS
-from delivery.publish import publish
-from subscriptions import endpoints
+from delivery.publishing import callbacks
+from delivery.publishing.callback_tokens import callback_key, callback_url, make_token
+from delivery.publishing.callback_urls import CallbackRefusedError
+from delivery.publishing.callbacks import Answer
+from delivery.publishing.drafts import Draft, PublishRefusedError
+from delivery.publishing.publish import publish
 from subscriptions.models import EventType, Kind, Subscription
-from subscriptions.resolver import Resolver
+from subscriptions.values import endpoints
+from subscriptions.values.resolver import Resolver
 from tests import factories
 from tests.receivers.name_server import name_server
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from delivery import resubmission
-from delivery.lifecycle import CANCELLABLE
+from delivery.lifecycle.transitions import CANCELLABLE
 from delivery.models import (
     BulkVerb,
     Delivery,
@@ -17,9 +16,10 @@ from delivery.models import (
     Resubmission,
     Status,
 )
-from delivery.resubmission import advance, cancel, start
-from delivery.selection import one_of, preview
 from delivery.states import OPEN
+from delivery.support import bulk_jobs
+from delivery.support.bulk_jobs import advance, cancel, start
+from delivery.support.selection import one_of, preview
 from subscriptions.models import ConfigurationChange, Mode
 from tests import factories
 from tests.delivery.test_resubmission import finish, statuses
@@ -84,7 +84,7 @@ class TestWorkingItOff:
         assert statuses([*rows, later]) == ["CANCELLED", "PENDING"]
 
     def test_what_was_delivered_meanwhile_stays_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(resubmission, "BATCH", 1)
+        monkeypatch.setattr(bulk_jobs, "BATCH", 1)
         rows = waiting(2)
         job = job_for()
         advance(timezone.now())
@@ -93,7 +93,7 @@ class TestWorkingItOff:
         assert statuses(rows) == ["CANCELLED", "DELIVERED"]
 
     def test_what_a_person_sends_again_behind_it_stays(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(resubmission, "BATCH", 1)
+        monkeypatch.setattr(bulk_jobs, "BATCH", 1)
         rows = waiting(2)
         job = job_for()
         advance(timezone.now())
@@ -117,7 +117,7 @@ class TestWorkingItOff:
         assert now.history.get().outcome == "UNACKNOWLEDGED"
 
     def test_it_is_stopped_and_what_was_cancelled_stays_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(resubmission, "BATCH", 1)
+        monkeypatch.setattr(bulk_jobs, "BATCH", 1)
         rows = waiting(2)
         job = job_for()
         advance(timezone.now())

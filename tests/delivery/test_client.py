@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from delivery.client import (
+from delivery.client.rest import (
     MAX_TRIES,
     MAX_TRIES_UNANSWERED,
     Client,

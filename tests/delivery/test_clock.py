@@ -15,9 +15,9 @@ from psycopg.conninfo import make_conninfo
 from pytest_django import Settings
 
 from config.retention_days import DEFAULT_DAYS
-from delivery import expiry, journal, lifecycle, resolve
-from delivery.database import connection_parameters
-from delivery.drafts import Draft
+from delivery.database.connections import connection_parameters
+from delivery.lifecycle import journal, transitions
+from delivery.maintenance import expiry
 from delivery.models import (
     ArchiveChunk,
     Archived,
@@ -29,9 +29,11 @@ from delivery.models import (
     OutcomeClass,
     Status,
 )
-from delivery.publish import publish_own
-from delivery.senders.writing import queries
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import publish_own
+from delivery.senders.group_statements import queries
 from delivery.states import OPEN
+from delivery.support import resolve
 from delivery.verdict import Step, Verdict
 from tests import factories
 from tests.delivery.mailbox.box import box
@@ -72,7 +74,7 @@ def by_a_sender_with_others() -> list[Delivery]:
 
 def cancelled() -> list[Delivery]:
     delivery = factories.delivery()
-    lifecycle.cancel([delivery.pk], actor="ann")
+    transitions.cancel([delivery.pk], actor="ann")
     return [delivery]
 
 
@@ -98,7 +100,7 @@ def decided_with_its_siblings() -> list[Delivery]:
 
 def of_several_in_doubt() -> list[Delivery]:
     delivery = factories.delivery(Status.IN_DOUBT)
-    lifecycle.cancel_some([delivery.pk], reason="cancelled by ann")
+    transitions.cancel_some([delivery.pk], reason="cancelled by ann")
     return [delivery]
 
 

@@ -12,8 +12,8 @@ from django.db import connection, transaction
 from django.test import Client
 from psycopg.errors import LockNotAvailable
 
-from delivery import toggle
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
+from delivery.support import toggle
 from subscriptions.api import subscription_fields
 from subscriptions.models import EventType, Publisher, Subscription, SubscriptionStatus
 from tests import factories

@@ -6,11 +6,12 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from delivery import lifecycle, mailbox
-from delivery.drafts import Draft
+from delivery.lifecycle import transitions
+from delivery.mailbox import fetch
 from delivery.models import Delivery, FailureNotice, JournalEntry, JournalKind, Lane, Status
 from delivery.models.dedup import DedupKey
-from delivery.publish import publish, publish_own
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import publish, publish_own
 from subscriptions.models import DedupMode, EventType, Mode, Publisher, Subscription
 from tests import factories
 
@@ -260,7 +261,7 @@ def test_what_inturn_publishes_itself_is_deduplicated_too(event_type: EventType)
 def test_a_person_may_cancel_the_first_and_the_next_is_new(event_type: EventType) -> None:
     by_key(event_type)
     (one,) = published(keyed(event_type))
-    assert lifecycle.cancel([one.pk], actor="ann") == 1
+    assert transitions.cancel([one.pk], actor="ann") == 1
     assert published(keyed(event_type))[0].status == Status.PENDING
 
 
@@ -281,6 +282,6 @@ def test_a_mailbox_gets_no_duplicate_either(event_type: EventType) -> None:
     (third,) = published(keyed(event_type))
     assert (status_of(third), third.subscription) == ("DUPLICATE", subscription)
     (fetched,) = published(keyed(event_type, "other"))
-    assert [one.delivery_id for one in mailbox.fetch(subscription.subscriber_id, most=9, visibility=30)] == [
+    assert [one.delivery_id for one in fetch.fetch(subscription.subscriber_id, most=9, visibility=30)] == [
         fetched.pk
     ]

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from delivery.drafts import Draft, PublishRefusedError
-from delivery.explain import explain
+from delivery.calls.sync import exchange
 from delivery.models import Delivery, IdempotencyKey, JournalEntry, JournalKind, Message
-from delivery.publish import publish
-from delivery.sync import exchange
+from delivery.publishing.drafts import Draft, PublishRefusedError
+from delivery.publishing.explain import explain
+from delivery.publishing.publish import publish
 from subscriptions.models import (
     EventType,
     Kind,

@@ -8,9 +8,9 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from delivery import expiry
+from delivery.database.statements import statement
+from delivery.maintenance import expiry
 from delivery.models import Delivery, FailureNotice, Lane, LaneKind, Status
-from delivery.sql import statement
 from tests import factories
 from tests.races.meeting import unfinished
 

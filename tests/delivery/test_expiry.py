@@ -7,7 +7,8 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from delivery import expiry, mailbox_figures
+from delivery.mailbox import counts
+from delivery.maintenance import expiry
 from delivery.models import (
     Attempt,
     Delivery,
@@ -257,7 +258,7 @@ def test_counts_of_mailboxes_are_forgotten_after_an_hour() -> None:
     subscriber = factories.subscriber()
     for age in (50, 70):
         MailboxRate.objects.create(subscriber=subscriber, at=timezone.now() - age * MINUTE, slot=0)
-    mailbox_figures.forget_rates()
+    counts.forget_rates()
     assert MailboxRate.objects.count() == 1
 
 

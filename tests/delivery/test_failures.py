@@ -6,11 +6,11 @@ import orjson
 import pytest
 from django.db import connection, transaction
 
-from delivery import failures
+from delivery.database.statements import statement
+from delivery.maintenance import failures
 from delivery.models import Delivery, FailureNotice, Message, Status
-from delivery.resolve import cancel, mark_delivered
-from delivery.resubmit import resubmit
-from delivery.sql import statement
+from delivery.support.resolve import cancel, mark_delivered
+from delivery.support.resubmit import resubmit
 from subscriptions.models import EventType, Subscription
 from tests import factories
 

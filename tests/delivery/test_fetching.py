@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from delivery.fetching import read
+from delivery.client.mailbox import read
 
 KNOWN = {
     "id": "msg_1",

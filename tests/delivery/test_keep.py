@@ -8,8 +8,8 @@ from django_q.models import OrmQ
 from django_q.signals import post_spawn, pre_execute
 from django_q.signing import SignedPackage
 
-from delivery.keep import NO_TIMEOUT, Keeper
-from delivery.stopping import stopping
+from delivery.cluster.keeper import NO_TIMEOUT, Keeper
+from delivery.cluster.stopping import stopping
 
 # Who starts a worker closes its connection.
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import orjson
 import pytest
 
-from delivery.client import Client, ClientError, RefusedError, UnreachableError
-from delivery.fetching import Fetched, Mailbox
-from delivery.listening import LONGEST_DELAY_SECONDS, Listener, delay_seconds
+from delivery.client.listener import LONGEST_DELAY_SECONDS, Listener, delay_seconds
+from delivery.client.mailbox import Fetched, Mailbox
+from delivery.client.rest import Client, ClientError, RefusedError, UnreachableError
 from tests.delivery.test_fetching import KNOWN
 from tests.receivers import Answer, Behaviour, Close, Endpoint, Receiver
 from tests.receivers.received import Received

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 from django.db import connection
 
-from delivery.keep import side_by_side
-from delivery.loops import connections_of
-from delivery.stopping import stopping
+from delivery.cluster.keeper import side_by_side
+from delivery.cluster.loops import connections_of
+from delivery.cluster.stopping import stopping
 
 
 @pytest.fixture(autouse=True)

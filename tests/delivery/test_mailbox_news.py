@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from delivery import mailbox
-from delivery.database import planned_rows
+from delivery.database.queries import planned_rows
+from delivery.mailbox import fetch
 from delivery.models import Status
 from subscriptions.models import Mode, SubscriptionStatus
 from tests import factories
@@ -72,7 +72,7 @@ def test_it_says_so_exactly_if_a_fetch_would_find_something(case: str) -> None:
     factories.delivery(subscription=wanted, **of_delivery)
     subscriber = wanted.subscriber_id
     assert with_messages(subscriber) == ([subscriber] if case in AVAILABLE else [])
-    assert bool(mailbox.fetch(subscriber, most=1, visibility=30)) == (case in AVAILABLE)
+    assert bool(fetch.fetch(subscriber, most=1, visibility=30)) == (case in AVAILABLE)
 
 
 def test_each_mailbox_is_named_once_and_no_other() -> None:

@@ -10,7 +10,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 from pytest_django import DjangoAssertNumQueries
 
-from delivery.metrics import Installation
+from delivery.console.metrics import Installation
 from delivery.models import TrafficMark
 from delivery.states import Status
 from subscriptions.models import Mode

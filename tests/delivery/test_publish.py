@@ -9,9 +9,9 @@ import pytest
 from django.db import connections
 from django.utils import timezone
 
-from delivery.drafts import Draft, PublishRefusedError
 from delivery.models import Delivery, IdempotencyKey, JournalEntry, Message, Status
-from delivery.publish import Accepted, publish
+from delivery.publishing.drafts import Draft, PublishRefusedError
+from delivery.publishing.publish import Accepted, publish
 from subscriptions.models import EventType, MatchMode, Publisher, SubscriptionStatus
 from tests import factories
 

@@ -9,10 +9,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from delivery.database import MAILBOX_CHANNEL, connection_parameters
-from delivery.drafts import Draft
+from delivery.database.connections import MAILBOX_CHANNEL, connection_parameters
 from delivery.models import Delivery
-from delivery.publish import publish
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import publish
 from subscriptions.models import Durability, EventType, MatchMode, Mode
 from tests import factories
 

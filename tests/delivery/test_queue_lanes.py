@@ -7,10 +7,10 @@ from django.db import IntegrityError
 from django.utils import timezone
 from pytest_django import Settings
 
-from delivery import queue_lanes
-from delivery.drafts import Draft
+from delivery.lifecycle import queue_lanes
 from delivery.models import Delivery, Lane, LaneKind, Status
-from delivery.publish import publish
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import publish
 from subscriptions.models import EventType, Kind, MatchMode
 from tests import factories
 

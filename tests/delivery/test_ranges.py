@@ -7,8 +7,8 @@ import psycopg
 import pytest
 from django.db import connection
 
-from delivery import ranges
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
+from delivery.maintenance import ranges
 from delivery.models import Message, MessageRange, Status
 from tests import factories
 from tests.delivery.ranged import go_on_from, ids_put_back

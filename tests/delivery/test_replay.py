@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from delivery import pipeline
 from delivery.models import Archived, JournalEntry, PipelineRun, Replay, ReplayState, RunState
-from delivery.replay import ReplayRefusedError, ask, cancel, run_of, select_again, start
+from delivery.replays.replays import ReplayRefusedError, ask, cancel, run_of, select_again, start
 from subscriptions.models import ConfigurationChange, Kind, Subscription
 from tests import factories
 from tests.delivery.replays import ready

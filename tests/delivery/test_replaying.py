@@ -9,7 +9,6 @@ from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django import Settings
 
-from delivery import replaying
 from delivery.models import (
     ArchiveFile,
     Delivery,
@@ -20,7 +19,8 @@ from delivery.models import (
     ReplayState,
     Status,
 )
-from delivery.replay import cancel, start
+from delivery.replays import deliver
+from delivery.replays.replays import cancel, start
 from subscriptions.models import Kind, Mode, Subscription, SubscriptionStatus
 from tests import factories
 from tests.delivery.replays import archived, finish, made, ready, running, step, stored
@@ -106,7 +106,7 @@ class TestWhatIsMade:
 class TestBatches:
     @pytest.fixture(autouse=True)
     def _small(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(replaying, "BATCH", 2)
+        monkeypatch.setattr(deliver, "BATCH", 2)
 
     def test_go_on_where_the_last_one_was(self, subscription: Subscription) -> None:
         messages = ids(stored(subscription.event_type, 5))
@@ -119,7 +119,7 @@ class TestBatches:
         replay = running(subscription, ids(stored(subscription.event_type, 5)))
         step(replay)
         with transaction.atomic():
-            assert replaying.advance(timezone.now()) == 2
+            assert deliver.advance(timezone.now()) == 2
             transaction.set_rollback(True)
         assert len(made(replay)) == 2
         assert len(made(finish(replay))) == 5
@@ -235,5 +235,5 @@ def test_the_batch_reads_items_by_their_key(subscription: Subscription) -> None:
     replay = running(subscription, [1])
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
-        plan = replaying._left(replay)[:500].explain()
+        plan = deliver._left(replay)[:500].explain()
     assert "delivery_replayitem_pkey" in plan

@@ -3,8 +3,8 @@
 import pytest
 
 from delivery.models import Delivery, JournalEntry, JournalKind, Status
-from delivery.resolve import NotResolvedError, cancel, mark_delivered
 from delivery.states import OPEN
+from delivery.support.resolve import NotResolvedError, cancel, mark_delivered
 from tests import factories
 from tests.delivery.test_resubmit import group, now_of
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from delivery import resubmission, selection
-from delivery.lifecycle import RESUBMITTABLE
+from delivery.lifecycle.transitions import RESUBMITTABLE
 from delivery.models import (
     Delivery,
     FailureNotice,
@@ -17,8 +16,9 @@ from delivery.models import (
     ResubmissionState,
     Status,
 )
-from delivery.resubmission import advance, cancel, start
-from delivery.selection import preview
+from delivery.support import bulk_jobs, selection
+from delivery.support.bulk_jobs import advance, cancel, start
+from delivery.support.selection import preview
 from subscriptions.models import ConfigurationChange
 from tests import factories
 from tests.delivery.test_resubmit import group
@@ -91,7 +91,7 @@ class TestWhatIsSelected:
         monkeypatch.setattr(selection, "COUNT_LIMIT", 2)
         rejected(5)
         assert preview({}).count == 3
-        assert resubmission.counted(job_for()) == "more than 2"
+        assert bulk_jobs.counted(job_for()) == "more than 2"
 
     def test_looking_changes_nothing(self) -> None:
         rows = rejected(2)
@@ -120,7 +120,7 @@ class TestWorkingItOff:
         assert Delivery.objects.filter(reason=f"resubmitted by ann (resubmission {job.pk})").count() == 3
 
     def test_it_goes_in_batches_by_id_with_its_progress(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(resubmission, "BATCH", 2)
+        monkeypatch.setattr(bulk_jobs, "BATCH", 2)
         rows = rejected(3)
         job = job_for()
         assert advance(timezone.now()) == 2
@@ -132,7 +132,7 @@ class TestWorkingItOff:
     def test_what_fails_again_meanwhile_is_not_sent_a_third_time(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(resubmission, "BATCH", 1)
+        monkeypatch.setattr(bulk_jobs, "BATCH", 1)
         rows = rejected(2)
         job = job_for()
         for row in rows:
@@ -168,7 +168,7 @@ class TestWorkingItOff:
         assert Message.objects.filter(event_type__name="Inturn.Delivery.Failed").count() == 1
 
     def test_several_jobs_take_turns(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(resubmission, "BATCH", 1)
+        monkeypatch.setattr(bulk_jobs, "BATCH", 1)
         first, second = rejected(3), rejected(1)
         for rows in (first, second):
             job_for(subscriber=rows[0].subscription.subscriber.name)
@@ -200,7 +200,7 @@ class TestRate:
 
 class TestCancelling:
     def test_it_ends_and_what_was_sent_again_stays_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(resubmission, "BATCH", 1)
+        monkeypatch.setattr(bulk_jobs, "BATCH", 1)
         rows = rejected(2)
         job = job_for()
         advance(timezone.now())

@@ -6,11 +6,11 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from delivery import lifecycle
-from delivery.lifecycle import RESUBMITTABLE
+from delivery.lifecycle import transitions
+from delivery.lifecycle.transitions import RESUBMITTABLE
 from delivery.models import Callback, Delivery, JournalEntry, JournalKind, Lane, LaneKind, Message, Status
-from delivery.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited, resubmit_some
 from delivery.states import OPEN
+from delivery.support.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited, resubmit_some
 from subscriptions.models import ConfigurationChange, Kind, Subscription
 from tests import factories
 
@@ -156,12 +156,12 @@ class TestManyAtOnce:
     def test_each_is_judged_by_itself(self) -> None:
         rows = [factories.delivery(status) for status in Status]
         with transaction.atomic():
-            reopened = lifecycle.reopen([row.pk for row in rows], reason="again")
+            reopened = transitions.reopen([row.pk for row in rows], reason="again")
         assert reopened == [row.pk for row in rows if row.status in RESUBMITTABLE]
 
     def test_none_is_no_work(self, django_assert_num_queries: Any) -> None:
         with django_assert_num_queries(0):
-            assert lifecycle.reopen([], reason="again") == []
+            assert transitions.reopen([], reason="again") == []
 
 
 class TestEdited:

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from django.db import connection
 
-from delivery import unblock, url_release
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
 from delivery.models import Delivery, JournalEntry, Lane, LaneState, Status, UrlHealth
+from delivery.support import release_url, unblock
 from tests import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -60,7 +60,7 @@ def test_a_lane_that_its_probe_resumed_meanwhile_is_left_as_it_is(
 def test_of_two_people_one_releases_a_url() -> None:
     UrlHealth.objects.create(url=URL, state="FROZEN", attempts=9, failures=9)
     released = "UPDATE delivery_urlhealth SET state = 'ENABLED'"
-    with first(released, before="SELECT"), pytest.raises(url_release.NotStoppedError):
-        url_release.release(URL, actor="ann")
+    with first(released, before="SELECT"), pytest.raises(release_url.NotStoppedError):
+        release_url.release(URL, actor="ann")
     assert UrlHealth.objects.get().attempts == 9
     assert not JournalEntry.objects.exists()

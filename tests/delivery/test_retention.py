@@ -10,7 +10,8 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from config.retention_days import DEFAULT_DAYS
-from delivery import lifecycle, retention
+from delivery.lifecycle import transitions
+from delivery.maintenance import retention
 from delivery.models import (
     Archived,
     Attempt,
@@ -115,7 +116,7 @@ class TestArchive:
 
     def test_what_was_settled_before_and_that_is_not_archived_stays(self) -> None:
         row = old(Status.FAILED, settled_at=past(200))
-        lifecycle.reopen([row.pk], reason="resubmitted by ann")
+        transitions.reopen([row.pk], reason="resubmitted by ann")
         Delivery.objects.filter(pk=row.pk).update(status=Status.DELIVERED, settled_at=past(300))
         Archived.objects.update(until=past(250))
         run_whole()

@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from delivery import database, lifecycle, resubmission, retention
+from delivery.database import queries
+from delivery.lifecycle import transitions
+from delivery.maintenance import retention
 from delivery.models import (
     Archived,
     Callback,
@@ -25,6 +27,7 @@ from delivery.models import (
     RetentionRun,
     Status,
 )
+from delivery.support import bulk_jobs
 from subscriptions.models import DedupMode
 from tests import factories
 from tests.delivery.ranged import check_constraints, go_on_from, ids_put_back, is_there, range_of
@@ -66,7 +69,7 @@ class TestWhole:
             first = old(subscription=subscription, attempts=1, started_at=past(400))
             old(Status.FAILED, message=first.message, subscription=subscription, attempts=2)
             reopened = old(Status.FAILED, subscription=subscription)
-            lifecycle.reopen([reopened.pk], reason="")
+            transitions.reopen([reopened.pk], reason="")
             Delivery.objects.filter(pk=reopened.pk).update(status=Status.DELIVERED, settled_at=past(300))
             unwanted = factories.message(published_at=past(31))
             edited = factories.message(published_at=past(300), edited_from=first.message)
@@ -111,7 +114,7 @@ class TestWhole:
         go_on_from(between)
         row = old()
         check_constraints()
-        database.execute("make_range", {"first": before.until_id + 20, "until": before.until_id + 120})
+        queries.execute("make_range", {"first": before.until_id + 20, "until": before.until_id + 120})
         go_on_from(before.until_id + 20)
         old()
         go_on_from(before.until_id + 121)
@@ -200,7 +203,7 @@ def window_of_duplicates(row: Delivery) -> None:
 
 def running_resubmission(_: Delivery) -> None:
     old(Status.FAILED)
-    resubmission.start({"status": ["FAILED"]}, rate=1, actor="ann")
+    bulk_jobs.start({"status": ["FAILED"]}, rate=1, actor="ann")
 
 
 class TestKept:

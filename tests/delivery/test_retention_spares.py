@@ -8,7 +8,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from delivery import resubmission, retention
+from delivery.database.statements import statement
+from delivery.maintenance import retention
 from delivery.models import (
     Archived,
     Callback,
@@ -21,7 +22,7 @@ from delivery.models import (
     Resubmission,
     Status,
 )
-from delivery.sql import statement
+from delivery.support import bulk_jobs
 from subscriptions.models import DedupMode, Kind
 from tests import factories
 from tests.delivery.retaining import are_there, is_there, old, past, run_whole
@@ -114,11 +115,11 @@ class TestWhatIsReferredTo:
     @pytest.mark.parametrize(("status", "spared"), [(Status.FAILED, True), (Status.DELIVERED, False)])
     def test_what_a_running_resubmission_has_before_it(self, status: Status, spared: bool) -> None:
         rows = [old(status) for _ in range(2)]
-        job = resubmission.start({"status": ["FAILED"]}, rate=1, actor="ann")
+        job = bulk_jobs.start({"status": ["FAILED"]}, rate=1, actor="ann")
         Resubmission.objects.filter(pk=job.pk).update(position=rows[0].pk)
         run_whole()
         assert [is_there(row) for row in rows] == [False, spared]
-        resubmission.cancel(job, actor="ann", now=timezone.now())
+        bulk_jobs.cancel(job, actor="ann", now=timezone.now())
         run_whole()
         assert not is_there(rows[1])
 

@@ -7,9 +7,9 @@ from django.db import connection
 from django.db.models import BooleanField, QuerySet
 from django.db.models.expressions import RawSQL
 
-from delivery import searching
 from delivery.models import Message, Status
-from delivery.searching import Search, Walked, ids_between, walk
+from delivery.support import search as searching
+from delivery.support.search import Search, Walked, ids_between, walk
 from tests import factories
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from delivery.smoke import SmokeError, temporary_key, try_one
+from delivery.client.smoke import SmokeError, temporary_key, try_one
 from subscriptions.models import ApiKey, EventType, Publisher, Subscriber
 
 pytestmark = pytest.mark.django_db(transaction=True)

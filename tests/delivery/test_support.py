@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from delivery import lifecycle, toggle, unblock
+from delivery.lifecycle import transitions
 from delivery.models import Delivery, JournalEntry, JournalKind, Lane, LaneState, Status
 from delivery.states import OPEN
+from delivery.support import toggle, unblock
 from subscriptions.models import ConfigurationChange, Subscription, SubscriptionStatus
 from tests import factories
 from tests.delivery.test_resubmission import finish
@@ -82,7 +83,7 @@ class TestToggle:
 class TestCancel:
     def test_what_is_pending_is_settled_and_said_by_whom(self, db: None) -> None:
         row = factories.delivery()
-        assert lifecycle.cancel([row.pk], actor=ACTOR) == 1
+        assert transitions.cancel([row.pk], actor=ACTOR) == 1
         row.refresh_from_db()
         assert (row.status, row.reason) == (Status.CANCELLED, "cancelled by ann")
         assert row.settled_at is not None
@@ -90,7 +91,7 @@ class TestCancel:
     @pytest.mark.parametrize("status", sorted(set(Status) - set(OPEN)))
     def test_what_is_settled_stays_what_it_is(self, db: None, status: Status) -> None:
         row = factories.delivery(status)
-        assert lifecycle.cancel([row.pk], actor=ACTOR) == 0
+        assert transitions.cancel([row.pk], actor=ACTOR) == 0
         row.refresh_from_db()
         assert row.status == status
         assert not JournalEntry.objects.exists()

@@ -8,11 +8,11 @@ import pytest
 from aiohttp import web
 from django.db import connection
 
-from delivery import sync
-from delivery.database import connection_parameters
-from delivery.drafts import Draft, PublishRefusedError
+from delivery.calls import sync
+from delivery.calls.sync import Exchange
+from delivery.database.connections import connection_parameters
 from delivery.models import Attempt, Delivery, FailureNotice, Message
-from delivery.sync import Exchange
+from delivery.publishing.drafts import Draft, PublishRefusedError
 from subscriptions.models import EventType, Kind, Publisher, Subscription
 from tests import factories
 from tests.receivers import Answer, Endpoint, Receiver
@@ -111,7 +111,7 @@ def test_an_answer_that_cannot_be_recorded_is_handed_on_all_the_same(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     rules.always(Doing(unrecordable, Answer(409, body=b"no")))
-    with caplog.at_level(logging.ERROR, logger="delivery.sync"):
+    with caplog.at_level(logging.ERROR, logger="delivery.calls.sync"):
         assert status_answered(exchange(publisher, event_type)) == 409
     assert [record.message for record in caplog.records] == ["answer to a SYNC call not recorded"]
     delivery = Delivery.objects.get()

@@ -8,11 +8,11 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from delivery import traffic
 from delivery.chores.loop import DUTIES
-from delivery.durations import BOUNDS_MS
+from delivery.database.statements import statement
+from delivery.maintenance import traffic
+from delivery.maintenance.durations import BOUNDS_MS
 from delivery.models import Delivery, Message, SubscriptionTraffic, TrafficMark, TrafficMinute
-from delivery.sql import statement
 from delivery.states import Status
 from tests import factories
 from tests.races.meeting import unfinished

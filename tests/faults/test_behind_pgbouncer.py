@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from config import processes
 from config.embedded.postgres import throwaway
+from config.up import processes
 from tests.faults import pgbouncer
 from tests.faults.observed import Observed
 from tests.faults.promises import insist, outcomes

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from config import processes
+from config.up import processes
 from tests.faults.observed import Observed
 from tests.faults.promises import insist, outcomes
 from tests.operation.installation import eventually

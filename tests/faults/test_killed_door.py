@@ -13,7 +13,7 @@ import psycopg
 import pytest
 import requests
 
-from config import processes
+from config.up import processes
 from tests.faults.promises import insist
 from tests.operation.installation import eventually, kill
 from tests.product import Flow, Product, Subscribed

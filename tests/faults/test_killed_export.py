@@ -24,7 +24,7 @@ from django.db import connection
 from django.utils import timezone
 
 from config.env import CHECKOUT
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
 from delivery.models import ArchiveChunk, Archived, ArchiveFile, ChunkState, Message
 from tests import factories
 

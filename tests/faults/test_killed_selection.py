@@ -7,8 +7,8 @@ import pytest
 from django.utils import timezone
 
 from delivery.models import Replay, ReplayItem, ReplayState
-from delivery.pipeline.tidying import tidy
-from delivery.replay import ask, run_of, select_again
+from delivery.pipeline.cleanup import tidy
+from delivery.replays.replays import ask, run_of, select_again
 from tests import factories
 from tests.delivery.replays import archived
 from tests.history.archived import AT

@@ -139,9 +139,9 @@ def connected() -> Iterator[dict[str, Callable[[], Any]]]:
     from django.db import connection
     from django.test import Client
 
-    from delivery import wake
-    from delivery.database import connect
-    from delivery.pipeline import surroundings
+    from delivery.database.connections import connect
+    from delivery.lifecycle import wake
+    from delivery.pipeline import settings
 
     def in_django() -> None:
         with connection.cursor() as cursor:
@@ -168,8 +168,8 @@ def connected() -> Iterator[dict[str, Callable[[], Any]]]:
 
     sender, listener = on_loop(connect("sender")), on_loop(connect("listener"))
     waker = wake._connect()
-    reader = psycopg.connect(surroundings.conninfo("reader"), autocommit=True)
-    arrow = adbc_driver_postgresql.dbapi.connect(surroundings.conninfo("arrow"), autocommit=True)
+    reader = psycopg.connect(settings.conninfo("reader"), autocommit=True)
+    arrow = adbc_driver_postgresql.dbapi.connect(settings.conninfo("arrow"), autocommit=True)
     cursor = arrow.cursor()
     cursor.execute("SELECT 1")
     cursor.fetchall()

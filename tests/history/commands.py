@@ -16,7 +16,7 @@ from django.db import connection
 from psycopg.conninfo import make_conninfo
 
 from config.env import CHECKOUT
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
 from tests.operation.installation import eventually
 
 # A machine that is busy otherwise takes minutes for what is seconds on an idle one.

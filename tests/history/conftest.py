@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from delivery.history.job import Job
-from delivery.history.session import Spark, spark_session
+from delivery.history.spark.session import Spark, spark_session
 from tests.history import archived
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.utils import timezone
 
+from delivery.history.archive.ledger import files
 from delivery.history.job import Job
-from delivery.history.ledger import files
 from delivery.history.schemas import TABLES, Table
 from delivery.models import Delivery
 from delivery.states import Status

@@ -7,8 +7,8 @@ from delivery.history.checks.groups import groups
 from delivery.history.checks.known import known
 from delivery.history.checks.owed import owed
 from delivery.history.checks.tried import tried, tried_counts
+from delivery.history.postgres.unarchived import UNARCHIVED
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES
-from delivery.history.unarchived import UNARCHIVED
 from tests.history.archived import Row, attempt, delivery, frame, message, seconds
 
 

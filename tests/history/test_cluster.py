@@ -21,13 +21,13 @@ from tests.history.commands import SECONDS, history
 WHERE = """
 import json, sys
 from pathlib import Path
-from delivery.history.session import Spark, spark_session
+from delivery.history.spark.session import Spark, spark_session
 
 def look(_number):
     import os
-    import delivery.history.source, subscriptions.filters.to_spark
-    from delivery.sql import statement
-    places = [delivery.history.source.__file__, subscriptions.filters.to_spark.__file__]
+    import delivery.history.postgres.source, subscriptions.filters.to_spark
+    from delivery.database.statements import statement
+    places = [delivery.history.postgres.source.__file__, subscriptions.filters.to_spark.__file__]
     return places, os.getcwd(), statement("archive_messages")[:2]
 
 with spark_session(Spark(master=sys.argv[1], log=Path(sys.argv[2]))) as session:

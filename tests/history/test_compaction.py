@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from delivery.history import ledger
-from delivery.history.compaction import compact
-from delivery.history.export import export
+from delivery.history.archive import ledger
+from delivery.history.archive.ledger import files
 from delivery.history.job import Job
-from delivery.history.ledger import files
 from delivery.history.schemas import MESSAGES
+from delivery.history.steps.compaction import compact
+from delivery.history.steps.export import export
 from delivery.models import ArchiveFile
 from tests.history import archived
 

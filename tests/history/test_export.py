@@ -10,14 +10,14 @@ from psycopg.conninfo import make_conninfo
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
-from delivery import lifecycle
-from delivery.database import connection_parameters
-from delivery.history.export import export
+from delivery.database.connections import connection_parameters
+from delivery.history.archive.ledger import files
 from delivery.history.job import Job, Stopped
 from delivery.history.job import job as whole_job
-from delivery.history.ledger import files
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TABLES
-from delivery.history.session import Spark
+from delivery.history.spark.session import Spark
+from delivery.history.steps.export import export
+from delivery.lifecycle import transitions
 from delivery.models import ArchiveChunk, Delivery, JournalEntry, JournalKind
 from delivery.states import Status
 from tests import factories
@@ -61,7 +61,7 @@ class TestWhatIsArchived:
     def test_what_is_settled_later_comes_with_the_next_export(self, job: Job) -> None:
         delivery = settled(Status.PENDING)
         export(job, lag=AT_ONCE)
-        lifecycle.cancel([delivery.pk], actor="anna")
+        transitions.cancel([delivery.pk], actor="anna")
         result = export(job, lag=AT_ONCE)
         assert result["rows"]["deliveries"] == 1
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["CANCELLED"]
@@ -77,7 +77,7 @@ class TestWhatIsArchived:
         assert named == [(delivery.pk, delivery.subscription_id), (None, None)]
 
     def test_in_pieces_it_is_the_same(self, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("delivery.history.export._ROWS_A_PIECE", 2)
+        monkeypatch.setattr("delivery.history.steps.export._ROWS_A_PIECE", 2)
         # One far from the others: pieces have as many rows, not as many numbers.
         far = factories.message(pk=10**9, published_at=timezone.now() - timedelta(days=1))
         ids = [*(settled().pk for _ in range(6)), settled(message=far).pk]
@@ -211,7 +211,7 @@ class TestSentAgain:
 
 def _send_again(delivery: Delivery, status: Status = Status.DELIVERED) -> None:
     """Reopen it, and settle it as a sender does, with another attempt."""
-    assert lifecycle.reopen([delivery.pk], reason="resubmitted by anna")
+    assert transitions.reopen([delivery.pk], reason="resubmitted by anna")
     delivery.refresh_from_db()
     number = delivery.attempts + 1
     with psycopg.connect(make_conninfo(**connection_parameters()), autocommit=True) as sender:

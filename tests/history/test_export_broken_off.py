@@ -11,14 +11,14 @@ from django.utils import timezone
 from psycopg.conninfo import make_conninfo
 from pyarrow import parquet
 
-from delivery import lifecycle
-from delivery.database import connection_parameters
-from delivery.history import chunk as chunks
-from delivery.history.export import MismatchError, export
+from delivery.database.connections import connection_parameters
+from delivery.history.archive import chunk as chunks
+from delivery.history.archive.ledger import archived_until
 from delivery.history.job import Job, Stopped
-from delivery.history.ledger import archived_until
+from delivery.history.postgres.window import LAG
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES
-from delivery.history.window import LAG
+from delivery.history.steps.export import MismatchError, export
+from delivery.lifecycle import transitions
 from delivery.models import ArchiveChunk, Archived, ArchiveFile, ChunkState, Delivery, EarlierSettlement
 from delivery.states import Status
 from tests import factories
@@ -157,7 +157,7 @@ class TestAClockThatGoesBack:
         archived_until = timezone.now() + hour
         Archived.objects.update_or_create(pk=1, defaults={"until": archived_until})
         delivery = settled(Status.PENDING)
-        lifecycle.cancel([delivery.pk], actor="anna")
+        transitions.cancel([delivery.pk], actor="anna")
         assert export(job, lag=AT_ONCE)["chunks"] == 0
         assert rows(job, DELIVERIES) == []
         # An hour passes.

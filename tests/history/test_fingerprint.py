@@ -9,8 +9,8 @@ import pytest
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from delivery.database import connection_parameters
-from delivery.history.fingerprint import Fingerprint, given, in_postgresql, of_batches
+from delivery.database.connections import connection_parameters
+from delivery.history.archive.fingerprint import Fingerprint, given, in_postgresql, of_batches
 from delivery.history.schemas import ATTEMPTS, TABLES, Table
 from tests.history import archived
 from tests.history.archived import Row

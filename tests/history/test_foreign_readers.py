@@ -15,15 +15,15 @@ from psycopg.rows import dict_row
 from pyarrow import dataset, parquet
 from pyspark.sql import SparkSession
 
-from delivery.database import connection_parameters
-from delivery.history import ledger
-from delivery.history.compaction import MANY
-from delivery.history.export import export
+from delivery.database.connections import connection_parameters
+from delivery.database.statements import statement
+from delivery.history.archive import ledger
 from delivery.history.job import Job
+from delivery.history.postgres.source import Piece
 from delivery.history.schemas import DAY, DELIVERIES, MESSAGES, TABLES, Table
-from delivery.history.source import Piece
+from delivery.history.steps.compaction import MANY
+from delivery.history.steps.export import export
 from delivery.models import JournalEntry, JournalKind, Message
-from delivery.sql import statement
 from delivery.states import OPEN, Status
 from subscriptions.models import Kind, Mode
 from tests import factories

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from delivery.history.measures import COLUMNS, COUNTS, measured, with_stops
 from delivery.history.schemas import ATTEMPTS, DELIVERIES
+from delivery.history.transforms.measures import COLUMNS, COUNTS, measured, with_stops
 from tests.history.archived import AT, Row, attempt, delivery, frame, seconds
 
 HOUR = timedelta(hours=1)

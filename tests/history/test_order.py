@@ -10,8 +10,8 @@ from delivery.history.checks.finding import findings
 from delivery.history.checks.held import held
 from delivery.history.checks.known import known, places
 from delivery.history.checks.order import doubted, in_turn, late, of_doubted, order_counts, overtaken
+from delivery.history.postgres.unarchived import UNARCHIVED
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL
-from delivery.history.unarchived import UNARCHIVED
 from tests.history.archived import Row, attempt, delivery, entry, frame, seconds
 
 Found = list[tuple[str, int, int]]

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from delivery import replay as asking
 from delivery.history.job import Stopped
-from delivery.history.replay import Wanted, matching, select
 from delivery.history.schemas import MESSAGES
+from delivery.history.steps.replay import Wanted, matching, select
 from delivery.models import PipelineRun, Replay, ReplayItem, ReplayState
-from delivery.replay import ask
+from delivery.replays import replays as asking
+from delivery.replays.replays import ask
 from subscriptions.models import Subscription
 from tests import factories
 from tests.history.archived import AT, Told, frame, job, message, seconds, write

@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from delivery.history.job import Stopped
-from delivery.history.report import Asked, ReportError, read, report, settled, tried
-from delivery.history.report_columns import REPORT
-from delivery.history.report_file import cell
 from delivery.history.schemas import ATTEMPTS, DELIVERIES
+from delivery.history.steps.report import Asked, ReportError, read, report, settled, tried
+from delivery.history.steps.report_columns import REPORT
+from delivery.history.steps.report_file import cell
 from delivery.models import PipelineRun, RunState, Step
 from subscriptions.filters import FilterError
 from tests.history.archived import AT, Told, attempt, delivery, frame, job, message, seconds, write

@@ -9,7 +9,7 @@ from django.db import connection
 from pyspark.sql import SparkSession
 
 from delivery.history.job import Stopped
-from delivery.history.rollup import Span, rollup, spans
+from delivery.history.steps.rollup import Span, rollup, spans
 from delivery.models import ArchiveChunk, HistoryHour
 from tests import factories
 from tests.history.archived import AT, Told, attempt, delivery, entry, job, message, seconds, write

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from config.env import CHECKOUT
-from delivery.history.jvm import NICE, JavaError, Jvm
+from delivery.history.spark.jvm import NICE, JavaError, Jvm
 
 # Each starts a JVM of its own, or two.
 pytestmark = pytest.mark.long
 CHILD = """
 import sys
 from pathlib import Path
-from delivery.history.session import Spark, spark_session
+from delivery.history.spark.session import Spark, spark_session
 spark = Spark(master="local[1]", memory="512m", log=Path(sys.argv[1]))
 for number in range(int(sys.argv[2])):
     with spark_session(spark) as session:
@@ -28,7 +28,7 @@ for number in range(int(sys.argv[2])):
 SHARED = """
 import sys
 from pathlib import Path
-from delivery.history.session import Sessions, Spark, SparkError
+from delivery.history.spark.session import Sessions, Spark, SparkError
 spark = Spark(master="local[1]", memory="512m", log=Path(sys.argv[1]))
 seen = set()
 with Sessions() as sessions:

@@ -11,17 +11,20 @@ from django.db import transaction
 from django.utils import timezone
 from psycopg.conninfo import make_conninfo
 
-from delivery import database, expiry, lifecycle, resolve, resubmission, resubmit
-from delivery.database import connection_parameters
-from delivery.history.export import export
+from delivery.database import queries as database
+from delivery.database.connections import connection_parameters
 from delivery.history.job import Job
-from delivery.history.report import report
-from delivery.history.rollup import rollup
 from delivery.history.schemas import ATTEMPTS, DELIVERIES
-from delivery.history.verify import verify
+from delivery.history.steps.export import export
+from delivery.history.steps.report import report
+from delivery.history.steps.rollup import rollup
+from delivery.history.steps.verify import verify
+from delivery.lifecycle import transitions
+from delivery.maintenance import expiry
 from delivery.models import Delivery, EarlierSettlement, Finding, HistoryHour, OutcomeClass, PipelineRun, Step
-from delivery.senders.writing import queries
+from delivery.senders.group_statements import queries
 from delivery.states import Status
+from delivery.support import bulk_jobs, resolve, resubmit
 from delivery.verdict import Step as Next
 from delivery.verdict import Verdict
 from tests.delivery.mailbox.box import box
@@ -57,10 +60,10 @@ def resubmitted(delivery: Delivery) -> None:
 
 
 def resubmitted_by_a_filter(delivery: Delivery) -> None:
-    job = resubmission.start({"subscriber": delivery.subscription.subscriber.name}, rate=None, actor=ANN)
+    job = bulk_jobs.start({"subscriber": delivery.subscription.subscriber.name}, rate=None, actor=ANN)
     while job.state == "RUNNING":
         with transaction.atomic():
-            assert resubmission.advance(timezone.now())
+            assert bulk_jobs.advance(timezone.now())
         job.refresh_from_db()
 
 
@@ -107,7 +110,7 @@ def test_one_that_was_rejected_three_times_between_two_exports_is_there_three_ti
 
 def cancelled_and_sent_again() -> tuple[Delivery, Found]:
     delivery = settled(Status.PENDING, days=0)
-    lifecycle.cancel([delivery.pk], actor=ANN)
+    transitions.cancel([delivery.pk], actor=ANN)
     resubmitted(delivery)
     try_once(delivery, Status.DELIVERED)
     return delivery, [("CANCELLED", []), ("DELIVERED", [1])]
@@ -127,7 +130,7 @@ def in_doubt_and_cancelled() -> tuple[Delivery, Found]:
 
 def in_doubt_and_cancelled_with_others() -> tuple[Delivery, Found]:
     delivery = settled(Status.IN_DOUBT)
-    lifecycle.cancel_some([delivery.pk], reason="cancelled by ann")
+    transitions.cancel_some([delivery.pk], reason="cancelled by ann")
     return delivery, [("IN_DOUBT", [1]), ("CANCELLED", [])]
 
 
@@ -153,7 +156,7 @@ def rejected_from_a_mailbox() -> tuple[Delivery, Found]:
 def of_a_group_with_its_sibling() -> tuple[Delivery, Found]:
     delivery, sibling = group(Status.PENDING, Status.PENDING)
     try_once(delivery, Status.FAILED)
-    lifecycle.cancel([sibling.pk], actor=ANN)
+    transitions.cancel([sibling.pk], actor=ANN)
     resubmit.resubmit_some([delivery.pk, sibling.pk], actor=ANN)
     try_once(sibling, Status.REJECTED)
     return sibling, [("CANCELLED", []), ("REJECTED", [1])]
@@ -204,7 +207,7 @@ def test_each_is_archived_by_the_export_of_its_own_time(job: Job, told: archived
 
 def test_an_attempt_that_ends_after_its_delivery_was_cancelled_is_no_settlement_of_its_own(job: Job) -> None:
     delivery = settled(Status.PENDING, days=0)
-    lifecycle.cancel([delivery.pk], actor=ANN)
+    transitions.cancel([delivery.pk], actor=ANN)
     try_once(delivery, Status.DELIVERED)
     export(job, lag=AT_ONCE)
     assert settlements(job, delivery) == [("CANCELLED", [1])]

@@ -10,11 +10,11 @@ from psycopg.conninfo import make_conninfo
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, In, IsNotNull, LessThanOrEqual, Not
 
-from delivery.database import connection_parameters
-from delivery.history import source
+from delivery.database.connections import connection_parameters
+from delivery.history.postgres import source
+from delivery.history.postgres.source import FORMAT, InturnSource, Piece
+from delivery.history.postgres.window import snapshot
 from delivery.history.schemas import BY_NAME, TABLES, arrow_schema
-from delivery.history.source import FORMAT, InturnSource, Piece
-from delivery.history.window import snapshot
 from delivery.models import JournalEntry, JournalKind, Message
 from delivery.states import Status
 from tests import factories

@@ -6,7 +6,7 @@ from chispa import assert_df_equality
 from pyspark.sql import DataFrame, SparkSession
 
 from delivery.history.schemas import JOURNAL
-from delivery.history.stops import stopped_seconds, stops
+from delivery.history.transforms.stops import stopped_seconds, stops
 from tests.history.archived import AT, Row, entry, frame, seconds
 
 STOPS = "subscription_id bigint, since timestamp, until timestamp"

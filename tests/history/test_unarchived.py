@@ -6,10 +6,10 @@ import pytest
 from psycopg.conninfo import make_conninfo
 from pyspark.sql import SparkSession
 
-from delivery.database import connection_parameters
-from delivery.history import unarchived
-from delivery.history.unarchived import EVER, Rest
-from delivery.history.window import snapshot
+from delivery.database.connections import connection_parameters
+from delivery.history.postgres import unarchived
+from delivery.history.postgres.unarchived import EVER, Rest
+from delivery.history.postgres.window import snapshot
 from delivery.models import JournalEntry, JournalKind
 from delivery.states import Status
 from tests import factories

@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 from pyspark.sql import SparkSession
 
-from delivery.history.verify import verify
+from delivery.history.steps.verify import verify
 from delivery.models import Finding, JournalEntry, PipelineRun, RunState, Status, Step
 from tests import factories
 from tests.history.archived import Told, attempt, delivery, entry, job, message, seconds, write
@@ -222,7 +222,7 @@ def test_the_snapshot_is_gone_before_the_archive_is_read(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A large archive takes minutes, and vacuum would wait for them."""
-    monkeypatch.setattr("delivery.history.unarchived.FEW", 0)
+    monkeypatch.setattr("delivery.history.postgres.unarchived.FEW", 0)
     archive, elsewhere = tmp_path / "archive", tmp_path / "elsewhere"
     rows = sound(range(1, 4))
     write(archive, **rows, until=timezone.now() - timedelta(hours=1))

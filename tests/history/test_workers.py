@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.errors import PySparkException
 
-from delivery.history.workers import by_context, by_frame, each, shares
+from delivery.history.spark.workers import by_context, by_frame, each, shares
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

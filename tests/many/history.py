@@ -10,7 +10,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Max
 
-from delivery import traffic
+from delivery.maintenance import traffic
 from delivery.models import Lane, LaneKind, Message
 from delivery.models.delivery import ids_of_message
 from subscriptions.models import Publisher

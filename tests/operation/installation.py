@@ -12,8 +12,8 @@ import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from config import processes
 from config.env import CHECKOUT
+from config.up import processes
 
 DEADLINE_SECONDS = 60
 MARK = "INTURN_TEST_MARK"
@@ -119,7 +119,7 @@ class Installation:
         eventually(self.is_ready, "the web server has found it")
 
     def guardian(self) -> int | None:
-        return _leader({pid for pid in self.processes() if b"config.guardian" in _arguments(pid)})
+        return _leader({pid for pid in self.processes() if b"config.up.guardian" in _arguments(pid)})
 
     def kill_up(self) -> None:
         """Kill the supervisor alone."""

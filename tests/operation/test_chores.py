@@ -6,8 +6,8 @@ import time
 
 import psycopg
 
-from config import processes
 from config.embedded.postgres import running_url
+from config.up import processes
 from tests.operation.installation import Installation, eventually, kill
 
 # An idle worker has nothing to wait for; a loaded machine gets some grace.

@@ -12,8 +12,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from config import processes
 from config.embedded.postgres import running_url
+from config.up import processes
 from tests.operation.installation import Installation, eventually, kill
 
 # What the first statements of an export need; nothing else of Inturn does.

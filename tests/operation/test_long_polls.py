@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from config import processes
-from delivery.mailbox_news import APPLICATION_NAME
+from config.up import processes
+from delivery.mailbox.notifications import APPLICATION_NAME
 from tests.operation.installation import eventually
 from tests.operation.mailboxes import LONG, SOON, Box, Waiting, waiting_clients
 from tests.product import Product

@@ -13,11 +13,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from config import processes
 from config.embedded.cluster import OWNER
 from config.embedded.postgres import THROWAWAY, Server, running_url
 from config.embedded.programs import NOBODY, find_programs
 from config.env import CHECKOUT
+from config.up import processes
 from tests.operation.installation import eventually, kill
 
 START = """

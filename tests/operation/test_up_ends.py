@@ -4,8 +4,8 @@ import signal
 
 import pytest
 
-from config import processes
 from config.embedded.programs import USER_NAMESPACE, find_account
+from config.up import processes
 from tests.operation.installation import Installation, eventually
 
 

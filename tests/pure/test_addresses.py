@@ -4,7 +4,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from subscriptions.addresses import AddressRefusedError, check_address, is_allowed
+from subscriptions.values.addresses import AddressRefusedError, check_address, is_allowed
 
 FORBIDDEN = [
     "0.0.0.0",

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.durations import BOUNDS_MS, percentile
+from delivery.maintenance.durations import BOUNDS_MS, percentile
 
 
 def step(milliseconds: int) -> int:

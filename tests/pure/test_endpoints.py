@@ -8,10 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from subscriptions import endpoints
-from subscriptions.addresses import AddressRefusedError
-from subscriptions.endpoints import EndpointError, check_endpoint, check_literal, parse_endpoint, parse_url
-from subscriptions.resolver import Resolver
+from subscriptions.values import endpoints
+from subscriptions.values.addresses import AddressRefusedError
+from subscriptions.values.endpoints import (
+    EndpointError,
+    check_endpoint,
+    check_literal,
+    parse_endpoint,
+    parse_url,
+)
+from subscriptions.values.resolver import Resolver
 from tests.receivers.name_server import NameServer, name_server
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.header_values import HeaderError, check_auth, check_header, check_headers
+from subscriptions.values.header_values import HeaderError, check_auth, check_header, check_headers
 
 
 @pytest.mark.parametrize(

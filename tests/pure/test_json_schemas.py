@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from subscriptions.json_schemas import JSONSchemaError, check_json_schema
+from subscriptions.values.json_schemas import JSONSchemaError, check_json_schema
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from subscriptions.linear_patterns import MAX_PLACES, LinearPattern, PatternError
+from subscriptions.values.linear_patterns import MAX_PLACES, LinearPattern, PatternError
 
 ATOMS = [
     "a",

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from django.forms import model_to_dict
 
+from subscriptions.checks.policy import ACTION_FIELDS, contradictions
 from subscriptions.models import Policy
-from subscriptions.policy_checks import ACTION_FIELDS, contradictions
 
 IN_PLACE = {"on_unreachable": "IN_PLACE"}
 RETRY_LANE = {"on_unreachable": "RETRY_LANE"}

@@ -9,7 +9,7 @@ import pycares
 import pytest
 
 from config.env import CHECKOUT
-from subscriptions.resolver import Resolver, UnresolvedError
+from subscriptions.values.resolver import Resolver, UnresolvedError
 from tests.receivers.name_server import NameServer, name_server
 
 
@@ -67,7 +67,7 @@ def test_where_c_ares_cannot_be_used_libc_is_asked(monkeypatch: pytest.MonkeyPat
 
 FORKING = """
 import os, sys
-from subscriptions.resolver import resolver
+from subscriptions.values.resolver import resolver
 resolver.__init__(servers=[sys.argv[1]])
 assert resolver.addresses_of("well.test")
 try:

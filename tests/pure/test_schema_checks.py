@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
-from delivery import schema, schema_keywords
-from delivery.schema import Violation, first_violation
-from delivery.schema_keywords import BoundedValidator
+from delivery.publishing import json_schema as schema
+from delivery.publishing import json_schema_keywords
+from delivery.publishing.json_schema import Violation, first_violation
+from delivery.publishing.json_schema_keywords import BoundedValidator
 from subscriptions.models import EventType
 
 
@@ -63,13 +64,13 @@ def test_many_elements_are_compared_with_those_that_came_before_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[Any] = []
-    original = schema_keywords._plain
+    original = json_schema_keywords._plain
 
     def counted(item: Any) -> Any:
         made.append(item)
         return original(item)
 
-    monkeypatch.setattr(schema_keywords, "_plain", counted)
+    monkeypatch.setattr(json_schema_keywords, "_plain", counted)
     assert violation({"uniqueItems": True}, [{"i": number} for number in range(20_000)]) is None
     assert sum(set(item) == {"i"} for item in made if isinstance(item, dict)) == 20_000
 

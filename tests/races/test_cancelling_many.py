@@ -7,9 +7,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from delivery.models import Attempt, BulkVerb, Delivery, Resubmission, Status
-from delivery.resubmission import advance, start
-from delivery.resubmit import resubmit
-from delivery.senders.settle import Settler
+from delivery.senders.settler import Settler
+from delivery.support.bulk_jobs import advance, start
+from delivery.support.resubmit import resubmit
 from tests import factories
 from tests.delivery.test_resubmit import group, now_of
 from tests.races.meeting import meet

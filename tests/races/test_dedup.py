@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import connections
 
-from delivery.drafts import Draft
 from delivery.models import Delivery
 from delivery.models.dedup import DedupKey
-from delivery.publish import Accepted, publish
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import Accepted, publish
 from subscriptions.models import DedupMode, Publisher
 from tests import factories
 

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 from django.db import IntegrityError
 
-from delivery.drafts import Draft
+from delivery.calls.sync import exchange
 from delivery.models import Delivery, Message
-from delivery.publish import publish
-from delivery.sync import exchange
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import publish
 from subscriptions.models import EventType, Kind, Subscription
 from tests import factories
 from tests.races.meeting import meet

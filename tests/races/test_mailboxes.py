@@ -10,18 +10,18 @@ import psycopg
 import pytest
 from django.db import OperationalError, connection, connections, transaction
 
-from delivery import mailbox as mailboxes
-from delivery.database import connection_parameters
-from delivery.mailbox import Fetched
+from delivery.database.connections import connection_parameters
+from delivery.database.statements import statement
+from delivery.mailbox import fetch as mailboxes
+from delivery.mailbox.fetch import Fetched
 from delivery.models import Attempt, Delivery, Status
-from delivery.sql import statement
 from subscriptions.models import Mode, Subscription
 from tests import factories
 from tests.delivery.mailbox.box import Box, box, end_visibility, ids, now_of, public_ids, status_of
 from tests.races.meeting import backend, meet, unfinished
 
 CLIENTS = 6
-# Server processes count fetches in so many places (`delivery/sql/fetch.sql`); two that share one wait for each other.
+# Server processes count fetches in so many places (`delivery/mailbox/sql/fetch.sql`); two that share one wait for each other.
 PLACES = 16
 
 pytestmark = pytest.mark.django_db(transaction=True)

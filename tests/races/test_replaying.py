@@ -12,11 +12,12 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from config.retention_days import DEFAULT_DAYS
-from delivery import replaying, retention
 from delivery.chores import replays
 from delivery.chores.duty import Duty
+from delivery.maintenance import retention
 from delivery.models import Delivery, Message, ReplayState, Status
-from delivery.replay import cancel
+from delivery.replays import deliver
+from delivery.replays.replays import cancel
 from subscriptions.models import Subscription
 from tests import factories
 from tests.delivery.replays import archived, made, ready, running
@@ -44,7 +45,7 @@ def subscription() -> Subscription:
 
 def batch() -> None:
     with transaction.atomic():
-        replaying.advance(timezone.now())
+        deliver.advance(timezone.now())
 
 
 class TestAPerson:

@@ -4,12 +4,12 @@ from functools import partial
 
 import pytest
 
-from delivery import failures
+from delivery.maintenance import failures
 from delivery.models import Delivery, FailureNotice, JournalEntry, JournalKind, Message, Status
-from delivery.resolve import NotResolvedError, cancel, mark_delivered
-from delivery.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited
 from delivery.senders.entries import Redundant
-from delivery.senders.settle import Settler
+from delivery.senders.settler import Settler
+from delivery.support.resolve import NotResolvedError, cancel, mark_delivered
+from delivery.support.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited
 from tests import factories
 from tests.delivery.test_failures import failed
 from tests.delivery.test_resubmit import group, now_of

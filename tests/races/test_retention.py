@@ -13,12 +13,12 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from config.retention_days import DEFAULT_DAYS
-from delivery import failures, retention
-from delivery.drafts import Draft
+from delivery.maintenance import failures, retention
 from delivery.models import DedupKey, Delivery, FailureNotice, IdempotencyKey, Message, RetentionRun, Status
-from delivery.publish import publish
-from delivery.resolve import NotResolvedError, mark_delivered
-from delivery.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import publish
+from delivery.support.resolve import NotResolvedError, mark_delivered
+from delivery.support.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited
 from subscriptions.models import DedupMode
 from tests import factories
 from tests.delivery.retaining import are_there, is_there, old, past, run_whole

@@ -12,15 +12,16 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from config.retention_days import DEFAULT_DAYS
-from delivery import database, ranges, retention
-from delivery.database import connection_parameters
-from delivery.drafts import Draft
-from delivery.history.window import snapshot
+from delivery.database import queries
+from delivery.database.connections import connection_parameters
+from delivery.history.postgres.window import snapshot
+from delivery.maintenance import ranges, retention
 from delivery.models import Delivery, Message, MessageRange, RetentionRun, Status
-from delivery.publish import publish
-from delivery.replaying import advance as replay
-from delivery.resolve import NotResolvedError, mark_delivered
-from delivery.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import publish
+from delivery.replays.deliver import advance as replay
+from delivery.support.resolve import NotResolvedError, mark_delivered
+from delivery.support.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited
 from tests import factories
 from tests.delivery.ranged import go_on_from, ids_put_back, is_there, range_of
 from tests.delivery.replays import running
@@ -52,7 +53,7 @@ def whole() -> Iterator[MessageRange]:
         with connection.cursor() as cursor:
             cursor.execute("TRUNCATE delivery_message, delivery_delivery, delivery_loggedattempt")
         if is_there(made):
-            database.execute("drop_range", {"first": made.first_id})
+            queries.execute("drop_range", {"first": made.first_id})
 
 
 def messages_of(whole: MessageRange) -> list[int]:

@@ -9,11 +9,11 @@ from typing import Any
 from django.db import connection
 
 from delivery.models.shard import shard_of
-from delivery.senders.desk import Desk
+from delivery.senders.claims import Claims
+from delivery.senders.context import SenderContext
 from delivery.senders.http import Client
-from delivery.senders.lanes import Claims
-from delivery.senders.read import Reader
-from delivery.senders.settle import Settler
+from delivery.senders.reader import Reader
+from delivery.senders.settler import Settler
 
 Scenario = Callable[[Settler], Coroutine[Any, Any, None]]
 
@@ -64,7 +64,9 @@ async def settler_at_work() -> AsyncIterator[Settler]:
 
 
 @asynccontextmanager
-async def claims_at_work(*, networks: Sequence[IPv4Network] = ()) -> AsyncIterator[tuple[Claims, Desk]]:
+async def claims_at_work(
+    *, networks: Sequence[IPv4Network] = ()
+) -> AsyncIterator[tuple[Claims, SenderContext]]:
     """The claims of a sender, which has looked once who else is at work; they are closed at the end."""
     reader = Reader(name="inturn reader test")
     answering = asyncio.create_task(reader.run())
@@ -74,10 +76,10 @@ async def claims_at_work(*, networks: Sequence[IPv4Network] = ()) -> AsyncIterat
             Client(allowed_networks=networks) as client,
             asyncio.TaskGroup() as tasks,
         ):
-            desk = Desk(settler=settler, reader=reader, client=client)
-            claims = Claims(desk, tasks)
+            context = SenderContext(settler=settler, reader=reader, client=client)
+            claims = Claims(context, tasks)
             await claims.meet()
-            yield claims, desk
+            yield claims, context
             claims.close()
     finally:
         answering.cancel()
@@ -96,12 +98,12 @@ def with_settler(scenario: Scenario) -> None:
 
 
 def with_claims(
-    scenario: Callable[[Claims, Desk], Awaitable[None]], *, networks: Sequence[IPv4Network] = ()
+    scenario: Callable[[Claims, SenderContext], Awaitable[None]], *, networks: Sequence[IPv4Network] = ()
 ) -> None:
     """Run the scenario with the claims of a sender that is alone."""
 
     async def run() -> None:
-        async with claims_at_work(networks=networks) as (claims, desk):
-            await scenario(claims, desk)
+        async with claims_at_work(networks=networks) as (claims, context):
+            await scenario(claims, context)
 
     asyncio.run(run())

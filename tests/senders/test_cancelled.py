@@ -7,11 +7,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from delivery import lifecycle
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
+from delivery.lifecycle import transitions
 from delivery.models import Delivery, Status
-from delivery.senders.desk import Desk
-from delivery.senders.lanes import Claims
+from delivery.senders.claims import Claims
+from delivery.senders.context import SenderContext
 from subscriptions.models import Processing
 from tests import factories
 from tests.receivers import Receiver
@@ -36,17 +36,17 @@ def test_what_is_cancelled_after_it_was_read_is_not_sent(receiver: Receiver, pro
     lane_id = rows[0].lane_id
     assert lane_id is not None
 
-    async def scenario(claims: Claims, desk: Desk) -> None:
+    async def scenario(claims: Claims, context: SenderContext) -> None:
         with psycopg.connect(**connection_parameters()) as other:
             # What is read is recorded before it is sent, and there it waits for us.
             other.execute("SELECT FROM delivery_lane WHERE id = %s FOR NO KEY UPDATE", [lane_id])
             await claims.serve([lane_id])
             async with asyncio.timeout(SECONDS):
-                while not desk.settler.held_up:
-                    await desk.settler.members()
-            await elsewhere(lambda: lifecycle.cancel(cancelled, actor="ann"))
+                while not context.settler.held_up:
+                    await context.settler.members()
+            await elsewhere(lambda: transitions.cancel(cancelled, actor="ann"))
             # As when it hears of the commit.
-            desk.lanes[lane_id].wake()
+            context.lanes[lane_id].wake()
         async with asyncio.timeout(SECONDS):
             while await elsewhere(Delivery.objects.pending().exists):
                 await asyncio.sleep(0.02)

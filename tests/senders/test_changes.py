@@ -11,14 +11,14 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
 from delivery.models import UrlHealth, UrlState
 from delivery.senders.changes import Changed, Changes
-from delivery.senders.desk import Desk
+from delivery.senders.claims import Claims
+from delivery.senders.context import SenderContext
 from delivery.senders.lane import Lane
-from delivery.senders.lanes import Claims
 from delivery.senders.parcel import Key
-from delivery.senders.read import Reader
+from delivery.senders.reader import Reader
 from subscriptions.models import Policy, SigningSecret, Subscription
 from tests import factories
 from tests.senders.running import elsewhere, with_claims
@@ -188,14 +188,14 @@ def test_each_lane_is_looked_at_once_however_many_endpoints_changed() -> None:
             looked_at.append(self.id)
             return ()
 
-    async def scenario(_: Claims, desk: Desk) -> None:
-        (known,) = await desk.refresh([(await elsewhere(factories.subscription)).pk])
+    async def scenario(_: Claims, context: SenderContext) -> None:
+        (known,) = await context.refresh([(await elsewhere(factories.subscription)).pk])
         row = {"kind": "TOPIC", "state": "IDLE", "failures": 0, "wait_seconds": None, "processing": "SERIAL"}
         row |= {"max_in_flight": 1, "max_queued_to_send": 500, "refill_level": 100, "down": None}
-        desk.lanes = {id: Watched(row | {"id": id}) for id in range(100)}
+        context.lanes = {id: Watched(row | {"id": id}) for id in range(100)}
         changed = [replace(known, subscription_id=1000 + id, lane_id=id) for id in range(50)]
-        assert [lane.id for lane in desk.lanes_of(changed)] == list(range(50))
+        assert [lane.id for lane in context.lanes_of(changed)] == list(range(50))
         assert sorted(looked_at) == list(range(50, 100))
-        desk.lanes = {}
+        context.lanes = {}
 
     with_claims(scenario)

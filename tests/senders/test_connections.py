@@ -7,9 +7,10 @@ import psycopg
 import pytest
 from django.db import connection
 
-from delivery import lifecycle, resubmit, toggle, unblock, wake
-from delivery.database import CHANNEL, connect, connection_parameters
+from delivery.database.connections import CHANNEL, connect, connection_parameters
+from delivery.lifecycle import transitions, wake
 from delivery.models import Delivery, Lane, LaneState
+from delivery.support import resubmit, toggle, unblock
 from subscriptions import changes
 from subscriptions.models import Policy, Subscription
 from tests import factories
@@ -69,7 +70,7 @@ def _skip(row: Delivery) -> None:
 
 
 def _resubmit(row: Delivery) -> None:
-    lifecycle.cancel([row.pk], actor="ann")
+    transitions.cancel([row.pk], actor="ann")
     resubmit.resubmit(row.pk, actor="ann")
 
 
@@ -80,7 +81,7 @@ def _configure(row: Subscription) -> None:
 @pytest.mark.parametrize(
     ("act", "told"),
     [
-        (lambda row: lifecycle.cancel([row.pk], actor="ann"), "nudge"),
+        (lambda row: transitions.cancel([row.pk], actor="ann"), "nudge"),
         (_skip, "nudge"),
         (_resubmit, "nudge"),
         (lambda row: toggle.deactivate(row.subscription, actor="ann"), "changed"),

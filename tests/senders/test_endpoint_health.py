@@ -11,16 +11,16 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from delivery import unblock
-from delivery.database import named_rows
+from delivery.database.queries import named_rows
+from delivery.database.statements import statement
 from delivery.models import Delivery, EndpointHealth, Lane, LaneState, OutcomeClass, Status
 from delivery.models.shard import shard_of
-from delivery.senders.desk import Desk
+from delivery.senders.claims import Claims
+from delivery.senders.context import SenderContext
 from delivery.senders.entries import EndpointChange, Entry, LaneChange
-from delivery.senders.lanes import Claims
-from delivery.senders.settle import Settler
-from delivery.senders.writing import queries
-from delivery.sql import statement
+from delivery.senders.group_statements import queries
+from delivery.senders.settler import Settler
+from delivery.support import unblock
 from subscriptions.models import Processing, Subscription
 from tests import factories
 from tests.receivers import OK, Close, Hold, Receiver
@@ -196,7 +196,7 @@ class TestBeginning:
             receiver.endpoint(name).always(Close())
         lane: Lane = owner.lane
 
-        async def until_down(claims: Claims, _: Desk) -> None:
+        async def until_down(claims: Claims, _: SenderContext) -> None:
             await claims.serve([lane.pk])
             await _eventually(lambda: len(rows()) == 2)
 
@@ -208,9 +208,9 @@ class TestBeginning:
             receiver.endpoint(name).always(OK)
             factories.delivery(subscription=subscription)
 
-        async def again(claims: Claims, desk: Desk) -> None:
+        async def again(claims: Claims, context: SenderContext) -> None:
             await claims.serve([lane.pk])
-            served = desk.lanes[lane.pk]
+            served = context.lanes[lane.pk]
             assert set(served.keys.blocked()) == {made["a"].pk, made["b"].pk}
             await elsewhere(receiver.endpoint("up").wait_for_count, tried["up"] + 1)
             assert [len(receiver.endpoint(name).received) for name in ("a", "b")] == [tried["a"], tried["b"]]
@@ -228,7 +228,7 @@ class TestBeginning:
         found = named_rows("lanes_with_work", {"shard": [shard_of(lane)]})
         assert [row["lane_id"] for row in found] == [lane]
 
-        async def scenario(claims: Claims, _: Desk) -> None:
+        async def scenario(claims: Claims, _: SenderContext) -> None:
             await claims.serve([lane])
             await _eventually(lambda: rows() == [])
 
@@ -253,7 +253,7 @@ def test_a_queue_endpoint_that_takes_one_has_no_row_any_more(receiver: Receiver)
     lane = Lane.objects.get(pk=queue_lane())
     factories.delivery(subscription=one, lane=lane, queue_group=0)
 
-    async def scenario(claims: Claims, _: Desk) -> None:
+    async def scenario(claims: Claims, _: SenderContext) -> None:
         await claims.serve([lane.pk])
         await _eventually(lambda: [row[:2] for row in rows()] == [(one.pk, lane.pk)])
         # It is tried again, and is down until it has taken what it is tried with.
@@ -265,7 +265,7 @@ def test_a_queue_endpoint_that_takes_one_has_no_row_any_more(receiver: Receiver)
     serving(scenario)
 
 
-def serving(scenario: Callable[[Claims, Desk], Awaitable[None]]) -> None:
+def serving(scenario: Callable[[Claims, SenderContext], Awaitable[None]]) -> None:
     with_claims(scenario, networks=[ip_network(NETWORKS)])  # type: ignore[list-item]
 
 

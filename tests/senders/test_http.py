@@ -19,7 +19,7 @@ from delivery.senders.http import Client
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.request import make_request
 from delivery.states import OutcomeClass
-from subscriptions.addresses import Network
+from subscriptions.values.addresses import Network
 from tests.pure.delivery.test_verdict import TEAMFORGE
 from tests.receivers import OK, Answer, Close, Drip, Hold, Receiver, Stream
 

@@ -6,9 +6,9 @@ from ipaddress import ip_network
 import pytest
 
 from delivery.models import Attempt, Delivery, Lane, Status
-from delivery.senders.desk import Desk
+from delivery.senders.claims import Claims
+from delivery.senders.context import SenderContext
 from delivery.senders.holding import LaneLostError
-from delivery.senders.lanes import Claims
 from delivery.senders.under_way import Jobs
 from subscriptions.models import Processing
 from tests import factories
@@ -63,10 +63,10 @@ def test_an_outcome_is_recorded_though_another_job_of_the_lane_failed(receiver: 
     row = factories.delivery(subscription=factories.subscription(subscriber=owner, endpoint=endpoint.url))
     lane: Lane = owner.lane
 
-    async def scenario(claims: Claims, desk: Desk) -> None:
+    async def scenario(claims: Claims, context: SenderContext) -> None:
         await claims.serve([lane.pk])
         await elsewhere(endpoint.wait_for_count, 1)
-        served = desk.lanes[lane.pk]
+        served = context.lanes[lane.pk]
 
         async def ill() -> None:
             raise ValueError

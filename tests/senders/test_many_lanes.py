@@ -6,8 +6,8 @@ from django.db import connection
 from delivery.models import Lane
 from delivery.models.lane import DUTY_LOCKS, MEMBER_LOCKS
 from delivery.models.shard import SHARDS
-from delivery.senders.desk import Desk
-from delivery.senders.lanes import Claims
+from delivery.senders.claims import Claims
+from delivery.senders.context import SenderContext
 from subscriptions.models import Subscriber
 from tests.senders.running import elsewhere, with_claims
 
@@ -40,9 +40,9 @@ def locks_of_lanes() -> int:
 
 
 def test_ten_thousand_lanes_take_no_more_locks_than_there_are_shards(lanes: list[int]) -> None:
-    async def scenario(claims: Claims, desk: Desk) -> None:
+    async def scenario(claims: Claims, context: SenderContext) -> None:
         await claims.serve(lanes)
-        assert sorted(desk.lanes) == sorted(lanes)
+        assert sorted(context.lanes) == sorted(lanes)
         assert await elsewhere(locks_of_lanes) == SHARDS
 
     with_claims(scenario)

@@ -7,7 +7,7 @@ import pytest
 
 from delivery.models import Delivery, Lane
 from delivery.models.shard import SHARDS, shard_of
-from delivery.senders.lanes import Claims
+from delivery.senders.claims import Claims
 from delivery.senders.sharing import owner_of
 from subscriptions.models import Subscription
 from tests import factories

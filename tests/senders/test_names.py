@@ -10,7 +10,7 @@ import uvloop
 from delivery.outcome import Outcome
 from delivery.senders.http import CONNECT_SECONDS, Client, _timeout
 from delivery.states import OutcomeClass
-from subscriptions.resolver import RESOLVE_SECONDS, Resolver
+from subscriptions.values.resolver import RESOLVE_SECONDS, Resolver
 from tests.receivers import Receiver
 from tests.receivers.name_server import NameServer, name_server
 from tests.senders.test_http import LOOPBACK, PARCEL, endpoint

@@ -9,11 +9,11 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from delivery.database.statements import statement
 from delivery.models import Delivery, JournalEntry, Lane, LaneState, Status
 from delivery.models.shard import SHARDS
-from delivery.senders.desk import Desk
-from delivery.senders.lanes import Claims
-from delivery.sql import statement
+from delivery.senders.claims import Claims
+from delivery.senders.context import SenderContext
 from subscriptions.models import Processing, Subscription, SubscriptionStatus
 from tests import factories
 from tests.senders.reading import fetch
@@ -53,7 +53,7 @@ def state(lane: Lane) -> str:
 def serve(lane: Lane, *, until: Callable[[], bool]) -> None:
     """Let a sender have the lane until that is so."""
 
-    async def scenario(claims: Claims, desk: Desk) -> None:
+    async def scenario(claims: Claims, context: SenderContext) -> None:
         await claims.serve([lane.pk])
         async with asyncio.timeout(30):
             while not await elsewhere(until):
@@ -65,9 +65,9 @@ def serve(lane: Lane, *, until: Callable[[], bool]) -> None:
 def serve_and_give_back(lane: Lane) -> None:
     """Let a sender have the lane, and take it away from it at once."""
 
-    async def scenario(claims: Claims, desk: Desk) -> None:
+    async def scenario(claims: Claims, context: SenderContext) -> None:
         await claims.serve([lane.pk])
-        task = desk.lanes[lane.pk].task
+        task = context.lanes[lane.pk].task
         assert task is not None
         claims.close()
         await task

@@ -9,8 +9,8 @@ from io import BufferedReader
 import pytest
 from django.db import connection
 
-from delivery.senders.desk import Desk
-from delivery.senders.lanes import Claims
+from delivery.senders.claims import Claims
+from delivery.senders.context import SenderContext
 from tests import factories
 from tests.senders.running import elsewhere, with_claims
 
@@ -106,10 +106,10 @@ def told_and_real() -> tuple[int, int]:
 def test_a_sender_serves_every_lane_behind_a_pooler(pooler: Pooler) -> None:
     lanes = [factories.subscriber().lane.pk for _ in range(LANES)]
 
-    async def scenario(claims: Claims, desk: Desk) -> None:
+    async def scenario(claims: Claims, context: SenderContext) -> None:
         told, real = await elsewhere(told_and_real)
         assert told == INVENTED != real
         await claims.serve(lanes)
-        assert sorted(desk.lanes) == sorted(lanes)
+        assert sorted(context.lanes) == sorted(lanes)
 
     with_claims(scenario)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from delivery.models import Delivery, Status
 from delivery.models.shard import SHARDS
 from delivery.senders.parcel import Parcel
-from delivery.senders.read import Reader, Wish, wishes_together
+from delivery.senders.reader import Reader, Wish, wishes_together
 from subscriptions.models import Subscription, SubscriptionStatus
 from tests import factories
 from tests.senders.running import elsewhere

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from delivery.database.statements import statement
 from delivery.models import Callback, Delivery, Lane, LaneKind
-from delivery.sql import statement
 from subscriptions.models import Processing, Subscriber, Subscription, SubscriptionStatus
 from tests import factories
 from tests.senders.reading import fetch

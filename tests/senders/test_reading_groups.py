@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from delivery.database.statements import statement
 from delivery.models import Delivery, Lane, LaneKind, Message
-from delivery.sql import statement
 from subscriptions.models import EventType, Kind, SigningSecret, Subscription
 from tests import factories
 from tests.senders.reading import fetch

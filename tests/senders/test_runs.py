@@ -8,7 +8,7 @@ import pytest
 from delivery.models import Attempt, Lane
 from delivery.senders.entries import Run
 from delivery.senders.holding import LaneLostError
-from delivery.senders.settle import Settler
+from delivery.senders.settler import Settler
 from tests import factories
 from tests.senders.handed_in import run_of, settlement
 from tests.senders.running import serve_lanes, with_settler

@@ -7,8 +7,8 @@ import psycopg
 import pytest
 from django.db import connection
 
-from delivery import lifecycle
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
+from delivery.lifecycle import transitions
 from delivery.models import (
     Attempt,
     JournalEntry,
@@ -21,7 +21,7 @@ from delivery.models import (
 from delivery.models.shard import shard_of
 from delivery.senders.entries import LaneChange
 from delivery.senders.holding import LaneLostError
-from delivery.senders.settle import Settler
+from delivery.senders.settler import Settler
 from delivery.verdict import Step, Verdict
 from tests import factories
 from tests.senders.handed_in import run_of, settlement
@@ -89,7 +89,7 @@ def test_a_delivery_cancelled_while_it_was_sent_stays_cancelled_and_has_its_atte
 
 
 def _cancel(delivery_id: int) -> None:
-    lifecycle.cancel([delivery_id], actor="ann")
+    transitions.cancel([delivery_id], actor="ann")
 
 
 def test_what_a_receiver_wrote_cannot_keep_its_outcome_from_being_stored() -> None:

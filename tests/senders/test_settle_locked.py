@@ -8,10 +8,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
 from delivery.models import Attempt, Delivery, Lane, LaneState, Status
 from delivery.senders.entries import LaneChange
-from delivery.senders.settle import Settler
+from delivery.senders.settler import Settler
 from tests import factories
 from tests.senders.handed_in import run_of, settlement
 from tests.senders.running import elsewhere, end_sessions, serve_lanes, with_settler

@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 
 from config.env import CHECKOUT
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
 from delivery.models.lane import MEMBER_LOCKS
 from delivery.senders.session import MAX_SENDERS
 from tests.operation.installation import eventually

@@ -8,10 +8,10 @@ from django.db import connection
 
 from delivery.models import Delivery, OutcomeClass, UrlHealth
 from delivery.senders.entries import Settlement
+from delivery.senders.group_statements import queries
 from delivery.senders.parcel import Endpoint
-from delivery.senders.read import Reader
+from delivery.senders.reader import Reader
 from delivery.senders.successes import Successes
-from delivery.senders.writing import queries
 from subscriptions.models import Subscription
 from tests import factories
 from tests.senders.handed_in import settlement

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from delivery.models import Delivery, JournalEntry, JournalKind, OutcomeClass, UrlHealth, UrlState
 from delivery.senders.entries import Settlement
-from delivery.senders.settle import Settler
+from delivery.senders.settler import Settler
 from subscriptions.models import Policy, Subscription
 from tests import factories
 from tests.senders.handed_in import settlement

@@ -7,8 +7,8 @@ from django.core.management import call_command
 from django.db import connection
 from pytest_django import Settings
 
-from subscriptions.encryption import UndecipherableError
 from subscriptions.models import SigningSecret, Subscription
+from subscriptions.values.encryption import UndecipherableError
 from tests import factories
 
 AUTH = {"type": "bearer", "token": "very-secret-token"}

@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection
 
 from delivery.console import queue_groups
 from delivery.models import Lane
-from subscriptions.matching import candidates, groups
+from subscriptions.matching.match import candidates, groups
 from subscriptions.models import ConfigurationChange, EventType, Kind, Subscription
 from tests import factories
 from tests.subscriptions.api.client import caller, created

@@ -3,9 +3,9 @@
 import pytest
 from django.db import connection
 
-from subscriptions import lookups, matching
 from subscriptions.filters import document
-from subscriptions.matching import candidates, qualifying, why_not
+from subscriptions.matching import lookups, match
+from subscriptions.matching.match import candidates, qualifying, why_not
 from subscriptions.models import EventType, Subscription
 from tests import factories
 
@@ -67,9 +67,9 @@ def test_they_are_found_on_the_index(event_type: EventType) -> None:
 
 
 def test_more_filters_than_ten_thousand_in_rotation_are_compiled_once() -> None:
-    matching._compiled.cache_clear()
+    match._compiled.cache_clear()
     message = document({"number": "7"}, b"")
     texts = [f"$$->'Header'->>'number' = '{number}'" for number in range(10_001)]
     for _ in range(2):
         assert [text for text in texts if why_not("", text, message) is None] == [texts[7]]
-    assert matching._compiled.cache_info().misses == len(texts)
+    assert match._compiled.cache_info().misses == len(texts)

@@ -9,8 +9,8 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.test import Client
 
+from subscriptions.checks.sync_overlap import rival
 from subscriptions.models import EventType, Kind, Scope, Subscription
-from subscriptions.rivals import rival
 from tests import factories
 from tests.operation.installation import eventually
 from tests.subscriptions.api.client import Answer, Caller, caller, created, refused

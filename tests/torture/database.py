@@ -4,7 +4,7 @@ import signal
 
 import psycopg
 
-from config import processes
+from config.up import processes
 from tests.operation.installation import eventually
 from tests.torture.stage import Stage
 

@@ -4,7 +4,7 @@ import signal
 import time
 from pathlib import Path
 
-from config import processes
+from config.up import processes
 from tests.operation.installation import eventually
 from tests.torture.records import PUBLISHERS, Woken
 from tests.torture.stage import Stage

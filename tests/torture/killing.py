@@ -2,7 +2,7 @@
 
 import signal
 
-from config import processes
+from config.up import processes
 from tests.torture.stage import Stage
 
 

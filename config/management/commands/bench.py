@@ -7,7 +7,7 @@ import sys
 from django.core.management.base import BaseCommand
 
 from config.env import CHECKOUT
-from delivery.orphans import end_with_parent
+from delivery.cluster.orphans import end_with_parent
 
 
 class Command(BaseCommand):

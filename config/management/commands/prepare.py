@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, OperationalError, connection
 
 from config.django_commands import reason
-from delivery import queue_lanes
+from delivery.lifecycle import queue_lanes
 
 # Of the advisory lock that whoever prepares a database holds; those of lanes, slots and duties have other upper halves.
 PREPARE_LOCK = 0x494E0008 << 32

@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from config import clusters
+from config.up import clusters
 
 
 class Command(BaseCommand):

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from django.core.management.base import BaseCommand
 
-from config import processes
 from config.embedded.postgres import throwaway
 from config.env import CHECKOUT
+from config.up import processes
 
 PYTHON = sys.executable
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from config import env
 from config.embedded.programs import PostgresError
-from config.grounds import CannotStartError
-from config.supervisor import Supervisor
+from config.up.preflight import CannotStartError
+from config.up.supervisor import Supervisor
 
 
 class Command:

@@ -5,14 +5,15 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from config import env, processes
+from config import env
 from config.env import CHECKOUT
-from config.parts import web_command
+from config.up import processes
+from config.up.parts import web_command
 
 
 class Command(BaseCommand):
     help = "Serve the console and the API on INTURN_LISTEN and PORT until SIGTERM or SIGINT."
-    # Started without Django's apps: see config/command_line.py.
+    # Started without Django's apps: see config/up/command_line.py.
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:

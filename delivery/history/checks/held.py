@@ -6,8 +6,8 @@ so does their end: a run that was read before may be under way.
 
 from typing import TYPE_CHECKING
 
-from delivery.history.pieces import merged
-from delivery.history.unarchived import EVER, NEVER
+from delivery.history.postgres.unarchived import EVER, NEVER
+from delivery.history.transforms.pieces import merged
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

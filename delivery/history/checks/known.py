@@ -10,8 +10,8 @@ goes in the lower bits of the time it was settled at, and the largest is the new
 
 from typing import TYPE_CHECKING
 
-from delivery.history.measures import STATUSES, SUCCESSES
-from delivery.history.unarchived import FIXED, GROWING, NEVER, TRIED, UNARCHIVED, names
+from delivery.history.postgres.unarchived import FIXED, GROWING, NEVER, TRIED, UNARCHIVED, names
+from delivery.history.transforms.measures import STATUSES, SUCCESSES
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -20,7 +20,7 @@ Whether a subscriber is SERIAL is known of when the delivery was archived: what 
 from typing import TYPE_CHECKING
 
 from delivery.history.checks.finding import GAPS, ORDER, finding, moment, with_broken, words
-from delivery.history.unarchived import NEVER
+from delivery.history.postgres.unarchived import NEVER
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

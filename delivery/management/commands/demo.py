@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from delivery.demo import slow_reader
 from delivery.demo.receivers import HOST, receivers
 from delivery.demo.trickle import trickle
-from subscriptions.addresses import is_allowed
+from subscriptions.values.addresses import is_allowed
 
 
 class Command(BaseCommand):

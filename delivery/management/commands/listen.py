@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from delivery.client import Client, ClientError
-from delivery.fetching import Mailbox
-from delivery.listening import Listener, Taker, is_away
-from delivery.takers import Forwarder, Printer
-from delivery.visible import visible
-from subscriptions.names import is_name
+from delivery.client.listener import Listener, Taker, is_away
+from delivery.client.mailbox import Mailbox
+from delivery.client.outputs import Forwarder, Printer
+from delivery.client.rest import Client, ClientError
+from delivery.client.terminal_text import visible
+from subscriptions.values.names import is_name
 
 # Shown quickly, so several are fetched together; a forwarded one may take its receiver a minute.
 SHOWN_AT_ONCE, SHOWN_SECONDS = 10, 30

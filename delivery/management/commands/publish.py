@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from delivery.client import Client, ClientError, RefusedError
+from delivery.client.rest import Client, ClientError, RefusedError
 from subscriptions.filters import header_name
 
 MAX_BATCH = 1000

@@ -8,9 +8,9 @@ import pytest
 from django.conf import settings
 
 from delivery.api import batch
-from delivery.drafts import Draft
 from delivery.models import Message
-from delivery.publish import Accepted, publish
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import Accepted, publish
 from subscriptions.models import EventType, Publisher, Scope
 from tests import factories
 from tests.subscriptions.api.client import Caller, caller, refused

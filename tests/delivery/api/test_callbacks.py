@@ -10,8 +10,8 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
 from delivery.api import callbacks as view
-from delivery.callback_tokens import callback_key, make_token
 from delivery.models import Callback, Delivery, Message
+from delivery.publishing.callback_tokens import callback_key, make_token
 from subscriptions.models import EventType, Kind
 from tests import factories
 from tests.subscriptions.api.client import Answer, Caller, caller, refused

@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.db import close_old_connections, connection
 from django.test import Client
 
-from delivery.callback_tokens import callback_key, make_token
 from delivery.models import Callback, Delivery, Message, Status
+from delivery.publishing.callback_tokens import callback_key, make_token
 from subscriptions.models import ConfigurationChange, Kind, Mode, Scope, Subscription, SubscriptionStatus
 from tests import factories
 from tests.delivery.read_only import set_read_only

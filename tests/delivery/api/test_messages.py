@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from delivery import searching
 from delivery.api import message_query, messages
 from delivery.states import Status
+from delivery.support import search
 from subscriptions.models import Publisher, Scope, SubscriptionStatus
 from tests import factories
 from tests.subscriptions.api.client import Caller, caller, fields_of, refused
@@ -82,7 +82,7 @@ def test_a_wrong_search_is_refused(manager: Caller, query: str, field: str) -> N
 def test_a_search_that_takes_too_long_is_given_up(manager: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     factories.message()
     monkeypatch.setattr(message_query, "TEXT_SEARCH_SECONDS", 0.05)
-    monkeypatch.setattr(searching, "_BODY_HOLDS", "pg_sleep(30) IS NOT NULL AND %s <> ''::bytea")
+    monkeypatch.setattr(search, "_BODY_HOLDS", "pg_sleep(30) IS NOT NULL AND %s <> ''::bytea")
     problem = refused(manager.get("messages?body=x"), 400, "search-too-wide")
     assert "since" in problem["detail"]
     assert len(manager.get("messages").body["results"]) == 1

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from delivery.models import Delivery, Message, Resubmission, Status
-from delivery.resubmission import advance
+from delivery.support.bulk_jobs import advance
 from subscriptions.models import EventType, Scope
 from tests import factories
 from tests.delivery.test_resubmission import rejected

@@ -27,10 +27,10 @@ def test_it_is_ready_when_the_database_is() -> None:
 
 
 def test_it_is_not_ready_without_its_migrations() -> None:
-    from config import health
+    from config.web import health
 
     health._require_migrations.cache_clear()
-    with patch("config.health.MigrationExecutor.migration_plan", return_value=["one"]):
+    with patch("config.web.health.MigrationExecutor.migration_plan", return_value=["one"]):
         refused(Answer(Client().get("/readyz")), 503, "not-migrated")
     assert Client().get("/readyz").status_code == 200
 

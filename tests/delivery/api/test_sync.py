@@ -4,7 +4,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from delivery import asking
+from delivery.calls import slots
 from delivery.models import Attempt, Delivery, FailureNotice, JournalEntry, Message
 from subscriptions.models import EventType, Kind, Subscription
 from tests import factories
@@ -250,7 +250,7 @@ def test_explain_says_which_one_would_be_called(
 def test_a_call_more_than_the_web_server_can_wait_for_is_put_off(
     publishing: Caller, asked: Subscription, rules: Endpoint
 ) -> None:
-    turns = asking.turns("sync", settings.ENVIRONMENT.web_threads * 3 // 4)
+    turns = slots.turns("sync", settings.ENVIRONMENT.web_threads * 3 // 4)
     taken = 0
     while turns.acquire(blocking=False):
         taken += 1

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from delivery.calls import Called, call
+from delivery.calls.http import Called, call
 from delivery.senders.request import make_request
 from delivery.states import OutcomeClass
-from subscriptions.addresses import Network
+from subscriptions.values.addresses import Network
 from tests.senders.test_http import LOOPBACK, PARCEL, endpoint
 
 

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from delivery.calls import MAX_ANSWER_BYTES
+from delivery.calls.http import MAX_ANSWER_BYTES
 from delivery.outcome import EXCERPT_BYTES
 from delivery.states import OutcomeClass
 from tests.delivery.calls.calling import called, outcome, read_request, serving

@@ -4,7 +4,7 @@ import threading
 
 from aiohttp import web
 
-from delivery.calls import Called
+from delivery.calls.http import Called
 from delivery.states import OutcomeClass
 from tests.delivery.calls.calling import called, outcome
 from tests.receivers import Answer, Close, Hold, Receiver

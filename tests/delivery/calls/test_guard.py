@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from delivery import calls, connections
+from delivery.calls import guard, http
 from delivery.states import OutcomeClass
-from subscriptions.resolver import Resolver
+from subscriptions.values.resolver import Resolver
 from tests.delivery.calls.calling import called, outcome, read_request, serving
 from tests.receivers import Receiver
 from tests.receivers.name_server import name_server
@@ -52,14 +52,14 @@ def test_the_address_that_was_checked_is_the_one_that_is_connected_to(
     only = [ipaddress.ip_network("127.0.0.1/32")]
     url = hook.url.replace("127.0.0.1", "rebinding.example")
     with name_server(known) as names:
-        monkeypatch.setattr(connections, "resolver", Resolver(servers=[names.address]))
+        monkeypatch.setattr(guard, "resolver", Resolver(servers=[names.address]))
         assert outcome(called(url, allowed=only)) is OutcomeClass.SUCCESS
         known["rebinding.example"] = ["127.0.0.2"]
         # The connection that is kept was checked when it was made.
         assert outcome(called(url, allowed=only)) is OutcomeClass.SUCCESS
         receiver.refuse_connections()
         receiver.accept_connections()
-        monkeypatch.setattr(connections, "resolver", Resolver(servers=[names.address]))
+        monkeypatch.setattr(guard, "resolver", Resolver(servers=[names.address]))
         assert outcome(called(url, allowed=only)) is OutcomeClass.REFUSED_ADDRESS
 
 
@@ -82,10 +82,10 @@ def vouched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
             secured.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
-    calls._session.cache_clear()
+    http._session.cache_clear()
     with serving(talk) as port:
         yield port
-    calls._session.cache_clear()
+    http._session.cache_clear()
 
 
 def test_a_certificate_is_verified_against_the_name(vouched: int) -> None:

@@ -8,12 +8,12 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from django.utils import timezone
 
-from delivery import callbacks
-from delivery.callback_tokens import callback_key, make_token
-from delivery.callbacks import Answer
-from delivery.drafts import Draft
 from delivery.models import Callback, Delivery
-from delivery.publish import publish
+from delivery.publishing import callbacks
+from delivery.publishing.callback_tokens import callback_key, make_token
+from delivery.publishing.callbacks import Answer
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import publish
 from subscriptions.models import Kind
 from tests import factories
 

@@ -9,11 +9,10 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from delivery import wake
+from delivery.lifecycle import wake
 from subscriptions.admin import header_lines
 from subscriptions.admin.policy_words import sentences
 from subscriptions.changes import MASKED
-from subscriptions.header_values import HeaderError
 from subscriptions.models import (
     Action,
     ConfigurationChange,
@@ -24,6 +23,7 @@ from subscriptions.models import (
     Subscriber,
     Subscription,
 )
+from subscriptions.values.header_values import HeaderError
 from tests import factories
 
 ROOT = "/admin/subscriptions"

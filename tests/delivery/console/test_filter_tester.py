@@ -9,9 +9,9 @@ from pytest_django import DjangoAssertNumQueries
 
 from delivery.console import filter_preview
 from delivery.console.filter_preview import preview
-from delivery.drafts import Draft
 from delivery.models import Delivery
-from delivery.publish import publish
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import publish
 from subscriptions.models import EventType
 from tests import factories
 

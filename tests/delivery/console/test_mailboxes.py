@@ -9,8 +9,8 @@ from django.test import Client
 from django.utils import timezone
 
 from delivery.console import mailboxes
+from delivery.database.statements import statement
 from delivery.models import MailboxRate
-from delivery.sql import statement
 from delivery.states import Status
 from subscriptions.models import Kind, Mode, Subscription, SubscriptionStatus
 from tests import factories

@@ -6,7 +6,7 @@ from django.test import Client
 from django.utils import timezone
 
 from delivery.models import Delivery, JournalEntry, JournalKind, Message, Resubmission, Status
-from delivery.resubmission import advance
+from delivery.support.bulk_jobs import advance
 from tests import factories
 from tests.delivery.test_resubmission import rejected
 from tests.delivery.test_resubmit import now_of

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries, DjangoCaptureOnCommitCallbacks
 
-from delivery import wake
+from delivery.lifecycle import wake
 from subscriptions.models import ConfigurationChange, Mode, Subscription
 from subscriptions.rewriting import Replacement, RewriteError
 from tests import factories

@@ -7,9 +7,9 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from delivery import searching
 from delivery.admin import message_search
 from delivery.states import Status
+from delivery.support import search as searching
 from subscriptions.admin.keyset import KeysetAdmin
 from tests import factories
 from tests.delivery.console.test_lists import ids

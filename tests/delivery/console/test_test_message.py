@@ -7,8 +7,8 @@ from django.conf import settings
 from django.test import Client
 from standardwebhooks.webhooks import Webhook
 
-from delivery import asking, test_message
-from delivery.admin import test_sending
+from delivery.admin import trial_page
+from delivery.calls import slots, trial
 from delivery.models import Attempt, Delivery, JournalEntry, JournalKind, Lane, Message, UrlHealth
 from delivery.models.message import parse_public_id
 from subscriptions.models import Mode, Subscription, SubscriptionStatus
@@ -108,7 +108,7 @@ def test_the_journal_has_it_before_the_answer(
     def crash(_: object) -> None:
         raise SystemExit
 
-    monkeypatch.setattr(test_message, "call_now", crash)
+    monkeypatch.setattr(trial, "call_now", crash)
     with pytest.raises(SystemExit):
         send(ann, subscription)
     assert JournalEntry.objects.get().text.endswith("as a test message; no answer is recorded.")
@@ -125,13 +125,13 @@ def test_an_endpoint_that_hangs_is_waited_for_so_long(
     ann: Client, subscription: Subscription, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Long enough for the answer to begin, however busy the machine is.
-    monkeypatch.setattr(test_message, "LONGEST_WAIT_SECONDS", 3.0)
+    monkeypatch.setattr(trial, "LONGEST_WAIT_SECONDS", 3.0)
     endpoint.always(Drip())
     assert "no whole answer within 3 s" in send(ann, subscription).text
 
 
 def test_so_many_at_a_time(ann: Client, subscription: Subscription, endpoint: Endpoint) -> None:
-    turns = asking.turns("test", settings.ENVIRONMENT.web_threads // 8)
+    turns = slots.turns("test", settings.ENVIRONMENT.web_threads // 8)
     taken = 0
     while turns.acquire(blocking=False):
         taken += 1
@@ -146,11 +146,11 @@ def test_so_many_at_a_time(ann: Client, subscription: Subscription, endpoint: En
 def test_a_subscription_that_is_deleted_meanwhile_is_said(
     ann: Client, subscription: Subscription, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def deleted_first(*asked: Any, **more: Any) -> test_message.Tested:
+    def deleted_first(*asked: Any, **more: Any) -> trial.Tested:
         Subscription.objects.get(pk=subscription.pk).delete()
-        return test_message.send_test(*asked, **more)
+        return trial.send_test(*asked, **more)
 
-    monkeypatch.setattr(test_sending, "send_test", deleted_first)
+    monkeypatch.setattr(trial_page, "send_test", deleted_first)
     form = {"content_type": "application/json", "body": "{}"}
     page = ann.post(address(subscription), form, follow=True)
     assert page.status_code == 200

@@ -14,8 +14,8 @@ from django.utils import timezone
 from delivery.console import charts, health
 from delivery.console.charts import Span
 from delivery.console.sparkline import sparkline, sparkline_in_detail
+from delivery.database.statements import statement
 from delivery.models import SubscriptionTraffic, TrafficMark, TrafficMinute
-from delivery.sql import statement
 from delivery.states import Status
 from subscriptions.models import Subscription
 from tests import factories

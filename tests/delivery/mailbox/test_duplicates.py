@@ -2,9 +2,9 @@
 
 import pytest
 
-from delivery.drafts import Draft
 from delivery.models import Delivery, Status
-from delivery.publish import publish
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import publish
 from subscriptions.models import DedupMode, Publisher
 from tests import factories
 from tests.delivery.mailbox.box import Box, box

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from delivery import lifecycle
+from delivery.lifecycle import transitions
 from delivery.models import Attempt, Delivery, FailureNotice, JournalEntry, JournalKind, Status
 from subscriptions.models import EventType
 from tests.delivery.mailbox.box import (
@@ -222,7 +222,7 @@ def test_a_volatile_one_is_handed_out_once(mailbox: Box) -> None:
 def test_what_a_person_cancels_is_taken_from_whoever_has_it(mailbox: Box) -> None:
     waiting, out = mailbox.put(2)[::-1]
     message = mailbox.one()
-    assert lifecycle.cancel([waiting.pk, out.pk], actor="ann") == 2
+    assert transitions.cancel([waiting.pk, out.pk], actor="ann") == 2
     assert [status_of(delivery) for delivery in (waiting, out)] == [Status.CANCELLED] * 2
     assert (outcomes(waiting), outcomes(out)) == ([], [(1, "UNACKNOWLEDGED")])
     assert now_of(out).attempts == 1

@@ -7,9 +7,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from delivery import mailbox as mailboxes
+from delivery.database.statements import numbered
+from delivery.mailbox import fetch as mailboxes
 from delivery.models import Status
-from delivery.sql import numbered
 from subscriptions.models import SubscriptionStatus
 from tests import factories
 from tests.delivery.mailbox.box import (

@@ -6,8 +6,8 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from delivery import mailbox_figures
 from delivery.api import mailboxes
+from delivery.mailbox import counts as mailbox_figures
 from delivery.models import MailboxRate
 from subscriptions.models import SubscriptionStatus
 from tests import factories

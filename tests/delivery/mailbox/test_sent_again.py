@@ -6,10 +6,11 @@ import pytest
 from django.conf import settings
 from django.utils import timezone
 
-from delivery import lifecycle, resolve, resubmission, resubmit, toggle
-from delivery.lifecycle import RESUBMITTABLE
+from delivery.lifecycle import transitions
+from delivery.lifecycle.transitions import RESUBMITTABLE
 from delivery.models import Delivery, Message, Status
-from delivery.resubmit import Edit
+from delivery.support import bulk_jobs, resolve, resubmit, toggle
+from delivery.support.resubmit import Edit
 from subscriptions.models import Mode, SubscriptionStatus
 from tests import factories
 from tests.delivery.mailbox.box import (
@@ -67,7 +68,7 @@ def test_what_was_received_or_is_on_its_way_is_not_sent_again(mailbox: Box, stat
 def test_a_receipt_of_before_does_not_count_any_more(mailbox: Box) -> None:
     (delivery,) = mailbox.put()
     message = mailbox.one()
-    lifecycle.cancel([delivery.pk], actor="ann")
+    transitions.cancel([delivery.pk], actor="ann")
     resubmit.resubmit(delivery.pk, actor="ann")
     assert not mailbox.say("ack", message)
     assert status_of(delivery) == Status.PENDING
@@ -99,8 +100,8 @@ def test_an_edited_copy_lives_no_longer_than_its_event_type_says(mailbox: Box) -
 def test_many_are_sent_again_by_filter(mailbox: Box) -> None:
     failed = settled(mailbox, Status.FAILED)
     move(failed, settled_at=ENDED)
-    job = resubmission.start({"subscriber": mailbox.subscriber.name}, rate=None, actor="ann")
-    assert (job.count, resubmission.advance(job.next_at)) == (1, 1)
+    job = bulk_jobs.start({"subscriber": mailbox.subscriber.name}, rate=None, actor="ann")
+    assert (job.count, bulk_jobs.advance(job.next_at)) == (1, 1)
     assert status_of(failed) == Status.PENDING
 
 

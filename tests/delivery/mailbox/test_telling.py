@@ -5,10 +5,11 @@ from collections.abc import Callable
 import psycopg
 import pytest
 
-from delivery import lifecycle, resubmit, toggle
-from delivery.database import MAILBOX_CHANNEL, connection_parameters
+from delivery.database.connections import MAILBOX_CHANNEL, connection_parameters
+from delivery.lifecycle import transitions
 from delivery.models import Delivery, Status
-from delivery.resubmit import Edit
+from delivery.support import resubmit, toggle
+from delivery.support.resubmit import Edit
 from tests.delivery.mailbox.box import Box, box
 
 EDIT = Edit(headers={}, content_type="text/plain", body=b"x")
@@ -21,12 +22,12 @@ def release(mailbox: Box) -> None:
 
 
 def send_again(mailbox: Box) -> None:
-    lifecycle.cancel([Delivery.objects.get().pk], actor="ann")
+    transitions.cancel([Delivery.objects.get().pk], actor="ann")
     resubmit.resubmit(Delivery.objects.get().pk, actor="ann")
 
 
 def send_edited(mailbox: Box) -> None:
-    lifecycle.cancel([Delivery.objects.get().pk], actor="ann")
+    transitions.cancel([Delivery.objects.get().pk], actor="ann")
     resubmit.resubmit_edited(Delivery.objects.get(), EDIT, actor="ann")
 
 

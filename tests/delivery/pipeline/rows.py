@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 from django.utils import timezone
 
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
 from delivery.models import RUN_ENDED, PipelineRun, Replay, RunState, Step
 from delivery.pipeline.locks import is_taken, run_lock
 from tests import factories

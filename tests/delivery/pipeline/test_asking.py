@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from delivery.models import RunState, Step
 from delivery.pipeline import RunOpenError, ask
-from delivery.pipeline.tidying import KILLED
+from delivery.pipeline.cleanup import KILLED
 from tests.delivery.pipeline import rows
 
 pytestmark = pytest.mark.django_db

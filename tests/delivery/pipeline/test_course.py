@@ -8,10 +8,10 @@ import pytest
 
 from delivery.history.job import Stopped
 from delivery.models import PipelineRun, RunState, Step
-from delivery.pipeline import course as courses
+from delivery.pipeline import progress as courses
 from delivery.pipeline import stop
-from delivery.pipeline.course import Course, Interruption
 from delivery.pipeline.interrupts import interruptible
+from delivery.pipeline.progress import Course, Interruption
 from tests.delivery.pipeline import rows
 from tests.operation.installation import eventually
 

@@ -10,7 +10,7 @@ from django.db import connection
 from psycopg.conninfo import conninfo_to_dict
 
 from delivery.models import Step
-from delivery.pipeline import surroundings
+from delivery.pipeline import settings as surroundings
 
 
 @pytest.mark.django_db

@@ -10,7 +10,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from delivery.models import Finding, PipelineRun, ReplayState, RunState, Step
-from delivery.pipeline import surroundings, tidying
+from delivery.pipeline import cleanup
+from delivery.pipeline import settings as surroundings
 from tests.delivery.pipeline import rows
 
 pytestmark = pytest.mark.django_db
@@ -18,59 +19,59 @@ pytestmark = pytest.mark.django_db
 
 def test_one_whose_process_is_gone_has_failed_and_says_what_comes_next() -> None:
     run = rows.run(state=RunState.RUNNING)
-    assert tidying.tidy(timezone.now()) == 1
+    assert cleanup.tidy(timezone.now()) == 1
     run.refresh_from_db()
     assert run.state == RunState.FAILED
     assert "the next run goes on" in run.error
-    assert tidying.tidy(timezone.now()) == 0
+    assert cleanup.tidy(timezone.now()) == 0
 
 
 def test_one_that_somebody_holds_is_left_alone() -> None:
     run = rows.run(state=RunState.RUNNING)
     with rows.held(run):
-        assert tidying.tidy(timezone.now()) == 0
-    assert tidying.tidy(timezone.now()) == 1
+        assert cleanup.tidy(timezone.now()) == 0
+    assert cleanup.tidy(timezone.now()) == 1
 
 
 def test_those_that_wait_or_have_ended_are_left_alone() -> None:
     for state in RunState:
         if state != RunState.RUNNING:
             rows.run(state=state)
-    assert tidying.tidy(timezone.now()) == 0
+    assert cleanup.tidy(timezone.now()) == 0
 
 
 def test_the_replay_of_a_killed_selection_has_failed_too() -> None:
     replay = rows.replay()
     rows.run(Step.REPLAY, RunState.RUNNING, options={"replay": replay.pk})
-    tidying.tidy(timezone.now())
+    cleanup.tidy(timezone.now())
     replay.refresh_from_db()
-    assert (replay.state, replay.error) == (ReplayState.FAILED, tidying.KILLED)
+    assert (replay.state, replay.error) == (ReplayState.FAILED, cleanup.KILLED)
 
 
 def test_what_ended_long_ago_is_forgotten_but_for_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tidying, "KEPT_RUNS", 2)
-    long_ago = timezone.now() - tidying.KEPT - timedelta(days=1)
+    monkeypatch.setattr(cleanup, "KEPT_RUNS", 2)
+    long_ago = timezone.now() - cleanup.KEPT - timedelta(days=1)
     old = [rows.run(Step.VERIFY, RunState.DONE, ended_at=long_ago) for _ in range(4)]
     Finding.objects.create(run=old[0], kind="ORDER", text="")
-    assert tidying.forget(timezone.now()) == 2
+    assert cleanup.forget(timezone.now()) == 2
     assert list(PipelineRun.objects.order_by("id")) == old[2:]
     assert not Finding.objects.exists()
 
 
 def test_what_ended_lately_or_is_open_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tidying, "KEPT_RUNS", 0)
+    monkeypatch.setattr(cleanup, "KEPT_RUNS", 0)
     rows.run(asked_at=timezone.now() - timedelta(days=400))
     rows.run(Step.VERIFY, RunState.DONE)
-    assert tidying.forget(timezone.now()) == 0
+    assert cleanup.forget(timezone.now()) == 0
 
 
 def test_reports_of_long_ago_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(settings, "ENVIRONMENT", dataclasses.replace(settings.ENVIRONMENT, home=tmp_path))
-    assert tidying.forget_reports(timezone.now()) == 0
+    assert cleanup.forget_reports(timezone.now()) == 0
     surroundings.reports().mkdir()
     for name in ("new.csv", "old.csv"):
         (surroundings.reports() / name).write_text("")
-    long_ago = (timezone.now() - tidying.KEPT - timedelta(days=1)).timestamp()
+    long_ago = (timezone.now() - cleanup.KEPT - timedelta(days=1)).timestamp()
     os.utime(surroundings.reports() / "old.csv", (long_ago, long_ago))
-    assert tidying.forget_reports(timezone.now()) == 1
+    assert cleanup.forget_reports(timezone.now()) == 1
     assert [file.name for file in surroundings.reports().iterdir()] == ["new.csv"]

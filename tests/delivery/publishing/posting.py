@@ -10,9 +10,9 @@ import orjson
 from django.conf import settings
 
 from config.wsgi import application
+from delivery.ingest.intake import Intake
 from delivery.models import Delivery, JournalEntry, Message
 from delivery.models.message import parse_public_id
-from delivery.publishing.intake import Intake
 from subscriptions.api.problems import Problem
 from tests.senders.running import elsewhere
 

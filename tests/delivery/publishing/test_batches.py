@@ -10,10 +10,10 @@ import pytest
 from django.conf import settings
 
 from delivery.api import rate_limit
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
+from delivery.ingest import posts
 from delivery.models import Delivery, Message
 from delivery.models.message import parse_public_id
-from delivery.publishing import posts
 from subscriptions.models import EventType
 from tests import factories
 from tests.delivery.publishing.posting import JSON, Answer, Posting, environ_of_batch, with_intake

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
 from subscriptions.models import EventType, MatchMode, Mode, Subscriber, Subscription, SubscriptionStatus
 from tests import factories
 from tests.delivery.publishing.posting import JSON, Posting, with_intake

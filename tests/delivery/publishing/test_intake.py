@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
 from delivery.models import Delivery, IdempotencyKey, Message
 from delivery.models.message import parse_public_id
 from subscriptions.models import (

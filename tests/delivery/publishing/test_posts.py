@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from delivery.publishing import posts
-from delivery.publishing.posts import Post, Posts
+from delivery.ingest import posts
+from delivery.ingest.posts import Post, Posts
 
 MakePost = Callable[..., Post]
 

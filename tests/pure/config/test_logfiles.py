@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from config import logfiles
-from config.logfiles import KEPT, open_log, shorten
+from config.up import logfiles
+from config.up.logfiles import KEPT, open_log, shorten
 
 
 @pytest.fixture(autouse=True)

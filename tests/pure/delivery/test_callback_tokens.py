@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.callback_tokens import callback_key, callback_url, make_token, read_token
+from delivery.publishing.callback_tokens import callback_key, callback_url, make_token, read_token
 
 KEY = callback_key("the secret of this installation")
 IDS = st.integers(1, 10**18 - 1)

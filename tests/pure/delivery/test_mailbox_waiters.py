@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from delivery.mailbox_news import understand
-from delivery.mailbox_waiters import REMEMBERED, Waiter, Waiters
+from delivery.mailbox.notifications import understand
+from delivery.mailbox.waiters import REMEMBERED, Waiter, Waiters
 
 BOX, OTHER = 7, 8
 
@@ -160,7 +160,7 @@ def test_old_news_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         waiters = Waiters()
         began_at = now()
-        monkeypatch.setattr("delivery.mailbox_waiters.FETCH_SECONDS", -1.0)
+        monkeypatch.setattr("delivery.mailbox.waiters.FETCH_SECONDS", -1.0)
         waiters.tell(range(REMEMBERED + 1))
         assert not looks(waiters.enter(BOX, since=began_at))
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from delivery.pacing import batch_size, due_after
+from delivery.support.pacing import batch_size, due_after
 
 DUE = datetime(2026, 1, 1, tzinfo=UTC)
 

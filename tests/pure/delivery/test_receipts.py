@@ -6,7 +6,7 @@ from uuid import UUID
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from delivery.receipts import Receipt, read
+from delivery.mailbox.receipts import Receipt, read
 
 receipts = st.builds(Receipt, st.integers(1, 2**63 - 1), st.integers(1, 2**31 - 1), st.uuids())
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.visible import visible, visible_json
+from delivery.client.terminal_text import visible, visible_json
 
 # What ESC and the others could do is not the terminal's to decide; marks of direction are of category Cf.
 DIRECTIONS = {"AL", "L", "R", "LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}

@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from delivery.database import CHANNEL, MAILBOX_CHANNEL
-from delivery.senders.listen import GAP, Call, understand
-from delivery.wake import notifications
+from delivery.database.connections import CHANNEL, MAILBOX_CHANNEL
+from delivery.lifecycle.wake import notifications
+from delivery.senders.notifications import GAP, Call, understand
 
 ids = st.frozensets(st.integers(1, 2**40), max_size=2_000)
 

@@ -8,7 +8,7 @@ from django.db import connection
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from delivery.database import connection_parameters
+from delivery.database.connections import connection_parameters
 from subscriptions.models import ApiKey, Scope
 from tests import factories
 from tests.subscriptions.api.client import Caller, caller, refused

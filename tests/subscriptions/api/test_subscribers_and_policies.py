@@ -4,8 +4,8 @@ import pytest
 from django.db import IntegrityError
 
 from delivery.models import Lane
+from subscriptions.checks.policy import ACTION_FIELDS
 from subscriptions.models import Policy
-from subscriptions.policy_checks import ACTION_FIELDS
 from tests import factories
 from tests.subscriptions.api.client import Caller, created, fields_of, refused
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pytest_django import DjangoAssertNumQueries
 
-from subscriptions.encryption import decrypt
 from subscriptions.models import ConfigurationChange, SigningSecret, Subscription
+from subscriptions.values.encryption import decrypt
 from tests import factories
 from tests.subscriptions.api.client import Caller, Json, created, fields_of, refused
 

@@ -1,0 +1,27 @@
+"""What ends everything that `up` started when `up` itself is killed: stdlib only.
+
+A small process in a session of its own. Its standard input is a pipe that only the
+supervisor holds open, so end of file means that the supervisor is gone, whatever
+killed it. After an orderly stop nothing is left to end.
+"""
+
+import signal
+import sys
+
+from config.up import processes
+
+GRACE_SECONDS = 3
+
+
+def guard(run: str) -> None:
+    """Wait for the end of standard input, then end the processes of this run."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    sys.stdin.buffer.read()
+    processes.end(
+        lambda: processes.marked(run), [(signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, GRACE_SECONDS)]
+    )
+
+
+if __name__ == "__main__":
+    guard(sys.argv[1])

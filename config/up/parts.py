@@ -1,0 +1,176 @@
+"""The parts that `up` keeps running: each knows how it starts, is found dead and stops."""
+
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from config.embedded.postgres import Server
+from config.embedded.programs import PostgresError
+from config.env import CHECKOUT, Environment
+from config.up import processes
+from config.up.logfiles import open_log
+from config.web.connections import max_connections
+from delivery.cluster.orphans import end_with_parent
+
+MANAGE = str(CHECKOUT / "manage.py")
+# Where the demo's receivers are.
+LOOPBACK = "127.0.0.0/8"
+
+FIRST_PAUSE_SECONDS = 0.5
+LONGEST_PAUSE_SECONDS = 30.0
+# A part that ran this long has not failed to start; its next restart is an early one again.
+STEADY_SECONDS = 60.0
+
+
+def say(line: str) -> None:
+    """Tell the person at the terminal; one who has gone must not keep us from stopping."""
+    try:
+        print(f"inturn: {line}", file=sys.stderr, flush=True)
+    except OSError:
+        return
+
+
+@dataclass(slots=True)
+class Restarts:
+    """When a part that died may start again: at once, then after pauses that double."""
+
+    in_a_row: int = 0
+    due_at: float = 0.0
+
+    def count_death(self, *, now: float, started_at: float) -> None:
+        self.in_a_row = 1 if now - started_at > STEADY_SECONDS else self.in_a_row + 1
+        pause = 0.0 if self.in_a_row == 1 else FIRST_PAUSE_SECONDS * 2 ** (self.in_a_row - 2)
+        self.due_at = now + min(pause, LONGEST_PAUSE_SECONDS)
+
+
+@dataclass(slots=True)
+class Part:
+    """A command in a session of its own, with everything it starts."""
+
+    name: str
+    command: list[str]
+    run: str
+    environment: dict[str, str]
+    logs: Path
+    stop_seconds: float
+    restarts: Restarts = field(default_factory=Restarts)
+    _process: subprocess.Popen[bytes] | None = None
+    _started_at: float = 0.0
+
+    @property
+    def marker(self) -> str:
+        return f"{self.run}{self.name}"
+
+    def start(self) -> None:
+        """Call it from the main thread: see `end_with_parent`."""
+        self._started_at = time.monotonic()
+        with open_log(self.logs, self.name) as log:
+            self._process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=CHECKOUT,
+                env=self.environment | {processes.MARKER: self.marker},
+                start_new_session=True,
+                preexec_fn=end_with_parent(signal.SIGTERM),
+            )
+
+    def tend(self) -> None:
+        """Start it again if it died, once its pause is over."""
+        now = time.monotonic()
+        if self._process is not None and self._process.poll() is not None:
+            say(f"{self.name} ended ({_cause(self._process.returncode)}), starting it again")
+            self.restarts.count_death(now=now, started_at=self._started_at)
+            self._end_remains()
+        if self._process is None and now >= self.restarts.due_at:
+            self.start()
+
+    def ask_to_stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+
+    def stop(self) -> None:
+        """Wait for what was asked to stop; what takes longer than `stop_seconds` is killed."""
+        if self._process is None:
+            return
+        try:
+            self._process.wait(self.stop_seconds)
+        except subprocess.TimeoutExpired:
+            say(f"{self.name} did not stop within {self.stop_seconds:.0f} s, killing it")
+        self._end_remains()
+
+    def _end_remains(self) -> None:
+        # What a killed parent leaves behind would go on working beside its successor.
+        process, self._process = self._process, None
+        if process is not None:
+            processes.send_group(signal.SIGKILL, process.pid)
+            process.wait()
+        processes.end(lambda: processes.marked(self.marker), [(signal.SIGKILL, 5)])
+
+
+@dataclass(slots=True)
+class Database:
+    """The embedded PostgreSQL as a part."""
+
+    server: Server
+    restarts: Restarts = field(default_factory=Restarts)
+    _started_at: float = 0.0
+
+    def start(self) -> str:
+        self._started_at = time.monotonic()
+        return self.server.start()
+
+    def tend(self) -> str | None:
+        """Start it again if it died; return its URL if it was started."""
+        now = time.monotonic()
+        if self.server.is_alive() or now < self.restarts.due_at:
+            return None
+        say("postgresql ended, starting it again")
+        self.restarts.count_death(now=now, started_at=self._started_at)
+        try:
+            return self.start()
+        except (PostgresError, OSError) as error:
+            say(str(error))
+            return None
+
+    def stop(self) -> None:
+        self.server.stop()
+
+
+# HTTP/2 is for what stands in front: one connection of it is 200 requests at once, which nobody here bounds. And only of
+# HTTP/1 alone granian closes a connection on which no request comes.
+SILENT_MILLISECONDS = 30_000
+SERVING = ("--interface", "rsgi", "--loop", "uvloop", "--http", "1")
+
+
+def web_command(environment: Environment) -> list[str]:
+    """Granian with RSGI: it hands over a header named FILTER_STRING, and lets clients wait without a thread."""
+    workers = str(environment.web_workers)
+    return [
+        *(sys.executable, "-m", "granian", "config.web.rsgi:application"),
+        *SERVING,
+        *("--http1-header-read-timeout", str(SILENT_MILLISECONDS)),
+        *("--host", str(environment.listen), "--port", str(environment.port), "--workers", workers),
+        *("--backpressure", str(max_connections())),
+        *("--respawn-failed-workers", "--respawn-interval", "0.2", "--workers-kill-timeout", "8"),
+        *("--no-ws", "--no-access-log", "--log-level", "warning"),
+    ]
+
+
+def cluster_command() -> list[str]:
+    return [sys.executable, MANAGE, "qcluster"]
+
+
+def demo_settings(environment: Environment) -> dict[str, str]:
+    """What all parts are told beside the demo: its endpoints are where no endpoint may be otherwise."""
+    networks = dict.fromkeys([*map(str, environment.allowed_networks), LOOPBACK])
+    # A file that was given instead would be preferred; its networks are among these.
+    return {"INTURN_ALLOWED_NETWORKS": ",".join(networks), "INTURN_ALLOWED_NETWORKS_FILE": ""}
+
+
+def _cause(code: int) -> str:
+    return signal.Signals(-code).name if code < 0 else f"exit code {code}"

@@ -1,0 +1,57 @@
+"""What `up` makes sure of before it starts anything."""
+
+import errno
+import fcntl
+import resource
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from config.env import Address
+from config.up import processes
+
+
+class CannotStartError(RuntimeError):
+    """Nothing was left running; the message is for the user."""
+
+
+@contextmanager
+def only_one_on(home: Path) -> Iterator[None]:
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "up.lock").open("ab") as lock:
+
+        def taken() -> bool:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            return True
+
+        # One that is just ending gets a moment.
+        if not processes.wait_until(taken, seconds=1):
+            raise CannotStartError(f"another `up` is running on {home}: stop it, or set INTURN_HOME")
+        yield
+
+
+def raise_file_limit() -> None:
+    """Every endpoint is a socket; the usual soft limit of 1,024 is a default for programs that select()."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (ValueError, OSError):
+        return
+
+
+def insist_on_free_port(listen: Address, port: int) -> None:
+    family = socket.AF_INET if listen.version == 4 else socket.AF_INET6
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((str(listen), port))
+        except OSError as error:
+            if error.errno == errno.EADDRNOTAVAIL:
+                raise CannotStartError(
+                    f"{listen} is no address of this machine: set INTURN_LISTEN"
+                ) from error
+            raise CannotStartError(f"port {port} cannot be used ({error.strerror}): set PORT") from error

@@ -1,0 +1,219 @@
+"""What `up` starts, watches and stops, and in which order."""
+
+import http.client
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from urllib.parse import urlsplit
+
+from config.embedded import postgres
+from config.env import CHECKOUT, Environment
+from config.up import processes
+from config.up.logfiles import shorten
+from config.up.parts import LOOPBACK, MANAGE, Database, Part, cluster_command, demo_settings, say, web_command
+from config.up.preflight import CannotStartError, insist_on_free_port, only_one_on, raise_file_limit
+
+CLUSTER, DEMO = "cluster", "demo"
+
+READY_SECONDS = 120
+GIVE_UP_AFTER_DEATHS = 5
+LOOK_EVERY_SECONDS = 0.2
+WEB_STOP_SECONDS = 10.0
+CLUSTER_STOP_SECONDS = 15.0
+# What is said just before a crash must reach the log.
+UNBUFFERED = {"PYTHONUNBUFFERED": "1"}
+
+
+class StopRequested(BaseException):
+    """SIGINT, SIGTERM or SIGHUP came; like KeyboardInterrupt it is no Exception."""
+
+
+class Supervisor:
+    """One `up`, from the first check to the last process gone."""
+
+    def __init__(self, environment: Environment, *, demo: bool = False) -> None:
+        self._environment = environment
+        self._demo = demo
+        # What all parts are told beside this process's own environment.
+        self._settings = UNBUFFERED | (demo_settings(environment) if demo else {})
+        self._home = environment.home
+        self._logs = self._home / "logs"
+        # Begins with the home, so that the next `up` knows what this one may have left.
+        self._run = f"{self._home}#{secrets.token_hex(4)}#"
+        self._database: Database | None = None
+        self._parts: list[Part] = []
+        self._guardian: subprocess.Popen[bytes] | None = None
+
+    def run(self) -> None:
+        """Run until told to stop, then return with nothing left running.
+
+        Raises CannotStartError instead if it never became ready.
+        """
+        with _signals_raise(), only_one_on(self._home):
+            try:
+                self._start()
+                self._watch()
+            except StopRequested:
+                say("stopping")
+            finally:
+                _ignore_signals()
+                self._stop()
+
+    def _start(self) -> None:
+        raise_file_limit()
+        processes.end(lambda: processes.marked(f"{self._home}#"), [(signal.SIGKILL, 10)])
+        insist_on_free_port(self._environment.listen, self._environment.port)
+        self._guard()
+        self._prepare(self._start_database())
+        say(f"logs are in {self._logs}")
+        if self._demo:
+            say(f"demo: endpoints may also be in {LOOPBACK}, as if INTURN_ALLOWED_NETWORKS had it")
+        for part in self._parts:
+            part.start()
+        self._wait_until_ready()
+        _announce(f"ready {self._environment.own_url}")
+
+    def _start_database(self) -> dict[str, str]:
+        """Start it unless one was given, and return the environment of all that use it."""
+        url = self._environment.database_url
+        if url and not postgres.is_embedded(url, self._home):
+            return processes.environment() | self._settings
+        self._database = Database(postgres.Server(self._home))
+        return self._environment_for(self._database.start())
+
+    def _environment_for(self, url: str) -> dict[str, str]:
+        return processes.environment(postgres=False) | self._settings | {"DATABASE_URL": url}
+
+    def _prepare(self, environment: dict[str, str]) -> None:
+        done = subprocess.run(
+            [sys.executable, MANAGE, "prepare"],
+            stdin=subprocess.DEVNULL,
+            # Standard output is for the one line that tools wait for.
+            stdout=sys.stderr,
+            cwd=CHECKOUT,
+            env=environment | processes.used_once() | {processes.MARKER: f"{self._run}prepare"},
+            start_new_session=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise CannotStartError("the database could not be prepared: see above")
+        self._parts = self._make_parts(environment)
+
+    def _make_parts(self, environment: dict[str, str]) -> list[Part]:
+        def part(name: str, command: list[str], stop_seconds: float) -> Part:
+            return Part(name, command, self._run, environment, self._logs, stop_seconds)
+
+        parts = [part("web", web_command(self._environment), WEB_STOP_SECONDS)]
+        parts.append(part(CLUSTER, cluster_command(), CLUSTER_STOP_SECONDS))
+        if self._demo:
+            parts.insert(0, part(DEMO, [sys.executable, MANAGE, DEMO], WEB_STOP_SECONDS))
+        return parts
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + READY_SECONDS
+        while not _is_ready(self._environment.own_url):
+            self._tend()
+            time.sleep(LOOK_EVERY_SECONDS / 2)
+            failing = [part.name for part in self._parts if part.restarts.in_a_row >= GIVE_UP_AFTER_DEATHS]
+            if failing or time.monotonic() > deadline:
+                name = failing[0] if failing else "web"
+                raise CannotStartError(f"{name} does not become ready: see {self._logs}/{name}.log")
+
+    def _watch(self) -> None:
+        while True:
+            self._tend()
+            time.sleep(LOOK_EVERY_SECONDS)
+
+    def _tend(self) -> None:
+        if self._guardian is not None and self._guardian.poll() is not None:
+            self._guard()
+        url = self._database.tend() if self._database else None
+        if url is not None:
+            self._move_to(url)
+        for part in self._parts:
+            part.tend()
+        shorten(self._logs)
+
+    def _move_to(self, url: str) -> None:
+        """Restart what knows an address that a restarted PostgreSQL could not get again."""
+        for part in self._parts:
+            if part.environment["DATABASE_URL"] != url:
+                part.ask_to_stop()
+                part.stop()
+                part.environment = self._environment_for(url)
+
+    def _guard(self) -> None:
+        self._guardian = subprocess.Popen(
+            # Ours by its pipe alone: no site, no environment, so that it is small and starts always.
+            [sys.executable, "-E", "-S", "-m", "config.up.guardian", self._run],
+            stdin=subprocess.PIPE,
+            # It may outlive us by seconds; who waits for our output to end need not wait for it.
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=CHECKOUT,
+            env=processes.environment(),
+            start_new_session=True,
+        )
+
+    def _stop(self) -> None:
+        """The web first, so that nothing new is accepted; PostgreSQL last.
+
+        The demo after the senders: to lose their receivers would block every lane of it.
+        """
+        names = (["web"], [CLUSTER], [DEMO])
+        in_order = [[part for part in self._parts if part.name in together] for together in names]
+        for together in in_order:
+            for part in together:
+                part.ask_to_stop()
+            for part in together:
+                part.stop()
+        if self._database is not None:
+            self._database.stop()
+        processes.end(lambda: processes.marked(self._run), [(signal.SIGKILL, 5)])
+        if self._guardian is not None:
+            self._guardian.communicate()
+
+
+@contextmanager
+def _signals_raise() -> Iterator[None]:
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        _ignore_signals()
+        raise StopRequested
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # `nohup` asked to live on without a terminal.
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, stop)
+    try:
+        yield
+    except StopRequested:  # It came before there was anything to stop.
+        return
+
+
+def _ignore_signals() -> None:
+    """From the first request on, a second must not cut the stop short."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _is_ready(url: str) -> bool:
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=5)
+    try:
+        connection.request("GET", "/readyz")
+        return connection.getresponse().status == 200
+    except (OSError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+
+
+def _announce(line: str) -> None:
+    try:
+        print(line, flush=True)
+    except OSError:
+        say(line)

@@ -1,0 +1,265 @@
+"""Calling by `requests`, for what waits for one answer; the only module that knows it.
+
+An endpoint is called on connections that are kept and guarded (see `delivery.calls.guard`). One call is one
+request: nothing is repeated and no redirect is followed. What the endpoint does wrong is an Outcome, never an exception.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cache
+from http.cookiejar import DefaultCookiePolicy
+from typing import TYPE_CHECKING, Any
+
+import requests
+from requests.adapters import HTTPAdapter
+
+from delivery.calls.guard import CONNECT_SECONDS, Call, InformationalFloodError, pool_manager
+from delivery.outcome import EXCERPT_BYTES, Outcome, class_of
+from delivery.states import OutcomeClass
+from subscriptions.values.addresses import AddressRefusedError, Network
+
+if TYPE_CHECKING:
+    # Commands have no use for the models that it brings.
+    from delivery.senders.request import Request
+
+log = logging.getLogger(__name__)
+
+# An answer is held in memory whole before it is handed on.
+MAX_ANSWER_BYTES = 10 * 1024 * 1024
+# How long one who asks Inturn itself waits for each part of the answer.
+ASKED_SECONDS = 60.0
+KEPT_HOSTS = 100
+KEPT_CONNECTIONS_A_HOST = 20
+
+_PART_BYTES = 64 * 1024
+_MAX_CONTENT_TYPE_LENGTH = 255
+_DECODABLE = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
+
+Response = requests.Response
+# What is wrong, as an outcome and in words.
+Fault = tuple[OutcomeClass, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What an endpoint answered, whole; `content_type` is empty when it told none. The body is decoded."""
+
+    status_code: int
+    content_type: str
+    body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What happened to a call; without an answer the outcome says why there is none that can be handed on.
+
+    `headers` are those of whatever was answered, fit to be shown.
+    """
+
+    outcome: Outcome
+    answer: Answer | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class NoAnswerError(Exception):
+    """No answer came; the message is for a person."""
+
+
+def call(request: "Request", *, allowed_networks: Collection[Network]) -> Called:
+    """Call the request's endpoint and wait for its answer, as long as its subscription says."""
+    start = time.perf_counter()
+    with Call(seconds=request.endpoint.timeout_seconds, allowed_networks=allowed_networks) as call:
+        try:
+            called = _exchange(request, call)
+        except Exception as error:  # noqa: BLE001 - every way to fail is an outcome
+            outcome, words = _failure(error, call)
+            called = Called(Outcome(outcome=outcome, started_at=request.made_at, duration_ms=0, error=words))
+    duration_ms = round((time.perf_counter() - start) * 1000)
+    return replace(called, outcome=replace(called.outcome, duration_ms=duration_ms))
+
+
+def ask(
+    session: requests.Session,
+    method: str,
+    url: str,
+    *,
+    body: bytes | None,
+    headers: Mapping[str, str | bytes],
+) -> Response:
+    """Ask a server that is trusted, such as Inturn itself; raises NoAnswerError."""
+    timeout = (CONNECT_SECONDS, ASKED_SECONDS)
+    try:
+        return session.request(
+            method, url, data=body, headers=headers, timeout=timeout, allow_redirects=False
+        )
+    except requests.RequestException as error:
+        raise NoAnswerError(_reason(error)) from error
+
+
+def bare_session() -> requests.Session:
+    """A session as `requests` makes it: what asks Inturn itself needs no guard."""
+    return requests.Session()
+
+
+class _Adapter(HTTPAdapter):
+    """Connections that are guarded."""
+
+    def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **_: Any) -> None:
+        self.poolmanager = pool_manager(hosts=connections, connections_a_host=maxsize)
+
+    def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
+        """Leave it to the connections, which would otherwise read the authorities that `requests` brings each time."""
+
+
+class _Session(requests.Session):
+    """Takes nothing from its surroundings, such as a proxy, and keeps nothing of an answer, such as cookies."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trust_env = False
+        self.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        self.headers.clear()
+        self.headers["User-Agent"] = "Inturn"
+        adapter = _Adapter(pool_connections=KEPT_HOSTS, pool_maxsize=KEPT_CONNECTIONS_A_HOST)
+        self.mount("https://", adapter)
+        self.mount("http://", adapter)
+
+    def get_redirect_target(self, resp: Response) -> None:
+        """Nothing is followed. To look where it leads `requests` would read the whole answer, however long."""
+
+
+@cache
+def _session() -> _Session:
+    """The one of this process. Threads may share it: there is nothing in it that a call changes."""
+    return _Session()
+
+
+def _exchange(request: "Request", call: Call) -> Called:
+    session, endpoint = _session(), request.endpoint
+    prepared = session.prepare_request(
+        requests.Request(endpoint.method, endpoint.url, data=request.parcel.body, headers=_sent(request))
+    )
+    # As it was saved; `requests` would write it in another way.
+    prepared.url = endpoint.url
+    timeout = (call.connect_seconds, call.seconds)
+    with session.send(prepared, stream=True, timeout=timeout, allow_redirects=False) as response:
+        return _read(response, call, started_at=request.made_at)
+
+
+def _sent(request: "Request") -> dict[str, str | bytes]:
+    # A publisher's content type may be more than Latin-1, which is all that text may be here.
+    return {name: value if value.isascii() else value.encode() for name, value in request.headers.items()}
+
+
+def _read(response: Response, call: Call, *, started_at: datetime) -> Called:
+    """Read the answer whole, or say why it cannot be handed on."""
+    body = bytearray()
+    fault = _read_into(body, response)
+    if call.is_over:
+        # An answer that lasts until the connection ends seems to be whole when that is cut.
+        fault = OutcomeClass.TIMEOUT, f"no whole answer within {call.seconds:g} s"
+    outcome, words = fault or (class_of(response.status_code), "")
+    told = Outcome(
+        outcome=outcome,
+        started_at=started_at,
+        duration_ms=0,
+        status_code=response.status_code,
+        error=words,
+        excerpt=bytes(body[:EXCERPT_BYTES]),
+    )
+    answer = Answer(status_code=response.status_code, content_type=_content_type(response), body=bytes(body))
+    return Called(told, None if fault else answer, _headers(response))
+
+
+def _headers(response: Response) -> tuple[tuple[str, str], ...]:
+    return tuple((_plain(name), _plain(value)) for name, value in response.headers.items())
+
+
+def _read_into(body: bytearray, response: Response) -> Fault | None:
+    if words := _unusable(response):
+        return OutcomeClass.SERVER_ERROR, words
+    try:
+        for part in response.iter_content(_PART_BYTES):
+            body += part
+            if len(body) > MAX_ANSWER_BYTES:
+                return OutcomeClass.SERVER_ERROR, f"its answer is longer than {MAX_ANSWER_BYTES} bytes"
+    except requests.exceptions.ContentDecodingError:
+        return OutcomeClass.SERVER_ERROR, "its answer is not what its Content-Encoding says"
+    except requests.RequestException:
+        return OutcomeClass.UNREACHABLE, "its answer broke off"
+    return None
+
+
+def _unusable(response: Response) -> str:
+    if not 200 <= response.status_code <= 599:
+        return "its answer has no status that could be handed on"
+    encodings = response.headers.get("Content-Encoding", "").lower().split(",")
+    unknown = {encoding.strip() for encoding in encodings} - _DECODABLE
+    return "its answer has a Content-Encoding that was not asked for" if unknown else ""
+
+
+def _content_type(response: Response) -> str:
+    """As it came, but for what no header may hold."""
+    content_type = " ".join(response.headers.get("Content-Type", "").split())
+    if (
+        not content_type.isascii()
+        or not content_type.isprintable()
+        or len(content_type) > _MAX_CONTENT_TYPE_LENGTH
+    ):
+        return "application/octet-stream"
+    return content_type
+
+
+def _failure(error: Exception, call: Call) -> Fault:
+    match call.connect_error:
+        case AddressRefusedError() as refused:
+            return OutcomeClass.REFUSED_ADDRESS, str(refused)
+        case TimeoutError():
+            return OutcomeClass.TIMEOUT, f"no connection within {call.connect_seconds:g} s"
+        case OSError() as failed:
+            return OutcomeClass.UNREACHABLE, f"{_unconnected(failed)} ({call.place})"
+    if call.is_over or isinstance(error, requests.Timeout):
+        return OutcomeClass.TIMEOUT, f"no answer within {call.seconds:g} s"
+    if isinstance(error, requests.exceptions.SSLError):
+        return OutcomeClass.TLS, _plain(_words(_innermost(error)))
+    if isinstance(flood := _innermost(error), InformationalFloodError):
+        return OutcomeClass.UNREACHABLE, str(flood)
+    if isinstance(error, requests.ConnectionError):
+        return OutcomeClass.UNREACHABLE, "the connection was closed before an answer came"
+    log.error("cannot call: an error of Inturn's own", exc_info=error)
+    return OutcomeClass.UNSENDABLE, f"Inturn could not send it: {type(error).__name__}, see its log"
+
+
+def _unconnected(error: OSError) -> str:
+    words = os.strerror(error.errno) if error.errno else str(error)
+    return f"{words[:1].lower()}{words[1:]}"
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """What was raised first; everything around it is for programmers."""
+    while (inner := error.__cause__ or error.__context__) is not None:
+        error = inner
+    return error
+
+
+def _words(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+def _reason(error: requests.RequestException) -> str:
+    if isinstance(error, requests.Timeout):
+        return "no answer in time"
+    if isinstance(error, requests.ConnectionError):
+        return "the connection is refused or was closed; is it running there?"
+    return str(error)
+
+
+def _plain(text: str) -> str:
+    """Without what cannot be stored: a receiver may have written it."""
+    return "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
+    )[:500]

@@ -1,0 +1,95 @@
+"""A test message: sent to a subscription's endpoint at once, because a person wants to see what it answers.
+
+It goes as a message would: signed with all valid secrets, with the subscription's headers and credentials, guarded as every
+call is; and it says what it is, by `inturn-test: true`. But it is none: no message and no delivery is stored, no lane knows of it, so
+the subscriber's order is untouched, and the health of the URL is not counted. The id that receivers tell repetitions by, its
+`webhook-id`, is taken from the sequence of messages, so that no message ever has the same one.
+
+The journal has an entry before the endpoint is called, and the answer is added to it afterwards: what a crash
+leaves in between says that it may have been sent.
+
+The thread of the web server that waits is lost to others: few may wait at a time, and not for long.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+
+from delivery.calls.http import Called
+from delivery.calls.slots import call_now, endpoint_now, turn
+from delivery.lifecycle import journal
+from delivery.models import JournalKind
+from delivery.models.message import public_id
+from delivery.senders.parcel import Endpoint, Parcel
+from delivery.senders.request import Request, make_request
+from subscriptions.models import Subscription
+
+TEST_HEADER = "inturn-test"
+LONGEST_WAIT_SECONDS = 15.0
+# It is no delivery.
+_NO_DELIVERY = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tested:
+    """What was sent, and what came of it."""
+
+    webhook_id: str
+    request: Request
+    called: Called
+
+
+def send_test(
+    subscription: Subscription, *, content_type: str, body: bytes, actor: str, now: datetime
+) -> Tested:
+    """Send it and wait for the answer; raises BusyError, and Subscription.DoesNotExist when it was deleted meanwhile."""
+    # SYNC may have three quarters of the threads, and the console must go on.
+    with turn("test", most=settings.ENVIRONMENT.web_threads // 8):
+        endpoint = endpoint_now(subscription.pk)
+        if endpoint is None:
+            raise Subscription.DoesNotExist
+        parcel = _parcel(subscription, content_type=content_type, body=body)
+        request = _request(parcel, endpoint, now=now)
+        text = f"{public_id(parcel.message_id)} was sent to {subscription} as a test message"
+        entry = journal.record(
+            JournalKind.TESTED,
+            f"{text}; no answer is recorded.",
+            actor=actor,
+            subscription_id=subscription.pk,
+        )
+        called = call_now(request)
+        entry.text = f"{text}: {called.outcome.reason}, after {called.outcome.duration_ms} ms."
+        entry.save(update_fields=["text"])
+    return Tested(webhook_id=public_id(parcel.message_id), request=request, called=called)
+
+
+def _parcel(subscription: Subscription, *, content_type: str, body: bytes) -> Parcel:
+    return Parcel(
+        delivery_id=_NO_DELIVERY,
+        subscription_id=subscription.pk,
+        message_id=_unused_message_id(),
+        attempts=0,
+        attempts_before=0,
+        is_skipped=False,
+        redelivery="",
+        event=subscription.event_type.name,
+        content_type=content_type,
+        body=body,
+    )
+
+
+def _request(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> Request:
+    patient = replace(endpoint, timeout_seconds=min(endpoint.timeout_seconds, LONGEST_WAIT_SECONDS))
+    request = make_request(parcel, patient, now=now)
+    return replace(request, headers=request.headers | {TEST_HEADER: "true"})
+
+
+def _unused_message_id() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT nextval(pg_get_serial_sequence('delivery_message', 'id'))")
+        row: tuple[Any, ...] = cursor.fetchone()
+    message_id: int = row[0]
+    return message_id

@@ -1,0 +1,161 @@
+"""Listening to a mailbox: each message is fetched, handed to a taker, and acknowledged when that has it.
+
+At least once: what was taken and could not be acknowledged (a crash, a fetch by somebody else meanwhile) comes again, with the same
+id. An Inturn that does not answer is asked again until it does; an acknowledgement may come late as long as
+nobody fetched the message since, so nothing is lost or doubled by a restart.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from delivery.client.mailbox import LONGEST_WAIT_SECONDS, MOST_AT_ONCE, Fetched, Mailbox
+from delivery.client.rest import ClientError, RefusedError, UnreachableError
+
+# Returns why it could not take the message; empty: it has it.
+Taker = Callable[[Fetched], str]
+
+LONGEST_PAUSE_SECONDS = 10
+LONGEST_DELAY_SECONDS = 300
+# An empty answer that comes sooner was not waited for, so we wait ourselves.
+_SHORTEST_WAIT_SECONDS = 1.0
+_BUSY = 429
+_SERVER_ERROR = 500
+
+_T = TypeVar("_T")
+
+
+def is_away(error: ClientError) -> bool:
+    """Whether Inturn may well do later what it did not do now."""
+    if isinstance(error, RefusedError):
+        return error.status >= _SERVER_ERROR
+    return isinstance(error, UnreachableError)
+
+
+def delay_seconds(receive_count: int) -> int:
+    """How long a message stays away that could not be taken: 2, 4, 8 … seconds."""
+    return min(1 << min(receive_count, 16), LONGEST_DELAY_SECONDS)
+
+
+@dataclass(slots=True, kw_only=True)
+class Listener:
+    """`held` was fetched, `taken` was handed over: what is left of either when it ends is given back, and acknowledged.
+
+    `at_once` messages are fetched together, which all have to be taken within `visibility` seconds. `say` tells a person, `pause`
+    waits.
+    """
+
+    mailbox: Mailbox
+    take: Taker
+    say: Callable[[str], None]
+    at_once: int
+    visibility: int
+    pause: Callable[[float], None] = time.sleep
+    acknowledged: int = 0
+    given_back: int = 0
+    held: list[Fetched] = field(default_factory=list)
+    taken: list[Fetched] = field(default_factory=list)
+    _gives_up: bool = False
+    _failures: int = 0
+    _untaken_in_row: int = 0
+
+    def listen(self, *, most: int | None, ends_when_empty: bool) -> None:
+        """Take messages until there were `most`, or none is left, or for ever.
+
+        Who wants to end does not wait for an Inturn that is away either: with `ends_when_empty` that raises.
+        """
+        self._gives_up = ends_when_empty
+        wait = 0 if ends_when_empty else LONGEST_WAIT_SECONDS
+        left = most
+        while left is None or left > 0:
+            began = time.monotonic()
+            count = self._take_some(self.at_once if left is None else min(self.at_once, left), wait=wait)
+            if count == 0:
+                if ends_when_empty:
+                    return
+                self.pause(max(_SHORTEST_WAIT_SECONDS - (time.monotonic() - began), 0))
+            left = None if left is None else left - count
+
+    def look(self, *, most: int) -> int:
+        """Hand over what would come next, without acknowledging; `end` gives all of it back. Return how many."""
+        self.held = self.mailbox.fetch(most=min(most, MOST_AT_ONCE), visibility=self.visibility)
+        for message in self.held:
+            self.take(message)
+        return len(self.held)
+
+    def end(self) -> None:
+        """Acknowledge what was taken and give back what was not. Once: what fails here comes back by itself."""
+        try:
+            if receipts := [message.receipt for message in self.taken]:
+                self._count_acknowledged(self.mailbox.acknowledge(receipts))
+            if receipts := [message.receipt for message in self.held]:
+                self.given_back += len(receipts) - len(self.mailbox.release(receipts))
+        except ClientError as error:
+            count = len(self.taken) + len(self.held)
+            self.say(f"{error}\n{count} fetched messages come back within {self.visibility} s.")
+
+    def _take_some(self, most: int, *, wait: int) -> int:
+        self.held = self._insist(lambda: self.mailbox.fetch(most=most, wait=wait, visibility=self.visibility))
+        count = len(self.held)
+        while self.held:
+            message = self.held[0]
+            if why_not := self.take(message):
+                self._give_back(message, why_not)
+            else:
+                self.taken.append(message)
+                self.held.pop(0)
+                self._untaken_in_row = 0
+        self._acknowledge()
+        return count
+
+    def _acknowledge(self) -> None:
+        if not self.taken:
+            return
+        receipts = [message.receipt for message in self.taken]
+        self._count_acknowledged(self._insist(lambda: self.mailbox.acknowledge(receipts)))
+
+    def _count_acknowledged(self, late: dict[str, str]) -> None:
+        taken, self.taken = self.taken, []
+        self.acknowledged += len(taken) - len(late)
+        for message in taken:
+            if message.receipt in late:
+                self.say(f"{message.id} was not acknowledged: {late[message.receipt]}")
+
+    def _give_back(self, message: Fetched, why: str) -> None:
+        delay = delay_seconds(message.receive_count)
+        late = self._insist(lambda: self.mailbox.release([message.receipt], delay=delay))
+        # Before the pause, which Ctrl-C may end: what is not held is not given back again.
+        self.held.pop(0)
+        self.given_back += not late
+        fate = late.get(message.receipt) or f"given back, and comes again in {delay} s"
+        self.say(f"{message.id} was not taken ({why}): {fate}")
+        # One message may be to blame; of several in a row it is the taker, and each fetch counts against max_receives.
+        self.pause(min(self._untaken_in_row, LONGEST_PAUSE_SECONDS))
+        self._untaken_in_row += 1
+
+    def _insist(self, call: Callable[[], _T]) -> _T:
+        """Repeat a call until Inturn answers, unless we give up. Each of ours may be done twice: a fetch that was lost comes back."""
+        while True:
+            try:
+                answer = call()
+            except (RefusedError, UnreachableError) as error:
+                if not self._is_waited_for(error):
+                    raise
+                self._wait_for_inturn(error)
+            else:
+                if self._failures:
+                    self.say("Inturn answers again.")
+                self._failures = 0
+                return answer
+
+    def _is_waited_for(self, error: RefusedError | UnreachableError) -> bool:
+        if is_away(error):
+            return not self._gives_up
+        return isinstance(error, RefusedError) and error.status == _BUSY
+
+    def _wait_for_inturn(self, error: ClientError) -> None:
+        if not self._failures:
+            self.say(f"{error}\nTrying again until it answers.")
+        self._failures += 1
+        self.pause(min(2.0 ** (self._failures - 1), LONGEST_PAUSE_SECONDS))

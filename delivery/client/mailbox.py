@@ -1,0 +1,121 @@
+"""A mailbox as its subscriber sees it: fetched by REST, each message acknowledged, released or rejected."""
+
+import base64
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from delivery.client.rest import Client, ClientError, RefusedError
+
+MOST_AT_ONCE = 100
+LONGEST_WAIT_SECONDS = 20
+
+_CONFLICT = 409
+# Only to find where a value ends: numbers of any length stay text.
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """One message as it was handed out. `body` is what was published, byte for byte."""
+
+    id: str
+    event: str
+    published_at: str
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+    is_json: bool
+    receive_count: int
+    receipt: str
+
+
+class Mailbox:
+    """The mailbox of one subscriber. Every call raises ClientError; nothing is repeated."""
+
+    def __init__(self, client: Client, subscriber: str) -> None:
+        self._client = client
+        self._path = f"mailboxes/{subscriber}"
+
+    def fetch(self, *, most: int, wait: int = 0, visibility: int = 30) -> list[Fetched]:
+        """Return up to `most` messages, which nobody else gets for `visibility` seconds; wait for the first, if asked to."""
+        query = f"max={min(most, MOST_AT_ONCE)}&wait={wait}&visibility={visibility}"
+        answer = self._client.content("POST", f"{self._path}/next?{query}")
+        try:
+            return read(answer)
+        except (ValueError, LookupError, TypeError) as error:
+            raise ClientError("What answers is not an Inturn; look at the URL.") from error
+
+    def acknowledge(self, receipts: Sequence[str]) -> dict[str, str]:
+        """Settle them as DELIVERED; return receipt → reason for those that could not be. To repeat it is harmless."""
+        return self._end("ack", receipts)
+
+    def release(self, receipts: Sequence[str], *, delay: int = 0) -> dict[str, str]:
+        """Give them back, to be fetched again after `delay` seconds; return receipt → reason as `acknowledge` does."""
+        return self._end(f"release?delay={delay}", receipts)
+
+    def reject(self, receipts: Sequence[str]) -> dict[str, str]:
+        """Settle them as REJECTED; return receipt → reason as `acknowledge` does."""
+        return self._end("reject", receipts)
+
+    def _end(self, verb: str, receipts: Sequence[str]) -> dict[str, str]:
+        try:
+            answer = self._client.post(f"{self._path}/{verb}", {"receipts": list(receipts)})
+        except RefusedError as refused:
+            # How a single receipt is told that it is late.
+            if refused.status != _CONFLICT or len(receipts) != 1:
+                raise
+            return {receipts[0]: str(refused)}
+        return {one["receipt"]: one["error"] or "" for one in answer["results"] if not one["ok"]}
+
+
+def read(answer: bytes) -> list[Fetched]:
+    """Read what `next` answered. A JSON body is cut out of the answer as it stands: parsed and written anew it could differ."""
+    if not answer:
+        return []
+    shown = orjson.loads(answer)["messages"]
+    return [_fetched(*pair) for pair in zip(shown, _bodies(answer.decode()), strict=True)]
+
+
+def _fetched(shown: Mapping[str, Any], body: str | None) -> Fetched:
+    return Fetched(
+        **{
+            name: shown[name]
+            for name in ("id", "event", "published_at", "headers", "receive_count", "receipt")
+        },
+        body=base64.b64decode(shown["body_base64"]) if body is None else body.encode(),
+        is_json=body is not None,
+    )
+
+
+def _bodies(text: str) -> Iterator[str | None]:
+    """Yield the text of each message's member `body`, None for a message without."""
+    begin = next(begin for name, begin, _ in _members(text, 0) if name == "messages")
+    place = _after_space(text, begin) + 1
+    while text[(place := _after_space(text, place))] == "{":
+        members = list(_members(text, place))
+        yield next((text[begin:end] for name, begin, end in members if name == "body"), None)
+        # Over the closing brace, and the comma if there is one.
+        place = _after_space(text, members[-1][2] + 1)
+        place += text[place] == ","
+
+
+def _members(text: str, begin: int) -> Iterator[tuple[str, int, int]]:
+    """Yield of each member of the object that begins there its name, and where what stands for its value begins and ends."""
+    place = _after_space(text, begin)
+    while text[place] != "}":
+        name, place = _DECODER.raw_decode(text, _after_space(text, place + 1))
+        value = _after_space(text, place) + 1
+        _, place = _DECODER.raw_decode(text, _after_space(text, value))
+        place = _after_space(text, place)
+        yield name, value, place
+
+
+def _after_space(text: str, place: int) -> int:
+    match = _SPACE.match(text, place)
+    assert match is not None
+    return match.end()

@@ -1,0 +1,104 @@
+"""Takers of fetched messages: one shows each to a person, one posts each to a local URL."""
+
+import base64
+import time
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+from django.utils import timezone
+
+from delivery.calls.http import NoAnswerError, ask, bare_session
+from delivery.client.mailbox import Fetched
+from delivery.client.terminal_text import visible, visible_json
+from delivery.console.payload import payload
+
+# Facts of the request that published it rather than of the message.
+_NOT_FORWARDED = frozenset(
+    {"accept", "accept-encoding", "accept-language", "destination", "forwarded", "user-agent", "via"}
+)
+_NOT_FORWARDED_PREFIXES = ("x-forwarded-", "webhook-", "inturn-")
+
+
+class Printer:
+    """Writes each message: a line about it and its body, or as JSON, one object a line; fit for a terminal either way."""
+
+    def __init__(self, write: Callable[[str], object], *, as_json: bool) -> None:
+        self._write = write
+        self._text = as_json_line if as_json else as_text
+
+    def __call__(self, message: Fetched) -> str:
+        self._write(f"{self._text(message)}\n")
+        return ""
+
+
+class Forwarder:
+    """Posts each message to a URL as a PUSH subscription would, but unsigned: nobody here knows a signing secret."""
+
+    def __init__(self, url: str, *, say: Callable[[str], object]) -> None:
+        self._url = url
+        self._say = say
+        self._session = bare_session()
+        # Nothing of the user's surroundings, such as a proxy, and nothing of the library's.
+        self._session.trust_env = False
+        self._session.headers.clear()
+
+    def __call__(self, message: Fetched) -> str:
+        start = time.perf_counter()
+        try:
+            answer = ask(self._session, "POST", self._url, body=message.body, headers=forwarded(message))
+        except NoAnswerError as error:
+            return f"{self._url}: {error}"
+        if answer.status_code // 100 != 2:
+            return f"{self._url} answered {answer.status_code}"
+        took = (time.perf_counter() - start) * 1000
+        self._say(visible(f"{message.id}  {message.event}  {answer.status_code}  {took:.0f} ms\n"))
+        return ""
+
+
+def forwarded(message: Fetched) -> dict[str, str | bytes]:
+    """Return the headers that a message is forwarded with: its own, and those that `senders.request` makes, but the signature."""
+    stored = {
+        name: value
+        for name, value in message.headers.items()
+        if name not in _NOT_FORWARDED and not name.startswith(_NOT_FORWARDED_PREFIXES)
+    }
+    headers = {
+        "content-type": "application/json" if message.is_json else "application/octet-stream",
+        **stored,
+        "user-agent": "Inturn",
+        "webhook-id": message.id,
+        "webhook-timestamp": f"{timezone.now().timestamp():.0f}",
+        "inturn-event": message.event,
+        "inturn-attempt": str(message.receive_count),
+    }
+    # More than Latin-1 may have been published, which is all that text may be here.
+    return {name: value if value.isascii() else value.encode() for name, value in headers.items()}
+
+
+def as_text(message: Fetched) -> str:
+    again = f"  fetched {message.receive_count} times" if message.receive_count > 1 else ""
+    shown = payload(message.body)
+    cut = f"\n… {shown.size:,} bytes in all" if shown.is_cut else ""
+    return visible(f"{message.id}  {message.event}  {message.published_at}{again}\n{shown.text}{cut}\n")
+
+
+def as_json_line(message: Fetched) -> str:
+    """Return the message as `next` shows it, without what is for acknowledging it.
+
+    The body as it was published, but on one line and with control characters escaped.
+    """
+    known = {
+        "id": message.id,
+        "event": message.event,
+        "published_at": message.published_at,
+        "receive_count": message.receive_count,
+        "headers": dict(message.headers),
+    }
+    if message.is_json:
+        # Within a string JSON has no line breaks, so these are only between values.
+        body = message.body.replace(b"\r", b" ").replace(b"\n", b" ").strip()
+        content: dict[str, Any] = {"body": orjson.Fragment(body)}
+    else:
+        content = {"body_base64": base64.b64encode(message.body).decode()}
+    return visible_json(orjson.dumps(known | content).decode())

@@ -1,0 +1,123 @@
+"""Keeping a cluster's loops going: each is run by one worker, from the worker's start until Inturn stops.
+
+A worker that starts, also in place of one that was killed, queues a task. The worker that takes the task runs the first loop
+that no other runs: it holds a lock on that loop's byte of a file, which the kernel releases when the worker ends. The
+task has no time-out, and its row goes as it begins: that of a killed worker would come back after django-q2's `retry`.
+"""
+
+import fcntl
+import logging
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from django.db import Error, connection
+from django_q.models import OrmQ
+from django_q.signals import post_spawn, pre_execute
+from django_q.tasks import async_task
+
+from delivery.cluster.stopping import stopping
+
+log = logging.getLogger(__name__)
+
+RETRY_SECONDS = 0.5
+# django-q2's word for none.
+NO_TIMEOUT = -1
+
+
+Loop = Callable[[], None]
+
+
+def insist_on(loop: Loop) -> None:
+    """Run a loop until Inturn stops, again if it fails."""
+    while not stopping.is_set():
+        try:
+            loop()
+        except Exception:
+            log.exception("a cluster's loop failed")
+            connection.close()
+            time.sleep(RETRY_SECONDS)
+
+
+def side_by_side(first: Loop, *others: Loop) -> Loop:
+    """Return a loop that runs all of these in one process, the first in the main thread: only there may processes be started.
+
+    A loop that fails is run again, and the others go on meanwhile.
+    """
+
+    def run() -> None:
+        threads = [
+            threading.Thread(target=insist_on, args=(loop,), name=f"loop {number}", daemon=True)
+            for number, loop in enumerate(others, start=1)
+        ]
+        for thread in threads:
+            thread.start()
+        insist_on(first)
+        for thread in threads:
+            thread.join()
+
+    return run
+
+
+class Keeper:
+    """The loops of one cluster, as many as it has workers."""
+
+    def __init__(self, loops: Sequence[Loop]) -> None:
+        self._loops = loops
+        with tempfile.TemporaryFile() as file:
+            # Open as long as the process lives.
+            self._runners = os.dup(file.fileno())
+
+    def begin(self) -> None:
+        """Let the workers that are forked from now on run the loops."""
+        _keepers.append(self)
+        post_spawn.connect(_start_worker)
+        pre_execute.connect(_drop_row)
+
+    def work(self) -> None:
+        """Run a loop that no other worker runs, again if it fails."""
+        insist_on(lambda: insist_on(self._take()))
+
+    def _take(self) -> Loop:
+        for place, loop in enumerate(self._loops):
+            try:
+                fcntl.lockf(self._runners, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+            except OSError:
+                continue
+            return loop
+        raise RuntimeError("more workers than loops")
+
+
+# Of this process: at most one. Django-q2 calls functions by their names.
+_keepers: list[Keeper] = []
+
+
+def work() -> None:
+    """The task of each worker."""
+    _keepers[-1].work()
+
+
+def _start_worker(**_: Any) -> None:
+    _insist(lambda: async_task("delivery.cluster.keeper.work", save=False, timeout=NO_TIMEOUT))
+
+
+def _drop_row(*, task: Mapping[str, Any], **_: Any) -> None:
+    _insist(lambda: OrmQ.objects.filter(pk=task["ack_id"]).delete())
+
+
+def _insist(act: Callable[[], object]) -> None:
+    """Do it as soon as the database is there, unless Inturn stops."""
+    while not stopping.is_set():
+        try:
+            act()
+        except Error as error:
+            log.warning("a cluster's queue cannot be written", extra={"error": str(error)})
+            connection.close()
+            time.sleep(RETRY_SECONDS)
+        else:
+            # The loops have connections of their own.
+            connection.close()
+            return

@@ -1,0 +1,96 @@
+"""What Prometheus is told of Inturn as a whole, read from the database when it asks.
+
+The same whichever process answers. Each statement has a bounded cost: counts of what waits end at 100,000, or 10,000 in the retry
+lane. Where the database is away the rest of `/metrics` is answered all the same.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from django.db import DatabaseError, InterfaceError
+from django.utils import timezone
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import REGISTRY, Collector
+
+from delivery.console import retry_lane
+from delivery.console.counting import BACKLOG_LIMIT
+from delivery.database.queries import named_row, named_rows
+from delivery.models import TrafficMark, UrlState
+from delivery.states import LaneState
+
+
+class Installation(Collector):
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: else to register it would ask the database."""
+        return []
+
+    def collect(self) -> Iterator[Metric]:
+        try:
+            read = [*_backlog(now=timezone.now()), *_lanes(), *_retries(), *_counted()]
+        except (DatabaseError, InterfaceError):
+            read = []
+        yield _gauge("up", "Whether the database answered when these metrics were read.", float(bool(read)))
+        yield from read
+
+
+def register() -> None:
+    """Have it told with the metrics of this process, once."""
+    REGISTRY.register(_INSTALLATION)
+
+
+_INSTALLATION = Installation()
+
+
+def _backlog(*, now: datetime) -> Iterator[Metric]:
+    row = named_row("overview_backlog", {"limit": BACKLOG_LIMIT})
+    oldest = max((now - row["oldest_at"]).total_seconds(), 0.0) if row["oldest_at"] else 0.0
+    yield _gauge("backlog_deliveries", "Deliveries that are PENDING.", row["backlog"])
+    yield _gauge("held_deliveries", "Of the backlog, what INACTIVE subscriptions hold back.", row["held"])
+    yield _gauge("mailbox_deliveries", "Of the backlog, what is in mailboxes.", row["in_mailboxes"])
+    yield _gauge(
+        "in_doubt_deliveries", "Deliveries IN_DOUBT, about which a person must decide.", row["in_doubt"]
+    )
+    yield _gauge("oldest_pending_seconds", "How long the oldest that is to be sent has waited.", oldest)
+
+
+def _lanes() -> Iterator[Metric]:
+    found = {row["state"]: row["count"] for row in named_rows("stopped_counts", {})}
+    lanes = GaugeMetricFamily("inturn_stopped_lanes", "Lanes that are stopped.", labels=["state"])
+    for state in (LaneState.BLOCKED, LaneState.SUSPENDED):
+        lanes.add_metric([state.value], found.get(state, 0))
+    yield lanes
+
+
+def _retries() -> Iterator[Metric]:
+    lane = retry_lane.read()
+    yield _gauge(
+        "retry_lane_deliveries", "Deliveries that wait in the retry lane.", lane.retries.waiting.found
+    )
+    yield _gauge("retry_lane_due_deliveries", "Of those, what may be tried now.", lane.retries.due.found)
+    urls = GaugeMetricFamily("inturn_stopped_urls", "URLs that are left alone.", labels=["state"])
+    urls.add_metric([UrlState.DISABLED.value], lane.disabled_urls)
+    urls.add_metric([UrlState.FROZEN.value], lane.frozen_urls)
+    yield urls
+
+
+def _counted() -> Iterator[Metric]:
+    """What the chores have counted; nothing until they have."""
+    mark = TrafficMark.objects.first()
+    if mark is None:
+        return
+    for name, told, value in (
+        ("messages_accepted", "Messages that were accepted.", mark.accepted),
+        ("deliveries_delivered", "Deliveries that were DELIVERED.", mark.delivered),
+        (
+            "deliveries_failed",
+            "Deliveries that were REJECTED, 3xxNOTSUPPORTED, FAILED or EXPIRED.",
+            mark.failed,
+        ),
+    ):
+        yield CounterMetricFamily(f"inturn_{name}", told, value=value)
+    until = mark.until.timestamp()
+    yield _gauge("traffic_counted_until_timestamp_seconds", "Until when the chores have counted.", until)
+
+
+def _gauge(name: str, told: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"inturn_{name}", told, value=value)

@@ -1,0 +1,151 @@
+"""Executing the named statements of our packages on Django's connection."""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from django.db import OperationalError, connection, transaction
+from django.db.backends.utils import CursorWrapper
+from psycopg.errors import QueryCanceled
+from psycopg.rows import tuple_row
+from psycopg.types.array import ListBinaryDumper
+
+from delivery.database.statements import numbered, statement
+
+# PostgreSQL 18 crashes when a row that a statement waits to lock was changed meanwhile, while another part of the statement
+# chooses partitions by values that it finds as it runs: looking at the changed row anew destroys what that part chooses by.
+# So a statement that locks or changes rows, and joins a partitioned table, has this line and looks into all partitions; one
+# that is executed often reads by a function instead, whose plan is its own.
+LOOKS_INTO_ALL = "-- Looks into all partitions: see `delivery.database`.\n"
+
+
+class TimeUpError(Exception):
+    """A statement took longer than it may, and was ended by the database."""
+
+
+def execute(name: str, parameters: Mapping[str, Any]) -> None:
+    """Execute a named statement on Django's connection for what it does; a percent sign in it is doubled."""
+    with _executed(name, parameters):
+        pass
+
+
+def rows(name: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Execute a statement as `execute` does, and return all its rows."""
+    with _executed(name, parameters) as cursor:
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+    return found
+
+
+def row(name: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Execute a statement that answers exactly one row."""
+    (only,) = rows(name, parameters)
+    return only
+
+
+def named_rows(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Execute a statement as `execute` does, and return all its rows, each by its column names."""
+    with _executed(name, parameters) as cursor:
+        columns = [column.name for column in cursor.description or ()]
+        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+
+def named_row(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Execute a statement that answers exactly one row, and return it by its column names."""
+    (only,) = named_rows(name, parameters)
+    return only
+
+
+@contextmanager
+def _executed(name: str, parameters: Mapping[str, Any]) -> Iterator[CursorWrapper]:
+    text = statement(name)
+    with connection.cursor() as cursor:
+        if LOOKS_INTO_ALL in text:
+            cursor.execute("SET LOCAL enable_partition_pruning = off")
+        cursor.execute(text, parameters)
+        yield cursor
+        if LOOKS_INTO_ALL in text:
+            cursor.execute("SET LOCAL enable_partition_pruning = DEFAULT")
+
+
+def first_row(name: str, parameters: Mapping[str, object]) -> tuple[Any, ...] | None:
+    """Execute a named statement on Django's connection and return its first row.
+
+    By psycopg's own cursor, whose parameters the server binds: Django's would write bodies into the statement as
+    hexadecimal text.
+    """
+    connection.ensure_connection()
+    with connection.wrap_database_errors:
+        cursor = psycopg.Cursor(connection.connection, row_factory=tuple_row)
+        return cursor.execute(statement(name).encode(), parameters).fetchone()
+
+
+def planned_rows(name: str, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
+    """Execute a named statement on Django's connection by a plan that is made once, and return all its rows.
+
+    For long statements that are executed often: to plan them took longer than to execute them.
+    """
+    # As text and by name, psycopg reads statement and rows anew each time: half as much again.
+    text, names = numbered(name)
+    values = [parameters[parameter] for parameter in names]
+    with connection.wrap_database_errors:
+        connection.ensure_connection()
+        # Django prepares nothing. Nor does this, but for what asks for it.
+        connection.connection.prepare_threshold = sys.maxsize
+        cursor = psycopg.RawCursor(connection.connection, row_factory=tuple_row)
+        # As text a body would be written as hexadecimal digits, and each element searched for characters to escape.
+        cursor.adapters.register_dumper(list, ListBinaryDumper)
+        return cursor.execute(text, values, prepare=True, binary=True).fetchall()
+
+
+def array(values: Iterable[float | None]) -> str:
+    """Return numbers or booleans as PostgreSQL writes an array of them, for a parameter that the statement casts.
+
+    Of a list psycopg would choose the type by its largest number, and each choice would be prepared and planned anew.
+    """
+    return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Give each statement on Django's connection so long, in a transaction of their own; raises TimeUpError."""
+    milliseconds = max(1, round(1000 * seconds))
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL statement_timeout = {milliseconds}")
+            yield
+            # A savepoint would leave it to the transaction that it is in.
+            cursor.execute("SET LOCAL statement_timeout = DEFAULT")
+    except OperationalError as error:
+        if isinstance(error.__cause__, QueryCanceled):
+            raise TimeUpError from None
+        raise
+
+
+@contextmanager
+def reading_ahead() -> Iterator[None]:
+    """Let each statement on Django's connection learn from indexes which rows it wants before it reads the first; inside `at_most`.
+
+    What is not in memory then comes many pages at a time: PostgreSQL reads ahead for a bitmap, and not for a walk along an index.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_indexscan = off")
+        yield
+        cursor.execute("SET LOCAL enable_indexscan = DEFAULT")
+
+
+@contextmanager
+def reading_many() -> Iterator[None]:
+    """Let each statement on Django's connection read whole tables and join them by hashing, in a transaction.
+
+    Not by loops: of a partition without statistics PostgreSQL expects few rows, and would read it again for each of many.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SET LOCAL enable_seqscan = on; SET LOCAL enable_hashjoin = on; SET LOCAL enable_nestloop = off"
+        )
+        yield
+        cursor.execute(
+            "SET LOCAL enable_seqscan = DEFAULT; SET LOCAL enable_hashjoin = DEFAULT; SET LOCAL enable_nestloop = DEFAULT"
+        )

@@ -1,0 +1,36 @@
+"""The SQL statements of our packages: each is a file in the folder `sql` of the package that executes it, found by its name.
+
+The first line of a file is its contract.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+SUFFIX = ".sql"
+
+
+@cache
+def statement(name: str) -> str:
+    """Return the text of the statement with that name."""
+    return _files()[name].read_text()
+
+
+@cache
+def numbered(name: str) -> tuple[bytes, list[str]]:
+    """Return the statement with its parameters as the server wants them, $1 and so on, and their names in that order."""
+    text = statement(name)
+    names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))
+    for number, parameter in enumerate(names, start=1):
+        text = text.replace(f"%({parameter})s", f"${number}")
+    return text.replace("%%", "%").encode(), names
+
+
+@cache
+def _files() -> Mapping[str, Traversable]:
+    # Also from the zip in which Spark's workers have us.
+    folders = (package.joinpath("sql") for package in files("delivery").iterdir() if package.is_dir())
+    found = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
+    return {file.name.removesuffix(SUFFIX): file for file in found if file.name.endswith(SUFFIX)}

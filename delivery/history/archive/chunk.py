@@ -1,0 +1,162 @@
+"""A chunk in the ledger: what an export or a compaction adds to the archive, all or nothing.
+
+    WRITING ──verified──▶ MOVING ──files in place──▶ DONE
+
+Killed while WRITING, nothing of it is where anybody reads: the next run forgets it, and clears its folder away. Killed while MOVING,
+some of its files are in place, each of them whole and verified, and the next run puts the others beside them. Only with DONE does the ledger count them, and in
+the same transaction the watermark moves: what retention goes by. What a compaction replaced is removed after that.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import orjson
+import psycopg
+from pyarrow import fs, parquet
+
+from delivery.database.statements import statement
+from delivery.history.archive.archive import STAGING, Archive
+from delivery.history.archive.ledger import File, alone
+from delivery.history.schemas import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A file that a run has written: where it is (`staged`), and where it belongs (`path`), relative to the archive."""
+
+    table: str
+    day: date
+    staged: str
+    path: str
+    rows: int
+    bytes: int
+    first_id: int
+    last_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """What a chunk brings: verified files, with the rows by table; the `snapshot` they were read in, or the files they replace."""
+
+    written: Sequence[Written]
+    counts: Mapping[str, int]
+    snapshot: str = ""
+    replaced: Sequence[File] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """As it is in the ledger."""
+
+    id: int
+    kind: str
+    state: str
+    until: datetime
+
+    @property
+    def staging(self) -> str:
+        return f"{STAGING}/{self.id}"
+
+
+def begin(
+    database: psycopg.Connection[Any], *, kind: str, run_id: int, since: datetime, until: datetime
+) -> Chunk:
+    row = database.execute(
+        statement("archive_begin"), {"kind": kind, "run": run_id, "since": since, "until": until}
+    ).fetchone()
+    assert row is not None
+    return Chunk(id=row[0], kind=kind, state="WRITING", until=until)
+
+
+def forget(database: psycopg.Connection[Any], chunk: Chunk) -> None:
+    """Let nothing be left in the ledger of a chunk that is being written."""
+    database.execute("DELETE FROM delivery_archivechunk WHERE id = %s AND state = 'WRITING'", [chunk.id])
+
+
+def publish(database: psycopg.Connection[Any], archive: Archive, chunk: Chunk, content: Content) -> None:
+    """Make verified files part of the archive, in place of those they replace."""
+    rows = [
+        {
+            "table": one.table,
+            "day": one.day,
+            "path": one.path,
+            "staged": one.staged,
+            "rows": one.rows,
+            "bytes": one.bytes,
+            "first_id": one.first_id,
+            "last_id": one.last_id,
+        }
+        for one in content.written
+    ]
+    database.execute(
+        statement("archive_move"),
+        {
+            "chunk": chunk.id,
+            "files": orjson.dumps(rows).decode(),
+            "replaced": [file.id for file in content.replaced],
+            "snapshot": content.snapshot,
+            "counts": orjson.dumps(content.counts).decode(),
+        },
+    )
+    for one in content.written:
+        archive.move(one.staged, one.path)
+    finish(database, archive, chunk)
+
+
+def finish(database: psycopg.Connection[Any], archive: Archive, chunk: Chunk) -> None:
+    """Let its files, which are all in place, count."""
+    database.execute(statement("archive_finish"), {"chunk": chunk.id})
+    archive.clear(chunk.staging)
+    remove_replaced(database, archive)
+
+
+def recover(database: psycopg.Connection[Any], archive: Archive) -> None:
+    """Finish or forget what a killed run has left. Call it under the lock of the export, before anything else."""
+    for id, kind, state, until in database.execute(statement("archive_unfinished")).fetchall():
+        chunk = Chunk(id=id, kind=kind, state=state, until=until)
+        if state == "WRITING":
+            forget(database, chunk)
+            continue
+        files = "SELECT staged, path FROM delivery_archivefile WHERE chunk_id = %s ORDER BY id"
+        for staged, path in database.execute(files, [id]).fetchall():
+            archive.move(staged, path)
+        finish(database, archive, chunk)
+    # Also of chunks that were begun when the connection was lost.
+    archive.clear(STAGING)
+    remove_replaced(database, archive)
+
+
+def remove_replaced(database: psycopg.Connection[Any], archive: Archive) -> None:
+    """Remove files that no longer count, unless somebody may be reading them; the next call goes on here."""
+    with alone(database) as is_alone:
+        replaced = database.execute(statement("archive_replaced")).fetchall() if is_alone else []
+        for id, path in replaced:
+            archive.remove(path)
+            database.execute("DELETE FROM delivery_archivefile WHERE id = %s", [id])
+
+
+def written(archive: Archive, chunk: Chunk, table: Table) -> list[Written]:
+    """Return what Spark has written of a table into the chunk's staging folder."""
+    return [
+        _written(archive, chunk, table, file) for file in archive.parquet(f"{chunk.staging}/{table.name}")
+    ]
+
+
+def _written(archive: Archive, chunk: Chunk, table: Table, file: fs.FileInfo) -> Written:
+    """`…/day=2026-11-22/part-00000-….parquet` goes to `messages/day=2026-11-22/17-00000.parquet`."""
+    day, name = file.path.split("/")[-2:]
+    metadata = parquet.read_metadata(file.path, filesystem=archive.files)
+    place = metadata.schema.to_arrow_schema().get_field_index(table.key[0])
+    ids = [metadata.row_group(group).column(place).statistics for group in range(metadata.num_row_groups)]
+    return Written(
+        table=table.name,
+        day=date.fromisoformat(day.partition("=")[2]),
+        staged=archive.relative(file.path),
+        path=f"{table.name}/{day}/{chunk.id}-{name.split('-')[1]}.parquet",
+        rows=metadata.num_rows,
+        bytes=file.size,
+        first_id=min(statistics.min for statistics in ids),
+        last_id=max(statistics.max for statistics in ids),
+    )

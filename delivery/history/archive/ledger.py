@@ -1,0 +1,75 @@
+"""The ledger of the archive, in PostgreSQL: which pieces of time are exported, and which files count.
+
+Read in a snapshot, it is consistent with the tables of that snapshot: what is settled before `until` is in the files, all of
+it, and everything else is in the tables.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import psycopg
+
+from delivery.database.statements import statement
+
+# An advisory lock: shared by those who read the archive's files, held alone by who removes some. Keys: see `delivery.pipeline.locks`.
+FILES_LOCK = 0x494E0007 << 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A Parquet file of a table; `path` is relative to the archive, ids are of its rows."""
+
+    id: int
+    table: str
+    day: date
+    path: str
+    rows: int
+    bytes: int
+    first_id: int
+    last_id: int
+
+
+def read_files(database: psycopg.Connection[Any], *, before_waiting: Callable[[], None]) -> None:
+    """Let no file that the ledger names be removed until the connection ends; waits while somebody removes some."""
+    row = database.execute("SELECT pg_try_advisory_lock_shared(%s)", [FILES_LOCK]).fetchone()
+    if row != (True,):
+        before_waiting()
+        database.execute("SELECT pg_advisory_lock_shared(%s)", [FILES_LOCK])
+
+
+@contextmanager
+def alone(database: psycopg.Connection[Any]) -> Iterator[bool]:
+    """Yield whether nobody reads the files, and let nobody begin to while the block lasts."""
+    row = database.execute("SELECT pg_try_advisory_lock(%s)", [FILES_LOCK]).fetchone()
+    is_alone = row is not None and bool(row[0])
+    try:
+        yield is_alone
+    finally:
+        if is_alone and not database.closed:
+            database.execute("SELECT pg_advisory_unlock(%s)", [FILES_LOCK])
+
+
+def archived_until(database: psycopg.Connection[Any]) -> datetime | None:
+    """Return the watermark: everything before it is in the archive; None while nothing is."""
+    row = database.execute("SELECT until FROM delivery_archived WHERE id = 1").fetchone()
+    return None if row is None else row[0]
+
+
+def files(
+    database: psycopg.Connection[Any], table: str, *, since: date | None = None, until: date | None = None
+) -> list[File]:
+    """Return the files of a table that count, of the days from `since` to `until`, both included."""
+    rows = database.execute(
+        statement("archive_files"), {"table": table, "since": since, "until": until}
+    ).fetchall()
+    return [
+        File(id=id, table=table, day=day, path=path, rows=count, bytes=size, first_id=first, last_id=last)
+        for id, day, path, count, size, first, last in rows
+    ]
+
+
+def paths(found: Iterable[File]) -> Sequence[str]:
+    return [file.path for file in found]

@@ -1,0 +1,142 @@
+"""Looking up rows of the archive, without a JVM: Arrow reads the few files that may have them.
+
+The ledger says which files those are, and the statistics of their row groups which parts; rows come in small batches, so that many large
+bodies are never in memory together. What has no file any more though the ledger names it raises ArchiveError.
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+from pyarrow import compute, dataset
+
+from delivery.database.statements import statement
+from delivery.history.archive import ledger
+from delivery.history.archive.archive import Archive, ArchiveError
+from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES, Table
+
+Row = dict[str, Any]
+
+# Bodies are up to a MiB.
+_BATCH_ROWS = 64
+_BATCH_ROWS_WITHOUT_BODIES = 16_384
+_EVERY_ID = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """Of a message what its line in a list shows."""
+
+    id: int
+    published_at: datetime
+    event_type: str
+    publisher: str | None
+    destination: str
+
+
+class Lookup:
+    """The archive as the ledger has it in this connection's transaction; its cursor rows are tuples."""
+
+    def __init__(self, archive: Archive, database: psycopg.Connection[Any]) -> None:
+        self._archive = archive
+        self._database = database
+
+    def messages(self, ids: Sequence[int]) -> Iterator[list[Row]]:
+        """Yield those of these messages that are archived, some at a time."""
+        if ids:
+            yield from self._with_ids(MESSAGES, "id", ids, first=min(ids), last=max(ids))
+
+    def published(
+        self, *, since: datetime, until: datetime, event_type: str = "", limit: int
+    ) -> list[Published]:
+        """Return the first messages published from `since` to before `until`; their bodies are not read."""
+        files = ledger.files(self._database, MESSAGES.name, since=since.date(), until=until.date())
+        at, kind = compute.field("published_at"), MESSAGES.arrow.field("published_at").type
+        wanted = (at >= pa.scalar(since, kind)) & (at < pa.scalar(until, kind))
+        if event_type:
+            wanted &= compute.field("event_type") == event_type
+        found = self._rows(
+            MESSAGES,
+            ledger.paths(files),
+            wanted,
+            columns=list(Published.__slots__),
+            batch_rows=_BATCH_ROWS_WITHOUT_BODIES,
+        )
+        rows = (row for rows in found for row in rows)
+        first = heapq.nsmallest(limit, rows, key=lambda row: (row["published_at"], row["id"]))
+        return [Published(**row) for row in first]
+
+    def deliveries(self, message_id: int, *, since: date) -> list[Row]:
+        """Return the deliveries of a message published on that day, as each was settled last, by id."""
+        found: dict[int, Row] = {}
+        for rows in self._with_ids(DELIVERIES, "message_id", [message_id], since=since):
+            for row in rows:
+                if row["id"] not in found or found[row["id"]]["settled_at"] < row["settled_at"]:
+                    found[row["id"]] = row
+        return [found[id] for id in sorted(found)]
+
+    def attempts(self, delivery_ids: Sequence[int], *, since: date) -> list[Row]:
+        """Return the attempts at these deliveries, by delivery and number."""
+        if not delivery_ids:
+            return []
+        bounds = {"first": min(delivery_ids), "last": max(delivery_ids)}
+        found = self._with_ids(ATTEMPTS, "delivery_id", delivery_ids, since=since, **bounds)
+        return sorted(
+            (row for rows in found for row in rows), key=lambda row: (row["delivery_id"], row["number"])
+        )
+
+    def _with_ids(
+        self,
+        table: Table,
+        column: str,
+        ids: Sequence[int],
+        *,
+        since: date | None = None,
+        first: int = 0,
+        last: int = _EVERY_ID,
+    ) -> Iterator[list[Row]]:
+        chosen = {"table": table.name, "since": since, "first": first, "last": last}
+        files = self._database.execute(statement("archive_files_with"), chosen).fetchall()
+        field = compute.field(column)
+        # The bounds leave out row groups; of a list Arrow may not see what it leaves out.
+        wanted = (field >= min(ids)) & (field <= max(ids)) & field.isin(list(ids))
+        return self._rows(table, [path for (path,) in files], wanted)
+
+    def _rows(
+        self,
+        table: Table,
+        paths: Sequence[str],
+        wanted: compute.Expression,
+        *,
+        columns: list[str] | None = None,
+        batch_rows: int = _BATCH_ROWS,
+    ) -> Iterator[list[Row]]:
+        if not paths:
+            return
+        archive = self._archive
+        try:
+            read = dataset.dataset(
+                [archive.path(path) for path in paths],
+                schema=table.arrow,
+                filesystem=archive.files,
+                format="parquet",
+            )
+            batches = read.to_batches(
+                columns=columns,
+                filter=wanted,
+                batch_size=batch_rows,
+                batch_readahead=1,
+                fragment_readahead=1,
+            )
+            for batch in batches:
+                if batch.num_rows:
+                    yield batch.to_pylist()
+        except (OSError, pa.ArrowException) as error:
+            raise ArchiveError(
+                f"The archive at {archive.url} cannot be read, though its ledger names the file: {error}. "
+                "Try again, for files may just have been compacted; or look at HISTORY_URL, and whether all machines reach it."
+            ) from error

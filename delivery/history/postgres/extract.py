@@ -1,0 +1,193 @@
+"""What Spark's workers do for an export: each takes a piece of PostgreSQL's rows, and writes them as Parquet as they come.
+
+With each row PostgreSQL sends its checksum. Afterwards every file is read again, and must come to the same.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import date
+from itertools import chain
+from secrets import token_hex
+from types import TracebackType
+from typing import Any, Self
+
+import psycopg
+import pyarrow as pa
+from pyarrow import compute, parquet
+
+from delivery.history.archive.archive import Archive
+from delivery.history.archive.chunk import Chunk, Written
+from delivery.history.archive.fingerprint import CHECKSUM, Fingerprint, given, in_postgresql, of_batches
+from delivery.history.postgres.names import Names
+from delivery.history.postgres.source import Piece, in_snapshot, read
+from delivery.history.schemas import ATTEMPTS, BY_NAME, DAY, Column, Table, arrow_schema
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A piece, and what the names of its files have of it."""
+
+    number: int
+    piece: Piece
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extraction:
+    """What a worker has to know besides its piece: where PostgreSQL is, which snapshot it shows, and where files belong."""
+
+    conninfo: str
+    snapshot: str
+    names: Names
+    archive: Archive
+    chunk: Chunk
+
+    def write(self, numbered: Numbered) -> "Extracted":
+        """Write a piece into the chunk's staging folder, a file for each day, and tell what PostgreSQL says of the rows."""
+        table = BY_NAME[numbered.piece.table]
+        select = _with_checksum(table, numbered.piece.select)
+        schema = arrow_schema((*table.bare, Column(CHECKSUM, "bigint")))
+        files: dict[date, _File] = {}
+        sent = Fingerprint()
+        with ExitStack() as closing:
+            for batch in read(select, schema, conninfo=self.conninfo, snapshot=self.snapshot):
+                sent += given(batch.column(CHECKSUM))
+                for day, rows in _by_day(self.names.completed(table, batch), table.at):
+                    if day not in files:
+                        file = _File(self.archive, table, self._named(table, day, numbered.number))
+                        files[day] = closing.enter_context(file)
+                    files[day].write(rows)
+        written = [file.written(table, day) for day, file in files.items()]
+        counted = self._count(numbered.piece) if table is ATTEMPTS else 0
+        return Extracted(table=table.name, files=written, sent=sent, counted=counted)
+
+    def _count(self, piece: Piece) -> int:
+        """Have PostgreSQL count the rows of a piece."""
+        with psycopg.connect(self.conninfo, autocommit=True) as connection:
+            for prelude in in_snapshot(self.snapshot):
+                connection.execute(prelude.encode())
+            row = connection.execute(f"SELECT count(*) FROM ({piece.select}) AS found".encode()).fetchone()  # noqa: S608 - ours
+        assert row is not None
+        return int(row[0])
+
+    def _named(self, table: Table, day: date, number: int) -> tuple[str, str]:
+        """Return where the file is staged, and where it belongs. Each try has its own: a worker that was given up may still write."""
+        folder = f"{table.name}/{DAY}={day}"
+        return (
+            f"{self.chunk.staging}/{folder}/{number:05}-{token_hex(4)}.parquet",
+            f"{folder}/{self.chunk.id}-{number:05}.parquet",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extracted:
+    """The files of a piece, the fingerprint of the rows as PostgreSQL sent it with them, and how many it `counted`, if nobody has before."""
+
+    table: str
+    files: list[Written]
+    sent: Fingerprint
+    counted: int
+
+    @classmethod
+    def of_json(cls, told: Mapping[str, Any]) -> Self:
+        files = [Written(**file | {"day": date.fromisoformat(file["day"])}) for file in told["files"]]
+        return cls(
+            table=told["table"], files=files, sent=Fingerprint(**told["sent"]), counted=told["counted"]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBack:
+    """Reads files of the archive again: the columns of a table's own with `names`, of which it tells whether the rest agrees; else all of them."""
+
+    archive: Archive
+    names: Names | None = None
+
+    def count(self, files: Sequence[tuple[str, str]]) -> list[tuple[str, Fingerprint]]:
+        """Count the rows of files, given their tables and paths; return the tables, too."""
+        return [(table, self._count(BY_NAME[table], path)) for table, path in files]
+
+    def _count(self, table: Table, path: str) -> Fingerprint:
+        """Of a file that is not there, or names others, there are none."""
+        columns = table.columns if self.names is None else table.bare
+        found = Fingerprint()
+        try:
+            for batch in self.archive.rows(table, path):
+                if self.names is None or self.names.agree(table, batch):
+                    found += of_batches(columns, [batch])
+        except FileNotFoundError:
+            return Fingerprint()
+        return found
+
+
+def by_table(counted: Iterable[Sequence[tuple[str, Mapping[str, Any]]]]) -> dict[str, Fingerprint]:
+    """Sum what counting gave, as JSON has it, table by table."""
+    found: dict[str, Fingerprint] = {}
+    for table, fingerprint in chain.from_iterable(counted):
+        found[table] = found.get(table, Fingerprint()) + Fingerprint(**fingerprint)
+    return found
+
+
+class _File:
+    """A file that is being written: a group of rows for each batch, which is as large as memory shall hold."""
+
+    def __init__(self, archive: Archive, table: Table, names: tuple[str, str]) -> None:
+        self._staged, self._path = names
+        path = archive.path(self._staged)
+        archive.files.create_dir(path.rpartition("/")[0])
+        self._id = table.key[0]
+        self._sink = archive.files.open_output_stream(path)
+        texts = [column.name for column in table.columns if column.type == "string"]
+        self._writer = parquet.ParquetWriter(
+            self._sink, table.arrow, compression="zstd", use_dictionary=texts
+        )
+        self._rows = 0
+        self._ids: list[int] = []
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        self._writer.write_batch(batch)
+        self._rows += batch.num_rows
+        self._ids += compute.min_max(batch.column(self._id)).as_py().values()
+
+    def written(self, table: Table, day: date) -> Written:
+        return Written(
+            table=table.name,
+            day=day,
+            staged=self._staged,
+            path=self._path,
+            rows=self._rows,
+            bytes=self._bytes,
+            first_id=min(self._ids),
+            last_id=max(self._ids),
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._writer.close()
+        self._bytes = self._sink.tell()
+        self._sink.close()
+
+
+def _with_checksum(table: Table, select: str) -> str:
+    """Return the statement that gives rows in their order, each with its checksum."""
+    order = f"ORDER BY {', '.join(table.key)}"
+    # Within, rows are put in order before they are wider, and by an index if there is one; outside it costs nothing more.
+    return f"SELECT *, {in_postgresql(table.bare)} FROM ({select} {order}) AS found {order}"  # noqa: S608 - ours
+
+
+def _by_day(batch: pa.RecordBatch, at: str) -> Iterator[tuple[date, pa.RecordBatch]]:
+    days = batch.column(at).cast(pa.date32())
+    ends = compute.run_end_encode(days)
+    if len(ends.run_ends) == len(compute.unique(ends.values)):
+        # In order, as most are: nothing has to be copied.
+        first = 0
+        for day, end in zip(ends.values.to_pylist(), ends.run_ends.to_pylist(), strict=True):
+            yield day, batch.slice(first, end - first)
+            first = end
+        return
+    for day in compute.unique(days).to_pylist():
+        yield day, batch.filter(compute.equal(days, day))

@@ -1,0 +1,198 @@
+"""PostgreSQL as a source: the tables of the archive as they are now, in pieces by ranges of ids, all in one exported snapshot.
+
+`read` gives a piece as Arrow batches: by ADBC, whose driver has them from the server's binary COPY; where there is no such driver, by
+psycopg's COPY, at half the speed. Workers of an export write those as they come (see `extract`).
+
+A Python Data Source gives them to Spark as a frame, each piece read by one worker, conditions of comparison pushed down into the
+statement: for what is not archived yet, if it is much (see `unarchived`).
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+from psycopg import sql
+from pyspark.sql import datasource as spark
+
+from delivery.database.statements import statement
+from delivery.history.schemas import BY_NAME, Table, arrow_schema
+
+FORMAT = "inturn"
+# Ids are in 63 bits.
+ALL_IDS = (0, 2**63 - 1)
+# A piece is put in order in memory.
+_SORTING = "64MB"
+_BATCH_ROWS, _BATCH_BYTES = 5_000, 16 * 2**20
+
+_STATEMENTS = {
+    "messages": "archive_messages",
+    "deliveries": "archive_deliveries",
+    "attempts": "archive_attempts",
+    "journal": "archive_journal",
+}
+_OPERATORS: Mapping[type[spark.Filter], str] = {
+    spark.EqualTo: "=",
+    spark.GreaterThan: ">",
+    spark.GreaterThanOrEqual: ">=",
+    spark.LessThan: "<",
+    spark.LessThanOrEqual: "<=",
+}
+_LITERALS = (bool, int, str, Decimal, datetime, date)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Rows of a table of the archive: of a piece of time, and of ids from `first` to before `last`."""
+
+    table: str
+    since: datetime
+    until: datetime
+    first: int = ALL_IDS[0]
+    last: int = ALL_IDS[1]
+
+    @property
+    def select(self) -> str:
+        """The statement that gives the table's own columns, with its values written into it: COPY takes no parameters."""
+        values = {"since": self.since, "until": self.until, "first": self.first, "last": self.last}
+        return statement(_STATEMENTS[self.table]) % {name: literal(value) for name, value in values.items()}
+
+
+class InturnSource(spark.DataSource):
+    """Options: `conninfo`, `snapshot`, `table`, `since`, `until` (ISO 8601), `bounds` (ids between which a part each is read)."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> str:
+        return ", ".join(f"{column.name} {column.type}" for column in self._table.bare)
+
+    def reader(self, schema: Any) -> "InturnReader":
+        bounds = [int(bound) for bound in self.options["bounds"].split(",")]
+        moments = (datetime.fromisoformat(self.options[name]) for name in ("since", "until"))
+        since, until = moments
+        return InturnReader(
+            self._table,
+            [
+                Piece(table=self._table.name, since=since, until=until, first=first, last=last)
+                for first, last in pairwise(bounds)
+            ],
+            conninfo=self.options["conninfo"],
+            snapshot=self.options["snapshot"],
+        )
+
+    @property
+    def _table(self) -> Table:
+        return BY_NAME[self.options["table"]]
+
+
+class InturnReader(spark.DataSourceReader):
+    def __init__(self, table: Table, pieces: Sequence[Piece], *, conninfo: str, snapshot: str) -> None:
+        self._table = table
+        self._pieces = pieces
+        self._conninfo = conninfo
+        self._snapshot = snapshot
+        self._conditions: list[str] = []
+
+    def pushFilters(self, filters: list[spark.Filter]) -> Iterable[spark.Filter]:  # noqa: N802 - Spark's name
+        for condition in filters:
+            text = condition_of(condition)
+            if text is None:
+                yield condition
+            else:
+                self._conditions.append(text)
+
+    def partitions(self) -> Sequence[spark.InputPartition]:
+        """Each is the statement that one worker executes."""
+        where = " AND ".join(self._conditions) or "true"
+        return [spark.InputPartition(f"{_all_of(piece.select)} WHERE {where}") for piece in self._pieces]
+
+    def read(self, partition: spark.InputPartition) -> Iterator[pa.RecordBatch]:
+        schema = arrow_schema(self._table.bare)
+        return read(partition.value, schema, conninfo=self._conninfo, snapshot=self._snapshot)
+
+
+def condition_of(condition: spark.Filter) -> str | None:
+    """Return a comparison of a column with a literal as SQL; None for everything else, which Spark then does itself."""
+    operator = _OPERATORS.get(type(condition))
+    if operator is not None:
+        column, value = condition.attribute, condition.value  # type: ignore[attr-defined]
+        if len(column) == 1 and isinstance(value, _LITERALS):
+            return f"{sql.Identifier(column[0]).as_string(None)} {operator} {literal(value)}"
+    if isinstance(condition, spark.IsNotNull) and len(condition.attribute) == 1:
+        return f"{sql.Identifier(condition.attribute[0]).as_string(None)} IS NOT NULL"
+    return None
+
+
+def _all_of(select: str) -> str:
+    return f"SELECT * FROM ({select}) AS found"  # noqa: S608 - our statements, with literals that psycopg quotes
+
+
+def literal(value: object) -> str:
+    return sql.Literal(value).as_string(None)
+
+
+def read(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Generator[pa.RecordBatch]:
+    """Yield what a snapshot of PostgreSQL has, in batches of some megabytes."""
+    by = by_adbc if find_spec("adbc_driver_postgresql") else by_copy
+    return by(select, schema, conninfo=conninfo, snapshot=snapshot)
+
+
+def by_adbc(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Generator[pa.RecordBatch]:
+    from adbc_driver_postgresql import dbapi
+
+    with dbapi.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:
+        for prelude in in_snapshot(snapshot):
+            cursor.execute(prelude)
+        cursor.execute(select)
+        for batch in cursor.fetch_record_batch():
+            yield pa.RecordBatch.from_arrays(
+                [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)],
+                schema=schema,
+            )
+
+
+def by_copy(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Generator[pa.RecordBatch]:
+    """The same without ADBC's driver."""
+    with psycopg.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:
+        for prelude in in_snapshot(snapshot):
+            cursor.execute(prelude.encode())
+        described = cursor.execute(f"{_all_of(select)} LIMIT 0".encode()).description
+        assert described is not None
+        types = [column.type_code for column in described]
+        with cursor.copy(f"COPY ({select}) TO STDOUT (FORMAT binary)".encode()) as copy:
+            copy.set_types(types)
+            rows: list[tuple[Any, ...]] = []
+            size = 0
+            for row in copy.rows():
+                rows.append(row)
+                size += sum(len(value) for value in row if isinstance(value, str | bytes))
+                if len(rows) == _BATCH_ROWS or size >= _BATCH_BYTES:
+                    yield _batch(rows, schema)
+                    rows, size = [], 0
+            if rows:
+                yield _batch(rows, schema)
+
+
+def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = [
+        pa.array(values, field.type) for values, field in zip(zip(*rows, strict=True), schema, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def in_snapshot(snapshot: str) -> tuple[str, ...]:
+    """Return what a connection executes to see what the snapshot shows, as one of several who read at the same time."""
+    return (
+        "SET TIME ZONE 'UTC'",
+        "SET max_parallel_workers_per_gather = 0",
+        f"SET work_mem = '{_SORTING}'",
+        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+        f"SET TRANSACTION SNAPSHOT {literal(snapshot)}",
+    )

@@ -1,0 +1,208 @@
+"""The Spark session of one run: on the bundled JVM, or on a cluster with the same code."""
+
+import os
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from delivery.history.spark.jvm import Jvm
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+# What the workers of a cluster import.
+_SHIPPED = ("delivery", "subscriptions")
+LOCAL = "local[*]"
+# What the results depend on, wherever it runs.
+_ANYWHERE = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.python.filterPushdown.enabled": "true",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.compression.codec": "zstd",
+    # What goes to Python's workers, and what waits for them, is bounded by bytes: 10,000 bodies burst the heap.
+    "spark.sql.execution.arrow.maxBytesPerBatch": "8m",
+    "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
+    # What all are told may take as long as a whole archive takes to be read.
+    "spark.sql.broadcastTimeout": "-1",
+    # What is kept is read a few times, and gone with the run.
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
+}
+
+
+class SparkError(RuntimeError):
+    """Spark could not do what it was asked for; the message is its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spark:
+    """Where it runs. `remote` (sc://host:port, Spark Connect) is preferred to `master`; `cache` None keeps none.
+
+    `is_brief`: Python does nearly all of the work, not the JVM.
+    """
+
+    master: str = LOCAL
+    remote: str = ""
+    memory: str = "1g"
+    is_brief: bool = False
+    cache: Path | None = None
+    log: Path = Path(os.devnull)
+
+    @property
+    def is_local(self) -> bool:
+        return not self.remote and self.master.startswith("local")
+
+
+@contextmanager
+def spark_session(spark: Spark) -> Iterator["SparkSession"]:
+    """Yield a session, and end it with its JVM. One at a time in a process. Raises JavaError."""
+    if spark.remote:
+        with _connected(spark) as session:
+            yield session
+        return
+    # Of a cluster's workers, too, unless it says where theirs is.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    jvm = Jvm(
+        memory=spark.memory,
+        is_local=spark.is_local,
+        is_brief=spark.is_brief,
+        cache=spark.cache,
+        log=spark.log,
+    )
+    process = jvm.start(_options(spark))
+    try:
+        with _driven(spark) as session:
+            yield session
+    except BaseException:
+        # Left alone it would write its cache first, for many seconds, and who interrupts us wants an end.
+        process.kill()
+        raise
+    finally:
+        assert process.stdin is not None
+        process.stdin.close()
+        process.wait()
+        del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+
+
+class Sessions:
+    """Spark for runs of one process, one after the other: what the first has started serves the others, and ends with the block.
+
+    All of them are given the same `Spark`: a process has one at a time.
+    """
+
+    def __init__(self) -> None:
+        self._ending = ExitStack()
+        self._session: SparkSession | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ending.__exit__(kind, error, trace)
+
+    @contextmanager
+    def used(self, spark: Spark) -> Iterator["SparkSession"]:
+        """Yield the session for a run, whose words stay readable when the run has failed."""
+        if self._session is None:
+            self._session = self._ending.enter_context(spark_session(spark))
+        with _said_in_time():
+            yield self._session
+
+
+@contextmanager
+def _driven(spark: Spark) -> Iterator["SparkSession"]:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.getOrCreate()
+    try:
+        with _shipped(session) if not spark.is_local else nullcontext():
+            yield session
+    finally:
+        session.stop()
+        # PySpark would hand the ended one's gateway to the next session of this process.
+        gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+        if gateway is not None:
+            gateway.shutdown()
+
+
+@contextmanager
+def _connected(spark: Spark) -> Iterator["SparkSession"]:
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.remote(spark.remote).getOrCreate()
+    try:
+        for name, value in _ANYWHERE.items():
+            session.conf.set(name, value)
+        with _shipped(session):
+            yield session
+    finally:
+        session.stop()
+
+
+@contextmanager
+def _said_in_time() -> Iterator[None]:
+    """Raise SparkError in place of PySpark's exceptions, which ask the JVM for their words: later there is none."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        raise SparkError(str(error)) from error
+
+
+def _options(spark: Spark) -> dict[str, str]:
+    """What the JVM is started with; a cluster's own settings come from its `spark-defaults.conf`."""
+    options = _ANYWHERE | {
+        "spark.master": spark.master,
+        "spark.app.name": "inturn history",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Else each call on a frame or a column tells the JVM where it was made, and asks it first how deep to look: a tenth of a run.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+        # A group of rows is in memory; and bodies may be as large as pages.
+        "spark.hadoop.parquet.block.size": str(16 * 1024 * 1024),
+        "spark.hadoop.parquet.page.size.row.check.min": "8",
+    }
+    if spark.is_local:
+        cores = os.cpu_count() or 1
+        options |= {
+            # The workers of a cluster must reach us; these are children of the JVM.
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.host": "127.0.0.1",
+            "spark.sql.shuffle.partitions": str(cores),
+            "spark.default.parallelism": str(cores),
+            # Planning a query anew after each of its stages takes longer here than it saves.
+            "spark.sql.adaptive.enabled": "false",
+            # Hadoop sets the modes of the files that it writes by this, whatever the process has.
+            "spark.hadoop.fs.permissions.umask-mode": "077",
+            # Python workers find our modules as this process does.
+            "spark.executorEnv.PYTHONPATH": str(CHECKOUT),
+        }
+    return options
+
+
+@contextmanager
+def _shipped(session: "SparkSession") -> Iterator[None]:
+    """Let the workers import our modules: they may be on other machines, with the packages of our lock but not our code.
+
+    They fetch them when their first task begins, so that is how long the file is there.
+    """
+    with tempfile.TemporaryDirectory(prefix="inturn-modules-") as folder:
+        modules = Path(folder, "inturn.zip")
+        with zipfile.ZipFile(modules, "w") as archive:
+            for package in _SHIPPED:
+                for file in sorted((CHECKOUT / package).rglob("*")):
+                    if file.suffix in {".py", ".sql", ".lark"}:
+                        archive.write(file, file.relative_to(CHECKOUT))
+        session.addArtifacts(str(modules), pyfile=True)
+        yield

@@ -1,0 +1,73 @@
+"""Compaction: many small files of a day become a few, with the same rows.
+
+Readers of Parquet pay for each file. What the ledger counts changes in one transaction; a stranger who reads the folders in the moment
+between that and the removal of what was replaced sees both.
+"""
+
+from itertools import groupby
+
+from delivery.history.archive import chunk as chunks
+from delivery.history.archive.fingerprint import Fingerprint
+from delivery.history.archive.ledger import File, alone, files
+from delivery.history.job import Job
+from delivery.history.postgres.extract import ReadBack, by_table
+from delivery.history.schemas import DAY, TABLES, Table
+from delivery.history.spark.workers import each, shares
+
+# Of a day and a table: from so many small files on they are worth the work.
+MANY = 8
+SMALL_BYTES = 32 * 1024 * 1024
+WHOLE_BYTES = 128 * 1024 * 1024
+
+
+class CompactionError(RuntimeError):
+    """The rows of the new files are not those of the old; nothing was replaced. The message names the day."""
+
+
+def compact(job: Job, *, many: int = MANY) -> int:
+    """Write small files together, day by day, and return how many were replaced. Under the lock of the export.
+
+    Not while a run reads files: it would miss those that are replaced. One that begins meanwhile waits.
+    """
+    with alone(job.database) as is_alone:
+        return _compact_days(job, many=many) if is_alone else 0
+
+
+def _compact_days(job: Job, *, many: int) -> int:
+    replaced = 0
+    for table in TABLES:
+        small = [file for file in files(job.database, table.name) if file.bytes < SMALL_BYTES]
+        for day, found in groupby(small, key=lambda file: file.day):
+            of_day = list(found)
+            if len(of_day) >= many:
+                job.progress.doing(f"compacting {table.name} of {day}")
+                _compact(job, table, of_day)
+                replaced += len(of_day)
+    return replaced
+
+
+def _compact(job: Job, table: Table, old: list[File]) -> None:
+    first = old[0]
+    row = job.database.execute("SELECT until FROM delivery_archived WHERE id = 1").fetchone()
+    assert row is not None
+    chunk = chunks.begin(job.database, kind="COMPACTION", run_id=job.run_id, since=row[0], until=row[0])
+    rows = job.archive.frame(job.spark, table, old)
+    staged = job.archive.address(f"{chunk.staging}/{table.name}/{DAY}={first.day}")
+    whole = -(-sum(file.bytes for file in old) // WHOLE_BYTES)
+    rows.repartitionByRange(whole, table.key[0]).sortWithinPartitions(*table.key).write.parquet(
+        staged, mode="overwrite"
+    )
+    written = chunks.written(job.archive, chunk, table)
+    before = _count(job, table, [file.path for file in old])
+    after = _count(job, table, [file.staged for file in written])
+    if before != after:
+        raise CompactionError(
+            f"Of {table.name} of {first.day}, {before.rows:,} rows became {after.rows:,}. Nothing was replaced."
+        )
+    content = chunks.Content(written=written, replaced=old, counts={table.name: after.rows})
+    chunks.publish(job.database, job.archive, chunk, content)
+
+
+def _count(job: Job, table: Table, paths: list[str]) -> Fingerprint:
+    files = shares([(table.name, path) for path in paths])
+    return by_table(each(job.spark, files, ReadBack(job.archive).count))[table.name]

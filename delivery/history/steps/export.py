@@ -1,0 +1,163 @@
+"""Export: what is settled goes from PostgreSQL into the archive, chunk by chunk, verified before it counts.
+
+Each chunk is one piece of time in one snapshot (see `window`): written aside by Spark's workers, read back, compared with PostgreSQL by count and
+checksum, and only then moved into place (see `chunk`). Run again after a kill at any point, it goes on with nothing lost
+and nothing twice. One at a time in the whole installation: its caller holds the lock of the export.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+from delivery.database.statements import statement
+from delivery.history.archive import chunk as chunks
+from delivery.history.archive.fingerprint import Fingerprint
+from delivery.history.job import Job
+from delivery.history.postgres.extract import Extracted, Extraction, Numbered, ReadBack, by_table
+from delivery.history.postgres.names import Names
+from delivery.history.postgres.source import ALL_IDS, Piece
+from delivery.history.postgres.window import (
+    LAG,
+    ROWS,
+    Snapshot,
+    Window,
+    horizon,
+    is_certain,
+    next_window,
+    snapshot,
+)
+from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TABLES
+from delivery.history.spark.workers import each, shares
+from delivery.history.steps import compaction
+
+# What one worker writes at a time; fewer rows are not worth another, nor more files of a day.
+_ROWS_A_PIECE = 50_000
+_MOST_PIECES = 4
+# What is in a piece of time is found in these, by these columns; attempts belong to their deliveries.
+_RELATIONS = (
+    ("delivery_message", "id", "published_at", (MESSAGES,)),
+    ("delivery_settlement", "delivery_id", "settled_at", (DELIVERIES, ATTEMPTS)),
+    ("delivery_journalentry", "id", "at", (JOURNAL,)),
+)
+
+
+class MismatchError(RuntimeError):
+    """What was written is not what PostgreSQL has; nothing of it counts. The message names the table."""
+
+
+def export(job: Job, *, rows: int = ROWS, lag: timedelta = LAG) -> dict[str, Any]:
+    """Archive everything that is certain by now; return `rows` by table, `chunks`, `compacted` files, and `until` when.
+
+    `waits_for` is the process of a transaction of PostgreSQL that keeps newer rows from being certain, if one does.
+    """
+    chunks.recover(job.database, job.archive)
+    now = horizon(job.database, lag=lag)
+    exported = Counter[str]({table.name: 0 for table in TABLES})
+    count = 0
+    while not (window := next_window(job.database, end=now.until, rows=rows)).is_empty:
+        found = _export_window(job, window)
+        if found is None:
+            break
+        exported.update(found)
+        count += bool(found)
+        job.progress.advance(exported.total(), None)
+    return {
+        "rows": dict(exported),
+        "chunks": count,
+        "compacted": compaction.compact(job),
+        "until": now.until.isoformat(),
+        "waits_for": now.waits_for,
+    }
+
+
+def _export_window(job: Job, window: Window) -> dict[str, int] | None:
+    """Archive a piece of time, and return how many rows of each table: none at all leave no chunk.
+
+    None: it is not certain any more what happened then, and the next export goes on from here.
+    """
+    job.progress.doing(f"counting what happened until {window.until:%Y-%m-%d %H:%M:%S}")
+    chunk = chunks.begin(
+        job.database, kind="EXPORT", run_id=job.run_id, since=window.since, until=window.until
+    )
+    if not is_certain(job.database, window):
+        chunks.forget(job.database, chunk)
+        return None
+    with snapshot(job.conninfo) as seen:
+        pieces, counted = _pieces(seen, window)
+        if not pieces:
+            job.database.execute(statement("archive_skip"), {"chunk": chunk.id})
+            return {}
+        names = Names.of_rows(seen.connection.execute(statement("subscription_names")).fetchall())
+        extraction = Extraction(
+            conninfo=job.conninfo, snapshot=seen.name, names=names, archive=job.archive, chunk=chunk
+        )
+        extracted = _extracted(job, extraction, pieces)
+        written = [file for one in extracted for file in one.files]
+        counts = _compared(job, names, extracted, counted)
+    content = chunks.Content(written=written, snapshot=seen.visible, counts=counts)
+    chunks.publish(job.database, job.archive, chunk, content)
+    return counts
+
+
+def _pieces(seen: Snapshot, window: Window) -> tuple[list[Piece], Counter[str]]:
+    """Return what workers are to read, each about as many rows, and how many rows there are by table, but for attempts.
+
+    Together they are all ids there are, whatever was counted.
+    """
+    found, counted = [], Counter[str]()
+    for relation, id, at, tables in _RELATIONS:
+        text = statement("archive_bounds").format(relation=relation, id=id, at=at)
+        parameters = {
+            "since": window.since,
+            "until": window.until,
+            "rows": _ROWS_A_PIECE,
+            "most": _MOST_PIECES,
+        }
+        row = seen.connection.execute(text.encode(), parameters).fetchone()
+        assert row is not None
+        count, inner = row
+        counted[tables[0].name] = count
+        found += [
+            Piece(table=table.name, since=window.since, until=window.until, first=first, last=last)
+            for table in tables
+            for first, last in pairwise([ALL_IDS[0], *inner, ALL_IDS[1]])
+            if count
+        ]
+    return found, counted
+
+
+def _extracted(job: Job, extraction: Extraction, pieces: Sequence[Piece]) -> list[Extracted]:
+    """Let workers write the pieces into the staging folder, and return what they wrote."""
+    job.progress.doing(f"exporting what happened until {extraction.chunk.until:%Y-%m-%d %H:%M:%S}")
+    numbered = [Numbered(number, piece) for number, piece in enumerate(pieces)]
+    return [Extracted.of_json(told) for told in each(job.spark, numbered, extraction.write)]
+
+
+def _compared(
+    job: Job, names: Names, extracted: Sequence[Extracted], counted: Counter[str]
+) -> dict[str, int]:
+    """Read back what was written, and return its rows by table; raise MismatchError unless they are what PostgreSQL has.
+
+    That is what it `counted` and what it sent: none of the rows may be lost, either.
+    """
+    counted = counted + sum((Counter({one.table: one.counted}) for one in extracted), Counter())
+    files = sorted((file for one in extracted for file in one.files), key=lambda file: -file.bytes)
+    staged = shares([(file.table, file.staged) for file in files])
+    job.progress.doing(f"comparing {sum(file.rows for file in files):,} rows with PostgreSQL")
+    if files and not job.archive.is_folder:
+        # Arrow has written it. Where Spark lacks what reads such a URL, it must not count.
+        job.spark.read.parquet(job.archive.address(files[0].staged))
+    found = by_table(each(job.spark, staged, ReadBack(job.archive, names).count))
+    for table in dict.fromkeys(one.table for one in extracted):
+        of_table = [one for one in extracted if one.table == table]
+        sent = sum((one.sent for one in of_table), Fingerprint())
+        there, kept = counted[table], found.setdefault(table, Fingerprint())
+        if sent.rows != there or kept != sent:
+            raise MismatchError(
+                f"Of {table}, PostgreSQL has {there:,} rows, it sent {sent.rows:,}, and {kept.rows:,} were written"
+                f"{'; their checksums differ' if kept.rows == sent.rows == there else ''}. "
+                "Nothing of it counts; run the export again."
+            )
+    return {name: kept.rows for name, kept in found.items()}

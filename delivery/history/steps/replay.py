@@ -1,0 +1,148 @@
+"""Selecting what a replay sends: the messages of the archive that its filter is true of, as it is now.
+
+Which subscriptions had a message when it was published is nothing to a replay: it is for those who were not there yet, too. But what
+was delivered to one destination is for that alone, and what a person edited and sent again is for no other subscription: the original
+is replayed.
+
+    read the replay ─▶ ask Spark, spool ids ─▶ lock it; is it SELECTING? ─▶ copy the items, count, READY ─▶ commit
+                    1                        2                                                        3
+
+1–3. Who is killed, or stopped, has done nothing: the replay is selected again from the beginning. Who cancels it meanwhile is seen
+under the lock, and so is another run that was quicker. Spark's minutes are none of the transaction's: only the copying is.
+"""
+
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import IO, TYPE_CHECKING, Any
+
+import orjson
+
+from delivery.database.statements import statement
+from delivery.history.archive import ledger
+from delivery.history.job import Job
+from delivery.history.schemas import MESSAGES
+from subscriptions.filters.document import header_name
+from subscriptions.filters.parse import parse
+from subscriptions.filters.to_spark import to_spark
+from subscriptions.filters.tree import And, Comparison, Condition, Operator, Path, Root
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+SELECTING = "SELECTING"
+FILTER_STRING = header_name("FILTER_STRING")
+# Told after so many rows.
+_ROWS_A_WORD = 10_000
+
+Counts = Counter[tuple[str, date]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Messages published from `since` to before `until`. `destinations` are names of the subscription that messages may be for."""
+
+    since: datetime
+    until: datetime
+    event_types: tuple[str, ...]
+    filter: str = ""
+    header_filter_string: str = ""
+    destinations: tuple[str, ...] = ()
+
+    @property
+    def condition(self) -> Condition | None:
+        """What is asked of header and body: as matching asks it."""
+        asked: list[Condition] = []
+        if self.header_filter_string:
+            path = Path(Root.HEADER, (FILTER_STRING,), is_text=True)
+            asked.append(Comparison(path, Operator.EQUAL, self.header_filter_string))
+        if self.filter:
+            asked.append(parse(self.filter))
+        return And(tuple(asked)) if len(asked) > 1 else next(iter(asked), None)
+
+    @property
+    def days(self) -> tuple[date, date]:
+        return self.since.date(), (self.until - timedelta(microseconds=1)).date()
+
+
+def matching(messages: "DataFrame", wanted: Wanted) -> "DataFrame":
+    """Return id, event_type and day (UTC) of the messages that are wanted."""
+    from pyspark.sql.functions import col, lit, to_date
+
+    found = messages.where(
+        (col("published_at") >= lit(wanted.since))
+        & (col("published_at") < lit(wanted.until))
+        & col("event_type").isin(*wanted.event_types)
+        & col("edited_from").isNull()
+        & col("destination").isin("", *wanted.destinations)
+    )
+    if (condition := wanted.condition) is not None:
+        found = found.where(to_spark(condition, header=col("headers"), body=col("body")))
+    return found.select("id", "event_type", to_date("published_at").alias("day"))
+
+
+def select(job: Job, *, replay_id: int) -> dict[str, Any]:
+    """Find the messages of a replay, keep them as its items, and make it READY; return its `count` and `preview`.
+
+    Of one that is not SELECTING any more nothing is changed: `state` is what it is then.
+    """
+    state, wanted = _wish(job, replay_id)
+    if state != SELECTING:
+        return {"replay": replay_id, "state": state, "count": 0, "preview": []}
+    since, until = wanted.days
+    files = ledger.files(job.database, MESSAGES.name, since=since, until=until)
+    with tempfile.TemporaryFile() as spool:
+        counts: Counts = Counter()
+        if files:
+            frame = job.archive.frame(job.spark, MESSAGES, files)
+            job.progress.doing(f"looking through {sum(file.rows for file in files):,} messages")
+            counts = _spool(job, matching(frame, wanted), spool, replay_id)
+        job.progress.doing(f"keeping {counts.total():,} messages")
+        return _keep(job, replay_id, spool, counts)
+
+
+def _wish(job: Job, replay_id: int) -> tuple[str, Wanted]:
+    row = job.database.execute(statement("replay_to_select"), {"replay": replay_id}).fetchone()
+    if row is None:
+        raise LookupError(f"There is no replay {replay_id}: its subscription was deleted.")
+    state, since, until, event_types, filter_text, header_filter_string, destinations = row
+    return str(state), Wanted(
+        since=since,
+        until=until,
+        event_types=tuple(event_types),
+        filter=str(filter_text),
+        header_filter_string=str(header_filter_string),
+        destinations=tuple(destinations),
+    )
+
+
+def _spool(job: Job, found: "DataFrame", spool: IO[bytes], replay_id: int) -> Counts:
+    """Write the ids aside as COPY takes them, however many they are, and count them by event type and day."""
+    counts: Counts = Counter()
+    for number, (id, event_type, day) in enumerate(found.toLocalIterator(prefetchPartitions=True), start=1):
+        spool.write(b"%d\t%d\n" % (replay_id, id))
+        counts[event_type, day] += 1
+        if number % _ROWS_A_WORD == 0:
+            job.progress.advance(number, None)
+    job.progress.advance(counts.total(), counts.total())
+    return counts
+
+
+def _keep(job: Job, replay_id: int, spool: IO[bytes], counts: Counts) -> dict[str, Any]:
+    preview = [
+        {"event": event_type, "day": day.isoformat(), "count": count}
+        for (event_type, day), count in sorted(counts.items(), key=lambda item: (item[0][1], item[0][0]))
+    ]
+    told = {"replay": replay_id, "count": counts.total(), "preview": preview}
+    with job.database.transaction():
+        locked = job.database.execute(statement("lock_replay"), {"replay": replay_id}).fetchone()
+        if locked is None or locked[0] != SELECTING:
+            return told | {"state": locked and locked[0], "count": 0, "preview": []}
+        spool.seek(0)
+        with job.database.cursor().copy(statement("copy_replay_items")) as copy:
+            while part := spool.read(1 << 20):
+                copy.write(part)
+        ready = {"replay": replay_id, "count": counts.total(), "preview": orjson.dumps(preview).decode()}
+        job.database.execute(statement("ready_replay"), ready)
+    return told | {"state": "READY"}

@@ -1,0 +1,260 @@
+"""Report: what was settled in a piece of time, one row for each settlement, with its message and its attempts, in one file for auditors.
+
+A delivery that a person sent again is in it once for each time it was settled then, as it was settled: an auditor asks what happened.
+`REPORT` says what the columns mean.
+
+Spark writes the rows in parts, sorted, aside in the archive; they are joined into the file row by row, under a hidden name, and only
+the whole file gets its own. So neither bodies nor rows have to fit into memory, and who is killed leaves no file that looks like one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from delivery.database.statements import statement
+from delivery.history.archive import ledger
+from delivery.history.job import Job
+from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES, Table
+from delivery.history.steps.report_columns import AS_TEXT, IN_FULL, REPORT
+from delivery.history.steps.report_file import FORMATS, writing
+from subscriptions.filters.parse import parse
+from subscriptions.filters.to_spark import to_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# In the archive, where its readers do not look: what is being written of reports, by run.
+PARTS = ".reports"
+_BATCH_ROWS = 1_000
+_LONGEST_ID = 18
+
+
+class ReportError(ValueError):
+    """The report cannot be made as it was asked for; the message says what to ask for instead."""
+
+
+class Asked(TypedDict, total=False):
+    """What is in a report: settled from `since` to before `until` (ISO, UTC); what is left out restricts nothing.
+
+    `subscription` is an id, or a name. `filter` is one of the filter language, of the message. `to` is the folder of the file.
+    """
+
+    since: str
+    until: str
+    subscriber: str
+    subscription: str | int
+    event_type: str
+    status: str | Sequence[str]
+    filter: str
+    format: str
+    with_bodies: bool
+    to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is asked for, read and checked."""
+
+    since: datetime
+    until: datetime
+    equal: Mapping[str, str | int]
+    statuses: tuple[str, ...]
+    filter: str
+    format: str
+    with_bodies: bool
+
+    @property
+    def days(self) -> tuple[date, date]:
+        return self.since.date(), (self.until - timedelta(microseconds=1)).date()
+
+    @property
+    def table(self) -> Table:
+        """What Spark writes: bodies as bytes, whatever the file will have."""
+        return replace(REPORT, columns=(*REPORT.columns, *IN_FULL)) if self.with_bodies else REPORT
+
+    @property
+    def columns(self) -> Table:
+        """What the file has."""
+        return replace(REPORT, columns=(*REPORT.columns, *AS_TEXT)) if self._has_text else self.table
+
+    @property
+    def _has_text(self) -> bool:
+        return self.with_bodies and self.format == "csv"
+
+
+def report(job: Job, **asked: Unpack[Asked]) -> dict[str, Any]:
+    """Write the file, and return its `path`, `rows`, `bytes`, `columns`, and `until` when it is complete: no later than the watermark."""
+    wanted = read(asked)
+    archived = ledger.archived_until(job.database)
+    if archived is None:
+        raise ReportError("Nothing is archived yet, and a report reads the archive: run the export first.")
+    wanted = replace(wanted, until=max(min(wanted.until, archived), wanted.since))
+    _forget_killed(job)
+    folder = f"{PARTS}/{job.run_id}"
+    try:
+        _write_parts(job, wanted, folder)
+        target = Path(asked["to"], _name(job, wanted))
+        rows = _join(job, wanted, folder=folder, target=target)
+    finally:
+        job.archive.clear(folder)
+    return {
+        "path": str(target),
+        "rows": rows,
+        "bytes": target.stat().st_size,
+        "columns": wanted.columns.names,
+        "until": wanted.until.isoformat(),
+    }
+
+
+def read(asked: Asked) -> Wanted:
+    """Return what is asked for; raises ReportError, and FilterError for its filter."""
+    form = asked.get("format", "csv")
+    if form not in FORMATS:
+        raise ReportError(f"A report is {' or '.join(FORMATS)}, not {form}.")
+    since, until = _moment(asked["since"]), _moment(asked["until"])
+    if since >= until:
+        raise ReportError("since has to be before until.")
+    if text := asked.get("filter", "").strip():
+        parse(text)
+    status = asked.get("status") or ()
+    return Wanted(
+        since=since,
+        until=until,
+        equal=_equal(asked),
+        statuses=(status,) if isinstance(status, str) else tuple(status),
+        filter=text,
+        format=form,
+        with_bodies=asked.get("with_bodies", False),
+    )
+
+
+def settled(deliveries: "DataFrame", wanted: Wanted) -> "DataFrame":
+    """Return the settlements that are wanted, as far as the deliveries themselves tell."""
+    from pyspark.sql.functions import col, lit
+
+    found = deliveries.where(
+        (col("settled_at") >= lit(wanted.since)) & (col("settled_at") < lit(wanted.until))
+    )
+    for name, value in wanted.equal.items():
+        found = found.where(col(name) == lit(value))
+    return found.where(col("status").isin(*wanted.statuses)) if wanted.statuses else found
+
+
+def tried(attempts: "DataFrame") -> "DataFrame":
+    """Return the figures of the attempts that belong to each settlement."""
+    from pyspark.sql import functions
+
+    last = ("outcome", "status_code", "error", "duration_ms")
+    return attempts.groupBy("delivery_id", "settled_at").agg(
+        functions.count("*").cast("int").alias("recorded_attempts"),
+        functions.min("started_at").alias("first_attempt_at"),
+        functions.max("started_at").alias("last_attempt_at"),
+        *(functions.max_by(name, "number").alias(f"last_{name}") for name in last),
+    )
+
+
+def reported(
+    deliveries: "DataFrame", *, messages: "DataFrame", attempts: "DataFrame", wanted: Wanted
+) -> "DataFrame":
+    """Return the rows of the report, in order; of messages and attempts may be given more than is needed."""
+    from pyspark.sql.functions import coalesce, col, lit
+
+    if wanted.filter:
+        condition = to_spark(parse(wanted.filter), header=col("headers"), body=col("body"))
+        messages = messages.where(condition)
+    bodies = ["headers", "body"] if wanted.with_bodies else []
+    told = messages.select(
+        col("id").alias("message_id"), "publisher", "content_type", "destination", "edited_from", *bodies
+    )
+    figures = tried(attempts).withColumnRenamed("delivery_id", "id")
+    joined = deliveries.join(told, "message_id", "inner" if wanted.filter else "left").join(
+        figures, ["id", "settled_at"], "left"
+    )
+    frame = joined.withColumnRenamed("id", "delivery_id").withColumn(
+        "recorded_attempts", coalesce("recorded_attempts", lit(0))
+    )
+    return wanted.table.checked(frame).orderBy("settled_at", "delivery_id")
+
+
+def _write_parts(job: Job, wanted: Wanted, folder: str) -> None:
+    if not (found := _files(job, DELIVERIES, *wanted.days)):
+        return
+    job.progress.doing(f"looking through {sum(file.rows for file in found):,} settlements")
+    deliveries = settled(job.archive.frame(job.spark, DELIVERIES, found), wanted)
+    published = _published(deliveries)
+    if published is None:
+        return
+    frame = reported(
+        deliveries,
+        messages=job.archive.frame(job.spark, MESSAGES, _files(job, MESSAGES, *published)),
+        attempts=job.archive.frame(job.spark, ATTEMPTS, _files(job, ATTEMPTS, *wanted.days)),
+        wanted=wanted,
+    )
+    frame.write.mode("overwrite").parquet(job.archive.address(folder))
+
+
+def _published(deliveries: "DataFrame") -> tuple[date, date] | None:
+    """Return on which days their messages were published; a replay's may be of years ago."""
+    from pyspark.sql import functions
+
+    day = functions.to_date("published_at")
+    first, last = deliveries.select(functions.min(day), functions.max(day)).collect()[0]
+    return None if first is None else (first, last)
+
+
+def _files(job: Job, table: Table, since: date, until: date) -> list[ledger.File]:
+    return ledger.files(job.database, table.name, since=since, until=until)
+
+
+def _join(job: Job, wanted: Wanted, *, folder: str, target: Path) -> int:
+    """Write all rows of the parts into one file; return how many."""
+    rows = 0
+    job.progress.doing(f"writing {target.name}")
+    with writing(target, wanted.columns, form=wanted.format) as file:
+        for batch in _batches(job, folder):
+            file.write(batch)
+            rows += batch.num_rows
+            job.progress.advance(rows, None)
+    return rows
+
+
+def _batches(job: Job, folder: str) -> Iterator[pa.RecordBatch]:
+    for part in job.archive.parquet(folder):
+        with job.archive.files.open_input_file(part.path) as opened:
+            yield from parquet.ParquetFile(opened).iter_batches(batch_size=_BATCH_ROWS)
+
+
+def _forget_killed(job: Job) -> None:
+    """Clear away what runs that are no more have left."""
+    rows = job.database.execute(statement("pipeline_running")).fetchall()
+    running = {str(id) for (id,) in rows}
+    for left in {job.archive.relative(file.path).split("/")[1] for file in job.archive.parquet(PARTS)}:
+        if left not in running:
+            job.archive.clear(f"{PARTS}/{left}")
+
+
+def _name(job: Job, wanted: Wanted) -> str:
+    return f"settled-{wanted.since:%Y%m%d}-{wanted.until:%Y%m%d}-run{job.run_id}.{wanted.format}"
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _equal(asked: Asked) -> dict[str, str | int]:
+    equal: dict[str, str | int] = {}
+    if "subscriber" in asked:
+        equal["subscriber"] = asked["subscriber"]
+    if "event_type" in asked:
+        equal["event_type"] = asked["event_type"]
+    if "subscription" in asked:
+        given = str(asked["subscription"])
+        is_id = given.isascii() and given.isdigit() and len(given) <= _LONGEST_ID
+        equal["subscription_id" if is_id else "subscription"] = int(given) if is_id else given
+    return equal

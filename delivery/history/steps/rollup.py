@@ -1,0 +1,180 @@
+"""Rollup: the hours that new chunks of the archive touch are measured again, whole, and replaced in PostgreSQL (SPEC 7.2).
+
+A chunk holds all that happened since the one before it ended, so the hours of that time are what it touches; one that ends within an hour is
+followed by one that touches the hour again. What stood still at the end of the one is counted until there, and goes on in the other.
+
+What it begins with it reads in one snapshot: the chunks, and the files that count. The old hours go, the new ones come, and the chunks are
+marked in one transaction. Killed anywhere before its commit, the old hours are there and the next run does it again. One at
+a time: a second one is refused when it is asked for (`pipeline_run_sole`), for it could put older figures in place of newer.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from itertools import chain, islice
+from operator import or_
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+
+from delivery.database.statements import statement
+from delivery.history.archive import ledger
+from delivery.history.archive.ledger import File
+from delivery.history.job import Job
+from delivery.history.schemas import ATTEMPTS, CALLED, DELIVERIES, JOURNAL
+from delivery.history.spark.frames import frame_of_rows
+from delivery.history.transforms.measures import COLUMNS, measured, with_stops
+from delivery.history.transforms.stops import stopped_seconds, stops
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+# Rows between two words on how far it is.
+BATCH = 1_000
+_HOUR = timedelta(hours=1)
+# As PostgreSQL reads it, to the last space; which also tells no text from an empty one.
+_CSV = {
+    "escape": '"',
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+    "timestampFormat": "yyyy-MM-dd HH:mm:ssXXX",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Whole hours, from `since` to before `until`."""
+
+    since: datetime
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a run has to do, and from which files."""
+
+    chunks: Sequence[int]
+    spans: Sequence[Span]
+    until: datetime
+    deliveries: Sequence[File]
+    attempts: Sequence[File]
+    journal: Sequence[File]
+    names: Sequence[tuple[Any, ...]]
+
+
+def rollup(job: Job, *, everything: bool = False) -> dict[str, Any]:
+    """Measure the hours of new chunks, or all, and return how many `chunks` and `rows` (of an hour each), `since` and `until`."""
+    work = _work(job.database, everything=everything)
+    if work is None:
+        return {"chunks": 0, "rows": 0, "since": None, "until": None}
+    since, until = work.spans[0].since, work.spans[-1].until
+    job.progress.doing(f"measuring {since:%Y-%m-%d, %H:%M} to {until:%Y-%m-%d, %H:%M}")
+    rows = _computed(hours(job, work))
+    written = _replace(job, work, rows, everything=everything)
+    return {
+        "chunks": len(work.chunks),
+        "rows": written,
+        "since": since.isoformat(),
+        "until": work.until.isoformat(),
+    }
+
+
+def spans(pieces: Sequence[tuple[datetime, datetime]]) -> list[Span]:
+    """Return the whole hours that these pieces of time touch, in order, those that meet as one."""
+    found: list[Span] = []
+    for since, until in sorted(pieces):
+        if until <= since:
+            continue
+        first = _hour(since)
+        end = _hour(until - timedelta(microseconds=1)) + _HOUR
+        if found and first <= found[-1].until:
+            found[-1] = Span(found[-1].since, max(end, found[-1].until))
+        else:
+            found.append(Span(first, end))
+    return found
+
+
+def hours(job: Job, work: Work) -> "DataFrame":
+    """Return the rows of the hours of the work."""
+    deliveries = _within(job.archive.frame(job.spark, DELIVERIES, work.deliveries), "settled_at", work.spans)
+    attempts = _within(job.archive.frame(job.spark, ATTEMPTS, work.attempts), "settled_at", work.spans)
+    journal = job.archive.frame(job.spark, JOURNAL, work.journal)
+    stopped = _within(stopped_seconds(stops(journal, until=work.until)), "hour", work.spans)
+    names = frame_of_rows(job.spark, CALLED, work.names)
+    return with_stops(measured(deliveries, attempts), stopped, names)
+
+
+def _work(database: psycopg.Connection[Any], *, everything: bool) -> Work | None:
+    """Return what there is to do, as one snapshot shows it; None when that is nothing."""
+    with database.transaction():
+        database.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        chunks = database.execute(statement("rollup_chunks"), {"everything": everything}).fetchall()
+        touched = spans([(since, until) for _, since, until in chunks])
+        until = ledger.archived_until(database)
+        if not touched or until is None:
+            return None
+        return Work(
+            chunks=[id for id, _, _ in chunks],
+            spans=touched,
+            until=until,
+            deliveries=_files(database, "deliveries", touched),
+            attempts=_files(database, "attempts", touched),
+            # All of it: what stands still now may do so for long.
+            journal=ledger.files(database, "journal"),
+            names=database.execute(statement("subscription_names")).fetchall(),
+        )
+
+
+def _files(database: psycopg.Connection[Any], table: str, spans: Sequence[Span]) -> list[File]:
+    found = {
+        file.id: file
+        for span in spans
+        for file in ledger.files(
+            database, table, since=span.since.date(), until=(span.until - timedelta(microseconds=1)).date()
+        )
+    }
+    return list(found.values())
+
+
+def _within(frame: "DataFrame", column: str, spans: Sequence[Span]) -> "DataFrame":
+    from pyspark.sql import functions as sql
+
+    at = sql.col(column)
+    conditions: list[Column] = [(at >= span.since) & (at < span.until) for span in spans]
+    return frame.filter(reduce(or_, conditions))
+
+
+def _computed(frame: "DataFrame") -> Iterator[str]:
+    """Return the rows as lines for COPY, of which the first is there: the work is done before a transaction is begun."""
+    from pyspark.sql import functions as sql
+
+    line = sql.to_csv(sql.struct(*COLUMNS), _CSV)
+    rows = (str(row[0]) for row in frame.select(line).toLocalIterator(prefetchPartitions=True))
+    return chain(list(islice(rows, 1)), rows)
+
+
+def _replace(job: Job, work: Work, rows: Iterator[str], *, everything: bool) -> int:
+    """Put the rows in place of those of the same hours, and return how many they are."""
+    job.progress.doing("writing the hours")
+    written = 0
+    forgotten = {
+        "since": [span.since for span in work.spans],
+        "until": [span.until for span in work.spans],
+        "everything": everything,
+    }
+    with job.database.transaction(), job.database.cursor() as cursor:
+        cursor.execute(statement("rollup_forget"), forgotten)
+        names = ", ".join(COLUMNS)
+        with cursor.copy(f"COPY delivery_historyhour ({names}) FROM STDIN (FORMAT csv)") as copy:
+            while batch := list(islice(rows, BATCH)):
+                copy.write("\n".join([*batch, ""]))
+                written += len(batch)
+                job.progress.advance(written, None)
+        cursor.execute(statement("rollup_done"), {"chunk": list(work.chunks)})
+    job.progress.advance(written, written)
+    return written
+
+
+def _hour(moment: datetime) -> datetime:
+    return moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)

@@ -1,0 +1,210 @@
+"""Verify: is all that SPEC promises (section 10) true of the whole history? "Proven", or "broken here" with the rows (SPEC 7.3).
+
+The whole history is the archive and what is not archived yet, as one snapshot of PostgreSQL shows both: the ledger's files, and the deliveries
+that are open or were settled since the watermark. Those are read first, onto the disk of whoever computes, and the snapshot ends
+before the archive is read, however large that is. What each delivery comes to is kept there too, once, for the checks to go through.
+
+The findings of a run, at most so many of each kind, are written in one transaction at its end; their whole number is in its result.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from delivery.database.statements import statement
+from delivery.history import schemas
+from delivery.history.archive import ledger
+from delivery.history.archive.ledger import File
+from delivery.history.checks.finding import COLUMNS, KINDS, broken_counts, findings
+from delivery.history.checks.groups import group_counts, groups
+from delivery.history.checks.held import about_holds, about_urls, held
+from delivery.history.checks.known import known, places
+from delivery.history.checks.order import doubted, in_turn, late, of_doubted, order_counts, overtaken
+from delivery.history.checks.owed import owed, owed_counts
+from delivery.history.checks.tried import tried, tried_counts
+from delivery.history.job import Job
+from delivery.history.postgres.unarchived import EVER, Rest
+from delivery.history.postgres.window import snapshot
+from delivery.history.schemas import Table
+from delivery.history.spark.frames import frame_of_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+MOST_FINDINGS = 1_000
+PROVEN, BROKEN = "proven", "broken here"
+Counts = dict[str, int]
+_PLACES = (schemas.Column("subscription_id", "bigint"), schemas.Column("endpoint", "string"))
+
+
+class Judgement:
+    """What the checks have found so far."""
+
+    def __init__(self) -> None:
+        self.broken = dict.fromkeys(KINDS, 0)
+        self.findings: list[tuple[Any, ...]] = []
+
+    def judge(self, frame: "DataFrame", counts: "Column | None" = None) -> Counts:
+        """Take in what is `broken` of the frame, and return its counts."""
+        columns = [broken_counts().alias("broken")] + ([] if counts is None else [counts.alias("counts")])
+        row = frame.agg(*columns).first()
+        assert row is not None
+        for kind, count in row["broken"].asDict().items():
+            if count:
+                room = max(MOST_FINDINGS - self.broken[kind], 0)
+                found = findings(frame).filter(f"kind = '{kind}'").limit(room)
+                self.findings += map(tuple, found.collect())
+                self.broken[kind] += count
+        return {} if counts is None else row["counts"].asDict()
+
+
+def verify(job: Job) -> dict[str, Any]:
+    """Check the whole history, write the findings, and return the verdict with what was checked, explained and broken."""
+    judgement = Judgement()
+    with _history(job) as history:
+        job.progress.doing("checking attempts")
+        attempts = judgement.judge(tried(history.deliveries), tried_counts())
+        job.progress.advance(attempts["attempts"], attempts["attempts"])
+        job.progress.doing("checking the order of each subscriber")
+        turns = doubted(in_turn(history.deliveries, history.holds))
+        order = _counts(turns, order_counts())
+        if order.pop("doubted"):
+            job.progress.doing("checking what seems out of order")
+            _judge_order(judgement, of_doubted(turns))
+        job.progress.doing("checking groups")
+        grouped = judgement.judge(groups(history.deliveries), group_counts())
+        job.progress.doing("checking that nothing is missing")
+        accounted = judgement.judge(owed(history.messages, history.deliveries), owed_counts())
+    _write(job, judgement)
+    broken = judgement.broken
+    return {
+        "verdict": BROKEN if any(broken.values()) else PROVEN,
+        "messages": accounted["messages"],
+        "deliveries": attempts["deliveries"],
+        "attempts": attempts["attempts"],
+        "until": history.until,
+        "checks": [
+            _check("ORDER", order, broken),
+            _check("TWICE", _some(attempts, checked="succeeded", sent_again="sent_again"), broken),
+            _check("OWED", accounted, broken),
+            _check("GROUP", grouped, broken),
+            _check("GAPS", _some(attempts, checked="deliveries", lost="lost"), broken),
+            _check("STRAY", _some(attempts, checked="attempts"), broken),
+        ],
+    }
+
+
+def _judge_order(judgement: Judgement, turns: "DataFrame") -> None:
+    with _kept(turns) as some, _kept(late(some)) as found:
+        judgement.judge(overtaken(found, some))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """What is known of each delivery, when subscriptions were held, the archive's messages, and the watermark."""
+
+    deliveries: "DataFrame"
+    holds: "DataFrame"
+    messages: "DataFrame"
+    until: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """What a snapshot of PostgreSQL showed: what is not archived yet, kept by Spark, and which files of the archive count."""
+
+    until: datetime | None
+    deliveries: "DataFrame"
+    journal: "DataFrame"
+    places: list[tuple[int, str]]
+    files: dict[str, list[File]]
+
+    def archived(self, job: Job, table: Table) -> "DataFrame":
+        return job.archive.frame(job.spark, table, self.files[table.name])
+
+
+@contextmanager
+def _history(job: Job) -> Iterator[History]:
+    with ExitStack() as kept:
+        found = _rows(job, kept)
+        job.progress.doing("reading the archive")
+        archived = found.archived(job, schemas.DELIVERIES)
+        journal = about_holds(found.archived(job, schemas.JOURNAL).unionByName(found.journal))
+        journal = kept.enter_context(_kept(journal))
+        holds = kept.enter_context(_kept(held(journal, _places(job, found, archived, journal))))
+        # The first that goes through it is who waits for it.
+        attempts = found.archived(job, schemas.ATTEMPTS)
+        deliveries = kept.enter_context(
+            _kept(known(archived, attempts, found.deliveries), is_needed_now=False)
+        )
+        yield History(
+            deliveries=deliveries,
+            holds=holds,
+            messages=found.archived(job, schemas.MESSAGES).select("id", "owed"),
+            until=found.until.isoformat() if found.until else None,
+        )
+
+
+def _rows(job: Job, kept: ExitStack) -> Rows:
+    """Read all that is wanted of PostgreSQL in one snapshot, and let go of it: joining the archive may take minutes."""
+    job.progress.doing("reading what is not archived yet")
+    with snapshot(job.conninfo) as seen:
+        until = ledger.archived_until(seen.connection)
+        rest = Rest(spark=job.spark, conninfo=job.conninfo, snapshot=seen.name, since=until or EVER)
+        names = seen.connection.execute(statement("subscription_names")).fetchall()
+        return Rows(
+            until=until,
+            deliveries=kept.enter_context(_kept(rest.deliveries())),
+            journal=kept.enter_context(_kept(rest.journal())),
+            places=[(subscription_id, endpoint) for subscription_id, *_, endpoint in names],
+            files={table.name: ledger.files(seen.connection, table.name) for table in schemas.TABLES},
+        )
+
+
+@contextmanager
+def _kept(frame: "DataFrame", *, is_needed_now: bool = True) -> "Iterator[DataFrame]":
+    """Keep the frame on disk, once it is computed."""
+    from pyspark import StorageLevel
+
+    frame = frame.persist(StorageLevel.DISK_ONLY)
+    try:
+        if is_needed_now:
+            frame.count()
+        yield frame
+    finally:
+        frame.unpersist()
+
+
+def _places(job: Job, found: Rows, deliveries: "DataFrame", journal: "DataFrame") -> "DataFrame":
+    """Return where deliveries go now, and where they went, if any URL was ever stopped."""
+    now = frame_of_rows(job.spark, _PLACES, found.places)
+    if about_urls(journal).isEmpty():
+        return places(now)
+    return places(now.unionByName(deliveries.select("subscription_id", "endpoint")))
+
+
+def _counts(frame: "DataFrame", counts: "Column") -> Counts:
+    row = frame.agg(counts.alias("counts")).first()
+    assert row is not None
+    found: Counts = row["counts"].asDict()
+    return found
+
+
+def _some(counts: Counts, **names: str) -> Counts:
+    return {name: counts[known_as] for name, known_as in names.items()}
+
+
+def _check(kind: str, counts: Counts, broken: Counts) -> dict[str, Any]:
+    explained = {name: count for name, count in counts.items() if name not in ("checked", "messages")}
+    return {"kind": kind, "checked": counts["checked"], "explained": explained, "broken": broken[kind]}
+
+
+def _write(job: Job, judgement: Judgement) -> None:
+    job.progress.doing("writing the findings")
+    with job.database.transaction(), job.database.cursor() as cursor:
+        cursor.execute(statement("forget_findings"), {"run": job.run_id})
+        with cursor.copy(f"COPY delivery_finding (run_id, {', '.join(COLUMNS)}) FROM STDIN") as copy:
+            for row in judgement.findings:
+                copy.write_row((job.run_id, *row))

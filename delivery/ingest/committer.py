@@ -1,0 +1,134 @@
+"""A committer: a thread that stores the posts that wait, a group by one statement."""
+
+import logging
+import select
+from collections.abc import Sequence
+
+import psycopg
+from django.db import Error, connection
+
+from delivery.ingest.directory import Directory
+from delivery.ingest.plain import Plain, Reading
+from delivery.ingest.posts import Post, Posts
+from delivery.ingest.storing import store_together
+from subscriptions.api.problems import Problem, database_away, unexpected
+
+log = logging.getLogger(__name__)
+
+# Configuration that changes faster than it is read: then the views store the posts.
+ATTEMPTS = 3
+# An administrator's transaction may hold an event type or a subscription for long.
+LOCK_MILLISECONDS = 100
+# Errors after which the transaction is known to be rolled back: data, constraints, deadlocks and serialisation, what
+# a statement may not do, resources, and a statement that was cancelled.
+_ROLLED_BACK = ("22", "23", "40", "42", "53", "54", "55", "57014", "25")
+
+READ_ONLY = "25006"
+
+Answers = Sequence[tuple[Post, bytes | Problem | None]]
+
+
+class Committer:
+    """Takes groups of posts until the queue is closed."""
+
+    def __init__(self, posts: Posts) -> None:
+        self._posts = posts
+        self._directory = Directory()
+        self._reading = Reading(self._directory)
+        self._prepared: object = None
+
+    def run(self) -> None:
+        while posts := self._posts.take():
+            try:
+                answers = self._answers(posts)
+            except Exception:  # The thread must live, whatever was raised.
+                log.exception("posts could not be stored")
+                answers = [(post, unexpected()) for post in posts]
+            _resolve(answers)
+        connection.close()
+
+    def _answers(self, posts: Sequence[Post]) -> Answers:
+        for _ in range(ATTEMPTS):
+            try:
+                plain = self._plain(posts)
+            except Error:
+                # Nothing was stored; the view says what is wrong.
+                connection.close()
+                break
+            answers = self._stored(plain)
+            if answers is not None:
+                taken = {id(post) for post, _ in answers}
+                return [*answers, *((post, None) for post in posts if id(post) not in taken)]
+            self._directory.forget()
+        return [(post, None) for post in posts]
+
+    def _plain(self, posts: Sequence[Post]) -> list[Plain]:
+        self._connect()
+        self._directory.era()
+        plain: list[Plain] = []
+        claimed: set[tuple[int | None, str]] = set()
+        for post in posts:
+            one = self._reading.plain(post)
+            if one is not None and _is_first(one, claimed):
+                plain.append(one)
+        return plain
+
+    def _connect(self) -> None:
+        if connection.connection is not None and _is_closed(connection.connection):
+            connection.close()
+        connection.ensure_connection()
+        if connection.connection is not self._prepared:
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET lock_timeout = {LOCK_MILLISECONDS}")
+            self._prepared = connection.connection
+
+    def _stored(self, plain: Sequence[Plain]) -> Answers | None:
+        """Store them together; None if the configuration has changed."""
+        try:
+            return store_together(plain, as_of=self._directory.era())
+        except Error as error:
+            return _failed(plain, error)
+
+
+def _failed(plain: Sequence[Plain], error: Error) -> Answers:
+    """Answer what the database did not store, or may not have stored."""
+    state = getattr(error.__cause__, "sqlstate", None) or ""
+    if state == READ_ONLY:
+        # It may stay so on this connection when others take changes again.
+        connection.close()
+    if state.startswith(_ROLLED_BACK):
+        log.info("posts are stored one by one", extra={"error": str(error), "posts": len(plain)})
+        return [(one.post, None) for one in plain]
+    connection.close()
+    return [(one.post, database_away()) for one in plain]
+
+
+def _is_closed(idle: psycopg.Connection) -> bool:
+    """Whether the server has ended the connection: nothing else makes an idle one readable.
+
+    Without it the next group would be answered 503, for nobody could know whether its statement arrived.
+    """
+    if idle.closed:
+        return True
+    readable, _, _ = select.select([idle.fileno()], [], [], 0)
+    return bool(readable)
+
+
+def _is_first(one: Plain, claimed: set[tuple[int | None, str]]) -> bool:
+    """Whether no other message of the group has a key of this one, which then waits for the other's answer in the view."""
+    places = [(owed.publisher_id, owed.claim.key) for owed in one.owed if owed.claim is not None]
+    is_first = len(set(places)) == len(places) and claimed.isdisjoint(places)
+    if is_first:
+        claimed.update(places)
+    return is_first
+
+
+def _resolve(answers: Answers) -> None:
+    """All of one group belong to one event loop, which is woken once."""
+
+    def resolve() -> None:
+        for post, answer in answers:
+            if not post.done.done():
+                post.done.set_result(answer)
+
+    answers[0][0].done.get_loop().call_soon_threadsafe(resolve)

@@ -1,0 +1,147 @@
+"""What a committer remembers of keys, event types and subscriptions, and how it knows that this is still so.
+
+Each transaction that changes any of them leaves its number in `subscriptions_configurationtransaction` (a trigger). An `Era` is what was
+there when remembering began: the oldest transaction then under way, and the numbers from that one on. The statement
+that stores messages compares, in its own snapshot, the numbers there are now, and stores nothing if they differ. So
+what a publisher's own client has changed before it publishes always counts, in every web process, without waiting for
+a notification. No number is missed: a transaction that was not visible then is at least as young as the oldest
+that was under way.
+
+Rows of `subscriptions_configurationtransaction` are removed when they are an hour old, and nothing is remembered for longer than MAX_AGE_SECONDS.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection
+from django.utils import timezone
+from rest_framework.exceptions import AuthenticationFailed
+
+from delivery.database.queries import planned_rows
+from subscriptions.api.authentication import usable_key
+from subscriptions.filters import document
+from subscriptions.matching.lookups import candidate_rows, event_type_by_name
+from subscriptions.matching.match import FILTER_STRING, Candidate, qualifying
+from subscriptions.models import EventType, Kind, Publisher, Scope
+from subscriptions.models.api_key import hash_of
+from subscriptions.values.names import is_reserved
+
+# The use of a key is noted once a minute (`authentication.LAST_USED_PRECISION`), when it is read.
+MAX_AGE_SECONDS = 60.0
+MAX_ENTRIES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Era:
+    """The changes of configuration that are taken into account: numbers of transactions from `horizon` on."""
+
+    horizon: int
+    seen: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Who publishes with a key, and which event types by id; None is all."""
+
+    publisher: Publisher
+    event_types: frozenset[int] | None
+    expires_at: datetime | None
+
+    def allows(self, event_type: EventType) -> bool:
+        if self.expires_at is not None and self.expires_at <= timezone.now():
+            return False
+        return self.event_types is None or event_type.pk in self.event_types
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """The ACTIVE subscriptions that a message may qualify for, by its event type and FILTER_STRING.
+
+    `always` are those it qualifies for whatever else it holds; None if a filter decides.
+    """
+
+    found: Sequence[Candidate]
+    always: Sequence[Candidate] | None
+    may_deduplicate: bool
+
+
+class Directory:
+    """Of one thread, which reads on Django's connection."""
+
+    def __init__(self) -> None:
+        self._connection: object = None
+        self._began_at = 0.0
+        self._era: Era | None = None
+        self._grants: dict[str, Grant | None] = {}
+        self._event_types: dict[str, EventType | None] = {}
+        self._subscribed: dict[tuple[int, str], Subscribed] = {}
+
+    def era(self) -> Era:
+        """Return what the entries are compared with; begin anew when they are old, or of another connection."""
+        is_old = time.monotonic() - self._began_at > MAX_AGE_SECONDS
+        size = len(self._grants) + len(self._event_types) + len(self._subscribed)
+        if self._era is None or is_old or size > MAX_ENTRIES or connection.connection is not self._connection:
+            self.forget()
+            ((horizon, seen),) = planned_rows("configuration_transactions", {})
+            self._connection = connection.connection
+            self._began_at = time.monotonic()
+            self._era = Era(horizon, seen)
+        return self._era
+
+    def forget(self) -> None:
+        self._era = None
+        self._grants.clear()
+        self._event_types.clear()
+        self._subscribed.clear()
+
+    def grant(self, key: str) -> Grant | None:
+        """Return what a key permits; None if it may not publish, for whatever reason."""
+        hashed = hash_of(key)
+        if hashed not in self._grants:
+            self._grants[hashed] = _grant(key)
+        return self._grants[hashed]
+
+    def event_type(self, name: str) -> EventType | None:
+        """Return an event type whose posts are plain; None if there is none, or if its messages take more than one statement."""
+        if name not in self._event_types:
+            found = event_type_by_name(name)
+            self._event_types[name] = found if found is not None and _is_plain(found) else None
+        return self._event_types[name]
+
+    def subscribed(self, event_type: EventType, filter_string: str) -> Subscribed:
+        """Return the subscriptions without a header filter string, and those with this one."""
+        place = event_type.pk, filter_string
+        if place not in self._subscribed:
+            rows = candidate_rows(event_type.pk, filter_strings=[filter_string])
+            self._subscribed[place] = _subscribed(
+                event_type, filter_string, [Candidate(*row) for row in rows]
+            )
+        return self._subscribed[place]
+
+
+def _subscribed(event_type: EventType, filter_string: str, found: Sequence[Candidate]) -> Subscribed:
+    always = None
+    if not any(candidate.filter for candidate in found):
+        is_topic = event_type.kind != Kind.QUEUE
+        always = qualifying(found, document({FILTER_STRING: filter_string}, b""), by_subscriber=is_topic)
+    return Subscribed(found, always, any(candidate.deduplicates for candidate in found))
+
+
+def _grant(key: str) -> Grant | None:
+    try:
+        found = usable_key(key, now=timezone.now())
+    except AuthenticationFailed:
+        return None
+    publisher = found.publisher
+    if found.scope != Scope.PUBLISH or publisher is None:
+        return None
+    allowed = None if publisher.all_event_types else publisher.event_types.values_list("pk", flat=True)
+    return Grant(publisher, None if allowed is None else frozenset(allowed), found.expires_at)
+
+
+def _is_plain(event_type: EventType) -> bool:
+    # A schema may take long to check, which its neighbours need not wait for.
+    is_simple = event_type.json_schema is None and not event_type.is_volatile
+    return is_simple and event_type.kind != Kind.SYNC and not is_reserved(event_type.name)

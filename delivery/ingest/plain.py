@@ -1,0 +1,176 @@
+"""Plain requests: what their messages are and who gets them, by what a committer remembers.
+
+What is not plain, and what is to be refused, is left to the view. Only the bad items of a partial batch are answered here, each by
+the problem that the view would give it.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import orjson
+from django.conf import settings
+from django.db import Error
+
+from delivery.api import incoming
+from delivery.api.batch import draft_of
+from delivery.api.batch_items import Item, attempts
+from delivery.api.publish import answer, problem_of_refusal, with_content_type
+from delivery.api.rate_limit import COUNTED, bucket_of
+from delivery.ingest.directory import Directory, Grant
+from delivery.ingest.posts import Post
+from delivery.publishing.callback_urls import CALLBACK_URL
+from delivery.publishing.drafts import DESTINATION, Draft, PublishRefusedError, check_body
+from delivery.publishing.owed import Owed
+from delivery.publishing.publish import Accepted, claim_of
+from subscriptions.api.problems import Problem
+from subscriptions.filters import document
+from subscriptions.matching.match import FILTER_STRING, Candidate, qualifying
+from subscriptions.models import EventType, Kind
+from subscriptions.values.names import is_name
+
+log = logging.getLogger(__name__)
+
+# What takes more than one statement.
+_NOT_PLAIN = frozenset({DESTINATION, CALLBACK_URL})
+
+PARTIAL = "partial=true"
+
+
+class NotPlainError(Exception):
+    """The view is to answer the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A request whose messages may be stored. `refused` are the items of a partial batch that are not, by their place."""
+
+    post: Post
+    owed: Sequence[Owed]
+    refused: Mapping[int, Problem] = field(default_factory=dict)
+
+    @property
+    def is_batch_with_keys(self) -> bool:
+        return self.post.event_type is None and any(one.claim for one in self.owed)
+
+    def answer(self, accepted: Sequence[Accepted]) -> bytes:
+        """Return the body of the 202."""
+        if self.post.event_type is not None:
+            return orjson.dumps(answer(accepted[0]))
+        left = iter(accepted)
+        results = [
+            {"error": self.refused[place].document} if place in self.refused else answer(next(left))
+            for place in range(len(self.owed) + len(self.refused))
+        ]
+        return orjson.dumps({"results": results})
+
+
+class Reading:
+    """Reads requests for one committer."""
+
+    def __init__(self, directory: Directory) -> None:
+        self._directory = directory
+
+    def plain(self, post: Post) -> Plain | None:
+        """Return what is to be stored; None if the request is not plain, or is to be refused."""
+        try:
+            return self._plain(post)
+        except (NotPlainError, Problem, PublishRefusedError):
+            return None
+        except Error:
+            raise
+        except Exception:
+            # Its neighbours are stored, whatever was raised; the view will say the same of this one.
+            log.exception("a post could not be matched")
+            return None
+
+    def _plain(self, post: Post) -> Plain:
+        grant = self._directory.grant(post.key)
+        if grant is None:
+            raise NotPlainError
+        found = self._batch(post, grant) if post.event_type is None else self._single(post, grant)
+        if not found.owed:
+            # Nothing is stored that would tell whether the configuration is still the same.
+            raise NotPlainError
+        _count(post, grant, messages=len(found.owed) + len(found.refused))
+        return found
+
+    def _single(self, post: Post, grant: Grant) -> Plain:
+        event_type = self._event_type(grant, post.event_type or "")
+        headers, content_type = with_content_type(incoming.sent_headers(post.environ), event_type)
+        draft = Draft(
+            event_type=event_type,
+            headers=headers,
+            body=post.body,
+            content_type=content_type,
+            idempotency_key=incoming.idempotency_key(headers),
+        )
+        return Plain(post, [self._owed(grant, draft)])
+
+    def _batch(self, post: Post, grant: Grant) -> Plain:
+        items = _items(post)
+        if post.environ["QUERY_STRING"] != PARTIAL:
+            return Plain(post, [self._owed_by_item(grant, item) for item in items])
+        owed: list[Owed] = []
+        refused: dict[int, Problem] = {}
+        for place, item in enumerate(items):
+            try:
+                owed.append(self._owed_by_item(grant, item))
+            except Problem as problem:
+                refused[place] = problem
+        return Plain(post, owed, refused)
+
+    def _owed_by_item(self, grant: Grant, item: Item | Problem) -> Owed:
+        if isinstance(item, Problem):
+            raise item
+        draft = draft_of(item, lambda name: self._event_type(grant, name))
+        try:
+            return self._owed(grant, draft)
+        except PublishRefusedError as refused:
+            raise problem_of_refusal(refused) from None
+
+    def _event_type(self, grant: Grant, name: str) -> EventType:
+        event_type = self._directory.event_type(name) if is_name(name) else None
+        if event_type is None or not grant.allows(event_type):
+            raise NotPlainError
+        return event_type
+
+    def _owed(self, grant: Grant, draft: Draft) -> Owed:
+        """Return the message with whom it is for; raises PublishRefusedError."""
+        if not _NOT_PLAIN.isdisjoint(draft.headers):
+            raise NotPlainError
+        check_body(draft)
+        matches = self._matches(draft)
+        return Owed(grant.publisher.pk, draft, matches, claim_of(draft) if draft.idempotency_key else None)
+
+    def _matches(self, draft: Draft) -> Sequence[Candidate]:
+        subscribed = self._directory.subscribed(draft.event_type, draft.headers.get(FILTER_STRING, ""))
+        matches = subscribed.always
+        if matches is None:
+            is_topic = draft.event_type.kind != Kind.QUEUE
+            asked = document(draft.headers, draft.body)
+            matches = qualifying(subscribed.found, asked, by_subscriber=is_topic)
+        if subscribed.may_deduplicate and any(match.deduplicates for match in matches):
+            raise NotPlainError
+        return matches
+
+
+def _items(post: Post) -> list[Item | Problem]:
+    try:
+        items = attempts(post.body, content_type=post.environ.get("CONTENT_TYPE", ""))
+    except ValueError:
+        raise NotPlainError from None
+    if len(items) > post.messages:
+        # A name that is written by escapes was not counted.
+        raise NotPlainError
+    return items
+
+
+def _count(post: Post, grant: Grant, *, messages: int) -> None:
+    """Count them in the publisher's rate, once; what goes beyond it is answered by the view."""
+    bucket = bucket_of(settings.ENVIRONMENT.publish_rate_limit)
+    if bucket is None or COUNTED in post.environ:
+        return
+    if bucket.wait_seconds(grant.publisher.pk, messages=messages):
+        raise NotPlainError
+    post.environ[COUNTED] = True

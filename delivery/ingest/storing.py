@@ -1,0 +1,48 @@
+"""Storing plain requests together: each whole or not at all, by one statement for all of them."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from itertools import islice
+
+from django.db import transaction
+
+from delivery.ingest.plain import Plain
+from delivery.ingest.posts import Post
+from delivery.publishing.publish import Accepted, Era, store
+
+
+def store_together(plain: Sequence[Plain], *, as_of: Era) -> list[tuple[Post, bytes | None]] | None:
+    """Return what each is answered; None for one that has an idempotency key that was used: nothing of it was stored.
+
+    None in all: the configuration is not what it was `as_of` then, and nothing was stored.
+
+    The statement leaves out single messages, those whose key was used. Half a batch must not stay: where a batch has keys the
+    statement gets a transaction, which is rolled back, and what is left is stored without that batch.
+    """
+    may_be_half = any(one.is_batch_with_keys for one in plain)
+    with transaction.atomic() if may_be_half else nullcontext():
+        found = store([owed for one in plain for owed in one.owed], as_of=as_of)
+        if found is None:
+            return None
+        answers = list(_divided(plain, found[0]))
+        half = [one for one, accepted in answers if None in accepted and any(accepted)]
+        if half:
+            transaction.set_rollback(True)
+    if half:
+        others = store_together([one for one in plain if one not in half], as_of=as_of)
+        return None if others is None else [*others, *((one.post, None) for one in half)]
+    found[1].tell()
+    return [(one.post, _answer(one, accepted)) for one, accepted in answers]
+
+
+def _divided(
+    plain: Sequence[Plain], accepted: Sequence[Accepted | None]
+) -> Iterator[tuple[Plain, list[Accepted | None]]]:
+    left = iter(accepted)
+    for one in plain:
+        yield one, list(islice(left, len(one.owed)))
+
+
+def _answer(one: Plain, accepted: Sequence[Accepted | None]) -> bytes | None:
+    stored = [each for each in accepted if each is not None]
+    return one.answer(stored) if len(stored) == len(accepted) else None

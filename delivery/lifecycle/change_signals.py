@@ -1,0 +1,14 @@
+"""The senders are told of every recorded change of configuration, by whatever way it was made."""
+
+from typing import Any
+
+from django.db.models.signals import post_save
+from django.dispatch import receiver
+
+from delivery.lifecycle import wake
+from subscriptions.models import ConfigurationChange
+
+
+@receiver(post_save, sender=ConfigurationChange)
+def tell_senders(**_: Any) -> None:
+    wake.changed()

@@ -1,0 +1,139 @@
+"""Waking the senders, and web servers where clients wait at a mailbox.
+
+A NOTIFY inside a publishing transaction would take a lock of the whole database through the commit. So what
+publishers committed is collected by one thread a process and sent after the commit as one
+notification; if it is lost, the senders find the work by their next poll.
+
+What people do is rare, and no poll finds a delivery that was cancelled: the sender has read it. So a nudge and a change
+are part of the transaction that they tell of: who dies after the commit has told it.
+"""
+
+import atexit
+import contextlib
+import logging
+import threading
+import time
+from collections.abc import Iterable
+
+import psycopg
+from django.db import DEFAULT_DB_ALIAS, connections
+
+from delivery.database.connections import CHANNEL, MAILBOX_CHANNEL, connection_parameters
+
+log = logging.getLogger(__name__)
+
+# A notification's payload must stay below 8000 bytes.
+IDS_A_PAYLOAD = 500
+RECONNECT_SECONDS = 0.2
+
+
+def lanes(lane_ids: Iterable[int]) -> None:
+    """Tell the senders that these lanes have work. Call it after the commit."""
+    _collector.add({f"work {id}" for id in lane_ids})
+
+
+def mailboxes(subscriber_ids: Iterable[int]) -> None:
+    """Tell the web servers that these subscribers have something in their mailbox. Call it after the commit."""
+    _collector.add({f"mailbox {id}" for id in subscriber_ids})
+
+
+def nudge(*lane_ids: int) -> None:
+    """Let the senders of these lanes read again what they have not sent, and end their pauses, once the transaction is committed."""
+    _tell_by_transaction({f"nudge {id}" for id in lane_ids})
+
+
+def changed() -> None:
+    """Tell the senders that a subscription, policy or secret changed, once that is committed."""
+    _tell_by_transaction({"changed"})
+
+
+def disconnect() -> None:
+    """Leave the database; the next call connects again."""
+    _collector.disconnect()
+
+
+class _Collector:
+    """Collects what is to be told, and tells it from a thread of its own."""
+
+    def __init__(self) -> None:
+        self._words: set[str] = set()
+        self._arrived = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._connection: psycopg.Connection | None = None
+        self._is_disconnected = False
+
+    def add(self, words: set[str]) -> None:
+        if not words:
+            return
+        with self._arrived:
+            self._words |= words
+            self._is_disconnected = False
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._tell_for_ever, name="wake", daemon=True)
+                self._thread.start()
+            self._arrived.notify()
+
+    def flush(self) -> None:
+        """Tell what is still waiting: a short-lived command must not leave it to the poll."""
+        with self._arrived:
+            words, self._words = self._words, set()
+        if words:
+            with contextlib.suppress(psycopg.Error), _connect() as connection:
+                _tell(connection, words)
+
+    def disconnect(self) -> None:
+        """Tell nothing more: the database goes away."""
+        self._is_disconnected = True
+        if self._connection is not None:
+            self._connection.close()
+
+    def _tell_for_ever(self) -> None:
+        while True:
+            with self._arrived:
+                self._arrived.wait_for(lambda: self._words)
+                words, self._words = self._words, set()
+            try:
+                if self._connection is None or self._connection.closed:
+                    self._connection = _connect()
+                _tell(self._connection, words)
+            except psycopg.Error as error:
+                if self._is_disconnected:
+                    return
+                self._connection = None
+                log.warning("senders not woken yet", extra={"error": str(error)})
+                with self._arrived:
+                    self._words |= words
+                time.sleep(RECONNECT_SECONDS)
+
+
+def _connect() -> psycopg.Connection:
+    return psycopg.connect(**connection_parameters(), autocommit=True, application_name="inturn wake")
+
+
+def _tell_by_transaction(words: set[str]) -> None:
+    with connections[DEFAULT_DB_ALIAS].cursor() as cursor:
+        for notification in notifications(words):
+            cursor.execute("SELECT pg_notify(%s, %s)", notification)
+
+
+def _tell(connection: psycopg.Connection, words: set[str]) -> None:
+    for channel, payload in notifications(words):
+        connection.execute("SELECT pg_notify(%s, %s)", (channel, payload))
+
+
+def notifications(words: set[str]) -> list[tuple[str, str]]:
+    """Return the channel and the payload of each: mailboxes are told to web servers, all else to senders."""
+    told = [(CHANNEL, word) for word in words if " " not in word]
+    for kind in ("work", "nudge"):
+        told += [(CHANNEL, f"{kind} {ids}") for ids in _ids(words, kind)]
+    return told + [(MAILBOX_CHANNEL, ids) for ids in _ids(words, "mailbox")]
+
+
+def _ids(words: set[str], kind: str) -> list[str]:
+    ids = [word.partition(" ")[2] for word in words if word.startswith(f"{kind} ")]
+    starts = range(0, len(ids), IDS_A_PAYLOAD)
+    return [",".join(ids[start : start + IDS_A_PAYLOAD]) for start in starts]
+
+
+_collector = _Collector()
+atexit.register(_collector.flush)

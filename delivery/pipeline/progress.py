@@ -1,0 +1,110 @@
+"""The course of a run: how far it is, written into its row twice a second by a thread of its own, which looks for a stop as well.
+
+A step tells in its own thread, and never waits for the database to know it. The thread writes by the connection that holds the
+run's lock: when that is lost, or a person wants the run to stop, it interrupts the step, also in the middle of a long job of
+Spark: by SIGTERM, for which `interrupts` raises KeyboardInterrupt. A step may be interrupted anywhere: it may be killed at any
+instant. But once: a second exception would cut short how the first ends Spark.
+"""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Any
+
+import psycopg
+
+from delivery.database.statements import statement
+from delivery.history.job import Progress, Stopped
+
+TELL_SECONDS = 0.5
+# A step that has swallowed the interruption is told again after so long.
+SWALLOWED_SECONDS = 10.0
+
+
+class Interruption(Enum):
+    """Why the thread interrupted the step."""
+
+    PERSON = "a person wants the run to stop"
+    LOST = "the connection that holds the run's lock is lost, or the run was taken for dead"
+
+
+class Course:
+    """Whom a step tells how far it is; it tells the row, and `shown` at once. Follow it within `interruptible`."""
+
+    def __init__(
+        self, run_id: int, database: psycopg.Connection[Any], *, shown: Sequence[Progress] = ()
+    ) -> None:
+        self.interruption: Interruption | None = None
+        self._run_id = run_id
+        self._database = database
+        self._shown = shown
+        self._lock = threading.Lock()
+        self._is_over = threading.Event()
+        self._doing = self._log = ""
+        self._done = 0
+        self._count: int | None = None
+        self._interrupted_at = 0.0
+
+    def doing(self, text: str) -> None:
+        self._insist_on_going_on()
+        with self._lock:
+            self._doing = text
+            self._log += line(text)
+        for one in self._shown:
+            one.doing(text)
+
+    def advance(self, done: int, count: int | None) -> None:
+        self._insist_on_going_on()
+        with self._lock:
+            self._done, self._count = done, count
+        for one in self._shown:
+            one.advance(done, count)
+
+    @contextmanager
+    def followed(self) -> Iterator[None]:
+        """Write it down while the block lasts, in the main thread; raises KeyboardInterrupt in there when it is to end."""
+        thread = threading.Thread(target=self._follow, name="course", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._is_over.set()
+            thread.join()
+            self._tell()
+
+    def _insist_on_going_on(self) -> None:
+        if self.interruption is not None and time.monotonic() > self._interrupted_at + SWALLOWED_SECONDS:
+            raise Stopped
+
+    def _follow(self) -> None:
+        while not self._is_over.wait(TELL_SECONDS):
+            interruption = self._tell()
+            if interruption is not None:
+                self._interrupted_at, self.interruption = time.monotonic(), interruption
+                main = threading.main_thread().ident
+                assert main is not None
+                signal.pthread_kill(main, signal.SIGTERM)
+                return
+
+    def _tell(self) -> Interruption | None:
+        with self._lock:
+            log, self._log = self._log, ""
+            told = {"doing": self._doing, "done": self._done, "count": self._count, "log": log}
+        try:
+            row = self._database.execute(
+                statement("tell_run").encode(), {"id": self._run_id, **told}
+            ).fetchone()
+        except psycopg.OperationalError:
+            return Interruption.LOST
+        if row is None:
+            return Interruption.LOST
+        return Interruption.PERSON if row[0] else None
+
+
+def line(text: str) -> str:
+    """A line of a run's log."""
+    return f"{datetime.now(UTC):%H:%M:%S} {text}\n"

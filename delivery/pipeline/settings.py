@@ -1,0 +1,53 @@
+"""What this installation's settings make of Spark, the archive and the database, for the history, which knows no Django."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from psycopg.conninfo import make_conninfo
+
+from delivery.database.connections import connection_parameters
+from delivery.models import Step
+
+if TYPE_CHECKING:
+    from delivery.history.spark.session import Spark
+
+
+def spark(step: str, *, is_shared: bool = False) -> "Spark":
+    """Where Spark runs for a step, or with `is_shared` for any, by the settings. What it loads and logs is in the home."""
+    from delivery.history.spark.session import Spark
+
+    environment = settings.ENVIRONMENT
+    logs = environment.home / "logs"
+    logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return Spark(
+        master=environment.spark_master,
+        remote=environment.spark_remote,
+        memory=environment.spark_driver_memory,
+        is_brief=step == Step.EXPORT and not is_shared,
+        cache=environment.home / "cache" / "spark",
+        log=logs / "spark.log",
+    )
+
+
+def archive_url() -> str:
+    """Return where the archive is: an absolute folder, or a URL."""
+    url: str = settings.ENVIRONMENT.history_url
+    return url
+
+
+def reports() -> Path:
+    """Return the folder that reports are written to: in the home, which no reader of the archive looks into."""
+    folder: Path = settings.ENVIRONMENT.home / "reports"
+    return folder
+
+
+def conninfo(application_name: str) -> str:
+    """Return libpq's conninfo for connections that read whole tables: without what has short statements walk by indexes."""
+    parameters = connection_parameters()
+    options = parameters.pop("options", "")
+    for option in settings.WALKS_INDEXES:
+        options = options.replace(option, "")
+    if options := " ".join(options.split()):
+        parameters["options"] = options
+    return make_conninfo(**parameters | {"application_name": application_name})

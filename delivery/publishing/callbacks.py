@@ -1,0 +1,167 @@
+"""Callbacks: what the endpoint that took a QUEUE message answers later goes to a URL that the publisher gave.
+
+    published with CallbackURL ─▶ WAITING ─┬─ the endpoint posts ─▶ ANSWERED
+                                           └─ days pass ──────────▶ EXPIRED
+
+The callback is stored in the transaction of the message. The post is one statement: the answer becomes a
+message with one delivery in the callback lane, and the callback is ANSWERED, or nothing happens. Of several posts at
+once one changes the row, the others wait for it. An endpoint that did not hear our 202, for we or the network died after the
+commit, posts the same again and is told the same; another body is refused.
+
+An answer may carry a `CallbackURL` of its own: its delivery then brings a new callback. So does a message whose
+`CallbackURL` is a callback of this installation. Either way the chain grows by a hop, and ends at MAX_HOPS.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+import orjson
+from django.conf import settings
+from django.db import transaction
+
+from delivery.database import queries
+from delivery.lifecycle import wake
+from delivery.models import Callback
+from delivery.models.lane import CALLBACK_EVENT_TYPE
+from delivery.publishing.callback_tokens import callback_key, read_token
+from delivery.publishing.callback_urls import CallbackRefusedError, Wanted, wanted
+from subscriptions.models import EventType, Kind, Policy, Subscriber, Subscription
+from subscriptions.models.policy import DEFAULT_POLICY
+
+SUBSCRIBER = "Inturn.Callbacks"
+SUBSCRIPTION = "callbacks"
+# Never called: each delivery has the URL of its callback.
+NO_ENDPOINT = "https://callback.invalid/"
+
+State = Literal["WAITING", "ANSWERED", "EXPIRED"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What an endpoint posted; header names are lower-case and hyphenated."""
+
+    headers: Mapping[str, str]
+    content_type: str
+    body: bytes
+
+
+def add(messages: Sequence[tuple[int, Wanted]]) -> None:
+    """Store the callbacks of messages by their ids, one a group; call it in the transaction that stores those."""
+    if not messages:
+        return
+    columns: dict[str, Any] = {
+        "message": [message_id for message_id, _ in messages],
+        "url": [one.url for _, one in messages],
+        "hop": [one.hop for _, one in messages],
+        "days": settings.ENVIRONMENT.callback_days,
+    }
+    queries.execute("add_callbacks", columns)
+
+
+def find(token: str) -> Callback:
+    """Return the callback of a token; raises CallbackRefusedError 404, without asking the database for a forged one."""
+    callback_id = read_token(token, key=callback_key(settings.SECRET_KEY))
+    found = Callback.objects.filter(pk=callback_id).first() if callback_id is not None else None
+    if found is None:
+        raise CallbackRefusedError("There is no such callback; use the CallbackURL as it came.", status=404)
+    return found
+
+
+def refuse_expired(callback: Callback, *, now: datetime) -> None:
+    """Raise CallbackRefusedError 410 for one that is too late to answer, whatever the answer."""
+    if state_of(callback, now=now) == "EXPIRED":
+        raise CallbackRefusedError(
+            f"This callback could be answered until {callback.expires_at:%Y-%m-%d %H:%M:%S} UTC.", status=410
+        )
+
+
+def answer(callback: Callback, given: Answer, *, now: datetime) -> int:
+    """Store the answer with its delivery and return the message's id; the same again gets the same id.
+
+    When it returns, all is on disk and the senders have been told. Raises CallbackRefusedError: 409 if it has another
+    answer, 410 if it expired, 400 for a `CallbackURL` that cannot be.
+    """
+    if callback.answer_id is None:
+        following = wanted(given.headers, hops=callback.hop)
+        if (message_id := _store(callback, given, following)) is not None:
+            return message_id
+        callback.refresh_from_db()
+    return _answered(callback, given, now=now)
+
+
+def state_of(callback: Callback, *, now: datetime) -> State:
+    if callback.answered_at is not None:
+        return "ANSWERED"
+    return "WAITING" if callback.expires_at > now else "EXPIRED"
+
+
+def _answered(callback: Callback, given: Answer, *, now: datetime) -> int:
+    if callback.answer is None:
+        refuse_expired(callback, now=max(now, callback.expires_at))
+    assert callback.answer is not None
+    if bytes(callback.answer.body) != given.body:
+        raise CallbackRefusedError("This callback was answered already, with another body.", status=409)
+    return callback.answer.pk
+
+
+def _store(callback: Callback, given: Answer, following: Wanted | None) -> int | None:
+    """Return the id of the message, None if the callback can no longer be answered."""
+    # One statement is a transaction of its own: no BEGIN, no COMMIT.
+    row = queries.first_row(
+        "answer_callback",
+        {
+            "callback": callback.pk,
+            "subscription": _subscription_id(),
+            "headers": orjson.dumps(dict(given.headers)).decode(),
+            "content_type": given.content_type,
+            "body": given.body,
+            "next_url": following.url if following else None,
+            "next_hop": following.hop if following else None,
+            "days": settings.ENVIRONMENT.callback_days,
+        },
+    )
+    if row is None:
+        return None
+    message_id: int
+    message_id, lane_id = row
+    wake.lanes([lane_id])
+    return message_id
+
+
+def _subscription_id() -> int:
+    """Return the id of the subscription that answers are delivered for, made on first use.
+
+    Two that make it at once meet at the unique names, and the later takes what the earlier made.
+    """
+    found = Subscription.objects.filter(subscriber__name=SUBSCRIBER, name=SUBSCRIPTION)
+    return found.values_list("pk", flat=True).first() or _make_subscription().pk
+
+
+def _make_subscription() -> Subscription:
+    with transaction.atomic():
+        event_type, _ = EventType.objects.get_or_create(
+            name=CALLBACK_EVENT_TYPE,
+            defaults={
+                "kind": Kind.TOPIC,
+                "content_type": "application/octet-stream",
+                "description": "What endpoints that took QUEUE messages answered by callback.",
+            },
+        )
+        subscriber, _ = Subscriber.objects.get_or_create(
+            name=SUBSCRIBER,
+            defaults={
+                "description": "Stands for whoever wanted a callback: each answer has a URL of its own."
+            },
+        )
+        subscription, _ = Subscription.objects.get_or_create(
+            subscriber=subscriber,
+            name=SUBSCRIPTION,
+            defaults={
+                "event_type": event_type,
+                "endpoint": NO_ENDPOINT,
+                "policy": Policy.objects.get(name=DEFAULT_POLICY),
+            },
+        )
+    return subscription

@@ -1,0 +1,85 @@
+"""Dedup: a subscription that asks for it gets a message once, although it is published again.
+
+What identifies a message to the subscription is its Idempotency-Key, or what a path of the filter language finds in
+it; a message that has neither is never a duplicate. Within the window of the first:
+
+    the first is …                              the second is …
+    PENDING, IN_FLIGHT or IN_DOUBT              IN_DOUBT: a person decides
+    DELIVERED                                   DUPLICATE
+    settled without having been delivered       new, and the first from now on
+
+The verdict is part of the transaction that stores the message, so no sender ever sees a second one PENDING. Two
+publishers with one key at the same moment meet at its unique row: the later waits there until the
+earlier has committed, and then finds its delivery. Whether the window is over is seen when a key is used again; nothing need be
+purged for that.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from delivery.database import queries
+from subscriptions.filters import Document, FilterError, identity_at, parse_path
+from subscriptions.matching.match import Candidate
+from subscriptions.models import DedupMode
+
+IDEMPOTENCY_KEY = "idempotency-key"
+
+
+@dataclass(frozen=True, slots=True)
+class Keyed:
+    """A stored message, and the key of it that a subscription goes by."""
+
+    message_id: int
+    subscription_id: int
+    key: bytes
+
+
+def keys(matched: Iterable[Candidate], document: Document) -> list[tuple[Candidate, bytes]]:
+    """Return those who find something in the message that identifies it, and what."""
+    found = [(candidate, key_of(candidate, document)) for candidate in matched]
+    return [(candidate, key) for candidate, key in found if key is not None]
+
+
+def key_of(candidate: Candidate, document: Document) -> bytes | None:
+    """Return what identifies the message to the subscription, in 32 bytes; None when nothing does."""
+    match candidate.dedup_mode:
+        case DedupMode.KEY:
+            sent = document.header.get(IDEMPOTENCY_KEY) if isinstance(document.header, dict) else None
+            return _digest("key", sent) if isinstance(sent, str) else None
+        case DedupMode.PATH:
+            found = _identity(candidate.dedup_path)(document)
+            return None if found is None else _digest("path", found)
+        case _:
+            return None
+
+
+def settle_duplicates(keyed: Sequence[Keyed]) -> None:
+    """Settle those of the deliveries just stored whose message came before; call it in their transaction.
+
+    Of messages of one transaction the order of storing counts.
+    """
+    if not keyed:
+        return
+    columns: dict[str, Any] = {
+        "message": [one.message_id for one in keyed],
+        "subscription": [one.subscription_id for one in keyed],
+        "key": [one.key for one in keyed],
+    }
+    queries.execute("take_dedup_keys", columns)
+    queries.execute("settle_duplicates", columns)
+
+
+@lru_cache(maxsize=1_000)
+def _identity(path: str) -> Callable[[Document], str | None]:
+    try:
+        return identity_at(parse_path(path))
+    except FilterError:
+        # Refused on saving; whatever brought it in, messages are delivered rather than lost.
+        return lambda _: None
+
+
+def _digest(kind: str, value: str) -> bytes:
+    return hashlib.sha256(f"{kind}\0{value}".encode()).digest()

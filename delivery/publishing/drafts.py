@@ -1,0 +1,123 @@
+"""Drafts: what a publisher wants published, and whether it may be."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import orjson
+
+from delivery.publishing.callback_urls import CALLBACK_URL, CallbackRefusedError, Wanted, wanted
+from delivery.publishing.json_schema import first_violation
+from subscriptions.matching.destinations import EVERYBODY, Destination, UnknownDestinationError, destination
+from subscriptions.models import EventType, Kind
+
+DESTINATION = "destination"
+JSON = "application/json"
+
+# By name and the event type's id.
+Destinations: TypeAlias = dict[tuple[str, int], Destination]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """What a publisher wants published; header names are lower-case and hyphenated.
+
+    `callback` and `destination` follow from the headers, and are left to `checked`. So is `refusal`: why a draft with a key cannot be
+    published, unless it was before.
+    """
+
+    event_type: EventType
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
+    content_type: str = ""
+    idempotency_key: str | None = None
+    callback: Wanted | None = None
+    destination: Destination = EVERYBODY
+    refusal: "PublishRefusedError | None" = None
+
+
+class PublishRefusedError(Exception):
+    """A draft that cannot be published; nothing is stored. `index` counts the drafts from 0."""
+
+    def __init__(
+        self, detail: str, *, index: int, status: int, path: str | None = None, code: str = ""
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.index = index
+        self.status = status
+        self.path = path
+        self.code = code
+
+
+def checked(draft: Draft, *, index: int = 0, known: Destinations | None = None) -> Draft:
+    """Return the draft with what follows from its headers; raises PublishRefusedError for one that is not acceptable.
+
+    A destination may have been there when a message with its key was published, which is then the answer. Drafts of
+    one batch share the destinations that are `known`.
+    """
+    check_body(draft, index=index)
+    draft = _with_destination(
+        _with_callback(draft, index=index), index=index, known={} if known is None else known
+    )
+    if draft.refusal is not None and not draft.idempotency_key:
+        raise draft.refusal
+    return draft
+
+
+def check_body(draft: Draft, *, index: int = 0) -> None:
+    """Raise PublishRefusedError unless the body is what its content type and the event type's schema say."""
+    event_type = draft.event_type
+    if not is_json(draft.content_type or event_type.content_type) and event_type.json_schema is None:
+        return
+    try:
+        value = orjson.loads(draft.body)
+    except orjson.JSONDecodeError as error:
+        detail = f"The body is not JSON: {error.msg}, line {error.lineno}, column {error.colno}."
+        raise PublishRefusedError(detail, index=index, status=400) from error
+    try:
+        violation = first_violation(event_type, value)
+    except RecursionError:
+        detail = "The body is nested too deep to be checked against the event type's schema."
+        raise PublishRefusedError(detail, index=index, status=400) from None
+    if violation is not None:
+        detail = f"The body does not satisfy the event type's schema at {violation.path}: {violation.message}"
+        raise PublishRefusedError(detail, index=index, status=422, path=violation.path)
+
+
+def _with_callback(draft: Draft, *, index: int) -> Draft:
+    """Return a draft that knows where answers to it are wanted: of a TOPIC, `CallbackURL` is a header as any other."""
+    if draft.event_type.kind != Kind.QUEUE or CALLBACK_URL not in draft.headers:
+        return draft
+    try:
+        return replace(draft, callback=wanted(draft.headers))
+    except CallbackRefusedError as refused:
+        raise PublishRefusedError(refused.detail, index=index, status=400, code="callback-refused") from None
+
+
+def _with_destination(draft: Draft, *, index: int, known: Destinations) -> Draft:
+    name = draft.headers.get(DESTINATION)
+    if name is None:
+        return draft
+    place = name, draft.event_type.pk
+    try:
+        if place not in known:
+            known[place] = destination(name, event_type=draft.event_type)
+        return replace(draft, destination=known[place])
+    except UnknownDestinationError as unknown:
+        code = "no-such-destination"
+        return replace(draft, refusal=PublishRefusedError(unknown.detail, index=index, status=404, code=code))
+
+
+def takes_json(event_type: EventType) -> bool:
+    """Whether messages of this event type are JSON: by its content type, or because it has a schema."""
+    return is_json(event_type.content_type) or event_type.json_schema is not None
+
+
+def media_type(content_type: str) -> str:
+    return content_type.partition(";")[0].strip().lower()
+
+
+def is_json(content_type: str) -> bool:
+    essence = media_type(content_type)
+    return essence == JSON or essence.endswith("+json")

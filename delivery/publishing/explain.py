@@ -1,0 +1,22 @@
+"""Explaining: of every subscription of a message's event type, whether it qualifies and why or why not."""
+
+from delivery.models import Message
+from subscriptions.filters import document
+from subscriptions.matching import match
+from subscriptions.matching.destinations import EVERYBODY, Destination, UnknownDestinationError, destination
+from subscriptions.matching.match import Explanation
+
+
+def explain(message: Message) -> list[Explanation]:
+    """Judge by the subscriptions as they are now, which may not be what they were when it was published."""
+    seen = document(message.headers, bytes(message.body))
+    return match.explain(message.event_type, seen, to=_destination(message))
+
+
+def _destination(message: Message) -> Destination | None:
+    if not message.destination:
+        return EVERYBODY
+    try:
+        return destination(message.destination, event_type=message.event_type)
+    except UnknownDestinationError:
+        return None

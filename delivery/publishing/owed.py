@@ -1,0 +1,96 @@
+"""What messages owe: a delivery for each subscription that qualifies."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+
+from django.conf import settings
+
+from delivery.database.queries import array
+from delivery.publishing.drafts import Draft
+from delivery.publishing.idempotency import Claim
+from subscriptions.matching.match import Candidate, groups
+from subscriptions.models import EventType, Kind
+
+DAY_SECONDS = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A message to be stored with a delivery for each of these subscriptions; Inturn's own have no publisher.
+
+    `claim`: an idempotency key that the same statement takes. Those taken before, in the same transaction, are not given.
+    """
+
+    publisher_id: int | None
+    draft: Draft
+    matches: Sequence[Candidate]
+    claim: Claim | None = None
+
+
+class Targets:
+    """Where messages go: each subscription, with its queue group, stands here once, however many messages qualify."""
+
+    def __init__(self, owed: Sequence[Owed]) -> None:
+        self._places: dict[tuple[int, int], int] = {}
+        self._rows: list[tuple[EventType, Candidate, int]] = []
+        # Of each match: the message's place, from 0, and the target's, from 1. Those of a message are written at once, and
+        # what many messages have in common, one list of one event type, is written once.
+        self._ordinals: list[str] = []
+        self._targets: list[str] = []
+        written: dict[int, str] = {}
+        for ordinal, one in enumerate(owed):
+            if not one.matches:
+                continue
+            targets = written.get(id(one.matches))
+            if targets is None:
+                targets = written[id(one.matches)] = self._written(one)
+            self._ordinals.append(",".join([str(ordinal)] * len(one.matches)))
+            self._targets.append(targets)
+
+    @property
+    def mailboxes(self) -> set[int]:
+        """The subscribers that fetch."""
+        return {match.subscriber_id for _, match, _ in self._rows if match.is_pull}
+
+    def parameters(self) -> dict[str, str]:
+        rows = self._rows
+        return {
+            "subscriptions": array(sorted({match.subscription_id for _, match, _ in rows})),
+            "target_subscription": array(match.subscription_id for _, match, _ in rows),
+            "target_subscriber": array(match.subscriber_id for _, match, _ in rows),
+            "target_group": array(group for _, _, group in rows),
+            "target_is_pull": array(match.is_pull for _, match, _ in rows),
+            "target_is_volatile": array(event_type.is_volatile for event_type, _, _ in rows),
+            "target_seconds_to_live": array(
+                _seconds_to_live(event_type, match) for event_type, match, _ in rows
+            ),
+            "match_ordinal": f"{{{','.join(self._ordinals)}}}",
+            "match_target": f"{{{','.join(self._targets)}}}",
+        }
+
+    def _written(self, one: Owed) -> str:
+        """Return the places of a message's targets."""
+        numbered = zip(one.matches, _groups(one.draft, one.matches), strict=True)
+        return ",".join(str(self._place(one.draft.event_type, match, group)) for match, group in numbered)
+
+    def _place(self, event_type: EventType, match: Candidate, group: int) -> int:
+        """Return the place of this target, counted from 1."""
+        key = match.subscription_id, group
+        place = self._places.get(key)
+        if place is None:
+            self._rows.append((event_type, match, group))
+            place = self._places[key] = len(self._rows)
+        return place
+
+
+def _seconds_to_live(event_type: EventType, match: Candidate) -> float:
+    """Return after how long the delivery is EXPIRED, -1 for never: a mailbox keeps nothing for ever."""
+    ttl = event_type.ttl_seconds
+    kept = settings.ENVIRONMENT.mailbox_days * DAY_SECONDS if match.is_pull else None
+    return min((seconds for seconds in (ttl, kept) if seconds is not None), default=-1)
+
+
+def _groups(draft: Draft, matches: Sequence[Candidate]) -> Iterable[int]:
+    """Return the queue group of each; -1 is none."""
+    return groups(matches) if draft.event_type.kind == Kind.QUEUE else repeat(-1, len(matches))

@@ -1,0 +1,244 @@
+"""Publishing: one transaction that stores messages with every delivery they owe.
+
+What a crash leaves: nothing before the commit, everything after it. A publisher
+that did not get its answer repeats with the same idempotency key and gets the first answer. Two that
+use one key at the same moment meet at its unique row: the second waits there until the first
+has committed, and then finds its answer.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import orjson
+from django.conf import settings
+from django.db import IntegrityError, connection, transaction
+
+from delivery.database.queries import array, planned_rows
+from delivery.lifecycle import wake
+from delivery.publishing import callbacks, dedup
+from delivery.publishing.drafts import DESTINATION, Destinations, Draft, PublishRefusedError, checked
+from delivery.publishing.idempotency import Claim, claim_keys, store_answers
+from delivery.publishing.owed import Owed, Targets
+from subscriptions.filters import document
+from subscriptions.matching.match import Candidate, candidates, qualifying
+from subscriptions.models import EventType, Kind, Publisher
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A message that is on disk with so many deliveries."""
+
+    message_id: int
+    deliveries: int
+
+
+class Era(Protocol):
+    """The configuration by which messages were matched: see `delivery.ingest.directory`."""
+
+    @property
+    def horizon(self) -> int: ...
+    @property
+    def seen(self) -> Sequence[int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Who has work now, to be told after the commit: lanes, and subscribers with something in their mailbox."""
+
+    lane_ids: Collection[int] = ()
+    subscriber_ids: Collection[int] = ()
+
+    def tell(self) -> None:
+        wake.lanes(self.lane_ids)
+        wake.mailboxes(self.subscriber_ids)
+
+
+def publish(publisher: Publisher, drafts: Sequence[Draft]) -> list[Accepted]:
+    """Store the drafts in the order given, all or none, and return the answer to each.
+
+    When it returns, they are on disk with their deliveries and the senders have been told. A draft
+    with an idempotency key that was used within 24 hours gets the first answer again.
+    Raises PublishRefusedError for the first draft that is not acceptable, or whose event type is deleted
+    meanwhile.
+    """
+    destinations: Destinations = {}
+    drafts = [checked(draft, index=index, known=destinations) for index, draft in enumerate(drafts)]
+    try:
+        accepted, work = _publish(publisher, drafts)
+    except IntegrityError:
+        # A subscription was deleted between matching and storing: match again.
+        accepted, work = _publish_again(publisher, drafts)
+    work.tell()
+    return accepted
+
+
+def publish_own(drafts: Sequence[Draft]) -> list[Accepted]:
+    """Store messages of Inturn's own, in the transaction of the caller; the senders are told after its commit."""
+    accepted, work = _store_whole(None, list(zip(drafts, _match(drafts), strict=True)))
+    transaction.on_commit(work.tell)
+    return accepted
+
+
+def _publish(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accepted], Work]:
+    matched = _match(drafts)
+    is_volatile = all(draft.event_type.is_volatile for draft in drafts)
+    if not is_volatile and not _is_more_than_stored(drafts, matched):
+        # One statement is a transaction of its own: no BEGIN, no COMMIT.
+        return _store(publisher, list(zip(drafts, matched, strict=True)))
+    with transaction.atomic():
+        if is_volatile:
+            _do_not_wait_for_the_disk()
+        return _publish_once(publisher, drafts, matched)
+
+
+def _do_not_wait_for_the_disk() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL synchronous_commit = off")
+
+
+def _is_more_than_stored(drafts: Sequence[Draft], matched: Sequence[list[Candidate]]) -> bool:
+    """Whether a draft has a key or a callback, or may be a duplicate: rare, and more than one statement."""
+    if any(draft.idempotency_key or draft.callback for draft in drafts):
+        return True
+    return any(match.deduplicates for matches in matched for match in matches)
+
+
+def _publish_again(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accepted], Work]:
+    try:
+        return _publish(publisher, drafts)
+    except IntegrityError:
+        refused = deleted(publisher, drafts)
+        if refused is None:
+            raise
+        raise refused from None
+
+
+def deleted(publisher: Publisher, drafts: Sequence[Draft]) -> PublishRefusedError | None:
+    """Return the refusal of the first draft that refers to what is not there any more."""
+    if not Publisher.objects.filter(pk=publisher.pk).exists():
+        return PublishRefusedError(f"The publisher {publisher} was deleted meanwhile.", index=0, status=404)
+    event_types = {draft.event_type.pk for draft in drafts}
+    known = set(EventType.objects.filter(pk__in=event_types).values_list("pk", flat=True))
+    for index, draft in enumerate(drafts):
+        if draft.event_type.pk not in known:
+            detail = f"The event type {draft.event_type} was deleted meanwhile."
+            return PublishRefusedError(detail, index=index, status=404)
+    return None
+
+
+def _publish_once(
+    publisher: Publisher, drafts: Sequence[Draft], matched: Sequence[list[Candidate]]
+) -> tuple[list[Accepted], Work]:
+    claims = claim_keys(publisher, [claim_of(draft) for draft in drafts])
+    for index, claim in enumerate(claims):
+        if claim.is_conflict:
+            detail = "This Idempotency-Key was used for another message within 24 hours; use a new key."
+            raise PublishRefusedError(detail, index=index, status=409)
+    new = [index for index, claim in enumerate(claims) if claim.is_new]
+    for index in new:
+        if (refusal := drafts[index].refusal) is not None:
+            raise refusal
+    stored, work = _store_whole(publisher, [(drafts[index], matched[index]) for index in new])
+    answers = dict(zip(new, stored, strict=True))
+    keyed = {claims[index].key: answer for index, answer in answers.items() if claims[index].key}
+    store_answers(publisher, {key: (answer.message_id, answer.deliveries) for key, answer in keyed.items()})
+    return [
+        answers.get(index) or keyed.get(claim.key) or Accepted(*claim.answer)
+        for index, claim in enumerate(claims)
+    ], work
+
+
+def _store_whole(
+    publisher: Publisher | None, matched: Sequence[tuple[Draft, list[Candidate]]]
+) -> tuple[list[Accepted], Work]:
+    """The same as `_store`, and store their callbacks and settle what of it came before; in a transaction."""
+    stored, work = _store(publisher, matched)
+    fresh = [(answer.message_id, *pair) for answer, pair in zip(stored, matched, strict=True)]
+    callbacks.add([(id, draft.callback) for id, draft, _ in fresh if draft.callback is not None])
+    dedup.settle_duplicates(
+        [
+            dedup.Keyed(id, match.subscription_id, key)
+            for id, draft, matches in fresh
+            if any(match.deduplicates for match in matches)
+            for match, key in dedup.keys(matches, document(draft.headers, draft.body))
+        ]
+    )
+    return stored, work
+
+
+def _store(
+    publisher: Publisher | None, matched: Sequence[tuple[Draft, list[Candidate]]]
+) -> tuple[list[Accepted], Work]:
+    publisher_id = None if publisher is None else publisher.pk
+    stored = store([Owed(publisher_id, draft, matches) for draft, matches in matched])
+    if stored is None:
+        # What the database says of a publisher or an event type that was deleted.
+        raise IntegrityError("a subscription was deleted meanwhile")
+    accepted, work = stored
+    return [answer for answer in accepted if answer is not None], work
+
+
+def claim_of(draft: Draft) -> Claim:
+    return Claim(
+        key=draft.idempotency_key or "",
+        event_type=draft.event_type.name,
+        destination=draft.headers.get(DESTINATION, ""),
+        body=draft.body,
+    )
+
+
+def _match(drafts: Sequence[Draft]) -> list[list[Candidate]]:
+    of_type: dict[int, list[Draft]] = {}
+    for draft in drafts:
+        of_type.setdefault(draft.event_type.pk, []).append(draft)
+    found = {
+        id: candidates(some[0].event_type, [draft.headers for draft in some]) for id, some in of_type.items()
+    }
+    return [
+        qualifying(
+            found[draft.event_type.pk],
+            document(draft.headers, draft.body),
+            by_subscriber=draft.event_type.kind != Kind.QUEUE,
+            to=draft.destination,
+        )
+        for draft in drafts
+    ]
+
+
+def store(owed: Sequence[Owed], *, as_of: Era | None = None) -> tuple[Sequence[Accepted | None], Work] | None:
+    """Execute `accept.sql`, and return the answers and who has work now.
+
+    None as an answer: its key was used before, and it was not stored. None in all: the configuration is not what it
+    was `as_of` then, or a subscription was deleted, and nothing was stored.
+    """
+    if not owed:
+        return [], Work()
+    drafts = [one.draft for one in owed]
+    targets = Targets(owed)
+    ((message_ids, lane_ids),) = planned_rows(
+        "accept",
+        {
+            "horizon": None if as_of is None else as_of.horizon,
+            "seen": None if as_of is None else array(as_of.seen),
+            "ordinal": array(range(len(drafts))),
+            "publisher": array(one.publisher_id for one in owed),
+            "event_type": array(draft.event_type.pk for draft in drafts),
+            "headers": [orjson.dumps(dict(draft.headers)).decode() for draft in drafts],
+            "content_type": [draft.content_type for draft in drafts],
+            "body": [draft.body for draft in drafts],
+            "destination": [draft.destination.name for draft in drafts],
+            "key": [one.claim.key if one.claim else "" for one in owed],
+            "digest": [one.claim.digest if one.claim else b"" for one in owed],
+            "owed": array(len(one.matches) for one in owed),
+            "queue_senders": settings.ENVIRONMENT.queue_senders,
+            **targets.parameters(),
+        },
+    )
+    if message_ids is None:
+        return None
+    accepted = [
+        None if id is None else Accepted(id, len(one.matches))
+        for id, one in zip(message_ids, owed, strict=True)
+    ]
+    return accepted, Work(lane_ids or [], targets.mailboxes)

@@ -1,0 +1,102 @@
+-- Stores messages with every delivery they owe, all or nothing, in the order given.
+-- What nobody wants is in the journal, unless Inturn itself published it.
+-- `numbered` draws the ids in publication order, and deliveries are numbered in the same order, so
+-- that within a lane the order of ids is the order of publication. What has a group is of a QUEUE: it goes
+-- to the queue sender that the message's id says. What is pulled is in no lane but in a mailbox. A VOLATILE one belongs to the
+-- server that runs now: its successor does not send it.
+-- What has an idempotency key that was used within 24 hours is not stored, and its id is null.
+-- With a horizon: stores nothing unless the configuration is what it was when those numbers were read, in this
+-- statement's own snapshot (see `delivery.ingest.directory`). Nor does it when one of the subscriptions was deleted: they are
+-- locked here once, where a foreign key of the deliveries would look up each.
+-- A target is what the deliveries of many messages have in common; a match is a message (by its place) and a target.
+WITH held AS MATERIALIZED (
+    SELECT id FROM subscriptions_subscription WHERE id = ANY (%(subscriptions)s::bigint[]) ORDER BY id FOR KEY SHARE
+), drafts AS (
+    SELECT *
+    FROM unnest(
+        %(ordinal)s::int[], %(publisher)s::bigint[], %(event_type)s::bigint[], %(headers)s::text[]::jsonb[],
+        %(content_type)s::text[], %(body)s::bytea[], %(destination)s::text[], %(owed)s::int[],
+        %(key)s::text[], %(digest)s::bytea[]
+    ) AS draft (ordinal, publisher_id, event_type_id, headers, content_type, body, destination, owed, key, digest)
+    WHERE (SELECT count(*) FROM held) = cardinality(%(subscriptions)s::bigint[]) AND (
+        %(horizon)s::bigint IS NULL OR ARRAY(
+            SELECT id FROM subscriptions_configurationtransaction WHERE id >= %(horizon)s::bigint ORDER BY id
+        ) = %(seen)s::bigint[]
+    )
+    ORDER BY ordinal
+), drawn AS MATERIALIZED (
+    SELECT nextval(pg_get_serial_sequence('delivery_message', 'id')) AS id, drafts.* FROM drafts
+), taken AS (
+    -- As `take_keys` and `answer_keys` in one. In the order of the keys, so that two groups never wait for each other.
+    INSERT INTO delivery_idempotencykey (publisher_id, key, digest, message_id, deliveries, created_at)
+    SELECT publisher_id, key, digest, id, owed, now() FROM drawn WHERE key <> '' ORDER BY publisher_id, key
+    ON CONFLICT (publisher_id, key) DO UPDATE
+    SET digest = EXCLUDED.digest, message_id = EXCLUDED.message_id, deliveries = EXCLUDED.deliveries, created_at = now()
+    WHERE delivery_idempotencykey.created_at < now() - interval '24 hours'
+    RETURNING message_id
+), numbered AS MATERIALIZED (
+    SELECT * FROM drawn WHERE key = '' OR id IN (SELECT message_id FROM taken)
+), messages AS (
+    INSERT INTO delivery_message (
+        id, event_type_id, publisher_id, headers, content_type, body, destination, published_at, owed, transaction_id,
+        seen_before
+    )
+    OVERRIDING SYSTEM VALUE
+    SELECT
+        id, event_type_id, publisher_id, headers, content_type, body, destination,
+        -- Asked once: as the column's default it would be asked for each.
+        (SELECT delivery_clock()), owed,
+        (SELECT pg_current_xact_id()::text::bigint), (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
+    FROM numbered
+), answered AS MATERIALIZED (
+    -- A match finds its message by its place: hash joins are off, and a loop for each would be quadratic.
+    SELECT array_agg(numbered.id ORDER BY drawn.ordinal) AS ids FROM drawn LEFT JOIN numbered ON numbered.id = drawn.id
+), targets AS MATERIALIZED (
+    SELECT array_agg(lane.id ORDER BY target.place) AS lane_ids
+    FROM unnest(%(target_subscriber)s::bigint[]) WITH ORDINALITY AS target (subscriber_id, place)
+    LEFT JOIN delivery_lane lane ON lane.subscriber_id = target.subscriber_id
+), queue AS MATERIALIZED (
+    SELECT array_agg(id ORDER BY number) AS lane_ids
+    FROM delivery_lane
+    WHERE kind = 'QUEUE' AND number < %(queue_senders)s
+), matched AS (
+    SELECT
+        answered.ids[match.ordinal + 1] AS message_id, match.target, match.place,
+        row_number() OVER (PARTITION BY match.ordinal ORDER BY match.place) AS number
+    FROM answered, unnest(%(match_ordinal)s::int[], %(match_target)s::int[]) WITH ORDINALITY AS match (
+        ordinal, target, place
+    )
+    WHERE answered.ids[match.ordinal + 1] IS NOT NULL
+), deliveries AS (
+    -- Absent groups and times to live are -1: of an array with nulls each element is found by counting.
+    INSERT INTO delivery_waiting (
+        id, message_id, subscription_id, lane_id, queue_group, expires_at, server_started_at, status, attempts, skipped,
+        redelivery, reason, receive_count
+    )
+    SELECT
+        message_id << 20 | (number - 1), message_id, (%(target_subscription)s::bigint[])[target],
+        CASE
+            WHEN (%(target_is_pull)s::bool[])[target] THEN NULL
+            WHEN (%(target_group)s::smallint[])[target] < 0 THEN targets.lane_ids[target]
+            ELSE queue.lane_ids[1 + message_id %% cardinality(queue.lane_ids)]
+        END,
+        nullif((%(target_group)s::smallint[])[target], -1),
+        statement_timestamp() + make_interval(secs => nullif((%(target_seconds_to_live)s::float8[])[target], -1)),
+        CASE WHEN (%(target_is_volatile)s::bool[])[target] THEN pg_postmaster_start_time() END,
+        'PENDING', 0, false, '', '', 0
+    FROM matched, targets, queue
+    ORDER BY place
+    RETURNING lane_id
+), unmatched AS (
+    INSERT INTO delivery_journalentry (kind, text, actor, message_id)
+    SELECT
+        'UNMATCHED', 'Nobody wants msg_' || id || CASE
+            WHEN destination = '' THEN ': no subscription qualifies.'
+            ELSE ', which was delivered to ' || destination || ': no subscription there qualifies.'
+        END, '', id
+    FROM numbered
+    WHERE owed = 0 AND publisher_id IS NOT NULL
+)
+SELECT
+    (SELECT ids FROM answered) AS message_ids,
+    (SELECT array_agg(DISTINCT lane_id) FROM deliveries WHERE lane_id IS NOT NULL) AS lane_ids

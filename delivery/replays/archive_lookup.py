@@ -1,0 +1,120 @@
+"""The archive, looked into from the web and the chores: a message with its deliveries and attempts, by id.
+
+What reads Parquet is imported when it is first asked for: most processes never do.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from django.conf import settings
+from django.db import connection
+
+from delivery.models.message import public_id
+
+if TYPE_CHECKING:
+    from delivery.history.archive.archive import Archive
+    from delivery.history.archive.lookup import Lookup
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedAttempt:
+    number: int
+    started_at: datetime
+    duration_ms: int | None
+    outcome: str
+    status_code: int | None
+    error: str
+    excerpt: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedDelivery:
+    """As it was settled last; `subscriber`, `subscription` and `endpoint` are what they were called then."""
+
+    id: int
+    settled_at: datetime
+    status: str
+    event_type: str
+    kind: str
+    subscriber: str
+    subscription: str
+    subscription_id: int
+    mode: str
+    endpoint: str
+    queue_group: int | None
+    replay_id: int | None
+    redelivery: str
+    reason: str
+    receive_count: int
+    attempts: tuple[ArchivedAttempt, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedMessage:
+    """A message as it was published, `publisher` None of Inturn's own. It may be in PostgreSQL as well."""
+
+    id: int
+    published_at: datetime
+    event_type: str
+    publisher: str | None
+    headers: dict[str, str]
+    content_type: str
+    body: bytes = field(repr=False)
+    destination: str
+    edited_from: int | None
+    owed: int | None
+    deliveries: tuple[ArchivedDelivery, ...]
+
+    @property
+    def public_id(self) -> str:
+        return public_id(self.id)
+
+
+def find_message(id: int) -> ArchivedMessage | None:
+    """Return what the archive has of a message, None if it has none. Raises ArchiveError when it cannot be read."""
+    found = lookup()
+    row = next((row for rows in found.messages([id]) for row in rows), None)
+    if row is None:
+        return None
+    day = row["published_at"].date()
+    deliveries = found.deliveries(id, since=day)
+    attempts: dict[int, list[ArchivedAttempt]] = {}
+    for attempt in found.attempts([delivery["id"] for delivery in deliveries], since=day):
+        attempts.setdefault(attempt["delivery_id"], []).append(
+            ArchivedAttempt(**_columns(ArchivedAttempt, attempt))
+        )
+    return ArchivedMessage(
+        **_columns(ArchivedMessage, row),
+        headers=orjson.loads(row["headers"]),
+        deliveries=tuple(
+            ArchivedDelivery(
+                **_columns(ArchivedDelivery, delivery), attempts=tuple(attempts.get(delivery["id"], ()))
+            )
+            for delivery in deliveries
+        ),
+    )
+
+
+def lookup() -> "Lookup":
+    """Return the archive as the ledger has it in the transaction of Django's connection."""
+    from delivery.history.archive.lookup import Lookup
+
+    connection.ensure_connection()
+    return Lookup(_archive(str(settings.ENVIRONMENT.history_url)), connection.connection)
+
+
+@cache
+def _archive(url: str) -> "Archive":
+    """One for all look-ups: a connection to a store is kept."""
+    from delivery.history.archive.archive import Archive
+
+    return Archive(url)
+
+
+def _columns(kind: type[Any], row: dict[str, Any]) -> dict[str, Any]:
+    """Return those of the columns that the value takes as they are."""
+    made = ("headers", "deliveries", "attempts")
+    return {name: row[name] for name in kind.__slots__ if name not in made}

@@ -1,0 +1,151 @@
+"""Replaying: the deliveries of a RUNNING replay are made, batch by batch in the order of publication, at its rate.
+
+The order of publication is that of the messages' ids (see `accept.sql`), and a lane sends in the order of the deliveries' ids: so a
+batch takes the next items by message, and its deliveries are numbered in that order. What is published meanwhile comes in between.
+
+    lock the replay ─▶ lock the messages ─▶ restore those that are gone ─▶ deliveries, items, position ─▶ commit ─▶ wake
+                     1                    2                              3                                        4
+
+1–3. Whoever is killed has done nothing; the next batch is the same one. 4. The senders find it by their poll. Never twice: an item has one
+delivery, written under `delivery_id IS NULL`, and the table refuses a second delivery of a message in a replay.
+
+Races:
+- Two machines. A batch is a duty of the chores, done under its lock, and locks the replay's row besides.
+- A person cancels. She waits for the batch, or the batch finds the replay CANCELLED: of that no more is made.
+- Retention removes a message of the batch. It holds what it removes (FOR UPDATE): we wait, find it gone and restore it. Or we hold it
+  first, FOR KEY SHARE: it is passed over, and what we commit is a delivery that is not settled. It spares what a RUNNING replay
+  has before it; what was selected and not started may go, and is restored.
+- The subscription is made INACTIVE. Its deliveries are made all the same, and held. Is it deleted, the replay goes with it: who
+  deletes waits for the batch, and is then refused for its deliveries.
+- Another replay of the same message, to the same subscription or another: each has deliveries of its own.
+- The archive cannot be read. Nothing of the batch is made; the replay says why, and tries again in a while.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+from django.db import transaction
+
+from delivery.database import queries
+from delivery.lifecycle import journal, wake
+from delivery.models import JournalKind, Replay, ReplayItem, ReplayState
+from delivery.models.message import public_id
+from delivery.replays.restore import NotRestoredError, restore
+from delivery.support import pacing
+
+if TYPE_CHECKING:
+    from subscriptions.models import Subscription
+
+# As many as of a resubmission: its rows are new, but the messages are locked.
+BATCH = 500
+# When the archive could not be read.
+PAUSE = timedelta(seconds=30)
+# So long it can be seen which message became which delivery.
+ITEMS_KEPT = timedelta(days=7)
+FORGET = 5_000
+_NAMED = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """Of a batch: the messages that have their delivery, and the lanes with work."""
+
+    message_ids: Sequence[int]
+    lane_ids: Sequence[int]
+
+
+def advance(now: datetime) -> int:
+    """Do the next batch of the replay that is due longest, and return how many messages it went through, or 1 for its end.
+
+    Call it in a transaction, under the lock of the duty.
+    """
+    due = Replay.objects.filter(state=ReplayState.RUNNING, due_at__lte=now)
+    locked = due.select_for_update(skip_locked=True, of=("self",), no_key=True)
+    replay = locked.select_related("subscription__subscriber").order_by("due_at", "id").first()
+    if replay is None:
+        return _forget_items(now)
+    size = pacing.batch_size(replay.rate, most=BATCH)
+    ids = list(_left(replay)[:size])
+    try:
+        with transaction.atomic():
+            _deliver(replay, ids)
+    except NotRestoredError as error:
+        replay.error, replay.due_at = str(error), now + PAUSE
+        replay.save(update_fields=["error", "due_at"])
+        return 0
+    _move(replay, ids, now=now)
+    if len(ids) < size:
+        _end(replay, now=now)
+    replay.save()
+    return len(ids) or 1
+
+
+def _left(replay: Replay) -> Any:
+    items = ReplayItem.objects.filter(replay=replay, message_id__gt=replay.position)
+    return items.order_by("message_id").values_list("message_id", flat=True)
+
+
+def _deliver(replay: Replay, ids: Sequence[int]) -> None:
+    if not ids:
+        return
+    there = {id for (id,) in queries.rows("keep_messages", {"message": list(ids)})}
+    if missing := [id for id in ids if id not in there]:
+        restore(missing)
+    made = _made(replay, ids)
+    replay.made += len(made.message_ids)
+    if left_out := sorted(set(ids) - set(made.message_ids)):
+        _record(replay, f"Not delivered, for {_why(left_out)}")
+    _wake(replay.subscription, made)
+
+
+def _made(replay: Replay, ids: Sequence[int]) -> Made:
+    environment = settings.ENVIRONMENT
+    row = queries.row(
+        "make_replayed",
+        {
+            "replay": replay.pk,
+            "message": list(ids),
+            "mailbox_days": environment.mailbox_days,
+            "queue_senders": environment.queue_senders,
+        },
+    )
+    return Made(*row)
+
+
+def _why(left_out: Sequence[int]) -> str:
+    names = ", ".join(public_id(id) for id in left_out[:_NAMED])
+    more = f" and {len(left_out) - _NAMED:,} more" if len(left_out) > _NAMED else ""
+    return f"their event type is gone, or they are in the archive no more: {names}{more}."
+
+
+def _wake(subscription: "Subscription", made: Made) -> None:
+    if made.lane_ids:
+        transaction.on_commit(lambda: wake.lanes(made.lane_ids))
+    elif made.message_ids:
+        transaction.on_commit(lambda: wake.mailboxes([subscription.subscriber_id]))
+
+
+def _move(replay: Replay, ids: Sequence[int], *, now: datetime) -> None:
+    replay.error = ""
+    replay.done += len(ids)
+    replay.position = ids[-1] if ids else replay.position
+    replay.due_at = pacing.due_after(replay.due_at, done=len(ids), rate=replay.rate, now=now)
+
+
+def _end(replay: Replay, *, now: datetime) -> None:
+    replay.state = ReplayState.DONE
+    replay.ended_at = now
+    _record(replay, f"Done: {replay.made:,} of {replay.count:,} messages became deliveries.")
+
+
+def _forget_items(now: datetime) -> int:
+    (count,) = queries.row("forget_replay_items", {"until": now - ITEMS_KEPT, "limit": FORGET})
+    return int(count)
+
+
+def _record(replay: Replay, text: str) -> None:
+    text = f"{str(replay).capitalize()} to {replay.subscription}. {text}"
+    journal.record(JournalKind.REPLAYED, text, actor=replay.asked_by, subscription_id=replay.subscription_id)

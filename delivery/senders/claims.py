@@ -1,0 +1,231 @@
+"""Which lanes a sender serves: its shards, their lanes with work, recovery, and giving back.
+
+    foreign ── nobody has its lock ──▶ claimed ── another is to have it ──▶ leaving ── no lane is served ──▶ foreign
+                                          ▲                                   │
+                                          └── an attempt takes long ──────────┘
+
+A claimed shard's lanes are served from the moment at which they have work until they are idle for a while. What a lane's last sender may
+have sent without recording it is settled before anything else of the lane: it died, or lost its shard.
+
+A shard that another sender is to have is left for a moment only: its lanes begin no attempt, and must not wait for one that takes
+long. If one does, the shard is kept, and left later. Nobody waits for it meanwhile: the lanes are served here.
+"""
+
+import asyncio
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from delivery.models import LaneKind
+from delivery.models.shard import shard_of
+from delivery.outcome import lost
+from delivery.senders.context import SenderContext
+from delivery.senders.entries import Run, Settlement
+from delivery.senders.holding import LaneLostError
+from delivery.senders.lane import Lane
+from delivery.senders.serve import serve
+from delivery.senders.sharing import Sharing, shards_of
+from delivery.senders.window import window_of
+from delivery.verdict import judge_lost
+
+log = logging.getLogger(__name__)
+
+# Lanes of a shard that is left wait so long for each other's attempts.
+LEAVE_SECONDS = 1.0
+# A shard that could not be left is left again after so long, and then after twice as long each time.
+STAY_SECONDS = 10.0
+MAX_STAY_SECONDS = 320.0
+
+
+class Claims:
+    """The shards of one sender and their lanes, each lane served by a task of its own."""
+
+    def __init__(self, context: SenderContext, tasks: asyncio.TaskGroup) -> None:
+        self._context = context
+        self._tasks = tasks
+        self.sharing = Sharing()
+        self._wanted: frozenset[int] = frozenset()
+        # By whom they are shared, and which of them we are.
+        self._shared: tuple[frozenset[int], int] | None = None
+        self._leaving: dict[int, float] = {}
+        self._stays: dict[int, tuple[float, float]] = {}
+        self._beginning: set[int] = set()
+        self._unfinished: set[int] = set()
+        self._is_closed = False
+
+    async def meet(self, *, busy_percent: int = 0) -> None:
+        """Look who else is at work; take the shards that are to be ours, and leave the others."""
+        settler = self._context.settler
+        sharing = self.sharing
+        myself, others = await settler.members(busy_percent=busy_percent, sharing=sharing.sharing)
+        sharing.meet(myself, others, now=time.monotonic())
+        if (shared := (sharing.slots, myself.slot)) != self._shared:
+            self._shared = shared
+            self._wanted = shards_of(myself.slot, sharing.slots)
+        self._let_lost_go()
+        if self._is_closed:
+            return
+        await self._leave(set(settler.holding.shards) - self._wanted)
+        if time.monotonic() >= settler.holding.may_claim_at:
+            await self._claim(self._wanted.difference(settler.holding.shards))
+
+    async def serve(self, lane_ids: Iterable[int]) -> None:
+        """Begin to serve those of these lanes that are ours and have no task yet."""
+        # Each once: begun twice, it would be served twice.
+        wanted = [id for id in dict.fromkeys(lane_ids) if self._is_wanted(id)]
+        if not wanted:
+            return
+        epochs = {id: self._context.settler.holding.epoch_of(id) for id in wanted}
+        # Whoever else begins lanes meanwhile must not begin these.
+        self._beginning.update(wanted)
+        try:
+            rows = await self._context.reader.fetch("read_lanes", {"lane": wanted})
+            settlements = await self._lost([row["id"] for row in rows if row["run_ids"]])
+        finally:
+            self._beginning.difference_update(wanted)
+        for row in rows:
+            # The row is of this epoch only if that is still ours.
+            epoch = epochs[row["id"]]
+            if self._is_wanted(row["id"]) and epoch == self._context.settler.holding.epoch_of(row["id"]):
+                assert epoch is not None
+                self._begin(row, settlements[row["id"]], epoch=epoch)
+
+    async def serve_unfinished(self) -> None:
+        """Begin to serve the lanes that were left in the middle of something, which may have nothing more to send."""
+        shards, self._unfinished = self._unfinished, set()
+        if shards:
+            rows = await self._context.reader.fetch("unfinished_lanes", {"shard": list(shards)})
+            await self.serve(row["lane_id"] for row in rows)
+
+    def notice_windows(self, changed: Iterable[Mapping[str, Any]]) -> None:
+        """Give back lanes that are served otherwise than their subscriber wants now; they are begun anew.
+
+        So one lane is never served in two ways at once: what was begun in one way ends before the other begins.
+        """
+        for row in changed:
+            lane = self._context.lanes.get(row["id"])
+            if lane is not None and lane.window != window_of(LaneKind.TOPIC, row):
+                lane.give_back()
+
+    def close(self) -> None:
+        """Give all lanes back and begin no more."""
+        self._is_closed = True
+        for lane in self._context.lanes.values():
+            lane.give_back()
+
+    async def _claim(self, shards: Collection[int]) -> None:
+        if shards:
+            self._unfinished |= await self._context.settler.claim(list(shards))
+
+    async def _leave(self, shards: Collection[int]) -> None:
+        lanes = self._lanes_by_shard()
+        self._leaving = {shard: since for shard, since in self._leaving.items() if shard in shards}
+        for shard in shards:
+            self._leave_one(shard, lanes[shard])
+        for lane in self._context.lanes.values():
+            # Of shards that are to be ours again, too.
+            if shard_of(lane.id) not in self._leaving:
+                lane.resume()
+        await self.release_left()
+
+    async def release_left(self) -> None:
+        """Release the shards that are being left, as soon as none of their lanes is served any more."""
+        served = {shard_of(lane_id) for lane_id in self._context.lanes} if self._leaving else frozenset()
+        if left := [shard for shard in self._leaving if shard not in served]:
+            # They count as being left until they are released: none of their lanes may begin meanwhile.
+            await self._context.settler.release(left)
+            for shard in left:
+                del self._leaving[shard]
+                self._stays.pop(shard, None)
+
+    def _leave_one(self, shard: int, lanes: Sequence[Lane]) -> None:
+        now = time.monotonic()
+        rests_until, rest = self._stays.get(shard, (now, STAY_SECONDS))
+        since = self._leaving.get(shard)
+        if since is None and now >= rests_until and not self._are_hanging(lanes, since=now - LEAVE_SECONDS):
+            self._leaving[shard] = now
+            for lane in lanes:
+                lane.quiesce()
+        elif since is not None and lanes and now >= since + LEAVE_SECONDS:
+            del self._leaving[shard]
+            self._stays[shard] = now + rest, min(2 * rest, MAX_STAY_SECONDS)
+
+    def _are_hanging(self, lanes: Iterable[Lane], *, since: float) -> bool:
+        """Whether one waits for an answer, or for a row that somebody has locked, since before that moment."""
+        held_up = self._context.settler.held_up
+        return any(lane.id in held_up or lane.under_way.is_hanging(since=since) for lane in lanes)
+
+    def _let_lost_go(self) -> None:
+        """Wake the lanes that another sender has now: they would learn it only when they have something to record."""
+        for lane in self._context.lanes.values():
+            if not self._context.settler.holding.is_serving(lane.id):
+                lane.give_back()
+
+    def _lanes_by_shard(self) -> Mapping[int, list[Lane]]:
+        found: defaultdict[int, list[Lane]] = defaultdict(list)
+        for lane in self._context.lanes.values():
+            found[shard_of(lane.id)].append(lane)
+        return found
+
+    def _begin(self, row: Mapping[str, Any], settlements: Sequence[Settlement], *, epoch: int) -> None:
+        lane = Lane(row)
+        self._context.lanes[lane.id] = lane
+        self._context.settler.holding.begin(lane.id, epoch=epoch)
+        unfinished: list[Settlement | Run] = [*settlements, _no_run(row)] if row["run_ids"] else []
+        lane.serve_in(self._tasks.create_task(self._serve(lane, unfinished)))
+
+    async def _serve(self, lane: Lane, unfinished: Sequence[Settlement | Run]) -> None:
+        try:
+            if unfinished:
+                # Nothing may be sent before it is known what was.
+                await self._context.settler.commit(lane.id, *unfinished)
+            await serve(lane, self._context)
+        except LaneLostError:
+            log.warning("lane lost", extra={"lane": lane.id})
+        except Exception:
+            # A fault of ours in one lane must not end the others; the lane is begun again.
+            log.exception("lane failed", extra={"lane": lane.id})
+        finally:
+            self._context.settler.holding.end(lane.id)
+            del self._context.lanes[lane.id]
+            if lane.news.is_set():
+                # It came while the lane was given back, when nobody listened for it.
+                self._tasks.create_task(self.serve([lane.id]))
+
+    async def _lost(self, lane_ids: Sequence[int]) -> Mapping[int, list[Settlement]]:
+        """Return what of these lanes may have been sent without a recorded outcome, settled as the policy wants it."""
+        found: defaultdict[int, list[Settlement]] = defaultdict(list)
+        if not lane_ids:
+            return found
+        rows = await self._context.reader.fetch("lost", {"lane": lane_ids})
+        await self._context.know(row["subscription_id"] for row in rows)
+        now = datetime.now(UTC)
+        for row in rows:
+            found[row["lane_id"]].append(self._settled_as_lost(row, now=now))
+            log.warning("in doubt", extra={"lane": row["lane_id"], "delivery": row["id"]})
+        return found
+
+    def _settled_as_lost(self, row: Mapping[str, Any], *, now: datetime) -> Settlement:
+        rules = self._context.endpoints[row["subscription_id"]].rules
+        return Settlement(
+            lane_id=row["lane_id"],
+            delivery_id=row["id"],
+            number=row["attempts"] + 1,
+            verdict=judge_lost(rules, is_only=row["is_volatile"]),
+            outcome=lost(now),
+            was_skipped=row["skipped"],
+        )
+
+    def _is_wanted(self, lane_id: int) -> bool:
+        is_known = lane_id in self._context.lanes or lane_id in self._beginning
+        shard = shard_of(lane_id)
+        is_ours = shard in self._context.settler.holding.shards and shard not in self._leaving
+        return is_ours and not is_known and not self._is_closed
+
+
+def _no_run(lane: Mapping[str, Any]) -> Run:
+    """Nothing is under way; whether the lane was served in order stays known."""
+    return Run(lane_id=lane["id"], ids=(), attempts=(), is_concurrent=lane["run_is_concurrent"])

@@ -1,0 +1,183 @@
+"""The statements that write many entries at once, in one transaction."""
+
+import base64
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import orjson
+
+from delivery.database.statements import statement
+from delivery.senders.entries import (
+    EndpointChange,
+    Entry,
+    FreshBudget,
+    LaneChange,
+    Redundant,
+    Run,
+    Settlement,
+)
+from delivery.states import FAILURES, LaneState, OutcomeClass, Status
+from delivery.verdict import Step
+
+Query = tuple[str, dict[str, Any]]
+
+# They tell nothing of the URL: nobody knows whether it was asked, or we could not ask it.
+_TELL_NOTHING = frozenset({OutcomeClass.LOST, OutcomeClass.UNSENDABLE})
+
+
+def queries(entries: Sequence[Entry]) -> list[Query]:
+    """Return the statements that commit these entries in one transaction.
+
+    Of several runs or changes of a lane the last counts. Runs come before changes of lanes: of one lane in one group,
+    the change is the later.
+    """
+    if len(entries) == 1 and (delivered := _delivered(entries[0])) is not None:
+        return [delivered]
+    settlements = [entry for entry in entries if isinstance(entry, Settlement)]
+    # Locked in the order of ids, as by all who lock several deliveries: nobody waits in a circle.
+    in_order = sorted(settlements, key=lambda entry: entry.delivery_id)
+    rows = [(entry, _settlement_row(entry)) for entry in in_order]
+    runs = {entry.lane_id: entry for entry in entries if isinstance(entry, Run)}
+    changes = {entry.lane_id: entry for entry in entries if isinstance(entry, LaneChange)}
+    columns = (
+        (
+            statement("note_doubts"),
+            [row for entry, row in rows if entry.outcome.outcome is OutcomeClass.LOST],
+        ),
+        (statement("note_failures"), [row for entry, row in rows if entry.verdict.status in FAILURES]),
+        (_SETTLE_MANY, [row for _, row in rows]),
+        (
+            statement("move_to_retry_lane"),
+            [row for entry, row in rows if entry.verdict.step is Step.RETRY_LANE],
+        ),
+        (statement("make_redundant"), [asdict(entry) for entry in entries if isinstance(entry, Redundant)]),
+        (statement("record_runs"), [asdict(entry) for entry in runs.values()]),
+        (statement("renew_budgets"), [asdict(entry) for entry in entries if isinstance(entry, FreshBudget)]),
+        (statement("change_lanes"), [_change_row(entry) for entry in changes.values()]),
+        *_endpoints(changes.values(), entries),
+        *_circuits(settlements),
+    )
+    return [_query(text, rows) for text, rows in columns if rows]
+
+
+# Many rows travel as one JSON text: measured against arrays, it halves the server's time and takes a
+# third of ours (40 settlements: 190 µs of Python instead of 640). One alone goes without: the
+# server then has neither JSON to read nor a join to make.
+_VERDICT = {
+    "delivery_id": "bigint",
+    "number": "int",
+    "status": "text",
+    "skipped": "bool",
+    "reason": "text",
+    "outcome": "text",
+    "status_code": "smallint",
+    "error": "text",
+    "excerpt": "text",
+    "started_at": "timestamptz",
+    "duration_ms": "int",
+    "wait_seconds": "float8",
+}
+
+
+def _settle(verdicts: str) -> str:
+    return statement("settle").replace("{verdicts}", verdicts)
+
+
+def _settle_one() -> str:
+    columns = (f"%({name})s::{kind} AS {name}" for name, kind in _VERDICT.items())
+    return _settle(f"(SELECT {', '.join(columns)}) AS verdict")
+
+
+_SETTLE_MANY = _settle(
+    f"json_to_recordset(%(rows)s::json) AS verdict ({', '.join(map(' '.join, _VERDICT.items()))})"
+)
+_SETTLE_ONE = _settle_one()
+
+
+def _delivered(entry: Entry) -> Query | None:
+    """Return the one statement that commits a success on its own; None if it is none, or there is more to write."""
+    if not isinstance(entry, Settlement) or entry.circuit is not None:
+        return None
+    outcome = entry.outcome
+    is_plain = outcome.outcome is OutcomeClass.SUCCESS and not outcome.error and not outcome.excerpt
+    if not is_plain or entry.verdict.status is not Status.DELIVERED:
+        return None
+    return statement("settle_delivered"), {
+        "delivery_id": entry.delivery_id,
+        "number": entry.number,
+        "reason": outcome.reason,
+        "status_code": outcome.status_code,
+        "started_at": outcome.started_at,
+        "duration_ms": outcome.duration_ms,
+    }
+
+
+def _query(text: str, rows: list[dict[str, Any]]) -> Query:
+    if text is _SETTLE_MANY and len(rows) == 1:
+        return _SETTLE_ONE, rows[0]
+    return text, {"rows": orjson.dumps(rows).decode()}
+
+
+def _settlement_row(entry: Settlement) -> dict[str, Any]:
+    outcome, verdict = entry.outcome, entry.verdict
+    return {
+        "delivery_id": entry.delivery_id,
+        "number": entry.number,
+        "status": verdict.status.value,
+        "skipped": entry.was_skipped or verdict.step is Step.SKIP or verdict.step is Step.RETRY_LANE,
+        "reason": _text(outcome.reason),
+        "outcome": outcome.outcome.value,
+        "status_code": outcome.status_code,
+        "error": _text(outcome.error),
+        "excerpt": base64.b64encode(outcome.excerpt).decode(),
+        "started_at": outcome.started_at,
+        "duration_ms": outcome.duration_ms,
+        "wait_seconds": verdict.wait_seconds,
+    }
+
+
+def _change_row(change: LaneChange | EndpointChange) -> dict[str, Any]:
+    return asdict(change) | {"reason": _text(change.reason)}
+
+
+def _endpoints(
+    lanes: Iterable[LaneChange], entries: Iterable[Entry]
+) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Say which endpoints are DOWN; of one that two queue lanes tell of, what was handed in last counts.
+
+    An ordered lane's change ends its run, and a lane that flows has no endpoint that is DOWN.
+    """
+    endpoints = {entry.subscription_id: entry for entry in entries if isinstance(entry, EndpointChange)}
+    rows = [_change_row(entry) for entry in endpoints.values()]
+    whole = [_change_row(lane) for lane in lanes if lane.ends_run or lane.state is LaneState.IDLE]
+    down = [row for row in (*rows, *whole) if row["delivery_id"] is not None]
+    up = [*whole, *(row for row in rows if row["delivery_id"] is None)]
+    return [(statement("endpoints_up"), up), (statement("endpoints_down"), down)]
+
+
+def _circuits(settlements: Iterable[Settlement]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Count what the attempts tell of their URLs, and then see what follows."""
+    told: dict[int, list[bool]] = {}
+    for entry in settlements:
+        if entry.circuit is not None and entry.outcome.outcome not in _TELL_NOTHING:
+            failed = entry.outcome.outcome is not OutcomeClass.SUCCESS
+            told.setdefault(entry.circuit, []).extend([*[False] * entry.successes_before, failed])
+    rows = [_circuit_row(circuit, failed) for circuit, failed in told.items()]
+    return [(statement("count_at_urls"), rows), (statement("judge_urls"), rows)]
+
+
+def _circuit_row(subscription_id: int, failed: Sequence[bool]) -> dict[str, Any]:
+    succeeded_last = max((place for place, is_failed in enumerate(failed) if not is_failed), default=-1)
+    return {
+        "subscription_id": subscription_id,
+        "attempts": len(failed),
+        "failures": sum(failed),
+        "failures_since_success": len(failed) - 1 - succeeded_last,
+        "has_success": succeeded_last >= 0,
+    }
+
+
+def _text(text: str) -> str:
+    # What a receiver wrote may hold what PostgreSQL's text cannot: NUL, lone surrogates.
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()

@@ -1,0 +1,97 @@
+"""Listening: notifications make things quick; that nothing is missed is the poll's part."""
+
+import asyncio
+import logging
+from dataclasses import dataclass
+
+import psycopg
+
+from delivery.database.connections import AWAY, CHANNEL, connect
+
+log = logging.getLogger(__name__)
+
+RECONNECT_SECONDS = 0.5
+# What we tell ourselves when we listen again.
+GAP = "gap"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """What one or more notifications said: which lanes have work, which to nudge, whether subscriptions changed, and whether a sender gave shards back."""
+
+    lanes: frozenset[int] = frozenset()
+    nudged: frozenset[int] = frozenset()
+    is_change: bool = False
+    is_release: bool = False
+    # We did not listen for a while: each lane has to look whether it was nudged.
+    is_gap: bool = False
+
+
+class Listener:
+    """The listening connection of one sender; `run` must be running."""
+
+    def __init__(self, *, name: str) -> None:
+        self._name = name
+        self._calls: asyncio.Queue[str] = asyncio.Queue()
+        self._has_listened = False
+        self._connection: psycopg.AsyncConnection | None = None
+
+    async def run(self) -> None:
+        """Listen, until cancelled; connects again as often as needed."""
+        while True:
+            try:
+                await self._listen()
+            except AWAY as error:
+                log.warning("cannot listen", extra={"error": str(error)})
+                await asyncio.sleep(RECONNECT_SECONDS)
+
+    async def next(self, *, seconds: float) -> Call | None:
+        """Return what was said since the last call, all at once; None if nothing within that time."""
+        try:
+            payloads = [await asyncio.wait_for(self._calls.get(), seconds)]
+        except TimeoutError:
+            return None
+        while not self._calls.empty():
+            payloads.append(self._calls.get_nowait())
+        return understand(payloads)
+
+    async def close(self) -> None:
+        if self._connection is not None:
+            await self._connection.close()
+
+    async def _listen(self) -> None:
+        self._connection = await connect(self._name)
+        await self._connection.execute(f"LISTEN {CHANNEL}")
+        if self._has_listened:
+            self._calls.put_nowait(GAP)
+        self._has_listened = True
+        async for notification in self._connection.notifies():
+            self._calls.put_nowait(notification.payload)
+
+
+def understand(payloads: list[str]) -> Call:
+    """Read payloads such as `work 1,2`, `nudge 3`, `released` and `changed`."""
+    lanes: set[int] = set()
+    nudged: set[int] = set()
+    is_change = is_release = is_gap = False
+    for payload in payloads:
+        word, _, ids = payload.partition(" ")
+        numbers = {int(id) for id in ids.split(",") if id}
+        match word:
+            case "work":
+                lanes |= numbers
+            case "nudge":
+                nudged |= numbers
+            case "released":
+                is_release = True
+            case _ if word == GAP:
+                is_gap = True
+            case _:
+                is_change = True
+    return Call(
+        lanes=frozenset(lanes),
+        nudged=frozenset(nudged),
+        is_change=is_change,
+        is_release=is_release,
+        is_gap=is_gap,
+    )

@@ -1,0 +1,65 @@
+-- The oldest PENDING deliveries of subscriptions that may be sent to, for several lanes at once, with what it takes to send them.
+-- Reads by status, not by "id greater than the last": ids become visible out of order. Leans on
+-- delivery_pending, one probe a subscription, so that what an INACTIVE one holds back is never scanned. Of the
+-- skipped ones, on delivery_due, those tried least recently: read by id, some that always fail would keep later
+-- ones out of every run. What expired, and what is VOLATILE and of an earlier server, is left for `delivery.maintenance.expiry`.
+SELECT
+    wanted.wish, run.id, run.subscription_id, run.attempts, run.attempts_before, run.skipped, run.redelivery,
+    run.message_id, run.replay_id, event_type.name AS event, run.content_type, run.body, run.server_started_at,
+    extract(epoch FROM run.expires_at - now())::float8 AS seconds_left
+FROM unnest(
+    %(lane)s::bigint[], %(rows)s::int[], %(skipped_rows)s::int[], %(bytes)s::bigint[], %(held)s::text[]
+) WITH ORDINALITY AS wanted (lane_id, rows, skipped_rows, bytes, held, wish)
+JOIN delivery_lane lane ON lane.id = wanted.lane_id
+CROSS JOIN LATERAL (
+    SELECT
+        picked.*, message.event_type_id, message.content_type, message.body,
+        sum(octet_length(message.body)) OVER (ORDER BY picked.id) - octet_length(message.body) AS bytes_before
+    FROM (
+        (
+            SELECT delivery.*
+            FROM delivery_sendable subscription
+            CROSS JOIN LATERAL (
+                SELECT
+                    id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery, expires_at,
+                    server_started_at, replay_id, next_attempt_at
+                FROM delivery_waiting
+                WHERE lane_id = wanted.lane_id AND NOT skipped AND subscription_id = subscription.id
+                    AND status = 'PENDING' AND id <> ALL (wanted.held::bigint[])
+                    AND (expires_at IS NULL OR expires_at > now())
+                    AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
+                ORDER BY id
+                LIMIT wanted.rows
+            ) AS delivery
+            WHERE subscription.subscriber_id = lane.subscriber_id
+            ORDER BY delivery.id
+            LIMIT wanted.rows
+        )
+        UNION ALL
+        (
+            SELECT delivery.*
+            FROM delivery_sendable subscription
+            CROSS JOIN LATERAL (
+                SELECT
+                    id, subscription_id, message_id, attempts, attempts_before, skipped, redelivery, expires_at,
+                    server_started_at, replay_id, next_attempt_at
+                FROM delivery_waiting
+                WHERE lane_id = wanted.lane_id AND skipped AND subscription_id = subscription.id
+                    AND status = 'PENDING' AND next_attempt_at IS NOT NULL AND id <> ALL (wanted.held::bigint[])
+                    AND (expires_at IS NULL OR expires_at > now())
+                    AND (server_started_at IS NULL OR server_started_at = pg_postmaster_start_time())
+                ORDER BY next_attempt_at
+                LIMIT wanted.skipped_rows
+            ) AS delivery
+            WHERE subscription.subscriber_id = lane.subscriber_id
+            ORDER BY delivery.next_attempt_at
+            LIMIT wanted.skipped_rows
+        )
+        ORDER BY id
+        LIMIT wanted.rows
+    ) AS picked
+    JOIN delivery_message message ON message.id = picked.message_id
+) AS run
+JOIN subscriptions_eventtype event_type ON event_type.id = run.event_type_id
+WHERE run.bytes_before < wanted.bytes
+ORDER BY wanted.wish, run.id

@@ -1,5 +1,0 @@
--- Deletes what nobody remembers any more (see `delivery.publishing.directory`), and returns how many.
-WITH forgotten AS (
-    DELETE FROM subscriptions_configurationtransaction WHERE changed_at < now() - interval '1 hour' RETURNING id
-)
-SELECT count(*) FROM forgotten

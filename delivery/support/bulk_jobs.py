@@ -1,0 +1,171 @@
+"""Bulk jobs: what a filter selects is sent again, or cancelled, oldest first, at a rate.
+
+A resubmission selects what was settled when the job was made, a cancellation what was there and is open when its turn
+comes; either goes through that once, by id: what fails again meanwhile is not sent a third time, and what a person
+sends again behind a cancellation stays. Each batch is one transaction with its progress, so that after a crash it
+goes on where it was, and `next_at` holds the rate whoever goes on.
+
+Senders and mailbox clients go on meanwhile. All rows of a batch are locked first, with their QUEUE groups, in the order of
+ids, as whoever locks several does; a batch that meets another's locks the other way round is rolled back by the
+database, and its duty does it again. What was settled between being selected and being locked stays as it is: each
+change is a conditional UPDATE. What is being sent while it is cancelled stays CANCELLED with that attempt in its
+history, and what a sender has read and not sent it drops when it hears of the commit.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max, QuerySet
+
+from delivery.lifecycle import journal, transitions
+from delivery.maintenance import failures
+from delivery.models import BulkVerb, Delivery, JournalKind, Resubmission, ResubmissionState
+from delivery.support import backlog, pacing, selection
+from subscriptions import changes
+from subscriptions.models import Subscription
+
+# Small enough for the senders, which may wait for its rows.
+BATCH = 500
+# Deliveries a second; faster than a batch a second is as fast as it goes.
+SLOWEST_RATE, FASTEST_RATE = 0.01, BATCH
+
+_KINDS = {BulkVerb.RESUBMIT: JournalKind.RESUBMITTED, BulkVerb.CANCEL: JournalKind.CANCELLED}
+_DONE = {BulkVerb.RESUBMIT: "sent again", BulkVerb.CANCEL: "cancelled"}
+
+
+class BacklogError(Exception):
+    """It cancels the backlog of a subscription, which waits for it: it cannot be ended early."""
+
+
+def start(
+    chosen: Mapping[str, Any], *, rate: float | None, actor: str, verb: BulkVerb = BulkVerb.RESUBMIT
+) -> Resubmission:
+    """Store the job, which chores work off; `rate` is deliveries a second, None as fast as it goes."""
+    with transaction.atomic():
+        last = Delivery.objects.aggregate(last=Max("id"))["last"] or 0
+        count = sum(selection.counted_by_status(selection.selected(chosen, verb)).values())
+        job = Resubmission.objects.create(
+            verb=verb, filter=dict(chosen), rate=rate, actor=actor, count=count, last_id=last
+        )
+        job.refresh_from_db(fields=["created_at", "next_at"])
+        what = "that were settled" if verb == BulkVerb.RESUBMIT else "that are not settled"
+        _record(job, f"Begins: {counted(job)} deliveries {what} are to be {done_to(job)}.", actor)
+        said = {"filter": job.filter, "rate": rate, "count": counted(job)}
+        changes.record(actor=actor, action="created", instance=job, before=None, after=said)
+    return job
+
+
+def start_backlog(subscription: Subscription, *, actor: str) -> Resubmission | None:
+    """Have cancelled what a subscription holds; None if that is nothing. See `delivery.support.backlog`.
+
+    Call it in the transaction that makes the subscription ACTIVE, with its row locked.
+    """
+    count = backlog.count(subscription, limit=selection.COUNT_LIMIT)
+    if not count:
+        return None
+    job = Resubmission.objects.create(
+        verb=BulkVerb.CANCEL,
+        filter={"subscription": str(subscription.pk)},
+        is_backlog=True,
+        actor=actor,
+        count=count,
+        last_id=backlog.last_id(),
+    )
+    job.refresh_from_db(fields=["created_at", "next_at"])
+    backlog.hold(subscription, cancellation_id=job.pk)
+    _record(job, f"Begins: {counted(job)} deliveries that {subscription} holds are to be cancelled.", actor)
+    return job
+
+
+def cancel(job: Resubmission, *, actor: str, now: datetime) -> bool:
+    """End it; what was done stays so. False if it had ended; raises BacklogError."""
+    if job.is_backlog and job.state == ResubmissionState.RUNNING:
+        raise BacklogError
+    with transaction.atomic():
+        running = Resubmission.objects.filter(pk=job.pk, state=ResubmissionState.RUNNING)
+        if not running.update(state=ResubmissionState.CANCELLED, ended_at=now):
+            return False
+        job.refresh_from_db()
+        _record(job, f"Cancelled after {job.done:,}; {job.changed:,} of them were {done_to(job)}.", actor)
+        before, after = {"state": ResubmissionState.RUNNING.value}, {"state": job.state}
+        changes.record(actor=actor, action="cancelled", instance=job, before=before, after=after)
+    return True
+
+
+def advance(now: datetime) -> int:
+    """Do the next batch of the job that is due longest, and return how many deliveries it went through, or 1 for its end.
+
+    Call it in a transaction. Who cancels the job meanwhile waits for the batch.
+    """
+    due = Resubmission.objects.filter(state=ResubmissionState.RUNNING, next_at__lte=now)
+    job = due.order_by("next_at", "id").select_for_update(skip_locked=True).first()
+    if job is None:
+        return 0
+    size = pacing.batch_size(job.rate, most=BATCH)
+    ids = _next(job, size=size)
+    _do(job, ids, now=now)
+    # A backlog is looked through once more.
+    if len(ids) < (1 if job.is_backlog else size):
+        _end(job, now=now)
+    job.save()
+    return len(ids) or 1
+
+
+def counted(job: Resubmission) -> str:
+    most = selection.COUNT_LIMIT
+    return f"more than {most:,}" if job.count > most else f"{job.count:,}"
+
+
+def done_to(job: Resubmission) -> str:
+    """What happens to those it goes through: `sent again`, or `cancelled`."""
+    return _DONE[BulkVerb(job.verb)]
+
+
+def _next(job: Resubmission, *, size: int) -> list[int]:
+    if job.is_backlog:
+        return backlog.left(_held_by(job), after=job.position, until=job.last_id, limit=size)
+    return list(_left(job)[:size])
+
+
+def _held_by(job: Resubmission) -> int:
+    return int(job.filter["subscription"])
+
+
+def _left(job: Resubmission) -> QuerySet[Delivery, int]:
+    left = selection.selected(job.filter, job.verb).filter(id__gt=job.position, id__lte=job.last_id)
+    if job.verb == BulkVerb.RESUBMIT:
+        left = left.filter(settled_at__lte=job.created_at)
+    return left.values_list("id", flat=True)
+
+
+def _do(job: Resubmission, ids: list[int], *, now: datetime) -> None:
+    # Locks them all, too: what is not selected any more, for who was first, is nothing that was asked for.
+    failures.tell_of(ids)
+    left = (
+        selection.selected(job.filter, job.verb).values_list("id", flat=True)
+        if job.is_backlog
+        else _left(job)
+    )
+    still = list(left.filter(id__in=ids))
+    by = f"by {job.actor} ({job})"
+    if job.verb == BulkVerb.CANCEL:
+        job.changed += transitions.cancel_some(still, reason=f"cancelled {by}", are_read=not job.is_backlog)
+    else:
+        job.changed += len(transitions.reopen(still, reason=f"resubmitted {by}"))
+    job.done += len(ids)
+    job.position = max(job.position, ids[-1]) if ids else job.last_id
+    job.next_at = pacing.due_after(job.next_at, done=len(ids), rate=job.rate, now=now)
+
+
+def _end(job: Resubmission, *, now: datetime) -> None:
+    job.state = ResubmissionState.DONE
+    job.ended_at = now
+    if job.is_backlog:
+        backlog.let_flow(_held_by(job), cancellation_id=job.pk)
+    _record(job, f"Done: {job.changed:,} of {job.done:,} deliveries were {done_to(job)}.", job.actor)
+
+
+def _record(job: Resubmission, text: str, actor: str) -> None:
+    journal.record(_KINDS[BulkVerb(job.verb)], f"{str(job).capitalize()}. {text}", actor=actor)

@@ -1,0 +1,47 @@
+"""Deciding what becomes of a delivery that waits for nobody but a person: one that is in doubt, or is not wanted any more."""
+
+from django.db import transaction
+
+from delivery.lifecycle import transitions
+from delivery.maintenance import failures
+from delivery.models import Delivery, Status
+
+
+class NotResolvedError(Exception):
+    """Nothing was changed; the message says why."""
+
+
+def mark_delivered(delivery_id: int, *, actor: str) -> None:
+    """Settle what is IN_DOUBT as DELIVERED; raises NotResolvedError."""
+    with transaction.atomic():
+        failures.tell_of([delivery_id])
+        if transitions.mark_delivered(delivery_id, actor=actor):
+            return
+        if _status(delivery_id) == Status.IN_DOUBT:
+            raise NotResolvedError("Another endpoint of its group has taken the message; cancel this one.")
+        raise NotResolvedError(f"It is {_status(delivery_id)}; only what is IN_DOUBT can be marked.")
+
+
+def cancel(delivery_id: int, *, actor: str) -> None:
+    """Settle what is open or IN_DOUBT as CANCELLED; raises NotResolvedError."""
+    is_done = (
+        transitions.cancel([delivery_id], actor=actor)
+        or _cancel_doubt(delivery_id, actor=actor)
+        # Somebody had it sent again between the two.
+        or transitions.cancel([delivery_id], actor=actor)
+    )
+    if not is_done:
+        raise NotResolvedError(
+            f"It is {_status(delivery_id)}; only what is PENDING, IN_FLIGHT or IN_DOUBT can be cancelled."
+        )
+
+
+def _cancel_doubt(delivery_id: int, *, actor: str) -> bool:
+    with transaction.atomic():
+        failures.tell_of([delivery_id])
+        return transitions.cancel_doubt(delivery_id, actor=actor)
+
+
+def _status(delivery_id: int) -> str:
+    found = Delivery.objects.filter(pk=delivery_id).values_list("status", flat=True).first()
+    return found or "not there any more, for retention has just removed it"

@@ -1,0 +1,169 @@
+"""Resubmitting: a settled delivery is sent again, as it was or as an edited copy.
+
+Sent again it is the same delivery at its old place, so that the order of its lane is kept, and it is marked. A delivery whose
+success is recorded is never sent again; what a person wants to be sent all the same is an edited copy: a new
+message, for the one subscription, while the old delivery stays as it is.
+
+Two persons at once, or a person and a sender: each change is one conditional UPDATE, and who comes second finds nothing to
+change. What the failure was is told before its row forgets it (see `delivery.maintenance.failures`).
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import orjson
+from django.conf import settings
+from django.db import transaction
+
+from delivery.database.queries import first_row
+from delivery.lifecycle import journal, transitions, wake
+from delivery.maintenance import failures
+from delivery.models import Delivery, JournalKind, Message, Status
+from delivery.models.message import public_id
+from delivery.publishing import callbacks
+from delivery.publishing.callback_urls import wanted
+from delivery.publishing.drafts import Draft, check_body
+from delivery.states import OPEN
+from subscriptions import changes
+from subscriptions.models import Kind, Mode
+
+_SUCCESSES = (Status.DELIVERED, Status.REDUNDANT, Status.DUPLICATE)
+REMOVED = "It is not there any more: retention has just removed it."
+
+
+class NotResubmittedError(Exception):
+    """Nothing was changed; the message says why, and what can be done instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edit:
+    """What is sent instead; header names are lower-case and hyphenated."""
+
+    headers: Mapping[str, str]
+    content_type: str
+    body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The edited message that was stored, and its delivery."""
+
+    message_id: int
+    delivery_id: int
+
+
+def resubmit(delivery_id: int, *, actor: str) -> None:
+    """Have a settled delivery sent again, and at once; raises NotResubmittedError."""
+    with transaction.atomic():
+        if not (was := _reopen([delivery_id], actor=actor)):
+            raise NotResubmittedError(why_not(delivery_id))
+        text = f"It was {was[delivery_id]} and is sent again."
+        journal.record(JournalKind.RESUBMITTED, text, actor=actor, delivery_id=delivery_id)
+        _nudge(delivery_id)
+
+
+def resubmit_some(delivery_ids: Collection[int], *, actor: str) -> int:
+    """Have those that a person picked sent again, as far as they may be; return how many are."""
+    with transaction.atomic():
+        count = len(_reopen(delivery_ids, actor=actor))
+        if count:
+            journal.record(JournalKind.RESUBMITTED, f"{count} deliveries are sent again.", actor=actor)
+    return count
+
+
+def resubmit_edited(delivery: Delivery, edit: Edit, *, actor: str) -> Copy:
+    """Publish an edited copy of the delivery's message for its subscription alone.
+
+    The delivery must be settled, and stays as it is. Raises NotResubmittedError, PublishRefusedError when the
+    body is not what the event type demands, and CallbackRefusedError for its `CallbackURL`.
+    """
+    event_type = delivery.message.event_type
+    check_body(
+        Draft(event_type=event_type, headers=edit.headers, body=edit.body, content_type=edit.content_type)
+    )
+    callback = wanted(edit.headers) if event_type.kind == Kind.QUEUE else None
+    with transaction.atomic():
+        row = first_row("accept_edited", _columns(delivery, edit))
+        if row is None:
+            raise NotResubmittedError(_why_not_edited(delivery.pk))
+        copy, (lane_id, subscriber_id) = Copy(*row[:2]), row[2:]
+        callbacks.add([(copy.message_id, callback)] if callback else [])
+        text = f"{public_id(delivery.message_id)} was edited and is sent as {public_id(copy.message_id)}."
+        journal.record(JournalKind.RESUBMITTED, text, actor=actor, delivery_id=copy.delivery_id)
+        _log_copy(copy, delivery, actor=actor)
+        _wake(lane_id, subscriber_id)
+    return copy
+
+
+def why_not(delivery_id: int) -> str:
+    """Say why a delivery cannot be sent again as it is, and what can be done instead."""
+    row = Delivery.objects.select_related("subscription").filter(pk=delivery_id).first()
+    if row is None:
+        return REMOVED
+    if row.status in OPEN:
+        return f"It is {row.status}: it is on its way already."
+    if row.status in _SUCCESSES:
+        return f"It is {row.status}: what was received is not sent again. Give a body to send an edited copy."
+    if row.lane_id is None and row.subscription.mode != Mode.PULL:
+        return "Its publisher waited for the answer, and waits no more; publish another message."
+    if row.queue_group is not None and _has_delivered_sibling(row):
+        return "Another endpoint of its group has taken the message. Give a body to send an edited copy."
+    return "It changed at this very moment; look at it again."
+
+
+def _reopen(delivery_ids: Collection[int], *, actor: str) -> dict[int, str]:
+    """Reopen them, write the configuration log, and return what those were that now are PENDING."""
+    failures.tell_of(delivery_ids)
+    was = dict(Delivery.objects.filter(pk__in=delivery_ids).values_list("pk", "status"))
+    reopened = transitions.reopen(delivery_ids, reason=f"resubmitted by {actor}")
+    for id in reopened:
+        before, after = {"status": was[id]}, {"status": Status.PENDING.value}
+        changes.record(
+            actor=actor, action="resubmitted", instance=Delivery(pk=id), before=before, after=after
+        )
+    return {id: was[id] for id in reopened}
+
+
+def _log_copy(copy: Copy, delivery: Delivery, *, actor: str) -> None:
+    said = {"edited_from": public_id(delivery.message_id), "subscription": str(delivery.subscription)}
+    instance = Message(pk=copy.message_id)
+    changes.record(actor=actor, action="resubmitted", instance=instance, before=None, after=said)
+
+
+def _why_not_edited(delivery_id: int) -> str:
+    row = Delivery.objects.select_related("subscription").filter(pk=delivery_id).first()
+    if row is None:
+        return REMOVED
+    if row.lane_id is None and row.subscription.mode != Mode.PULL:
+        return "It was answered while its publisher waited; publish another message."
+    return f"It is {row.status}, so it would be sent beside its copy; cancel it first."
+
+
+def _has_delivered_sibling(row: Delivery) -> bool:
+    group = Delivery.objects.of_message(row.message_id).filter(queue_group=row.queue_group)
+    return group.filter(status=Status.DELIVERED).exists()
+
+
+def _nudge(delivery_id: int) -> None:
+    """A person waits for it: end the pause of its lane. What is in a mailbox is told of already."""
+    lane_id = Delivery.objects.values_list("lane_id", flat=True).get(pk=delivery_id)
+    if lane_id is not None:
+        wake.nudge(lane_id)
+
+
+def _wake(lane_id: int | None, subscriber_id: int) -> None:
+    if lane_id is None:
+        transaction.on_commit(lambda: wake.mailboxes([subscriber_id]))
+    else:
+        transaction.on_commit(lambda: wake.lanes([lane_id]))
+
+
+def _columns(delivery: Delivery, edit: Edit) -> dict[str, object]:
+    return {
+        "delivery": delivery.pk,
+        "headers": orjson.dumps(dict(edit.headers)).decode(),
+        "content_type": edit.content_type,
+        "body": edit.body,
+        "queue_senders": settings.ENVIRONMENT.queue_senders,
+        "mailbox_days": settings.ENVIRONMENT.mailbox_days,
+    }

@@ -1,0 +1,112 @@
+"""What support does about a lane that is stopped: try again now, skip the message that stops it, or resume it.
+
+The lane of a CONCURRENT subscriber is BLOCKED while an endpoint is down; the delivery that stops it failed there last
+and has a time of its own, so trying now makes that due, too. If it was VOLATILE it is settled.
+
+A BLOCKED lane tries by itself; `retry` only ends its pause. A SUSPENDED one sends nothing, so it has to be resumed: its
+row becomes BLOCKED and due, which its sender takes for a pause that is over, and the delivery on top, if it is
+still PENDING, gets as many attempts again as its policy allows. After a rejection that delivery is settled, and the lane
+goes on with the next.
+
+Each is a conditional UPDATE of the lane's row, so that a sender that resumed the lane meanwhile, because its probe was
+answered, is not overruled. The delivery comes before the lane, as in a sender's commits: the other way round the
+two could wait for each other.
+"""
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from delivery.lifecycle import journal, transitions, wake
+from delivery.models import Delivery, EndpointHealth, JournalKind, Lane, LaneState
+
+
+class NotBlockedError(Exception):
+    """The lane is not blocked (any more): there is nothing to retry or skip."""
+
+
+class SuspendedError(NotBlockedError):
+    """The lane is suspended: it does not try by itself, so there is no pause to end."""
+
+
+class NotSuspendedError(Exception):
+    """The lane is not suspended (any more): there is nothing to resume."""
+
+
+def retry(lane: Lane, *, actor: str) -> None:
+    """End the lane's pause: its head is sent at once. Raises NotBlockedError."""
+    with transaction.atomic():
+        stopped = _stopped(lane)
+        if stopped.state == LaneState.SUSPENDED:
+            raise SuspendedError
+        waiting = Delivery.objects.pending().filter(pk=_head(stopped), next_attempt_at__gt=timezone.now())
+        waiting.update(next_attempt_at=timezone.now())
+        _go_on(stopped)
+        _record(JournalKind.RETRIED, f"Retry now of {lane}.", stopped, actor=actor)
+
+
+def skip(lane: Lane, *, actor: str, expected: int | None = None) -> int | None:
+    """Cancel the delivery that stops the lane and go on with the next; return its id.
+
+    A SUSPENDED lane whose delivery was settled, by the rejection that suspended it or meanwhile, is only resumed, and so
+    is that of a CONCURRENT subscriber, whose endpoint is down all the same: then it returns None. Give the delivery that the person saw as `expected`, and none that came to the head since is
+    skipped. Raises NotBlockedError also when the delivery that blocks was settled meanwhile.
+    """
+    with transaction.atomic():
+        stopped = _stopped(lane)
+        if expected not in (None, stopped.delivery_id):
+            raise NotBlockedError
+        is_cancelled = bool(transitions.cancel([_head(stopped)], actor=actor, reason="skipped"))
+        if not is_cancelled and stopped.state == LaneState.BLOCKED and not stopped.run_is_concurrent:
+            raise NotBlockedError
+        _go_on(stopped)
+        if is_cancelled:
+            text = f"The message that stopped {lane} was skipped."
+            _record(JournalKind.SKIPPED, text, stopped, actor=actor)
+        else:
+            _record(JournalKind.RESUMED, f"{lane} was resumed.", stopped, actor=actor)
+    return stopped.delivery_id if is_cancelled else None
+
+
+def resume(lane: Lane, *, actor: str) -> None:
+    """Let a SUSPENDED lane go on, beginning with the delivery that suspended it. Raises NotSuspendedError."""
+    try:
+        with transaction.atomic():
+            stopped = _stopped(lane)
+            if stopped.state != LaneState.SUSPENDED:
+                raise NotSuspendedError
+            on_top = Delivery.objects.pending().filter(pk=_head(stopped))
+            on_top.update(attempts_before=F("attempts"))
+            _go_on(stopped)
+            _record(JournalKind.RESUMED, f"{lane} was resumed.", stopped, actor=actor)
+    except NotBlockedError:
+        raise NotSuspendedError from None
+
+
+def _stopped(lane: Lane) -> Lane:
+    found = Lane.objects.filter(pk=lane.pk, state__in=(LaneState.BLOCKED, LaneState.SUSPENDED)).first()
+    if found is None or found.delivery_id is None:
+        raise NotBlockedError
+    return found
+
+
+def _head(stopped: Lane) -> int:
+    assert stopped.delivery_id is not None
+    return stopped.delivery_id
+
+
+def _go_on(stopped: Lane) -> None:
+    """Make the lane and its endpoints due, if it is still stopped as it was found, and tell whoever serves it, or may."""
+    changed = {"state": LaneState.BLOCKED, "next_try_at": timezone.now()}
+    if stopped.state == LaneState.SUSPENDED:
+        changed["since"] = timezone.now()
+    if not Lane.objects.filter(pk=stopped.pk, state=stopped.state).update(**changed):
+        raise NotBlockedError
+    EndpointHealth.objects.filter(lane_id=stopped.pk).update(next_try_at=timezone.now())
+    wake.nudge(stopped.pk)
+    # Nobody serves a lane that was suspended and has nothing else to send.
+    transaction.on_commit(lambda: wake.lanes([stopped.pk]))
+
+
+def _record(kind: JournalKind, text: str, stopped: Lane, *, actor: str) -> None:
+    journal.record(kind, text, actor=actor, delivery_id=stopped.delivery_id, lane_id=stopped.pk)

@@ -1,0 +1,172 @@
+"""Where a subscription's messages go: a URL, with the method in front if it is not POST."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from ipaddress import AddressValueError, IPv4Address, IPv6Address
+from urllib.parse import SplitResult, quote, urlsplit
+
+import idna
+
+from subscriptions.values.addresses import Network, check_address
+from subscriptions.values.resolver import UnresolvedError, is_address, resolver
+
+METHODS = ("POST", "PUT", "PATCH", "DELETE", "GET")
+MAX_ENDPOINT_LENGTH = 2000
+
+_METHOD_PREFIX = re.compile(r"([A-Za-z]+):(?=https?:)", re.IGNORECASE)
+# All that one client might read differently from another: white space, controls and backslashes.
+_AMBIGUOUS = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029]")
+_NUMERIC_LABEL = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
+_HOST_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+_MAX_HOST_LENGTH = 253
+_URL_CHARACTERS = "%/:=&?~+!$,;'@()*[]"
+
+
+class EndpointError(ValueError):
+    """This is no endpoint; the message says what to write instead."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedEndpoint:
+    """`url` is ASCII throughout, its host encoded by IDNA: every client reads it the same."""
+
+    method: str
+    url: str
+    host: str
+    port: int
+
+
+def parse_endpoint(text: str) -> ParsedEndpoint:
+    """Raise EndpointError for what is not `https://…`, or `PATCH:https://…` with one of METHODS."""
+    _refuse_ambiguous(text)
+    prefix = _METHOD_PREFIX.match(text)
+    method = prefix[1].upper() if prefix else "POST"
+    if method not in METHODS:
+        raise EndpointError(f"The method {method} is not possible; use one of {', '.join(METHODS)}.")
+    parts = _split(text[prefix.end() :] if prefix else text)
+    host = _host(parts)
+    port = _port(parts)
+    return ParsedEndpoint(method=method, url=_url(parts, host=host), host=host, port=port)
+
+
+def parse_url(text: str) -> ParsedEndpoint:
+    """The same of what has no method in front; raises EndpointError, also for one that is too long once encoded."""
+    if _METHOD_PREFIX.match(text):
+        raise EndpointError("Write it without a method in front: https://…")
+    parsed = parse_endpoint(text)
+    if len(parsed.url) > MAX_ENDPOINT_LENGTH:
+        raise EndpointError(f"Encoded, the URL has more than {MAX_ENDPOINT_LENGTH} characters.")
+    return parsed
+
+
+def check_endpoint(text: str, *, allowed_networks: Collection[Network]) -> ParsedEndpoint:
+    """Parse it, and raise AddressRefusedError when its host has any address that is not allowed.
+
+    A host that has no address now, or is not resolved within RESOLVE_SECONDS, is
+    accepted: the endpoint may come later. It is not trusted for that: the senders
+    check the very address they connect to.
+    """
+    endpoint = parse_endpoint(text)
+    for address in addresses_of(endpoint.host):
+        check_address(address, allowed_networks=allowed_networks)
+    return endpoint
+
+
+def check_literal(endpoint: ParsedEndpoint, *, allowed_networks: Collection[Network]) -> None:
+    """Raise AddressRefusedError when its host is an address that is not allowed, or a name of this machine's own.
+
+    No name server is asked: what other names lead to is checked when it is connected to.
+    """
+    name = endpoint.host.removesuffix(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        check_address("127.0.0.1", allowed_networks=allowed_networks)
+    elif is_address(endpoint.host):
+        check_address(endpoint.host, allowed_networks=allowed_networks)
+
+
+def _refuse_ambiguous(text: str) -> None:
+    # In bytes, for it is looked up by an index, whose entries are bounded.
+    if len(text.encode(errors="surrogatepass")) > MAX_ENDPOINT_LENGTH:
+        raise EndpointError(
+            f"An endpoint has at most {MAX_ENDPOINT_LENGTH} characters; those beyond ASCII count two to four."
+        )
+    if _AMBIGUOUS.search(text):
+        raise EndpointError("Remove the white space, control characters and backslashes from the URL.")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise EndpointError("The URL holds half a character (a lone surrogate); write it again.")
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise EndpointError(f"This is not a URL: {error}.") from None
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        raise EndpointError(
+            "Write a URL that begins with https:// or http://, e.g. https://example.com/hook."
+        )
+    if "@" in parts.netloc:
+        raise EndpointError("Give user and password as the subscription's auth, not in the URL.")
+    if "#" in url:
+        raise EndpointError("Remove the # and what follows it: it is never sent.")
+    return parts
+
+
+def _host(parts: SplitResult) -> str:
+    host = parts.hostname or ""
+    if parts.netloc.startswith("["):
+        return _ipv6(host)
+    if _NUMERIC_LABEL.fullmatch(host.rstrip(".").rpartition(".")[2]):
+        return _ipv4(host)
+    try:
+        ascii_host = host if host.isascii() else idna.encode(host, uts46=True).decode()
+    except (idna.IDNAError, UnicodeError):
+        raise EndpointError(f"{host} is not a host name.") from None
+    labels = ascii_host.removesuffix(".").split(".")
+    if len(ascii_host) > _MAX_HOST_LENGTH or not all(_HOST_LABEL.fullmatch(label) for label in labels):
+        raise EndpointError(f"{host} is not a host name." if host else "The URL has no host.")
+    if _NUMERIC_LABEL.fullmatch(labels[-1]):
+        raise EndpointError(f"{host} is not a host name: the last part is a number.")
+    return ascii_host
+
+
+def _ipv6(host: str) -> str:
+    try:
+        if "%" in host:
+            raise AddressValueError
+        return f"[{IPv6Address(host)}]"
+    except AddressValueError:
+        raise EndpointError(f"[{host}] is not an IPv6 address; write it without a zone.") from None
+
+
+def _ipv4(host: str) -> str:
+    # 127.1, 2130706433 and 0x7f000001 are all 127.0.0.1 to some client.
+    try:
+        return str(IPv4Address(host))
+    except AddressValueError:
+        raise EndpointError(f"{host} is not an IPv4 address; write four numbers, e.g. 192.0.2.7.") from None
+
+
+def _port(parts: SplitResult) -> int:
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    if port == 0 or parts.netloc.endswith(":"):
+        raise EndpointError("A port is a number from 1 to 65535.")
+    return port or (443 if parts.scheme == "https" else 80)
+
+
+def _url(parts: SplitResult, *, host: str) -> str:
+    netloc = host if parts.port is None else f"{host}:{parts.port}"
+    query = f"?{quote(parts.query, safe=_URL_CHARACTERS)}" if parts.query else ""
+    return f"{parts.scheme}://{netloc}{quote(parts.path or '/', safe=_URL_CHARACTERS)}{query}"
+
+
+def addresses_of(host: str) -> list[str]:
+    """Resolve a host within RESOLVE_SECONDS; it has no addresses when that fails, or takes longer."""
+    try:
+        return resolver.addresses_of(host)
+    except UnresolvedError:
+        return []
