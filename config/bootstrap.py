@@ -43,7 +43,7 @@ class Lock:
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class VirtualEnvironment:
     folder: Path
 
     @property
@@ -121,7 +121,7 @@ def enter(checkout: str, argv: Sequence[str]) -> None:
     An active environment of somebody else's that has Django is left as it is.
     """
     root = Path(checkout)
-    ours = [Environment(root / ".venv"), Environment(_home(root) / ".venv")]
+    ours = [VirtualEnvironment(root / ".venv"), VirtualEnvironment(_home(root) / ".venv")]
     inside = next((environment for environment in ours if environment.is_current()), None)
     if inside is None and _is_provided():
         return
@@ -135,7 +135,9 @@ def enter(checkout: str, argv: Sequence[str]) -> None:
     _exec(environment)
 
 
-def _choose(ours: list[Environment], root: Path, argv: Sequence[str]) -> tuple[Environment, Lock]:
+def _choose(
+    ours: list[VirtualEnvironment], root: Path, argv: Sequence[str]
+) -> tuple[VirtualEnvironment, Lock]:
     for environment in ours:
         lock = _wanted_lock(environment, root, argv)
         if environment.is_complete(lock) or environment.is_writable():
@@ -143,13 +145,13 @@ def _choose(ours: list[Environment], root: Path, argv: Sequence[str]) -> tuple[E
     return _fail(f"neither {root} nor {_home(root)} can be written: set INTURN_HOME to a folder that can")
 
 
-def _wanted_lock(environment: Environment, root: Path, argv: Sequence[str]) -> Lock:
+def _wanted_lock(environment: VirtualEnvironment, root: Path, argv: Sequence[str]) -> Lock:
     """The tests' lock for `test`, and ever after: nothing is taken away from a developer."""
     for_tests = argv[1:2] == ["test"] or environment.stamp().startswith(f"{TEST_LOCK} ")
     return Lock(root / "config" / (TEST_LOCK if for_tests else RUNTIME_LOCK))
 
 
-def _complete(environment: Environment, lock: Lock) -> None:
+def _complete(environment: VirtualEnvironment, lock: Lock) -> None:
     try:
         with environment.locked():
             if environment.is_complete(lock):  # Another process has just done it.
@@ -164,7 +166,7 @@ def _complete(environment: Environment, lock: Lock) -> None:
         _fail(str(error))
 
 
-def _exec(environment: Environment) -> NoReturn:
+def _exec(environment: VirtualEnvironment) -> NoReturn:
     # The process number stays, so what we become knows it, and not the children that inherit it.
     os.environ[ENTERED] = str(os.getpid())
     os.execv(environment.python, [str(environment.python), *sys.orig_argv[1:]])

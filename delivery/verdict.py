@@ -13,7 +13,7 @@ from subscriptions.values.schedules import offset_seconds
 JITTER = 0.1
 
 
-class Step(Enum):
+class NextStep(Enum):
     """What the sender does next."""
 
     NEXT = "next"
@@ -26,7 +26,7 @@ class Step(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
+class RetrySchedule:
     """When what failed is tried again, and how often; `seconds` apart, or the unit of growing waits."""
 
     seconds: float
@@ -47,7 +47,7 @@ class Rules:
     pause_seconds: float
     pause_max_seconds: float
     retry_after_max_seconds: float
-    schedule: Schedule
+    schedule: RetrySchedule
     suspends_on_reject: bool
     probe_seconds: float
     breaks_circuit: bool
@@ -62,7 +62,7 @@ class Verdict:
     """
 
     status: Status
-    step: Step
+    step: NextStep
     wait_seconds: float | None = None
 
 
@@ -83,17 +83,17 @@ FIRST_TRY = Tries(1)
 _OVERLOADED = frozenset({OutcomeClass.RATE_LIMITED, OutcomeClass.UNAVAILABLE})
 
 _VERDICTS = {
-    "BLOCK": Verdict(status=Status.PENDING, step=Step.BLOCK),
+    "BLOCK": Verdict(status=Status.PENDING, step=NextStep.BLOCK),
     # Due at once: in its place where order is kept, and where it is not as soon as there is room.
-    "SKIP": Verdict(status=Status.PENDING, step=Step.SKIP, wait_seconds=0.0),
-    "REJECT": Verdict(status=Status.REJECTED, step=Step.NEXT),
-    "UNSUPPORTED": Verdict(status=Status.UNSUPPORTED, step=Step.NEXT),
+    "SKIP": Verdict(status=Status.PENDING, step=NextStep.SKIP, wait_seconds=0.0),
+    "REJECT": Verdict(status=Status.REJECTED, step=NextStep.NEXT),
+    "UNSUPPORTED": Verdict(status=Status.UNSUPPORTED, step=NextStep.NEXT),
 }
-_DELIVERED = Verdict(status=Status.DELIVERED, step=Step.NEXT)
-_FAILED = Verdict(status=Status.FAILED, step=Step.NEXT)
-_USED_UP = Verdict(status=Status.PENDING, step=Step.SUSPEND)
-_REJECTED_AND_SUSPENDED = Verdict(status=Status.REJECTED, step=Step.SUSPEND)
-_SCHEDULED = {"IN_PLACE": Step.AGAIN, "RETRY_LANE": Step.RETRY_LANE}
+_DELIVERED = Verdict(status=Status.DELIVERED, step=NextStep.NEXT)
+_FAILED = Verdict(status=Status.FAILED, step=NextStep.NEXT)
+_USED_UP = Verdict(status=Status.PENDING, step=NextStep.SUSPEND)
+_REJECTED_AND_SUSPENDED = Verdict(status=Status.REJECTED, step=NextStep.SUSPEND)
+_SCHEDULED = {"IN_PLACE": NextStep.AGAIN, "RETRY_LANE": NextStep.RETRY_LANE}
 
 
 def judge(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY) -> Verdict:
@@ -107,9 +107,9 @@ def judge(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY) -> Verdict:
     if outcome.outcome is OutcomeClass.UNSENDABLE:
         return _FAILED
     verdict = _judge_failure(outcome, rules, tries)
-    if not tries.is_only or verdict.step is Step.NEXT:
+    if not tries.is_only or verdict.step is NextStep.NEXT:
         return verdict
-    return _FAILED if verdict.status is Status.PENDING else replace(verdict, step=Step.NEXT)
+    return _FAILED if verdict.status is Status.PENDING else replace(verdict, step=NextStep.NEXT)
 
 
 def _judge_failure(outcome: Outcome, rules: Rules, tries: Tries) -> Verdict:
@@ -131,25 +131,25 @@ def judge_apart(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY, *, mov
     """
     verdict = judge(outcome, rules, tries)
     if verdict.status is not Status.PENDING:
-        return Verdict(status=verdict.status, step=Step.NEXT)
-    if moves and verdict.step is Step.RETRY_LANE:
+        return Verdict(status=verdict.status, step=NextStep.NEXT)
+    if moves and verdict.step is NextStep.RETRY_LANE:
         return verdict
-    if verdict.step is Step.SUSPEND:
+    if verdict.step is NextStep.SUSPEND:
         wait = rules.probe_seconds
-    elif verdict.step in (Step.AGAIN, Step.RETRY_LANE):
+    elif verdict.step in (NextStep.AGAIN, NextStep.RETRY_LANE):
         wait = verdict.wait_seconds or 0.0
     else:
         wait = max(verdict.wait_seconds or 0.0, pause_seconds(rules, failures=tries.failures))
-    return Verdict(status=verdict.status, step=Step.SKIP, wait_seconds=wait)
+    return Verdict(status=verdict.status, step=NextStep.SKIP, wait_seconds=wait)
 
 
 def judge_lost(rules: Rules, *, is_only: bool = False) -> Verdict:
     """Say what becomes of a delivery whose sender died after it may have been sent; a VOLATILE one is dropped."""
     if is_only:
-        return Verdict(status=Status.EXPIRED, step=Step.NEXT)
+        return Verdict(status=Status.EXPIRED, step=NextStep.NEXT)
     if rules.holds_in_doubt:
-        return Verdict(status=Status.IN_DOUBT, step=Step.NEXT)
-    return Verdict(status=Status.PENDING, step=Step.NEXT, wait_seconds=0.0)
+        return Verdict(status=Status.IN_DOUBT, step=NextStep.NEXT)
+    return Verdict(status=Status.PENDING, step=NextStep.NEXT, wait_seconds=0.0)
 
 
 def pause_seconds(rules: Rules, *, failures: int) -> float:
@@ -167,7 +167,7 @@ def asked_seconds(outcome: Outcome, rules: Rules) -> float | None:
     return min(max(outcome.retry_after_seconds, 0.0), rules.retry_after_max_seconds)
 
 
-def retry_seconds(schedule: Schedule, tries: Tries) -> float:
+def retry_seconds(schedule: RetrySchedule, tries: Tries) -> float:
     """Return the wait until the next try.
 
     Workfront's exponential schedule tells the offset of the n-th retry from the first failure, (2^n - 1) units
@@ -183,17 +183,17 @@ def retry_seconds(schedule: Schedule, tries: Tries) -> float:
     return _varied(wait, schedule.jitter)
 
 
-def _scheduled(schedule: Schedule, tries: Tries, *, step: Step) -> Verdict:
+def _scheduled(schedule: RetrySchedule, tries: Tries, *, step: NextStep) -> Verdict:
     if schedule.max_attempts is not None and tries.failures >= schedule.max_attempts:
-        return _USED_UP if schedule.suspends and step is Step.AGAIN else _FAILED
+        return _USED_UP if schedule.suspends and step is NextStep.AGAIN else _FAILED
     return Verdict(status=Status.PENDING, step=step, wait_seconds=retry_seconds(schedule, tries))
 
 
 def _overloaded(outcome: Outcome, rules: Rules) -> Verdict:
-    return Verdict(status=Status.PENDING, step=Step.BLOCK, wait_seconds=asked_seconds(outcome, rules))
+    return Verdict(status=Status.PENDING, step=NextStep.BLOCK, wait_seconds=asked_seconds(outcome, rules))
 
 
-def _offset_seconds(schedule: Schedule, retry: int) -> float:
+def _offset_seconds(schedule: RetrySchedule, retry: int) -> float:
     return offset_seconds(retry, seconds=schedule.seconds, is_exponential=schedule.is_exponential)
 
 

@@ -47,7 +47,7 @@ class Restarts:
 
 
 @dataclass(slots=True)
-class Part:
+class ChildProcess:
     """A command in a session of its own, with everything it starts."""
 
     name: str

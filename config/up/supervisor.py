@@ -15,7 +15,16 @@ from config.embedded import postgres
 from config.env import CHECKOUT, Environment
 from config.up import processes
 from config.up.logfiles import shorten
-from config.up.parts import LOOPBACK, MANAGE, Database, Part, cluster_command, demo_settings, say, web_command
+from config.up.parts import (
+    LOOPBACK,
+    MANAGE,
+    ChildProcess,
+    Database,
+    cluster_command,
+    demo_settings,
+    say,
+    web_command,
+)
 from config.up.preflight import CannotStartError, insist_on_free_port, only_one_on, raise_file_limit
 
 CLUSTER, DEMO = "cluster", "demo"
@@ -46,7 +55,7 @@ class Supervisor:
         # Begins with the home, so that the next `up` knows what this one may have left.
         self._run = f"{self._home}#{secrets.token_hex(4)}#"
         self._database: Database | None = None
-        self._parts: list[Part] = []
+        self._parts: list[ChildProcess] = []
         self._guardian: subprocess.Popen[bytes] | None = None
 
     def run(self) -> None:
@@ -104,9 +113,9 @@ class Supervisor:
             raise CannotStartError("the database could not be prepared: see above")
         self._parts = self._make_parts(environment)
 
-    def _make_parts(self, environment: dict[str, str]) -> list[Part]:
-        def part(name: str, command: list[str], stop_seconds: float) -> Part:
-            return Part(name, command, self._run, environment, self._logs, stop_seconds)
+    def _make_parts(self, environment: dict[str, str]) -> list[ChildProcess]:
+        def part(name: str, command: list[str], stop_seconds: float) -> ChildProcess:
+            return ChildProcess(name, command, self._run, environment, self._logs, stop_seconds)
 
         parts = [part("web", web_command(self._environment), WEB_STOP_SECONDS)]
         parts.append(part(CLUSTER, cluster_command(), CLUSTER_STOP_SECONDS))

@@ -25,7 +25,7 @@ from urllib.parse import parse_qs
 import orjson
 
 from config.web.answers import Answering, Head, Header, send
-from config.web.environ import Environ, Scope, environ_of
+from config.web.environ import Environ, RsgiScope, environ_of
 from config.web.hang_up import HangUp
 from config.web.request_bodies import Bodies, Bounds, Streamed
 from config.web.threads import Threads
@@ -40,7 +40,7 @@ LONGEST_WAIT_SECONDS = 20.0
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 
 
-class Request(Answering, Streamed, Protocol):
+class RsgiRequest(Answering, Streamed, Protocol):
     """A request of granian's RSGI."""
 
     async def client_disconnect(self) -> None: ...
@@ -56,10 +56,10 @@ class ShortWay(Protocol):
 
 
 @dataclass(slots=True)
-class Call:
+class BridgedRequest:
     """A request with its body, as often as it is put to the application."""
 
-    request: Request
+    request: RsgiRequest
     environ: Environ
     body: bytes
     began_at: float
@@ -115,14 +115,14 @@ class Bridge:
         if self._short_way is not None:
             self._short_way.close()
 
-    async def __rsgi__(self, scope: Scope, request: Request) -> None:
+    async def __rsgi__(self, scope: RsgiScope, request: RsgiRequest) -> None:
         began_at = asyncio.get_running_loop().time()
         environ = environ_of(scope)
         try:
             async with self._bodies.reading(environ, request) as body:
                 if await self._is_answered(request, environ, body):
                     return
-                call = Call(request, environ, body, began_at)
+                call = BridgedRequest(request, environ, body, began_at)
                 mailbox = await self._threads.call(call)
             if mailbox is not None:
                 # The bytes of a body that nobody needs do not wait with its client.
@@ -133,7 +133,7 @@ class Bridge:
             if problem.status_code == HTTPStatus.REQUEST_TIMEOUT:
                 self._hang_up.soon(scope.client)
 
-    async def _is_answered(self, request: Request, environ: Environ, body: bytes) -> bool:
+    async def _is_answered(self, request: RsgiRequest, environ: Environ, body: bytes) -> bool:
         """Answer without the application what needs nothing of it."""
         answer = None if self._short_way is None else await self._short_way.answer(environ, body)
         if answer is not None:
@@ -145,7 +145,7 @@ class Bridge:
         self._waiters.stop()
         signal.raise_signal(signal.SIGINT)
 
-    def _answer(self, call: Call) -> int | None:
+    def _answer(self, call: BridgedRequest) -> int | None:
         """Call the application, in a thread, and send its answer; if that is to wait, return at which mailbox instead."""
         if call.gone is not None and call.gone.done():
             return None
@@ -157,7 +157,7 @@ class Bridge:
             _answer_problem(call.request, unexpected())
         return None
 
-    def _answer_with(self, head: Head, call: Call) -> int | None:
+    def _answer_with(self, head: Head, call: BridgedRequest) -> int | None:
         answered = self._application(call.environ | {"wsgi.input": BytesIO(call.body)}, head)
         try:
             mailbox = head.take(WAIT_HEADER)
@@ -170,7 +170,7 @@ class Bridge:
                 close()
         return None
 
-    async def _wait(self, call: Call, mailbox: int) -> None:
+    async def _wait(self, call: BridgedRequest, mailbox: int) -> None:
         if self._waiters.count_at(mailbox) >= self._most_at_a_mailbox:
             raise _too_many_waiting()
         self._news.start()
@@ -188,7 +188,7 @@ class Bridge:
             self._waiters.leave(waiter, may_be_more=may_be_more)
             call.gone.cancel()
 
-    async def _is_turn(self, call: Call, waiter: Waiter) -> bool:
+    async def _is_turn(self, call: BridgedRequest, waiter: Waiter) -> bool:
         """Wait for this client's turn to look; False when it waits no longer."""
         assert call.gone is not None
         remaining = call.began_at + call.wait_seconds - asyncio.get_running_loop().time()

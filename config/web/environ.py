@@ -32,7 +32,7 @@ class Headers(Protocol):
     def items(self) -> list[tuple[str, str]]: ...
 
 
-class Scope(Protocol):
+class RsgiScope(Protocol):
     """What granian knows of a request; `headers` are copied each time they are asked for."""
 
     http_version: str
@@ -46,7 +46,7 @@ class Scope(Protocol):
     headers: Headers
 
 
-def environ_of(scope: Scope) -> Environ:
+def environ_of(scope: RsgiScope) -> Environ:
     """Return the environ, but for `wsgi.input` and the length of a body that does not say it.
 
     Known differences from granian's WSGI: a byte in the path that is not UTF-8 arrives as U+FFFD, and

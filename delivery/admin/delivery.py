@@ -17,10 +17,10 @@ from django.utils.safestring import SafeString
 from delivery.admin.filters import (
     DeliveryPublishedSince,
     DeliveryPublishedUntil,
+    DeliveryStatusFilter,
     DeliverySubscriberFilter,
     OfMessageFilter,
     ReplayFilter,
-    StatusFilter,
     SubscriptionFilter,
 )
 from delivery.admin.list_with_pane import SplitAdmin
@@ -50,7 +50,7 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
     empty_text = "A delivery is made for each subscription that a published message qualifies for."
     list_display = ["delivery_id", "state", "message_link", "subscription", "tried", "why", "when"]
     list_filter = [
-        StatusFilter,
+        DeliveryStatusFilter,
         DeliverySubscriberFilter,
         SubscriptionFilter,
         OfMessageFilter,
@@ -116,7 +116,7 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Show the list, with links to send again, or cancel, all that the filters fit."""
         shown = dict(extra_context or {})
-        status = request.GET.get(StatusFilter.parameter_name)
+        status = request.GET.get(DeliveryStatusFilter.parameter_name)
         if request.user.has_perm("delivery.add_resubmission"):
             for verb, statuses in OFFERED.items():
                 if not status or status in statuses:

@@ -23,7 +23,7 @@ from subscriptions.admin.list_filters import (
 from subscriptions.models import Publisher, Subscription
 
 
-class StatusFilter(ChoiceFilter):
+class DeliveryStatusFilter(ChoiceFilter):
     title = "Status"
     parameter_name = lookup = "status"
     offered = Status.values

@@ -30,7 +30,7 @@ class RunFilter(ExactText):
         return queryset.filter(run_id=id_of(self.typed()) or 0) if self.typed() else queryset
 
 
-class KindFilter(ExactText):
+class FindingKindFilter(ExactText):
     title = "Kind"
     parameter_name = lookup = "kind"
 
@@ -40,7 +40,7 @@ class FindingAdmin(KeysetAdmin):
     empty_text = "Nothing was found broken. The step verify looks at the whole history, once a day unless its schedule says otherwise."
     list_display = ["shown_kind", "what", "rows", "found_by"]
     list_display_links = None
-    list_filter = [RunFilter, KindFilter]
+    list_filter = [RunFilter, FindingKindFilter]
     list_select_related = ["run"]
 
     class Media:

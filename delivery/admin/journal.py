@@ -14,7 +14,7 @@ from delivery.admin.filters import MessageFilter
 from delivery.admin.journal_filters import (
     AboutSubscription,
     DeliveryFilter,
-    KindFilter,
+    JournalKindFilter,
     LaneFilter,
     TextFilter,
 )
@@ -34,7 +34,7 @@ class JournalEntryAdmin(ExportedAdmin):
     list_display = ["when", "what", "text", "subject", "who"]
     list_display_links = None
     list_filter = [
-        KindFilter,
+        JournalKindFilter,
         TextFilter,
         MessageFilter,
         DeliveryFilter,

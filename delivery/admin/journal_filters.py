@@ -14,7 +14,7 @@ from subscriptions.models import Subscription
 SEARCHED = 100_000
 
 
-class KindFilter(ChoiceFilter):
+class JournalKindFilter(ChoiceFilter):
     title = "What"
     parameter_name = lookup = "kind"
     offered = JournalKind.values

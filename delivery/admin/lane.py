@@ -25,7 +25,7 @@ from subscriptions.admin.times import ago, due
 _STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
 
 
-class StateFilter(ChoiceFilter):
+class LaneStateFilter(ChoiceFilter):
     title = "State"
     parameter_name, lookup = "state", "shown_state"
     offered = LaneState.values
@@ -46,7 +46,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
     ]
     button_columns = ("buttons",)
     list_display_links = None
-    list_filter = [StateFilter]
+    list_filter = [LaneStateFilter]
     list_select_related = ["subscriber"]
     search_fields = ["subscriber__name"]
     search_help_text = "Search by subscriber"

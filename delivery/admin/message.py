@@ -26,9 +26,9 @@ from delivery.admin.filters import (
 from delivery.admin.list_with_pane import SplitAdmin
 from delivery.admin.message_search import (
     BodyFilter,
-    DeliveryStatusFilter,
     HeaderFilter,
     MessageChangeList,
+    SearchedStatusFilter,
     with_range,
 )
 from delivery.console import archive, message_page
@@ -47,7 +47,7 @@ class MessageAdmin(SplitAdmin):
     list_filter = [
         EventTypeFilter,
         PublisherFilter,
-        DeliveryStatusFilter,
+        SearchedStatusFilter,
         DestinationFilter,
         PublishedSince,
         PublishedUntil,

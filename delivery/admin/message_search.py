@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from django.http import HttpRequest
 from django.utils import timezone
 
-from delivery.admin.filters import IdFrom, IdTo, PublishedSince, PublishedUntil, StatusFilter
+from delivery.admin.filters import DeliveryStatusFilter, IdFrom, IdTo, PublishedSince, PublishedUntil
 from delivery.admin.list_with_pane import SplitChangeList
 from delivery.console.payload import may_see_payload
 from delivery.models import Message
@@ -33,7 +33,7 @@ class _SearchedFor:
         return queryset
 
 
-class DeliveryStatusFilter(_SearchedFor, StatusFilter):
+class SearchedStatusFilter(_SearchedFor, DeliveryStatusFilter):
     title = "Status of a delivery"
 
 
@@ -58,7 +58,7 @@ class SearchedPage(KeysetPage):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class SearchProgress:
     """What a page of a search says of itself; `reached_at` is when the last message was published that it looked at."""
 
     seconds: float
@@ -70,7 +70,7 @@ class Progress:
 class MessageChangeList(SplitChangeList):
     """Walks the messages where a text or a status is searched for, instead of asking for a page."""
 
-    progress: Progress | None = None
+    progress: SearchProgress | None = None
 
     def get_results(self, request: HttpRequest) -> None:
         search = asked(self.params)
@@ -80,13 +80,15 @@ class MessageChangeList(SplitChangeList):
         self.has_active_filters = True
         if search.reads_payloads and not may_see_payload(request.user):
             self._show(Walked(rows=(), reached=None, is_full=False))
-            self.progress = Progress(seconds=0, reached=None, reached_at=None, is_refused=True)
+            self.progress = SearchProgress(seconds=0, reached=None, reached_at=None, is_refused=True)
             return
         began = timezone.now()
         walked = self._walk(search)
         self._show(walked)
         took = (timezone.now() - began).total_seconds()
-        self.progress = Progress(seconds=took, reached=walked.reached, reached_at=_published(walked.reached))
+        self.progress = SearchProgress(
+            seconds=took, reached=walked.reached, reached_at=_published(walked.reached)
+        )
 
     def _walk(self, search: Search) -> Walked:
         first, last = ids_between(_moment(PublishedSince, self.params), _moment(PublishedUntil, self.params))

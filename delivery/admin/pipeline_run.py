@@ -32,7 +32,7 @@ class StepFilter(ChoiceFilter):
     offered = Step.values
 
 
-class StateFilter(ChoiceFilter):
+class RunStateFilter(ChoiceFilter):
     title = "State"
     parameter_name = lookup = "state"
     offered = RunState.values
@@ -44,7 +44,7 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
         "A run appears here as its schedule comes due, or as somebody presses one of the buttons above."
     )
     list_display = ["number", "shown_state", "rows", "took", "speed", "who", "began", "what"]
-    list_filter = [StepFilter, StateFilter]
+    list_filter = [StepFilter, RunStateFilter]
     list_before_template = "console/pipeline_runs.html"
     page_template = "console/pipeline_run.html"
     part_template = "console/pipeline_run_part.html"

@@ -36,7 +36,7 @@ _TONES = {
 }
 
 
-class StateFilter(ChoiceFilter):
+class ReplayStateFilter(ChoiceFilter):
     title = "State"
     parameter_name = lookup = "state"
     offered = ReplayState.values
@@ -60,7 +60,7 @@ class ReplayAdmin(WatchedAdmin):
         "or to one that lost something what it had. They are counted first."
     )
     list_display = ["number", "shown_state", "subscribed", "progress", "span", "who", "asked", "ended"]
-    list_filter = [StateFilter, SubscriptionFilter]
+    list_filter = [ReplayStateFilter, SubscriptionFilter]
     list_select_related = ["subscription__subscriber"]
     page_template = "console/replay.html"
     part_template = "console/replay_part.html"

@@ -34,7 +34,7 @@ def bulk_url(filters: QueryDict, verb: BulkVerb) -> str:
     return f"{reverse('admin:delivery_resubmission_add')}?{urlencode(asked)}"
 
 
-class StateFilter(ChoiceFilter):
+class BulkJobStateFilter(ChoiceFilter):
     title = "State"
     parameter_name = lookup = "state"
     offered = ResubmissionState.values
@@ -50,7 +50,7 @@ class VerbFilter(ChoiceFilter):
 class ResubmissionAdmin(WatchedAdmin):
     empty_text = "Here stands what was sent again or cancelled by a filter: count what failed, and have it resubmitted."
     list_display = ["number", "shown_state", "progress", "what", "who", "began", "ended"]
-    list_filter = [VerbFilter, StateFilter]
+    list_filter = [VerbFilter, BulkJobStateFilter]
     page_template = "console/resubmission.html"
     part_template = "console/resubmission_part.html"
 

@@ -23,7 +23,7 @@ from subscriptions.admin.times import ago, duration
 _TONES = {RetentionState.RUNNING: "open", RetentionState.DONE: "good"}
 
 
-class StateFilter(ChoiceFilter):
+class RetentionStateFilter(ChoiceFilter):
     title = "State"
     parameter_name = lookup = "state"
     offered = RetentionState.values
@@ -42,7 +42,7 @@ class RetentionRunAdmin(KeysetAdmin):
         "took",
     ]
     list_display_links = None
-    list_filter = [StateFilter]
+    list_filter = [RetentionStateFilter]
     list_before_template = "console/retention_part.html"
 
     def get_urls(self) -> list[URLPattern]:

@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from delivery.admin.trial_form import TestMessageForm
-from delivery.calls.slots import BusyError
+from delivery.calls.slots import NoSlotError
 from delivery.calls.trial import LONGEST_WAIT_SECONDS, Tested, send_test
 from delivery.console.payload import Payload, may_see_payload, payload
 from subscriptions.admin.base import actor_of
@@ -85,7 +85,7 @@ class TestSending:
                 actor=actor_of(request),
                 now=timezone.now(),
             )
-        except BusyError:
+        except NoSlotError:
             form.add_error(None, BUSY)
             return None
         return _shown(tested)

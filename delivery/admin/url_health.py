@@ -26,7 +26,7 @@ from subscriptions.admin.list_filters import ChoiceFilter
 from subscriptions.admin.times import ago, due
 
 
-class StateFilter(ChoiceFilter):
+class UrlStateFilter(ChoiceFilter):
     title = "State"
     parameter_name = lookup = "state"
     offered = UrlState.values
@@ -40,7 +40,7 @@ class UrlHealthAdmin(CompletedList, ConsoleAdmin):
     )
     list_display = ["address", "url_state", "failed", "last_success", "next_probe", "buttons"]
     button_columns = ("buttons",)
-    list_filter = [StateFilter]
+    list_filter = [UrlStateFilter]
     search_fields = ["url"]
     search_help_text = "Search by URL"
     sortable_by = ()

@@ -47,7 +47,7 @@ class Name(serializers.CharField):
 
 
 @extend_schema_field(incoming.IDEMPOTENCY_KEY)
-class IdempotencyKey(serializers.CharField):
+class IdempotencyKeyField(serializers.CharField):
     """As the header of that name."""
 
 
@@ -59,7 +59,7 @@ class ItemSerializer(Strict):
     headers = serializers.DictField(child=serializers.CharField(), required=False)
     body = serializers.JSONField(required=False, help_text="Any JSON; stored as the bytes it is sent as.")
     body_base64 = Base64(required=False, help_text="Instead of body: any bytes.")
-    idempotency_key = IdempotencyKey(required=False, allow_null=True)
+    idempotency_key = IdempotencyKeyField(required=False, allow_null=True)
 
 
 class ResultSerializer(serializers.Serializer[Any]):
@@ -109,12 +109,12 @@ class BatchView(ApiView):
         )
         texts = split(body, content_type=request.META.get("CONTENT_TYPE", ""))
         limit_rate(publisher, request.META, messages=len(texts))
-        batch = Batch(publisher)
+        batch = MessageBatch(publisher)
         published = batch.each(texts) if self.query["partial"] == "true" else batch.together(texts)
         return Response({"results": published}, status=202)
 
 
-class Batch:
+class MessageBatch:
     """One publisher's batch; event types are looked up once."""
 
     def __init__(self, publisher: Publisher) -> None:

@@ -62,7 +62,7 @@ def _answer(request: Request, token: str) -> int:
     if len(content_type) > MAX_CONTENT_TYPE_LENGTH:
         raise Problem(400, "invalid", f"Content-Type is longer than {MAX_CONTENT_TYPE_LENGTH} characters.")
     body = read_body(request._request, max_bytes=settings.ENVIRONMENT.max_message_bytes)
-    given = callbacks.Answer(headers=headers, content_type=content_type, body=body)
+    given = callbacks.CallbackAnswer(headers=headers, content_type=content_type, body=body)
     return callbacks.answer(callback, given, now=now)
 
 

@@ -23,7 +23,7 @@ from delivery.publishing.drafts import PublishRefusedError
 from delivery.states import Status
 from delivery.support import resolve, resubmit
 from subscriptions.api.authentication import actor_of
-from subscriptions.api.pages import ById, KeysetPages, Order
+from subscriptions.api.pages import ById, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict, Text
 from subscriptions.api.views import MANAGE, READ, ApiView
@@ -65,7 +65,7 @@ class CopySerializer(serializers.Serializer[Any]):
 
 
 class DeliveryViews(ApiView, GenericViewSet[Delivery]):
-    order = Order(column="id", newest_first=True)
+    order = PageOrder(column="id", newest_first=True)
     pagination_class = KeysetPages
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": DeliveryQuery}
     queryset = Delivery.objects.select_related("message__event_type", *AROUND_A_DELIVERY).defer(

@@ -18,7 +18,7 @@ from delivery.models import Lane, LaneKind
 from delivery.states import LaneState
 from delivery.support import unblock
 from subscriptions.api.authentication import actor_of
-from subscriptions.api.pages import ById, KeysetPages, Order
+from subscriptions.api.pages import ById, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import MANAGE, READ, ApiView
@@ -65,7 +65,7 @@ class LaneQuery(ById):
 
 
 class LaneViews(ApiView, GenericViewSet[Lane]):
-    order = Order(column="id")
+    order = PageOrder(column="id")
     pagination_class = KeysetPages
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": LaneQuery}
     queryset = Lane.objects.all()

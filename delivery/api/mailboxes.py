@@ -20,7 +20,7 @@ from rest_framework.viewsets import ViewSet
 
 from delivery.api import mailbox_shapes as shapes
 from delivery.mailbox import counts, fetch
-from delivery.mailbox.fetch import Fetched, Result
+from delivery.mailbox.fetch import LeasedMessage, Result
 from delivery.mailbox.waiters import WAIT_HEADER
 from delivery.models.message import public_id
 from delivery.publishing.drafts import is_json
@@ -148,7 +148,7 @@ def _own_mailbox(request: Request, name: str) -> int:
     return subscriber.pk
 
 
-def _shown(fetched: Fetched, subscriber: str) -> dict[str, Any]:
+def _shown(fetched: LeasedMessage, subscriber: str) -> dict[str, Any]:
     return {
         "id": public_id(fetched.message_id),
         "event": fetched.event,
@@ -162,7 +162,7 @@ def _shown(fetched: Fetched, subscriber: str) -> dict[str, Any]:
     }
 
 
-def _body(fetched: Fetched) -> dict[str, Any]:
+def _body(fetched: LeasedMessage) -> dict[str, Any]:
     """JSON stands as it was published, each digit and key of it: what it means is the reader's business."""
     if is_json(fetched.content_type) and _is_readable(fetched.body):
         return {"body": orjson.Fragment(fetched.body)}

@@ -18,7 +18,7 @@ from delivery.models import Attempt, Callback, Delivery, Message
 from delivery.models.message import parse_public_id
 from delivery.publishing.explain import explain
 from subscriptions.api.authentication import key_of
-from subscriptions.api.pages import KeysetPages, Order
+from subscriptions.api.pages import KeysetPages, PageOrder
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import READ, ApiView
 from subscriptions.models import Scope
@@ -45,7 +45,7 @@ class ExplanationsSerializer(serializers.Serializer[Any]):
 
 
 class MessageViews(ApiView, GenericViewSet[Message]):
-    order = Order(column="id", newest_first=True)
+    order = PageOrder(column="id", newest_first=True)
     pagination_class = KeysetPages
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": MessageQuery}
     queryset = Message.objects.select_related("event_type", "publisher")

@@ -15,7 +15,7 @@ from delivery.replays import replays
 from delivery.replays.replays import ReplayRefusedError
 from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
 from subscriptions.api.authentication import actor_of
-from subscriptions.api.pages import ById, KeysetPages, Order
+from subscriptions.api.pages import ById, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem, invalid
 from subscriptions.api.strict import Number, Strict, Text, WholeNumber
 from subscriptions.api.views import MANAGE, READ, ApiView
@@ -95,7 +95,7 @@ class ReplaySerializer(serializers.ModelSerializer[Replay]):
 
 
 class ReplayViews(ApiView, GenericViewSet[Replay]):
-    order = Order(column="id", newest_first=True)
+    order = PageOrder(column="id", newest_first=True)
     pagination_class = KeysetPages
     query_classes = {"list": ById}
     queryset = Replay.objects.select_related("subscription__subscriber")

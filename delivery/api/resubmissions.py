@@ -18,7 +18,7 @@ from delivery.support import bulk_jobs
 from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
 from delivery.support.selection import COUNT_LIMIT, OFFERED, preview
 from subscriptions.api.authentication import actor_of
-from subscriptions.api.pages import ById, KeysetPages, Order
+from subscriptions.api.pages import ById, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict, Switch, Text
 from subscriptions.api.views import MANAGE, READ, ApiView
@@ -177,7 +177,7 @@ class CancellationSerializer(ResubmissionSerializer):
 class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
     verb = BulkVerb.RESUBMIT
     wish_class: type[WishSerializer] = WishSerializer
-    order = Order(column="id", newest_first=True)
+    order = PageOrder(column="id", newest_first=True)
     pagination_class = KeysetPages
     query_classes = {"list": ById}
     queryset = Resubmission.objects.filter(verb=BulkVerb.RESUBMIT)

@@ -11,7 +11,7 @@ from rest_framework.viewsets import GenericViewSet
 from delivery.maintenance import retention
 from delivery.models import RetentionRun, RetentionState
 from subscriptions.api.authentication import actor_of
-from subscriptions.api.pages import ById, KeysetPages, Order
+from subscriptions.api.pages import ById, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import MANAGE, READ, ApiView
@@ -29,7 +29,7 @@ class RetentionRunSerializer(serializers.ModelSerializer[RetentionRun]):
 
 
 class RetentionViews(ApiView, GenericViewSet[RetentionRun]):
-    order = Order(column="id", newest_first=True)
+    order = PageOrder(column="id", newest_first=True)
     pagination_class = KeysetPages
     query_classes = {"list": ById}
     queryset = RetentionRun.objects.all()

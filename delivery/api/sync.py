@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 
-from delivery.calls.slots import BusyError
+from delivery.calls.slots import NoSlotError
 from delivery.calls.sync import Exchange, exchange
 from delivery.models.message import public_id
 from delivery.outcome import Outcome
@@ -64,7 +64,7 @@ def publish_sync(publisher: Publisher, draft: Draft) -> HttpResponse:
     refuse_headers(draft.event_type, draft.headers)
     try:
         ended = exchange(publisher, draft)
-    except BusyError:
+    except NoSlotError:
         raise _busy() from None
     message_id = public_id(ended.message_id)
     response = _answer(ended, message_id)

@@ -12,7 +12,7 @@ from rest_framework.viewsets import GenericViewSet
 from delivery.models import UrlHealth, UrlState
 from delivery.support import release_url
 from subscriptions.api.authentication import actor_of
-from subscriptions.api.pages import DEFAULT_LIMIT, MAX_LIMIT, KeysetPages, Order
+from subscriptions.api.pages import DEFAULT_LIMIT, MAX_LIMIT, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict, Text
 from subscriptions.api.views import MANAGE, READ, ApiView
@@ -66,7 +66,7 @@ class ReleaseSerializer(Strict):
 
 
 class UrlHealthViews(ApiView, GenericViewSet[UrlHealth]):
-    order = Order(column="url")
+    order = PageOrder(column="url")
     pagination_class = KeysetPages
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": UrlHealthQuery}
     queryset = UrlHealth.objects.all()

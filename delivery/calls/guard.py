@@ -30,7 +30,7 @@ CONNECT_SECONDS = 5.0
 KEEPALIVE_SECONDS = 30.0
 
 
-class Call:
+class GuardedCall:
     """One call, as the connection that carries it must know it. Use it as a context manager, in the calling thread.
 
     When its time is over the connection is cut, whatever it waits for: a socket's own time-out begins
@@ -92,8 +92,8 @@ class Call:
 _under_way = threading.local()
 
 
-def _call() -> Call:
-    call: Call | None = _under_way.call
+def _call() -> GuardedCall:
+    call: GuardedCall | None = _under_way.call
     assert call is not None
     return call
 
@@ -102,7 +102,7 @@ class InformationalFloodError(HTTPException):
     """The endpoint sends too much that is no answer; the message says what."""
 
 
-class _Answer(HTTPResponse):
+class _GuardedResponse(HTTPResponse):
     """Skips informational answers (1xx), but not without end: to read them keeps all threads of the process waiting."""
 
     _informational = 0
@@ -123,7 +123,7 @@ class _Answer(HTTPResponse):
 class GuardedConnection(HTTPConnection):
     """A connection to an allowed address, which is not used again when it was idle for long."""
 
-    response_class = _Answer
+    response_class = _GuardedResponse
     _used_at = 0.0
 
     def _new_conn(self) -> socket.socket:
@@ -168,7 +168,7 @@ def pool_manager(*, hosts: int, connections_a_host: int) -> PoolManager:
     return pools
 
 
-def _connect(connection: HTTPConnection, call: Call) -> socket.socket:
+def _connect(connection: HTTPConnection, call: GuardedCall) -> socket.socket:
     """Try the host's addresses in turn; of several failures a refusal is the one that is told."""
     until = time.monotonic() + call.connect_seconds
     failure: OSError | None = None

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import requests
 from requests.adapters import HTTPAdapter
 
-from delivery.calls.guard import CONNECT_SECONDS, Call, InformationalFloodError, pool_manager
+from delivery.calls.guard import CONNECT_SECONDS, GuardedCall, InformationalFloodError, pool_manager
 from delivery.outcome import EXCERPT_BYTES, Outcome, class_of
 from delivery.states import OutcomeClass
 from subscriptions.values.addresses import AddressRefusedError, Network
@@ -45,7 +45,7 @@ Fault = tuple[OutcomeClass, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class EndpointAnswer:
     """What an endpoint answered, whole; `content_type` is empty when it told none. The body is decoded."""
 
     status_code: int
@@ -61,7 +61,7 @@ class Called:
     """
 
     outcome: Outcome
-    answer: Answer | None = None
+    answer: EndpointAnswer | None = None
     headers: tuple[tuple[str, str], ...] = ()
 
 
@@ -72,7 +72,7 @@ class NoAnswerError(Exception):
 def call(request: "Request", *, allowed_networks: Collection[Network]) -> Called:
     """Call the request's endpoint and wait for its answer, as long as its subscription says."""
     start = time.perf_counter()
-    with Call(seconds=request.endpoint.timeout_seconds, allowed_networks=allowed_networks) as call:
+    with GuardedCall(seconds=request.endpoint.timeout_seconds, allowed_networks=allowed_networks) as call:
         try:
             called = _exchange(request, call)
         except Exception as error:  # noqa: BLE001 - every way to fail is an outcome
@@ -138,7 +138,7 @@ def _session() -> _Session:
     return _Session()
 
 
-def _exchange(request: "Request", call: Call) -> Called:
+def _exchange(request: "Request", call: GuardedCall) -> Called:
     session, endpoint = _session(), request.endpoint
     prepared = session.prepare_request(
         requests.Request(endpoint.method, endpoint.url, data=request.parcel.body, headers=_sent(request))
@@ -155,7 +155,7 @@ def _sent(request: "Request") -> dict[str, str | bytes]:
     return {name: value if value.isascii() else value.encode() for name, value in request.headers.items()}
 
 
-def _read(response: Response, call: Call, *, started_at: datetime) -> Called:
+def _read(response: Response, call: GuardedCall, *, started_at: datetime) -> Called:
     """Read the answer whole, or say why it cannot be handed on."""
     body = bytearray()
     fault = _read_into(body, response)
@@ -171,7 +171,9 @@ def _read(response: Response, call: Call, *, started_at: datetime) -> Called:
         error=words,
         excerpt=bytes(body[:EXCERPT_BYTES]),
     )
-    answer = Answer(status_code=response.status_code, content_type=_content_type(response), body=bytes(body))
+    answer = EndpointAnswer(
+        status_code=response.status_code, content_type=_content_type(response), body=bytes(body)
+    )
     return Called(told, None if fault else answer, _headers(response))
 
 
@@ -214,7 +216,7 @@ def _content_type(response: Response) -> str:
     return content_type
 
 
-def _failure(error: Exception, call: Call) -> Fault:
+def _failure(error: Exception, call: GuardedCall) -> Fault:
     match call.connect_error:
         case AddressRefusedError() as refused:
             return OutcomeClass.REFUSED_ADDRESS, str(refused)

@@ -18,7 +18,7 @@ from delivery.senders.parcel import Endpoint
 from delivery.senders.request import Request
 
 
-class BusyError(Exception):
+class NoSlotError(Exception):
     """As many calls of that kind are under way as may be; the endpoint was not called."""
 
 
@@ -27,7 +27,7 @@ def turn(kind: str, *, most: int) -> Iterator[None]:
     """Be one of at most so many, and one at least, in this process; raises BusyError."""
     taken = turns(kind, most)
     if not taken.acquire(blocking=False):
-        raise BusyError
+        raise NoSlotError
     try:
         yield
     finally:

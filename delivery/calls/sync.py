@@ -81,7 +81,7 @@ class Exchange:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SyncTarget:
     """Whom a message is put to."""
 
     subscription: Subscription
@@ -105,7 +105,7 @@ def exchange(publisher: Publisher, draft: Draft) -> Exchange:
     return Exchange(message_id=message_id, subscription=asked.subscription, called=called)
 
 
-def _store(publisher: Publisher, draft: Draft) -> tuple[int, int, Asked | None]:
+def _store(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTarget | None]:
     """Return the ids of the message and of its delivery, and whom to call; nobody, and the delivery is none."""
     try:
         return _store_matched(publisher, draft)
@@ -114,7 +114,7 @@ def _store(publisher: Publisher, draft: Draft) -> tuple[int, int, Asked | None]:
         return _store_again(publisher, draft)
 
 
-def _store_again(publisher: Publisher, draft: Draft) -> tuple[int, int, Asked | None]:
+def _store_again(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTarget | None]:
     try:
         return _store_matched(publisher, draft)
     except IntegrityError:
@@ -124,7 +124,7 @@ def _store_again(publisher: Publisher, draft: Draft) -> tuple[int, int, Asked | 
         raise refused from None
 
 
-def _store_matched(publisher: Publisher, draft: Draft) -> tuple[int, int, Asked | None]:
+def _store_matched(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTarget | None]:
     qualified = _qualified(draft)
     asked = _first_there(qualified)
     row = first_row(
@@ -155,15 +155,15 @@ def _qualified(draft: Draft) -> list[Subscription]:
     return by_position([match.subscription_id for match in matches])
 
 
-def _first_there(qualified: Sequence[Subscription]) -> Asked | None:
+def _first_there(qualified: Sequence[Subscription]) -> SyncTarget | None:
     """Return the first, but for what was deleted since."""
     for subscription in qualified:
         if (endpoint := endpoint_now(subscription.pk)) is not None:
-            return Asked(subscription, endpoint)
+            return SyncTarget(subscription, endpoint)
     return None
 
 
-def _parcel(draft: Draft, asked: Asked, *, message_id: int, delivery_id: int) -> Parcel:
+def _parcel(draft: Draft, asked: SyncTarget, *, message_id: int, delivery_id: int) -> Parcel:
     return Parcel(
         delivery_id=delivery_id,
         subscription_id=asked.subscription.pk,

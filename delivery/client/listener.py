@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from delivery.client.mailbox import LONGEST_WAIT_SECONDS, MOST_AT_ONCE, Fetched, Mailbox
+from delivery.client.mailbox import LONGEST_WAIT_SECONDS, MOST_AT_ONCE, FetchedMessage, RemoteMailbox
 from delivery.client.rest import ClientError, RefusedError, UnreachableError
 
 # Returns why it could not take the message; empty: it has it.
-Taker = Callable[[Fetched], str]
+Taker = Callable[[FetchedMessage], str]
 
 LONGEST_PAUSE_SECONDS = 10
 LONGEST_DELAY_SECONDS = 300
@@ -39,14 +39,14 @@ def delay_seconds(receive_count: int) -> int:
 
 
 @dataclass(slots=True, kw_only=True)
-class Listener:
+class MailboxListener:
     """`held` was fetched, `taken` was handed over: what is left of either when it ends is given back, and acknowledged.
 
     `at_once` messages are fetched together, which all have to be taken within `visibility` seconds. `say` tells a person, `pause`
     waits.
     """
 
-    mailbox: Mailbox
+    mailbox: RemoteMailbox
     take: Taker
     say: Callable[[str], None]
     at_once: int
@@ -54,8 +54,8 @@ class Listener:
     pause: Callable[[float], None] = time.sleep
     acknowledged: int = 0
     given_back: int = 0
-    held: list[Fetched] = field(default_factory=list)
-    taken: list[Fetched] = field(default_factory=list)
+    held: list[FetchedMessage] = field(default_factory=list)
+    taken: list[FetchedMessage] = field(default_factory=list)
     _gives_up: bool = False
     _failures: int = 0
     _untaken_in_row: int = 0
@@ -122,7 +122,7 @@ class Listener:
             if message.receipt in late:
                 self.say(f"{message.id} was not acknowledged: {late[message.receipt]}")
 
-    def _give_back(self, message: Fetched, why: str) -> None:
+    def _give_back(self, message: FetchedMessage, why: str) -> None:
         delay = delay_seconds(message.receive_count)
         late = self._insist(lambda: self.mailbox.release([message.receipt], delay=delay))
         # Before the pause, which Ctrl-C may end: what is not held is not given back again.

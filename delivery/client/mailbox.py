@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from delivery.client.rest import Client, ClientError, RefusedError
+from delivery.client.rest import ClientError, RefusedError, RestClient
 
 MOST_AT_ONCE = 100
 LONGEST_WAIT_SECONDS = 20
@@ -21,7 +21,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class FetchedMessage:
     """One message as it was handed out. `body` is what was published, byte for byte."""
 
     id: str
@@ -34,14 +34,14 @@ class Fetched:
     receipt: str
 
 
-class Mailbox:
+class RemoteMailbox:
     """The mailbox of one subscriber. Every call raises ClientError; nothing is repeated."""
 
-    def __init__(self, client: Client, subscriber: str) -> None:
+    def __init__(self, client: RestClient, subscriber: str) -> None:
         self._client = client
         self._path = f"mailboxes/{subscriber}"
 
-    def fetch(self, *, most: int, wait: int = 0, visibility: int = 30) -> list[Fetched]:
+    def fetch(self, *, most: int, wait: int = 0, visibility: int = 30) -> list[FetchedMessage]:
         """Return up to `most` messages, which nobody else gets for `visibility` seconds; wait for the first, if asked to."""
         query = f"max={min(most, MOST_AT_ONCE)}&wait={wait}&visibility={visibility}"
         answer = self._client.content("POST", f"{self._path}/next?{query}")
@@ -73,7 +73,7 @@ class Mailbox:
         return {one["receipt"]: one["error"] or "" for one in answer["results"] if not one["ok"]}
 
 
-def read(answer: bytes) -> list[Fetched]:
+def read(answer: bytes) -> list[FetchedMessage]:
     """Read what `next` answered. A JSON body is cut out of the answer as it stands: parsed and written anew it could differ."""
     if not answer:
         return []
@@ -81,8 +81,8 @@ def read(answer: bytes) -> list[Fetched]:
     return [_fetched(*pair) for pair in zip(shown, _bodies(answer.decode()), strict=True)]
 
 
-def _fetched(shown: Mapping[str, Any], body: str | None) -> Fetched:
-    return Fetched(
+def _fetched(shown: Mapping[str, Any], body: str | None) -> FetchedMessage:
+    return FetchedMessage(
         **{
             name: shown[name]
             for name in ("id", "event", "published_at", "headers", "receive_count", "receipt")

@@ -9,7 +9,7 @@ import orjson
 from django.utils import timezone
 
 from delivery.calls.http import NoAnswerError, ask, bare_session
-from delivery.client.mailbox import Fetched
+from delivery.client.mailbox import FetchedMessage
 from delivery.client.terminal_text import visible, visible_json
 from delivery.console.payload import payload
 
@@ -27,7 +27,7 @@ class Printer:
         self._write = write
         self._text = as_json_line if as_json else as_text
 
-    def __call__(self, message: Fetched) -> str:
+    def __call__(self, message: FetchedMessage) -> str:
         self._write(f"{self._text(message)}\n")
         return ""
 
@@ -43,7 +43,7 @@ class Forwarder:
         self._session.trust_env = False
         self._session.headers.clear()
 
-    def __call__(self, message: Fetched) -> str:
+    def __call__(self, message: FetchedMessage) -> str:
         start = time.perf_counter()
         try:
             answer = ask(self._session, "POST", self._url, body=message.body, headers=forwarded(message))
@@ -56,7 +56,7 @@ class Forwarder:
         return ""
 
 
-def forwarded(message: Fetched) -> dict[str, str | bytes]:
+def forwarded(message: FetchedMessage) -> dict[str, str | bytes]:
     """Return the headers that a message is forwarded with: its own, and those that `senders.request` makes, but the signature."""
     stored = {
         name: value
@@ -76,14 +76,14 @@ def forwarded(message: Fetched) -> dict[str, str | bytes]:
     return {name: value if value.isascii() else value.encode() for name, value in headers.items()}
 
 
-def as_text(message: Fetched) -> str:
+def as_text(message: FetchedMessage) -> str:
     again = f"  fetched {message.receive_count} times" if message.receive_count > 1 else ""
     shown = payload(message.body)
     cut = f"\n… {shown.size:,} bytes in all" if shown.is_cut else ""
     return visible(f"{message.id}  {message.event}  {message.published_at}{again}\n{shown.text}{cut}\n")
 
 
-def as_json_line(message: Fetched) -> str:
+def as_json_line(message: FetchedMessage) -> str:
     """Return the message as `next` shows it, without what is for acknowledging it.
 
     The body as it was published, but on one line and with control characters escaped.

@@ -36,7 +36,7 @@ class RefusedError(ClientError):
         self.retry_after_seconds = retry_after_seconds
 
 
-class Client:
+class RestClient:
     """One key's calls, on connections that are kept. Use it as a context manager.
 
     A call that is answered with 429 is repeated when Retry-After says, for nothing was done. After 503,

@@ -14,8 +14,8 @@ from typing import Any
 
 from django.db import transaction
 
-from delivery.client.mailbox import Mailbox
-from delivery.client.rest import Client, RefusedError
+from delivery.client.mailbox import RemoteMailbox
+from delivery.client.rest import RefusedError, RestClient
 from delivery.models import Delivery, JournalEntry, Message
 from delivery.models.message import parse_public_id
 from delivery.senders.signing import signature, signing_key
@@ -86,11 +86,11 @@ def try_one(url: str, *, key: str, seconds: float) -> Steps:
     name = f"smoke-{secrets.token_hex(6)}"
     steps: Steps = []
     try:
-        with Inbox() as inbox, Client(url, key=key) as client:
+        with Inbox() as inbox, RestClient(url, key=key) as client:
             start = time.perf_counter()
             publisher_key, secret = _configure(client, name, endpoint=inbox.url)
             steps.append(("configured", time.perf_counter() - start))
-            with Client(url, key=publisher_key) as publisher:
+            with RestClient(url, key=publisher_key) as publisher:
                 steps += _publish(publisher, inbox, name, seconds=seconds)
                 _verify(inbox, secret)
             steps.append(("fetched and acknowledged", _fetch(client, url, name)))
@@ -99,7 +99,7 @@ def try_one(url: str, *, key: str, seconds: float) -> Steps:
     return steps
 
 
-def _configure(client: Client, name: str, *, endpoint: str) -> tuple[str, str]:
+def _configure(client: RestClient, name: str, *, endpoint: str) -> tuple[str, str]:
     """Make all that a message needs; return the publisher's key and the signing secret."""
     client.post("event-types", {"name": name})
     client.post("publishers", {"name": name, "event_types": [name]})
@@ -111,7 +111,7 @@ def _configure(client: Client, name: str, *, endpoint: str) -> tuple[str, str]:
     return key, secret
 
 
-def _subscribe(client: Client, wish: dict[str, str]) -> str:
+def _subscribe(client: RestClient, wish: dict[str, str]) -> str:
     """Return the signing secret; raises SmokeError if this Inturn may not send to our receiver."""
     try:
         secret: str = client.post("subscriptions", wish)["secret"]
@@ -122,7 +122,7 @@ def _subscribe(client: Client, wish: dict[str, str]) -> str:
     return secret
 
 
-def _publish(publisher: Client, inbox: Inbox, name: str, *, seconds: float) -> Steps:
+def _publish(publisher: RestClient, inbox: Inbox, name: str, *, seconds: float) -> Steps:
     start = time.perf_counter()
     accepted = publisher.call("POST", f"events/{name}/messages", body=BODY)
     steps = [("accepted", time.perf_counter() - start)]
@@ -144,11 +144,11 @@ def _pushed(message: Mapping[str, Any]) -> Mapping[str, Any]:
     return next(delivery for delivery in message["deliveries"] if delivery["mode"] == "PUSH")
 
 
-def _fetch(client: Client, url: str, name: str) -> float:
+def _fetch(client: RestClient, url: str, name: str) -> float:
     """Fetch the message from the mailbox and acknowledge it; return how many seconds both took."""
     key = client.post(f"subscribers/{name}/keys", {})["key"]
-    with Client(url, key=key) as subscriber:
-        mailbox = Mailbox(subscriber, name)
+    with RestClient(url, key=key) as subscriber:
+        mailbox = RemoteMailbox(subscriber, name)
         start = time.perf_counter()
         fetched = mailbox.fetch(most=10)
         if [message.body for message in fetched] != [BODY]:

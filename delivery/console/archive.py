@@ -14,7 +14,7 @@ from delivery.replays import archive_lookup
 from delivery.replays.archive_lookup import ArchivedAttempt, ArchivedDelivery, ArchivedMessage
 
 if TYPE_CHECKING:
-    from delivery.history.archive.lookup import Published
+    from delivery.history.archive.lookup import ArchiveLine
 
 SHOWN = 100
 # So long a piece of time is searched for messages while somebody waits.
@@ -23,7 +23,7 @@ _TABLES = ("messages", "deliveries", "attempts", "journal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Holding:
+class ArchivedTable:
     """What the archive has of a table; no days when it has nothing."""
 
     table: str
@@ -39,7 +39,7 @@ class Holding:
 class ArchivePage:
     url: str
     until: datetime | None
-    holdings: Sequence[Holding]
+    holdings: Sequence[ArchivedTable]
     is_moving: bool
 
     @property
@@ -48,15 +48,15 @@ class ArchivePage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownAttempt:
+class AttemptRow:
     attempt: ArchivedAttempt
     answer: Payload | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShownDelivery:
+class DeliveryRow:
     delivery: ArchivedDelivery
-    attempts: list[ShownAttempt]
+    attempts: list[AttemptRow]
 
     @property
     def is_fetched(self) -> bool:
@@ -70,16 +70,16 @@ class ShownMessage:
     message: ArchivedMessage
     body: Payload
     headers: list[tuple[str, Any]]
-    deliveries: list[ShownDelivery]
+    deliveries: list[DeliveryRow]
     is_there: bool
 
 
 def read() -> ArchivePage:
-    found = {row["table"]: Holding(**row) for row in named_rows("archive_overview", {})}
+    found = {row["table"]: ArchivedTable(**row) for row in named_rows("archive_overview", {})}
     return ArchivePage(
         url=str(settings.ENVIRONMENT.history_url),
         until=Archived.objects.values_list("until", flat=True).first(),
-        holdings=[found.get(table, Holding(table=table)) for table in _TABLES],
+        holdings=[found.get(table, ArchivedTable(table=table)) for table in _TABLES],
         is_moving=ArchiveChunk.objects.exclude(state=ChunkState.DONE).exists(),
     )
 
@@ -102,7 +102,7 @@ def message(id: int) -> ShownMessage | None:
         body=payload(found.body),
         headers=sorted(found.headers.items()),
         deliveries=[
-            ShownDelivery(
+            DeliveryRow(
                 delivery=delivery,
                 attempts=[_shown(attempt) for attempt in reversed(delivery.attempts)],
             )
@@ -112,10 +112,10 @@ def message(id: int) -> ShownMessage | None:
     )
 
 
-def published(*, since: datetime, until: datetime, event_type: str) -> "list[Published]":
+def published(*, since: datetime, until: datetime, event_type: str) -> "list[ArchiveLine]":
     """Return the first messages that were published in a piece of time. Raises ArchiveError when the archive cannot be read."""
     return archive_lookup.lookup().published(since=since, until=until, event_type=event_type, limit=SHOWN)
 
 
-def _shown(attempt: ArchivedAttempt) -> ShownAttempt:
-    return ShownAttempt(attempt=attempt, answer=payload(attempt.excerpt) if attempt.excerpt else None)
+def _shown(attempt: ArchivedAttempt) -> AttemptRow:
+    return AttemptRow(attempt=attempt, answer=payload(attempt.excerpt) if attempt.excerpt else None)

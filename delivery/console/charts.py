@@ -14,7 +14,7 @@ from delivery.models import TrafficMark
 _STALE = timedelta(minutes=2)
 
 
-class Span(StrEnum):
+class ChartSpan(StrEnum):
     """How far back a chart goes: a point a minute, or a quarter of an hour."""
 
     HOUR = "hour"
@@ -22,19 +22,19 @@ class Span(StrEnum):
 
     @property
     def length(self) -> timedelta:
-        return timedelta(hours=1) if self is Span.HOUR else timedelta(days=1)
+        return timedelta(hours=1) if self is ChartSpan.HOUR else timedelta(days=1)
 
     @property
     def step(self) -> timedelta:
-        return timedelta(minutes=1) if self is Span.HOUR else timedelta(minutes=15)
+        return timedelta(minutes=1) if self is ChartSpan.HOUR else timedelta(minutes=15)
 
     @property
     def per(self) -> str:
-        return "each minute" if self is Span.HOUR else "each 15 minutes"
+        return "each minute" if self is ChartSpan.HOUR else "each 15 minutes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class ChartPoint:
     """The counts of a step of time that begins at `at`."""
 
     at: datetime
@@ -47,8 +47,8 @@ class Point:
 class Chart:
     """Points in the order of time, whole steps only; `is_stale`: nobody has counted since `counted_until`, or ever."""
 
-    span: Span
-    points: Sequence[Point]
+    span: ChartSpan
+    points: Sequence[ChartPoint]
     counted_until: datetime | None
     is_stale: bool
 
@@ -69,7 +69,7 @@ class Chart:
         return self.points[-1].at + self.span.step
 
     @property
-    def latest_first(self) -> Sequence[Point]:
+    def latest_first(self) -> Sequence[ChartPoint]:
         return self.points[::-1]
 
     @property
@@ -84,12 +84,12 @@ class Chart:
         ).decode()
 
 
-def chosen(asked: str | None) -> Span:
+def chosen(asked: str | None) -> ChartSpan:
     """Return the span that stands in an address; the hour where there is none, or a wrong one."""
-    return Span(asked) if asked in list(Span) else Span.HOUR
+    return ChartSpan(asked) if asked in list(ChartSpan) else ChartSpan.HOUR
 
 
-def read(span: Span, *, now: datetime) -> Chart:
+def read(span: ChartSpan, *, now: datetime) -> Chart:
     """Read the chart up to the last step that is counted to its end."""
     mark = TrafficMark.objects.values_list("until", flat=True).first()
     until = _floor(min(mark or now, now), span.step)
@@ -97,7 +97,7 @@ def read(span: Span, *, now: datetime) -> Chart:
     asked = {"step": span.step, "since": since, "until": until}
     found = {row.pop("begins_at"): row for row in named_rows("traffic_chart", asked)}
     moments = [since + number * span.step for number in range(span.length // span.step)]
-    points = [Point(at=at, **found.get(at, {})) for at in moments]
+    points = [ChartPoint(at=at, **found.get(at, {})) for at in moments]
     is_stale = mark is None or mark < now - _STALE
     return Chart(span=span, points=points, counted_until=mark, is_stale=is_stale)
 

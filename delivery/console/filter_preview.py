@@ -24,7 +24,7 @@ EXAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PreviewedMessage:
     """A message that was asked. `reason` says why it does not match, and quotes nothing of it; empty, it does."""
 
     message_id: int
@@ -37,15 +37,15 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class FilterPreview:
     """`asked` are the newest messages; those of them that were `delivered` to one destination are left out."""
 
     asked: int
     delivered: int
     matched: int
     bytes: int
-    matching: list[Asked]
-    others: list[Asked]
+    matching: list[PreviewedMessage]
+    others: list[PreviewedMessage]
 
     @property
     def published(self) -> int:
@@ -62,13 +62,13 @@ class Preview:
         return self.asked < MESSAGES and self.bytes >= BYTES
 
 
-def preview(event_type_id: int, *, header_filter_string: str, filter_text: str) -> Preview:
+def preview(event_type_id: int, *, header_filter_string: str, filter_text: str) -> FilterPreview:
     """Ask the newest messages; the filter must be one, as `parse` says."""
     rows = named_rows("newest_messages", {"event_type": event_type_id, "messages": MESSAGES, "bytes": BYTES})
     published = [row for row in rows if not row["destination"]]
     asked = [_ask(row, header_filter_string, filter_text) for row in published]
     matching = [one for one in asked if not one.reason]
-    return Preview(
+    return FilterPreview(
         asked=len(rows),
         delivered=len(rows) - len(published),
         matched=len(matching),
@@ -78,9 +78,9 @@ def preview(event_type_id: int, *, header_filter_string: str, filter_text: str) 
     )
 
 
-def _ask(row: dict[str, Any], header_filter_string: str, filter_text: str) -> Asked:
+def _ask(row: dict[str, Any], header_filter_string: str, filter_text: str) -> PreviewedMessage:
     seen = document(_headers(row["headers"]), bytes(row["body"]))
-    return Asked(
+    return PreviewedMessage(
         message_id=row["id"],
         published_at=row["published_at"],
         reason=_reason(header_filter_string, filter_text, seen),

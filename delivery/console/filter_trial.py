@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import orjson
 from django.core.exceptions import ValidationError
 
-from delivery.console.filter_preview import Preview, preview
+from delivery.console.filter_preview import FilterPreview, preview
 from subscriptions.admin import header_lines
 from subscriptions.filters import FilterError, document, jsonb, parse
 from subscriptions.matching.match import why_not
@@ -25,7 +25,7 @@ class Mistake:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class FilterVerdict:
     """What a filter says of one message; without `reason` it is true of it."""
 
     of: str
@@ -47,8 +47,8 @@ class Typed:
 class Trial:
     event_type: EventType | None
     mistakes: list[Mistake]
-    verdicts: list[Verdict]
-    preview: Preview | None
+    verdicts: list[FilterVerdict]
+    preview: FilterPreview | None
 
 
 def mistake(typed: Typed) -> Mistake | None:
@@ -88,7 +88,7 @@ def _headers(typed: Typed) -> tuple[dict[str, str], list[Mistake]]:
         return {}, [Mistake(text=f"Header filter string: {message}") for message in error.messages]
 
 
-def _verdicts(typed: Typed, headers: Mapping[str, str], event_type: EventType | None) -> list[Verdict]:
+def _verdicts(typed: Typed, headers: Mapping[str, str], event_type: EventType | None) -> list[FilterVerdict]:
     verdicts = []
     if event_type is not None and event_type.sample is not None:
         sample = orjson.dumps(event_type.sample)
@@ -98,13 +98,13 @@ def _verdicts(typed: Typed, headers: Mapping[str, str], event_type: EventType | 
     return verdicts
 
 
-def _verdict(of: str, typed: Typed, headers: Mapping[str, str], body: bytes) -> Verdict:
+def _verdict(of: str, typed: Typed, headers: Mapping[str, str], body: bytes) -> FilterVerdict:
     seen = document(headers, body)
     reason = why_not(typed.header_filter_string, typed.filter, seen)
     is_json = seen.body is not jsonb.MISSING
     note = "" if is_json else "The body is not JSON, so every path into $$->'Body' is null."
-    return Verdict(of=of, reason=reason or "", note=note)
+    return FilterVerdict(of=of, reason=reason or "", note=note)
 
 
-def _preview(typed: Typed, event_type: EventType) -> Preview:
+def _preview(typed: Typed, event_type: EventType) -> FilterPreview:
     return preview(event_type.pk, header_filter_string=typed.header_filter_string, filter_text=typed.filter)

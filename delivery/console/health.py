@@ -19,7 +19,7 @@ HOUR = timedelta(hours=1)
 
 
 @dataclass(slots=True)
-class Bar:
+class SettledCount:
     """What was settled in the step of time that begins at `at`."""
 
     at: datetime
@@ -28,10 +28,10 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Health:
+class RecentHealth:
     """Bars in the order of time, up to the quarter of an hour that has begun; durations by step, see `delivery.maintenance.durations`."""
 
-    bars: Sequence[Bar]
+    bars: Sequence[SettledCount]
     durations: Counter[int] = field(default_factory=Counter)
 
     @property
@@ -77,12 +77,14 @@ def share_in_words(part: int, whole: int) -> str:
     return f"{tenths // 10} %" if tenths % 10 == 0 else f"{tenths / 10} %"
 
 
-def of_subscriptions(ids: Collection[int], *, now: datetime, step: timedelta = HOUR) -> dict[int, Health]:
+def of_subscriptions(
+    ids: Collection[int], *, now: datetime, step: timedelta = HOUR
+) -> dict[int, RecentHealth]:
     asked = {"subscriptions": list(ids), "subscribers": []}
     return _health(ids, asked, now=now, step=step)
 
 
-def of_subscribers(ids: Collection[int], *, now: datetime, step: timedelta = HOUR) -> dict[int, Health]:
+def of_subscribers(ids: Collection[int], *, now: datetime, step: timedelta = HOUR) -> dict[int, RecentHealth]:
     """Each of all its subscriptions together."""
     asked = {"subscriptions": [], "subscribers": list(ids)}
     return _health(ids, asked, now=now, step=step)
@@ -90,20 +92,20 @@ def of_subscribers(ids: Collection[int], *, now: datetime, step: timedelta = HOU
 
 def _health(
     ids: Collection[int], asked: dict[str, Any], *, now: datetime, step: timedelta
-) -> dict[int, Health]:
+) -> dict[int, RecentHealth]:
     until = now - timedelta(seconds=now.timestamp() % QUARTER.total_seconds()) + QUARTER
     since = until - DAY
-    found = {id: Health(bars=list(_bars(since, step))) for id in ids}
+    found = {id: RecentHealth(bars=list(_bars(since, step))) for id in ids}
     for row in named_rows("traffic_of_subscriptions", asked | {"since": since, "step": step}):
         _add(row, found[row["owner_id"]], since=since, step=step)
     return found
 
 
-def _bars(since: datetime, step: timedelta) -> Iterator[Bar]:
-    return (Bar(at=since + number * step) for number in range(DAY // step))
+def _bars(since: datetime, step: timedelta) -> Iterator[SettledCount]:
+    return (SettledCount(at=since + number * step) for number in range(DAY // step))
 
 
-def _add(row: dict[str, Any], to: Health, *, since: datetime, step: timedelta) -> None:
+def _add(row: dict[str, Any], to: RecentHealth, *, since: datetime, step: timedelta) -> None:
     if row["at"] is None:
         # -1 is of what was never tried, or took a time that is not known.
         if row["step"] >= 0:

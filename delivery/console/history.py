@@ -14,7 +14,7 @@ import orjson
 from django.db.models import Max
 
 from delivery.console.health import share_in_words
-from delivery.console.history_range import HOUR, Asked, Span
+from delivery.console.history_range import HOUR, HistoryRange, HistorySpan
 from delivery.database.queries import named_rows
 from delivery.models import Archived, HistoryHour
 from subscriptions.admin.times import duration
@@ -30,7 +30,7 @@ _KEPT_ANSWERS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class HistoryPoint:
     """A step of time that begins at `at`; durations are of its worst hour and subscription, in milliseconds."""
 
     at: datetime
@@ -74,13 +74,13 @@ class Failing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class HistoryPage:
     """What the page shows; `until` is the archive's watermark: None while nothing is archived, so nothing can be counted."""
 
-    asked: Asked
+    asked: HistoryRange
     until: datetime | None
     has_any: bool
-    points: Sequence[Point]
+    points: Sequence[HistoryPoint]
     heat: Sequence[tuple[str, Sequence[Cell]]]
     failing: Sequence[Failing]
     blocked: Sequence[tuple[str, str]]
@@ -106,7 +106,7 @@ class History:
         return {1: "an hour", 6: "6 hours", 24: "a day"}.get(hours, "a week")
 
     @property
-    def latest_first(self) -> Sequence[Point]:
+    def latest_first(self) -> Sequence[HistoryPoint]:
         return [point for point in reversed(self.points) if point.success_percent is not None]
 
     @property
@@ -120,17 +120,17 @@ class History:
         }
         for name in PERCENTILES:
             drawn[name] = [point.percentiles[name] for point in self.points]
-        is_by_day = self.asked.span is not Span.DAY
+        is_by_day = self.asked.span is not HistorySpan.DAY
         return orjson.dumps(drawn | {"is_by_day": is_by_day}).decode()
 
 
-def read(asked: Asked) -> History:
+def read(asked: HistoryRange) -> HistoryPage:
     newest = HistoryHour.objects.aggregate(newest=Max("id"))["newest"]
     by_hour, by_subscription = _counted(asked, newest)
     failing = sorted(
         (row for row in by_subscription if row["failed"]), key=lambda row: row["failed"], reverse=True
     )
-    return History(
+    return HistoryPage(
         asked=asked,
         until=Archived.objects.values_list("until", flat=True).first(),
         has_any=newest is not None,
@@ -160,7 +160,7 @@ def suggestions() -> dict[str, list[str]]:
 
 
 @lru_cache(maxsize=_KEPT_ANSWERS)
-def _counted(asked: Asked, _newest: int | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _counted(asked: HistoryRange, _newest: int | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the rows by hour and those by subscription.
 
     Kept until the next rollup, which replaces rows and so has a higher newest id: a quarter of a year of two hundred
@@ -189,7 +189,7 @@ def _ids(subscription: str) -> list[int] | None:
     return list(Subscription.objects.filter(name=subscription).order_by().values_list("pk", flat=True))
 
 
-def _points(rows: Sequence[dict[str, Any]], asked: Asked) -> list[Point]:
+def _points(rows: Sequence[dict[str, Any]], asked: HistoryRange) -> list[HistoryPoint]:
     begin = _first(asked)
     steps: dict[datetime, list[dict[str, Any]]] = {
         begin + number * asked.step: [] for number in range(-(-(asked.until - begin) // asked.step))
@@ -199,13 +199,13 @@ def _points(rows: Sequence[dict[str, Any]], asked: Asked) -> list[Point]:
     return [_point(at, found) for at, found in steps.items()]
 
 
-def _first(asked: Asked) -> datetime:
+def _first(asked: HistoryRange) -> datetime:
     """Return where the first step begins: whole days begin at midnight."""
     return asked.since - timedelta(seconds=asked.since.timestamp() % asked.step.total_seconds())
 
 
-def _point(at: datetime, rows: Sequence[dict[str, Any]]) -> Point:
-    return Point(
+def _point(at: datetime, rows: Sequence[dict[str, Any]]) -> HistoryPoint:
+    return HistoryPoint(
         at=at,
         delivered=sum(row["delivered"] for row in rows),
         failed=sum(row["failed"] for row in rows),

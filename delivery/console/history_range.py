@@ -12,7 +12,7 @@ LONGEST = 400 * DAY
 LONGEST_NAME = 200
 
 
-class Span(StrEnum):
+class HistorySpan(StrEnum):
     DAY = "day"
     WEEK = "week"
     MONTH = "month"
@@ -27,20 +27,25 @@ class Span(StrEnum):
         return _WORDS[self]
 
 
-_LENGTHS = {Span.DAY: DAY, Span.WEEK: 7 * DAY, Span.MONTH: 30 * DAY, Span.CUSTOM: 90 * DAY}
+_LENGTHS = {
+    HistorySpan.DAY: DAY,
+    HistorySpan.WEEK: 7 * DAY,
+    HistorySpan.MONTH: 30 * DAY,
+    HistorySpan.CUSTOM: 90 * DAY,
+}
 _WORDS = {
-    Span.DAY: "24 hours",
-    Span.WEEK: "7 days",
-    Span.MONTH: "30 days",
-    Span.CUSTOM: "custom",
+    HistorySpan.DAY: "24 hours",
+    HistorySpan.WEEK: "7 days",
+    HistorySpan.MONTH: "30 days",
+    HistorySpan.CUSTOM: "custom",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class HistoryRange:
     """Whole hours from `since` to before `until`; an empty name is everybody's. `subscription` is an id or a name."""
 
-    span: Span
+    span: HistorySpan
     since: datetime
     until: datetime
     subscriber: str = ""
@@ -58,34 +63,39 @@ class Asked:
         return bool(self.subscriber or self.subscription or self.event_type)
 
     @property
-    def spans(self) -> list[tuple[Span, str]]:
+    def spans(self) -> list[tuple[HistorySpan, str]]:
         """The ranges that are offered, each with its address."""
         named = {name: getattr(self, name) for name in ("subscriber", "subscription", "event_type")}
         kept = {name: value for name, value in named.items() if value}
         return [
-            (span, f"?{urlencode({'span': span.value} | kept)}") for span in (Span.DAY, Span.WEEK, Span.MONTH)
+            (span, f"?{urlencode({'span': span.value} | kept)}")
+            for span in (HistorySpan.DAY, HistorySpan.WEEK, HistorySpan.MONTH)
         ]
 
 
 _STEPS = ((HOUR, 8 * DAY), (6 * HOUR, 32 * DAY), (DAY, 200 * DAY), (7 * DAY, LONGEST))
 
 
-def asked(given: Mapping[str, str], *, now: datetime) -> Asked:
+def asked(given: Mapping[str, str], *, now: datetime) -> HistoryRange:
     """Read an address; what is wrong there counts as not given. A `since` or an `until` makes the range custom."""
     names = {
         name: given.get(name, "").strip().replace("\0", "")[:LONGEST_NAME]
         for name in ("subscriber", "subscription", "event_type")
     }
     since, until = _moment(given.get("since")), _moment(given.get("until"))
-    span = Span.CUSTOM if since or until else _span(given.get("span"))
+    span = HistorySpan.CUSTOM if since or until else _span(given.get("span"))
     end = _hour_after(min(until or now, now + DAY))
     begin = _hour_after(since) - HOUR if since else end - span.length
     begin = max(min(begin, end - HOUR), end - LONGEST)
-    return Asked(span=span, since=begin, until=end, **names)
+    return HistoryRange(span=span, since=begin, until=end, **names)
 
 
-def _span(text: str | None) -> Span:
-    return Span(text) if text in (Span.DAY, Span.WEEK, Span.MONTH) else Span.WEEK
+def _span(text: str | None) -> HistorySpan:
+    return (
+        HistorySpan(text)
+        if text in (HistorySpan.DAY, HistorySpan.WEEK, HistorySpan.MONTH)
+        else HistorySpan.WEEK
+    )
 
 
 def _moment(text: str | None) -> datetime | None:

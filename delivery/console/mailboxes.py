@@ -13,7 +13,7 @@ SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mailbox:
+class MailboxFigures:
     """Figures of a mailbox, or of one subscription in it, as they are shown."""
 
     subscriber_id: int
@@ -32,19 +32,19 @@ class Mailbox:
         return _bounded(sum(count.found for count in counts))
 
 
-def of_subscription(subscription_id: int, *, now: datetime) -> Mailbox | None:
+def of_subscription(subscription_id: int, *, now: datetime) -> MailboxFigures | None:
     """None: it is none of mode PULL."""
     found = mailbox_figures.of_subscription(subscription_id, now=now, limit=WAITING_LIMIT)
     return None if found is None else _shown(found)
 
 
-def of_subscribers(subscriber_ids: Collection[int], *, now: datetime) -> dict[int, Mailbox]:
+def of_subscribers(subscriber_ids: Collection[int], *, now: datetime) -> dict[int, MailboxFigures]:
     """Who has no PULL subscription has no mailbox."""
     found = mailbox_figures.of_subscribers(subscriber_ids, now=now, limit=WAITING_LIMIT)
     return {id: _shown(figures) for id, figures in found.items()}
 
 
-def fullest(*, limit: int, now: datetime) -> list[tuple[str, Mailbox]]:
+def fullest(*, limit: int, now: datetime) -> list[tuple[str, MailboxFigures]]:
     """Return whose mailboxes hold something, those with the oldest message first, with the subscriber's name."""
     found = named_rows("fullest_mailboxes", {"rows": limit})
     if not found:
@@ -55,8 +55,8 @@ def fullest(*, limit: int, now: datetime) -> list[tuple[str, Mailbox]]:
     ]
 
 
-def _shown(figures: Figures) -> Mailbox:
-    return Mailbox(
+def _shown(figures: Figures) -> MailboxFigures:
+    return MailboxFigures(
         subscriber_id=figures.subscriber_id,
         available=_bounded(figures.available),
         delayed=_bounded(figures.delayed),

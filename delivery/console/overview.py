@@ -8,7 +8,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from delivery.console import blocked, mailboxes, queue_groups, retry_lane
 from delivery.console.blocked import BlockedLane
 from delivery.console.counting import BACKLOG_LIMIT, Bounded
-from delivery.console.mailboxes import Mailbox
+from delivery.console.mailboxes import MailboxFigures
 from delivery.console.queue_groups import DownGroup
 from delivery.console.retry_lane import RetryLane
 from delivery.console.rights import may_toggle
@@ -39,7 +39,7 @@ class Overview:
     groups_down: list[DownGroup]
     more_groups: bool
     retry_lane: RetryLane
-    mailboxes: list[tuple[str, Mailbox]]
+    mailboxes: list[tuple[str, MailboxFigures]]
     more_mailboxes: bool
     has_subscriptions: bool
     may_toggle: bool

@@ -11,7 +11,7 @@ UNENDED = (ReplayState.SELECTING, ReplayState.READY, ReplayState.RUNNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class ReplayPreview:
     """Counts by day, the earliest first, each with every event type's count and their total."""
 
     days: Sequence[tuple[str, Sequence[tuple[str, int]], int]]
@@ -24,7 +24,7 @@ class ReplayPage:
     """`run` is what selects it, while it does or when that failed."""
 
     replay: Replay
-    preview: Preview
+    preview: ReplayPreview
     run: PipelineRun | None
 
     @property
@@ -58,7 +58,7 @@ def read(replay: Replay) -> ReplayPage:
     )
 
 
-def preview(counted: Sequence[Mapping[str, object]]) -> Preview:
+def preview(counted: Sequence[Mapping[str, object]]) -> ReplayPreview:
     """Lay out rows of {event, day, count}."""
     counts: dict[str, dict[str, int]] = {}
     for row in counted:
@@ -68,7 +68,7 @@ def preview(counted: Sequence[Mapping[str, object]]) -> Preview:
         (day, [(event, found.get(event, 0)) for event in events], sum(found.values()))
         for day, found in sorted(counts.items())
     ]
-    return Preview(
+    return ReplayPreview(
         days=days[:SHOWN_DAYS],
         totals=[(event, sum(found.get(event, 0) for found in counts.values())) for event in events],
         more_days=max(len(days) - SHOWN_DAYS, 0),

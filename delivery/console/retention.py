@@ -5,7 +5,7 @@ from datetime import datetime
 from itertools import groupby
 
 from delivery.maintenance import retention_rules
-from delivery.maintenance.retention_rules import JOURNAL, UNMATCHED, Rules
+from delivery.maintenance.retention_rules import JOURNAL, UNMATCHED, RetentionRules
 from delivery.models import RetentionRun, RetentionState
 
 _WORDS = {UNMATCHED: "messages nobody wanted", JOURNAL: "the journal"}
@@ -40,7 +40,7 @@ def read() -> RetentionPage:
     )
 
 
-def kept(rules: Rules) -> list[Kept]:
+def kept(rules: RetentionRules) -> list[Kept]:
     """Return the shortest first, in the order of the settings."""
     # Sorting keeps the order of equals.
     ordered = sorted(rules.days.items(), key=_length)

@@ -60,7 +60,7 @@ RETRY_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class DemoSubscription:
     """A subscription of the demo."""
 
     subscriber: str
@@ -84,23 +84,27 @@ class Wish:
 
 
 WISHES = (
-    Wish(subscriber="demo-reporting", name="all-created", event_type=CREATE),
-    Wish(
+    DemoSubscription(subscriber="demo-reporting", name="all-created", event_type=CREATE),
+    DemoSubscription(
         subscriber="demo-reporting",
         name="two-projects",
         event_type=UPDATE,
         filter="$$->'Body'->'original'->'project'->>'id' in ('proj1008','proj1010')",
     ),
-    Wish(subscriber="demo-crm", name="cases", event_type=CREATE),
-    Wish(subscriber="demo-crm", name="mobile-moves", event_type=MOVE, header_filter_string="proj1009"),
-    Wish(subscriber="demo-billing", name="invoices", event_type=CREATE, policy="strict", is_down=True),
-    Wish(subscriber="demo-billing", name="contracts", event_type=UPDATE, policy="strict"),
-    Wish(subscriber="demo-search", name="index", event_type=UPDATE, policy=RETRIES),
-    Wish(subscriber="demo-builds", name="worker-1", event_type=BUILD),
-    Wish(subscriber="demo-builds", name="worker-2", event_type=BUILD),
-    Wish(subscriber="demo-builds", name="worker-3", event_type=BUILD, is_down=True),
-    Wish(subscriber=READER, name="goods-in", event_type=CREATE, mode=Mode.PULL, max_receives=5),
-    Wish(subscriber=READER, name="relocations", event_type=MOVE, mode=Mode.PULL),
+    DemoSubscription(subscriber="demo-crm", name="cases", event_type=CREATE),
+    DemoSubscription(
+        subscriber="demo-crm", name="mobile-moves", event_type=MOVE, header_filter_string="proj1009"
+    ),
+    DemoSubscription(
+        subscriber="demo-billing", name="invoices", event_type=CREATE, policy="strict", is_down=True
+    ),
+    DemoSubscription(subscriber="demo-billing", name="contracts", event_type=UPDATE, policy="strict"),
+    DemoSubscription(subscriber="demo-search", name="index", event_type=UPDATE, policy=RETRIES),
+    DemoSubscription(subscriber="demo-builds", name="worker-1", event_type=BUILD),
+    DemoSubscription(subscriber="demo-builds", name="worker-2", event_type=BUILD),
+    DemoSubscription(subscriber="demo-builds", name="worker-3", event_type=BUILD, is_down=True),
+    DemoSubscription(subscriber=READER, name="goods-in", event_type=CREATE, mode=Mode.PULL, max_receives=5),
+    DemoSubscription(subscriber=READER, name="relocations", event_type=MOVE, mode=Mode.PULL),
 )
 
 
@@ -149,7 +153,7 @@ def _have_retries() -> None:
     _have(Policy, RETRIES, **values | {"retry_seconds": RETRY_SECONDS, "description": text})
 
 
-def _subscribe(wish: Wish, subscriber: Subscriber, event_type: EventType, ports: Ports) -> None:
+def _subscribe(wish: DemoSubscription, subscriber: Subscriber, event_type: EventType, ports: Ports) -> None:
     wanted = {
         "event_type": event_type,
         "policy": Policy.objects.get(name=wish.policy),
@@ -173,7 +177,7 @@ def _subscribe(wish: Wish, subscriber: Subscriber, event_type: EventType, ports:
         _record("changed", subscription, before=before)
 
 
-def _has_old_port(subscription: Subscription, wish: Wish, ports: Ports) -> bool:
+def _has_old_port(subscription: Subscription, wish: DemoSubscription, ports: Ports) -> bool:
     endpoint = urlsplit(subscription.endpoint)
     is_ours = endpoint.hostname == HOST and endpoint.path == wish.path
     return is_ours and endpoint.port not in (ports.answering, ports.refusing)

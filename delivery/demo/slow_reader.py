@@ -8,8 +8,8 @@ from pathlib import Path
 
 from django.db import Error, connection
 
-from delivery.client.mailbox import LONGEST_WAIT_SECONDS, Fetched, Mailbox
-from delivery.client.rest import Client, ClientError
+from delivery.client.mailbox import LONGEST_WAIT_SECONDS, FetchedMessage, RemoteMailbox
+from delivery.client.rest import ClientError, RestClient
 from delivery.demo.cast import READER
 from subscriptions.models import ApiKey, Scope, Subscriber
 from subscriptions.models.api_key import hash_of, new_key
@@ -43,8 +43,8 @@ def _read_for_ever(remembered: Path, url: str) -> None:
 def read_while_possible(remembered: Path, url: str) -> None:
     """Return when the mailbox cannot be read, saying why: but not before it is there, which at the first start takes a moment."""
     try:
-        with Client(url, key=_key(remembered)) as client:
-            mailbox = Mailbox(client, READER)
+        with RestClient(url, key=_key(remembered)) as client:
+            mailbox = RemoteMailbox(client, READER)
             while True:
                 _read(mailbox)
     except Subscriber.DoesNotExist:
@@ -66,7 +66,7 @@ def _key(remembered: Path) -> str:
     return key
 
 
-def _read(mailbox: Mailbox) -> None:
+def _read(mailbox: RemoteMailbox) -> None:
     fetched = mailbox.fetch(most=AT_ONCE, wait=LONGEST_WAIT_SECONDS, visibility=VISIBILITY_SECONDS)
     for message in fetched:
         time.sleep(WORK_SECONDS)
@@ -75,7 +75,7 @@ def _read(mailbox: Mailbox) -> None:
         time.sleep(WORK_SECONDS)
 
 
-def _decide(mailbox: Mailbox, message: Fetched) -> None:
+def _decide(mailbox: RemoteMailbox, message: FetchedMessage) -> None:
     if random.randrange(FORGETS_ONCE_IN) == 0:
         return
     end = mailbox.reject if random.randrange(REJECTS_ONCE_IN) == 0 else mailbox.acknowledge

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import psycopg
 
 from delivery.history.archive.archive import Archive
-from delivery.history.spark.session import Sessions, Spark
+from delivery.history.spark.session import Spark, SparkSessions
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +33,7 @@ class Progress(Protocol):
 
 
 @dataclass(slots=True, kw_only=True)
-class Job:
+class StepJob:
     """One run. `conninfo` is libpq's, for more connections to the same database, also from Spark's workers."""
 
     run_id: int
@@ -57,8 +57,8 @@ def job(
     archive_url: str,
     spark: Spark,
     progress: Progress,
-    sessions: Sessions | None = None,
-) -> Iterator[Job]:
+    sessions: SparkSessions | None = None,
+) -> Iterator[StepJob]:
     """Yield a job with a connection of its own; everything it started ends with it, but for what is of `sessions`."""
     with ExitStack() as ending:
         database = ending.enter_context(psycopg.connect(conninfo, autocommit=True))
@@ -69,14 +69,14 @@ def job(
         def start() -> "SparkSession":
             if not used:
                 progress.doing("starting Spark")
-                kept = sessions or ending.enter_context(Sessions())
+                kept = sessions or ending.enter_context(SparkSessions())
                 used.append(ending.enter_context(kept.used(spark)))
                 progress.doing("Spark has started")
                 if sessions is None:
                     ending.callback(progress.doing, _ENDING)
             return used[0]
 
-        yield Job(
+        yield StepJob(
             run_id=run_id,
             database=database,
             conninfo=conninfo,

@@ -8,7 +8,7 @@ import psycopg
 from django.db import Error, connection
 
 from delivery.ingest.directory import Directory
-from delivery.ingest.plain import Plain, Reading
+from delivery.ingest.plain import Plain, PlainReader
 from delivery.ingest.posts import Post, Posts
 from delivery.ingest.storing import store_together
 from subscriptions.api.problems import Problem, database_away, unexpected
@@ -34,7 +34,7 @@ class Committer:
     def __init__(self, posts: Posts) -> None:
         self._posts = posts
         self._directory = Directory()
-        self._reading = Reading(self._directory)
+        self._reading = PlainReader(self._directory)
         self._prepared: object = None
 
     def run(self) -> None:

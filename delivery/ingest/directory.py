@@ -1,6 +1,6 @@
 """What a committer remembers of keys, event types and subscriptions, and how it knows that this is still so.
 
-Each transaction that changes any of them leaves its number in `subscriptions_configurationtransaction` (a trigger). An `Era` is what was
+Each transaction that changes any of them leaves its number in `subscriptions_configurationtransaction` (a trigger). An `KnownConfiguration` is what was
 there when remembering began: the oldest transaction then under way, and the numbers from that one on. The statement
 that stores messages compares, in its own snapshot, the numbers there are now, and stores nothing if they differ. So
 what a publisher's own client has changed before it publishes always counts, in every web process, without waiting for
@@ -34,7 +34,7 @@ MAX_ENTRIES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Era:
+class KnownConfiguration:
     """The changes of configuration that are taken into account: numbers of transactions from `horizon` on."""
 
     horizon: int
@@ -73,12 +73,12 @@ class Directory:
     def __init__(self) -> None:
         self._connection: object = None
         self._began_at = 0.0
-        self._era: Era | None = None
+        self._era: KnownConfiguration | None = None
         self._grants: dict[str, Grant | None] = {}
         self._event_types: dict[str, EventType | None] = {}
         self._subscribed: dict[tuple[int, str], Subscribed] = {}
 
-    def era(self) -> Era:
+    def era(self) -> KnownConfiguration:
         """Return what the entries are compared with; begin anew when they are old, or of another connection."""
         is_old = time.monotonic() - self._began_at > MAX_AGE_SECONDS
         size = len(self._grants) + len(self._event_types) + len(self._subscribed)
@@ -87,7 +87,7 @@ class Directory:
             ((horizon, seen),) = planned_rows("configuration_transactions", {})
             self._connection = connection.connection
             self._began_at = time.monotonic()
-            self._era = Era(horizon, seen)
+            self._era = KnownConfiguration(horizon, seen)
         return self._era
 
     def forget(self) -> None:

@@ -38,7 +38,7 @@ _NOT_PLAIN = ("HTTP_CALLBACKURL", "HTTP_DESTINATION")
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
+class AcceptedResponse:
     """A 202, and the name of the view that would have given it."""
 
     view: str
@@ -53,7 +53,7 @@ class Intake:
         self._posts = Posts()
         self._threads: list[threading.Thread] = []
 
-    async def publish(self, environ: dict[str, Any], body: bytes) -> Published | None:
+    async def publish(self, environ: dict[str, Any], body: bytes) -> AcceptedResponse | None:
         """Publish what is plain; None leaves the request to its view.
 
         Raises Problem 503 when too many wait, or when the database went away meanwhile.
@@ -137,10 +137,10 @@ def _is_secure(environ: Mapping[str, Any]) -> bool:
     return by_proxy or environ["wsgi.url_scheme"] == "https"
 
 
-def _published(post: Post, body: bytes) -> Published:
+def _published(post: Post, body: bytes) -> AcceptedResponse:
     view = BatchView if post.event_type is None else PublishView
     name = f"{view.__module__}.{view.__qualname__}"
-    return Published(name, _headers(view, _is_secure(post.environ)), body)
+    return AcceptedResponse(name, _headers(view, _is_secure(post.environ)), body)
 
 
 @lru_cache(maxsize=4)

@@ -65,7 +65,7 @@ class Plain:
         return orjson.dumps({"results": results})
 
 
-class Reading:
+class PlainReader:
     """Reads requests for one committer."""
 
     def __init__(self, directory: Directory) -> None:

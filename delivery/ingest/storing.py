@@ -8,10 +8,10 @@ from django.db import transaction
 
 from delivery.ingest.plain import Plain
 from delivery.ingest.posts import Post
-from delivery.publishing.publish import Accepted, Era, store
+from delivery.publishing.publish import Accepted, Configuration, store
 
 
-def store_together(plain: Sequence[Plain], *, as_of: Era) -> list[tuple[Post, bytes | None]] | None:
+def store_together(plain: Sequence[Plain], *, as_of: Configuration) -> list[tuple[Post, bytes | None]] | None:
     """Return what each is answered; None for one that has an idempotency key that was used: nothing of it was stored.
 
     None in all: the configuration is not what it was `as_of` then, and nothing was stored.

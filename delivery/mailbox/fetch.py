@@ -52,7 +52,7 @@ _Found: TypeAlias = Mapping[int, tuple[str, int, Any, str | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class LeasedMessage:
     """One message as it is handed out. `headers` is JSON text."""
 
     delivery_id: int
@@ -75,7 +75,7 @@ class Result:
     error: str = ""
 
 
-def fetch(subscriber_id: int, *, most: int, visibility: int) -> list[Fetched]:
+def fetch(subscriber_id: int, *, most: int, visibility: int) -> list[LeasedMessage]:
     """Hand out up to `most` messages, the oldest first, for `visibility` seconds; the lease is committed.
 
     Fewer when their bodies are large, or others fetch at the same moment: they may have locked for a moment what they
@@ -122,11 +122,11 @@ def extend(subscriber_id: int, texts: Sequence[str], *, visibility: int) -> list
     return [_result(text, receipt, found) for text, receipt in read]
 
 
-def _fetched(*columns: Any) -> Fetched:
+def _fetched(*columns: Any) -> LeasedMessage:
     id, message_id, event, published_at, headers, content_type, body, receive_count, token, replay_id = (
         columns
     )
-    return Fetched(
+    return LeasedMessage(
         delivery_id=id,
         message_id=message_id,
         event=event,

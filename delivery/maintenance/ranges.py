@@ -29,7 +29,7 @@ LOCK_MILLISECONDS = 200
 LOCK_NOT_AVAILABLE = "55P03"
 
 
-class BusyError(Exception):
+class RangeBusyError(Exception):
     """Somebody else has locked what is needed; the same may succeed later."""
 
 
@@ -46,7 +46,7 @@ def make_ahead() -> int:
     try:
         with briefly():
             queries.execute("make_range", parameters)
-    except BusyError:
+    except RangeBusyError:
         log.info("the tables are busy, the range is made later", extra=parameters)
         return 0
     log.info("range made", extra=parameters)
@@ -68,7 +68,7 @@ def _drop_emptied(old: MessageRange) -> bool:
             if not _is_empty(old):
                 return False
             drop(old)
-    except BusyError:
+    except RangeBusyError:
         log.info("the tables are busy, the range is dropped later", extra={"first": old.first_id})
         return False
     return True
@@ -91,7 +91,7 @@ def briefly() -> Iterator[None]:
     except OperationalError as error:
         if getattr(error.__cause__, "sqlstate", None) != LOCK_NOT_AVAILABLE:
             raise
-        raise BusyError from error
+        raise RangeBusyError from error
 
 
 def hold(old: MessageRange) -> None:

@@ -36,7 +36,7 @@ from delivery.database import queries
 from delivery.lifecycle import journal
 from delivery.lifecycle.transitions import RESUBMITTABLE
 from delivery.maintenance import ranges, retention_ranges, retention_rules
-from delivery.maintenance.retention_rules import UNMATCHED, Rules
+from delivery.maintenance.retention_rules import UNMATCHED, RetentionRules
 from delivery.models import JournalKind, Message, RetentionRun, RetentionState
 from subscriptions import changes
 
@@ -139,7 +139,7 @@ def _remove_some(run: RetentionRun, *, now: datetime) -> None:
     run.save()
 
 
-def _remove_rows(run: RetentionRun, rules: Rules, *, last_id: int, now: datetime) -> None:
+def _remove_rows(run: RetentionRun, rules: RetentionRules, *, last_id: int, now: datetime) -> None:
     """Look through the next messages, and remove those that may go."""
     until = rules.until(now=now)
     chosen = {

@@ -39,7 +39,7 @@ from delivery.database import queries
 from delivery.history.postgres.window import SNAPSHOT_LOCK
 from delivery.lifecycle.transitions import RESUBMITTABLE
 from delivery.maintenance import ranges
-from delivery.maintenance.retention_rules import UNMATCHED, Rules
+from delivery.maintenance.retention_rules import UNMATCHED, RetentionRules
 from delivery.models import Message, MessageRange
 from delivery.models.delivery import delivery_id
 
@@ -84,7 +84,7 @@ def section_after(position: int, *, last_id: int) -> Section:
     return Section(last_id if following is None else min(following.first_id - 1, last_id))
 
 
-def remove(old: MessageRange, rules: Rules, *, now: datetime) -> Removed | None:
+def remove(old: MessageRange, rules: RetentionRules, *, now: datetime) -> Removed | None:
     """Remove a range as a whole, or leave it for later; return None when it has to go row by row.
 
     Call it in a transaction, which is to end at once: from the drop to its end everybody else waits for the tables.
@@ -96,12 +96,12 @@ def remove(old: MessageRange, rules: Rules, *, now: datetime) -> Removed | None:
         return _remove(old, rules, now=now)
     except _KeptError:
         return None
-    except ranges.BusyError:
+    except ranges.RangeBusyError:
         log.info("range in use", extra={"first": old.first_id})
         return Removed() if _kept(old, rules, now=now, ahead=-LEEWAY) else None
 
 
-def _remove(old: MessageRange, rules: Rules, *, now: datetime) -> Removed:
+def _remove(old: MessageRange, rules: RetentionRules, *, now: datetime) -> Removed:
     with ranges.briefly():
         _refuse_snapshots()
         ranges.hold(old)
@@ -117,10 +117,12 @@ def _refuse_snapshots() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [SNAPSHOT_LOCK])
         if cursor.fetchone() != (True,):
-            raise ranges.BusyError
+            raise ranges.RangeBusyError
 
 
-def _kept(old: MessageRange, rules: Rules, *, now: datetime, ahead: timedelta = timedelta(0)) -> str | None:
+def _kept(
+    old: MessageRange, rules: RetentionRules, *, now: datetime, ahead: timedelta = timedelta(0)
+) -> str | None:
     """Return what keeps the range from being removed as a whole at a time so far ahead; None: nothing."""
     until = rules.until(now=now + ahead)
     if not until:

@@ -13,7 +13,7 @@ UNMATCHED, JOURNAL = "UNMATCHED", "JOURNAL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class RetentionRules:
     """The days by name, None for ever; and the archive's gate, None when nothing is archived yet."""
 
     days: Mapping[str, int | None]
@@ -47,10 +47,10 @@ class Rules:
         }
 
 
-def current() -> Rules:
+def current() -> RetentionRules:
     """Return what the settings say, and the archive as it is now."""
     environment = settings.ENVIRONMENT
-    return Rules(
+    return RetentionRules(
         days=environment.retention_days,
         waits_for_archive=not environment.retention_unarchived,
         archived_until=Archived.objects.values_list("until", flat=True).first(),

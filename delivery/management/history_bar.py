@@ -7,7 +7,7 @@ from typing import Self
 from tqdm import tqdm
 
 
-class Bar:
+class StepBar:
     """A `Progress` of `delivery.history.job`, on standard error."""
 
     def __init__(self, step: str) -> None:

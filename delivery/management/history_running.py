@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from delivery.history.spark.session import Sessions
-from delivery.management.history_bar import Bar
+from delivery.history.spark.session import SparkSessions
+from delivery.management.history_bar import StepBar
 from delivery.models import PipelineRun, RunState, Step
 from delivery.pipeline import RunOpenError, running
 from delivery.pipeline.running import Ran
@@ -18,7 +18,7 @@ FAILED, REFUSED, BROKEN, INTERRUPTED = 1, 3, 4, 128
 
 def run_steps(steps: Sequence[Step], *, write: Callable[[str], object]) -> None:
     """Run steps one after the other, by one Spark, and write what each found; the first that fails raises CommandError."""
-    with Sessions() as sessions:
+    with SparkSessions() as sessions:
         for step in steps:
             run_step(step, write=write, sessions=sessions)
 
@@ -28,11 +28,11 @@ def run_step(
     *,
     options: Mapping[str, Any] | None = None,
     write: Callable[[str], object],
-    sessions: Sessions | None = None,
+    sessions: SparkSessions | None = None,
 ) -> PipelineRun:
     """Run a step and write what it found. Raises CommandError."""
     try:
-        with Bar(step.label) as bar:
+        with StepBar(step.label) as bar:
             ran = running.run_now(step, options=options or {}, actor=actor(), shown=[bar], sessions=sessions)
     except RunOpenError as error:
         raise CommandError(str(error), returncode=REFUSED) from None
@@ -47,7 +47,7 @@ def run_asked(id: int, *, write: Callable[[str], object], gives_back: bool = Fal
     found = PipelineRun.objects.filter(pk=id).first()
     if found is None:
         raise CommandError(f"There is no run {id}; see `history runs`.")
-    with Bar(found.get_step_display()) as bar:
+    with StepBar(found.get_step_display()) as bar:
         ran = running.run_waiting(id, shown=[bar], gives_back=gives_back)
     if ran is None:
         found.refresh_from_db()

@@ -32,7 +32,7 @@ class Interruption(Enum):
     LOST = "the connection that holds the run's lock is lost, or the run was taken for dead"
 
 
-class Course:
+class RunProgress:
     """Whom a step tells how far it is; it tells the row, and `shown` at once. Follow it within `interruptible`."""
 
     def __init__(

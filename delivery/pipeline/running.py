@@ -24,13 +24,13 @@ from django.utils import timezone
 
 from delivery.database.connections import LETS_GO_OF_VANISHED
 from delivery.history.archive import ledger
-from delivery.history.job import Job, Progress, Stopped, job
-from delivery.history.spark.session import Sessions
+from delivery.history.job import Progress, StepJob, Stopped, job
+from delivery.history.spark.session import SparkSessions
 from delivery.models import SOLE_STEPS, PipelineRun, RunState, Step
 from delivery.pipeline import error_text, runs, settings, steps
 from delivery.pipeline.interrupts import Interrupts, interruptible
 from delivery.pipeline.locks import is_taken, run_lock, step_lock
-from delivery.pipeline.progress import Course, Interruption
+from delivery.pipeline.progress import Interruption, RunProgress
 from delivery.pipeline.request import ask
 from delivery.pipeline.runs import Ending
 
@@ -58,7 +58,7 @@ def run_now(
     options: Mapping[str, Any],
     actor: str,
     shown: Sequence[Progress] = (),
-    sessions: Sessions | None = None,
+    sessions: SparkSessions | None = None,
 ) -> Ran:
     """Make a run and run it, or the one of its kind that waits. Raises RunOpenError if that is under way.
 
@@ -86,7 +86,7 @@ def run_waiting(
     *,
     shown: Sequence[Progress] = (),
     gives_back: bool = False,
-    sessions: Sessions | None = None,
+    sessions: SparkSessions | None = None,
 ) -> Ran | None:
     """Run a run that waits; None if it does not wait any more, or another process has just taken it.
 
@@ -115,11 +115,11 @@ def _run(
     *,
     shown: Sequence[Progress],
     gives_back: bool = False,
-    sessions: Sessions | None,
+    sessions: SparkSessions | None,
 ) -> Ran:
     # A server's restart during the step would be told to the next statement.
     connection.close()
-    course = Course(run.pk, database, shown=shown)
+    course = RunProgress(run.pk, database, shown=shown)
     ending = _ending(run, course, interrupts, sessions)
     if ending is not None:
         runs.end(run, ending, now=timezone.now())
@@ -131,7 +131,7 @@ def _run(
 
 
 def _ending(
-    run: PipelineRun, course: Course, interrupts: Interrupts, sessions: Sessions | None
+    run: PipelineRun, course: RunProgress, interrupts: Interrupts, sessions: SparkSessions | None
 ) -> Ending | None:
     """Do the step and return how it ended; None if it was interrupted, before it was done."""
     ending: Ending | None = None
@@ -154,8 +154,8 @@ def _ending(
 
 @contextmanager
 def _job(
-    run: PipelineRun, course: Course, interrupts: Interrupts, sessions: Sessions | None
-) -> Iterator[Job]:
+    run: PipelineRun, course: RunProgress, interrupts: Interrupts, sessions: SparkSessions | None
+) -> Iterator[StepJob]:
     with job(
         run_id=run.pk,
         conninfo=settings.conninfo(f"{APPLICATION} {run}"),
@@ -176,7 +176,7 @@ def _job(
         yield given
 
 
-def _hold(run: PipelineRun, given: Job) -> None:
+def _hold(run: PipelineRun, given: StepJob) -> None:
     if run.step in SOLE_STEPS and not is_taken(given.database, step_lock(run.step)):
         raise StillAtItError(
             f"An earlier {run.get_step_display()}, whose run was taken for dead, is still at it. It ends by itself within "
@@ -184,7 +184,7 @@ def _hold(run: PipelineRun, given: Job) -> None:
         )
 
 
-def _end_interrupted(run: PipelineRun, course: Course, *, gives_back: bool) -> None:
+def _end_interrupted(run: PipelineRun, course: RunProgress, *, gives_back: bool) -> None:
     if course.interruption == Interruption.LOST:
         error = "It lost the database. What was not finished does not count: run it again."
         runs.end(run, Ending(state=RunState.FAILED, error=error), now=timezone.now())
@@ -195,5 +195,5 @@ def _end_interrupted(run: PipelineRun, course: Course, *, gives_back: bool) -> N
         runs.end(run, Ending(state=RunState.CANCELLED), now=timezone.now())
 
 
-def _signal(course: Course, interrupts: Interrupts) -> signal.Signals | None:
+def _signal(course: RunProgress, interrupts: Interrupts) -> signal.Signals | None:
     return interrupts.number if course.interruption is None else None

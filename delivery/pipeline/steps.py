@@ -8,7 +8,7 @@ from delivery.models import Step
 from delivery.pipeline import settings
 
 if TYPE_CHECKING:
-    from delivery.history.job import Job
+    from delivery.history.job import StepJob
 
 # By name: who only waits for runs must not load Spark.
 _FUNCTIONS = {
@@ -22,7 +22,7 @@ _FUNCTIONS = {
 _RENAMED = {"replay": "replay_id"}
 
 
-def call(step: str, options: Mapping[str, Any], *, job: "Job") -> dict[str, Any]:
+def call(step: str, options: Mapping[str, Any], *, job: "StepJob") -> dict[str, Any]:
     """Do a step; returns what it found, as JSON can say it. Raises whatever the step does."""
     module, name = _FUNCTIONS[Step(step)]
     function: Callable[..., dict[str, Any]] = getattr(import_module(module), name)

@@ -31,14 +31,14 @@ class CallbackRefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CallbackTarget:
     """Where an answer is wanted; `hop` callbacks lead there, this one included."""
 
     url: str
     hop: int
 
 
-def wanted(headers: Mapping[str, str], *, hops: int = 0) -> Wanted | None:
+def wanted(headers: Mapping[str, str], *, hops: int = 0) -> CallbackTarget | None:
     """Return where an answer is wanted, None when nowhere; raises CallbackRefusedError.
 
     `hops` led here already.
@@ -52,7 +52,7 @@ def wanted(headers: Mapping[str, str], *, hops: int = 0) -> Wanted | None:
         raise CallbackRefusedError(
             f"More than {MAX_HOPS} callbacks led to one another, so this chain ends here: leave CallbackURL out."
         )
-    return Wanted(url, hop)
+    return CallbackTarget(url, hop)
 
 
 def _checked_url(given: str) -> str:

@@ -26,7 +26,7 @@ from delivery.lifecycle import wake
 from delivery.models import Callback
 from delivery.models.lane import CALLBACK_EVENT_TYPE
 from delivery.publishing.callback_tokens import callback_key, read_token
-from delivery.publishing.callback_urls import CallbackRefusedError, Wanted, wanted
+from delivery.publishing.callback_urls import CallbackRefusedError, CallbackTarget, wanted
 from subscriptions.models import EventType, Kind, Policy, Subscriber, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
 
@@ -39,7 +39,7 @@ State = Literal["WAITING", "ANSWERED", "EXPIRED"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class CallbackAnswer:
     """What an endpoint posted; header names are lower-case and hyphenated."""
 
     headers: Mapping[str, str]
@@ -47,7 +47,7 @@ class Answer:
     body: bytes
 
 
-def add(messages: Sequence[tuple[int, Wanted]]) -> None:
+def add(messages: Sequence[tuple[int, CallbackTarget]]) -> None:
     """Store the callbacks of messages by their ids, one a group; call it in the transaction that stores those."""
     if not messages:
         return
@@ -77,7 +77,7 @@ def refuse_expired(callback: Callback, *, now: datetime) -> None:
         )
 
 
-def answer(callback: Callback, given: Answer, *, now: datetime) -> int:
+def answer(callback: Callback, given: CallbackAnswer, *, now: datetime) -> int:
     """Store the answer with its delivery and return the message's id; the same again gets the same id.
 
     When it returns, all is on disk and the senders have been told. Raises CallbackRefusedError: 409 if it has another
@@ -97,7 +97,7 @@ def state_of(callback: Callback, *, now: datetime) -> State:
     return "WAITING" if callback.expires_at > now else "EXPIRED"
 
 
-def _answered(callback: Callback, given: Answer, *, now: datetime) -> int:
+def _answered(callback: Callback, given: CallbackAnswer, *, now: datetime) -> int:
     if callback.answer is None:
         refuse_expired(callback, now=max(now, callback.expires_at))
     assert callback.answer is not None
@@ -106,7 +106,7 @@ def _answered(callback: Callback, given: Answer, *, now: datetime) -> int:
     return callback.answer.pk
 
 
-def _store(callback: Callback, given: Answer, following: Wanted | None) -> int | None:
+def _store(callback: Callback, given: CallbackAnswer, following: CallbackTarget | None) -> int | None:
     """Return the id of the message, None if the callback can no longer be answered."""
     # One statement is a transaction of its own: no BEGIN, no COMMIT.
     row = queries.first_row(

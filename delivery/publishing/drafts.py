@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import orjson
 
-from delivery.publishing.callback_urls import CALLBACK_URL, CallbackRefusedError, Wanted, wanted
+from delivery.publishing.callback_urls import CALLBACK_URL, CallbackRefusedError, CallbackTarget, wanted
 from delivery.publishing.json_schema import first_violation
 from subscriptions.matching.destinations import EVERYBODY, Destination, UnknownDestinationError, destination
 from subscriptions.models import EventType, Kind
@@ -31,7 +31,7 @@ class Draft:
     body: bytes = field(repr=False)
     content_type: str = ""
     idempotency_key: str | None = None
-    callback: Wanted | None = None
+    callback: CallbackTarget | None = None
     destination: Destination = EVERYBODY
     refusal: "PublishRefusedError | None" = None
 

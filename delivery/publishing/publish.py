@@ -33,7 +33,7 @@ class Accepted:
     deliveries: int
 
 
-class Era(Protocol):
+class Configuration(Protocol):
     """The configuration by which messages were matched: see `delivery.ingest.directory`."""
 
     @property
@@ -43,7 +43,7 @@ class Era(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class NewWork:
     """Who has work now, to be told after the commit: lanes, and subscribers with something in their mailbox."""
 
     lane_ids: Collection[int] = ()
@@ -80,7 +80,7 @@ def publish_own(drafts: Sequence[Draft]) -> list[Accepted]:
     return accepted
 
 
-def _publish(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accepted], Work]:
+def _publish(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accepted], NewWork]:
     matched = _match(drafts)
     is_volatile = all(draft.event_type.is_volatile for draft in drafts)
     if not is_volatile and not _is_more_than_stored(drafts, matched):
@@ -104,7 +104,7 @@ def _is_more_than_stored(drafts: Sequence[Draft], matched: Sequence[list[Candida
     return any(match.deduplicates for matches in matched for match in matches)
 
 
-def _publish_again(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accepted], Work]:
+def _publish_again(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[Accepted], NewWork]:
     try:
         return _publish(publisher, drafts)
     except IntegrityError:
@@ -129,7 +129,7 @@ def deleted(publisher: Publisher, drafts: Sequence[Draft]) -> PublishRefusedErro
 
 def _publish_once(
     publisher: Publisher, drafts: Sequence[Draft], matched: Sequence[list[Candidate]]
-) -> tuple[list[Accepted], Work]:
+) -> tuple[list[Accepted], NewWork]:
     claims = claim_keys(publisher, [claim_of(draft) for draft in drafts])
     for index, claim in enumerate(claims):
         if claim.is_conflict:
@@ -151,7 +151,7 @@ def _publish_once(
 
 def _store_whole(
     publisher: Publisher | None, matched: Sequence[tuple[Draft, list[Candidate]]]
-) -> tuple[list[Accepted], Work]:
+) -> tuple[list[Accepted], NewWork]:
     """The same as `_store`, and store their callbacks and settle what of it came before; in a transaction."""
     stored, work = _store(publisher, matched)
     fresh = [(answer.message_id, *pair) for answer, pair in zip(stored, matched, strict=True)]
@@ -169,7 +169,7 @@ def _store_whole(
 
 def _store(
     publisher: Publisher | None, matched: Sequence[tuple[Draft, list[Candidate]]]
-) -> tuple[list[Accepted], Work]:
+) -> tuple[list[Accepted], NewWork]:
     publisher_id = None if publisher is None else publisher.pk
     stored = store([Owed(publisher_id, draft, matches) for draft, matches in matched])
     if stored is None:
@@ -206,14 +206,16 @@ def _match(drafts: Sequence[Draft]) -> list[list[Candidate]]:
     ]
 
 
-def store(owed: Sequence[Owed], *, as_of: Era | None = None) -> tuple[Sequence[Accepted | None], Work] | None:
+def store(
+    owed: Sequence[Owed], *, as_of: Configuration | None = None
+) -> tuple[Sequence[Accepted | None], NewWork] | None:
     """Execute `accept.sql`, and return the answers and who has work now.
 
     None as an answer: its key was used before, and it was not stored. None in all: the configuration is not what it
     was `as_of` then, or a subscription was deleted, and nothing was stored.
     """
     if not owed:
-        return [], Work()
+        return [], NewWork()
     drafts = [one.draft for one in owed]
     targets = Targets(owed)
     ((message_ids, lane_ids),) = planned_rows(
@@ -241,4 +243,4 @@ def store(owed: Sequence[Owed], *, as_of: Era | None = None) -> tuple[Sequence[A
         None if id is None else Accepted(id, len(one.matches))
         for id, one in zip(message_ids, owed, strict=True)
     ]
-    return accepted, Work(lane_ids or [], targets.mailboxes)
+    return accepted, NewWork(lane_ids or [], targets.mailboxes)

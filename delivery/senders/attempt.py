@@ -16,22 +16,22 @@ from datetime import UTC, datetime
 import psycopg
 
 from delivery.outcome import Outcome, lost, unsendable
-from delivery.senders.batch import Batch
+from delivery.senders.batch import RunBatch
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import Change, Entry, Redundant, Settlement, settle
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Group, Parcel
 from delivery.senders.suspending import suspend
 from delivery.states import Status
-from delivery.verdict import Rules, Step, judge_lost, pause_seconds
+from delivery.verdict import NextStep, Rules, judge_lost, pause_seconds
 
 log = logging.getLogger(__name__)
 
 # They leave the delivery first in its lane, so its run is over.
-_STOPPING = frozenset({Step.BLOCK, Step.AGAIN, Step.SUSPEND})
+_STOPPING = frozenset({NextStep.BLOCK, NextStep.AGAIN, NextStep.SUSPEND})
 
 
-class Job:
+class SendingJob:
     """One task of a lane that sends."""
 
     def __init__(self, lane: Lane, context: SenderContext) -> None:
@@ -125,7 +125,7 @@ class Job:
         settlement = settle(parcel, endpoint, lane_id=lane.id, verdict=verdict, outcome=outcome)
         settlement = context.successes.see(settlement, endpoint)
         also: list[Entry] = [*lane.stops.learn(parcel, outcome, verdict, endpoint.rules)]
-        if verdict.step is Step.SUSPEND:
+        if verdict.step is NextStep.SUSPEND:
             also.append(suspend(lane, settlement, endpoint))
         if verdict.status is Status.DELIVERED and group.number is not None:
             also.append(_siblings(group, parcel, lane))
@@ -162,7 +162,7 @@ class Job:
             return False
         return True
 
-    async def _end_batch(self, batch: Batch) -> None:
+    async def _end_batch(self, batch: RunBatch) -> None:
         """At the end of a run the lane may have to pause."""
         await self._context.commit(self._lane, *self._lane.stops.learn_of_batch(batch))
 
@@ -171,7 +171,7 @@ def _as_lost(settlement: Settlement, rules: Rules, *, is_only: bool) -> Settleme
     verdict = judge_lost(rules, is_only=is_only)
     if verdict.status is Status.PENDING:
         pause = pause_seconds(rules, failures=settlement.number)
-        verdict = replace(verdict, step=Step.SKIP, wait_seconds=pause)
+        verdict = replace(verdict, step=NextStep.SKIP, wait_seconds=pause)
     return replace(settlement, verdict=verdict, outcome=lost(datetime.now(UTC)), circuit=None)
 
 
@@ -185,8 +185,8 @@ def _siblings(group: Group, parcel: Parcel, lane: Lane) -> Redundant:
     )
 
 
-def _count(batch: Batch, parcel: Parcel, settlement: Settlement, rules: Rules) -> None:
-    if settlement.verdict.step is Step.SKIP:
+def _count(batch: RunBatch, parcel: Parcel, settlement: Settlement, rules: Rules) -> None:
+    if settlement.verdict.step is NextStep.SKIP:
         batch.count_failed(parcel.delivery_id, reason=settlement.outcome.reason, rules=rules)
     else:
         batch.count_settled(was_skipped=parcel.is_skipped)

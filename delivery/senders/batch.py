@@ -10,7 +10,7 @@ import time
 from delivery.verdict import Rules, pause_seconds
 
 
-class Batch:
+class RunBatch:
     """The deliveries that were read for one run. `left` are neither tried nor set aside yet."""
 
     __slots__ = ("failed", "fresh", "left", "reason", "rules", "settled", "skipped", "skipped_settled")
@@ -56,7 +56,7 @@ class SkippedPause:
         self._failures = 0
         self._due = 0.0
 
-    def learn(self, batch: Batch) -> None:
+    def learn(self, batch: RunBatch) -> None:
         """Take in what came of a whole run."""
         if batch.skipped_settled:
             self._failures = 0

@@ -10,7 +10,7 @@ from delivery.senders.changes import Changed
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.connector import NotBegunError
 from delivery.senders.entries import Entry, Settlement
-from delivery.senders.http import Client
+from delivery.senders.http import HttpClient
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.reader import Reader
@@ -29,7 +29,7 @@ MIN_ROWS = 8
 class SenderContext:
     """Made once a sender; `lanes` are those that the sender serves now."""
 
-    def __init__(self, *, settler: Settler, reader: Reader, client: Client) -> None:
+    def __init__(self, *, settler: Settler, reader: Reader, client: HttpClient) -> None:
         self.settler = settler
         self.reader = reader
         self.client = client

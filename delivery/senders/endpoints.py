@@ -7,9 +7,9 @@ from typing import Any
 from delivery.senders.parcel import Endpoint
 from delivery.senders.signing import signing_key
 from delivery.states import OutcomeClass
-from delivery.verdict import Rules, Schedule
+from delivery.verdict import RetrySchedule, Rules
 from subscriptions.models import InDoubt, UsedUp
-from subscriptions.models import Schedule as RetrySchedule
+from subscriptions.models import Schedule as ScheduleKind
 from subscriptions.values.encryption import UndecipherableError, decrypt
 from subscriptions.values.endpoints import parse_endpoint
 
@@ -70,10 +70,10 @@ def rules_of(row: Mapping[str, Any]) -> Rules:
     )
 
 
-def schedule_of(row: Mapping[str, Any]) -> Schedule:
-    return Schedule(
+def schedule_of(row: Mapping[str, Any]) -> RetrySchedule:
+    return RetrySchedule(
         seconds=row["retry_seconds"],
-        is_exponential=row["retry_schedule"] == RetrySchedule.EXPONENTIAL,
+        is_exponential=row["retry_schedule"] == ScheduleKind.EXPONENTIAL,
         jitter=row["retry_jitter"],
         max_attempts=row["max_attempts"],
         suspends=row["when_used_up"] == UsedUp.SUSPEND,

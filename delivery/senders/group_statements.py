@@ -18,7 +18,7 @@ from delivery.senders.entries import (
     Settlement,
 )
 from delivery.states import FAILURES, LaneState, OutcomeClass, Status
-from delivery.verdict import Step
+from delivery.verdict import NextStep
 
 Query = tuple[str, dict[str, Any]]
 
@@ -49,7 +49,7 @@ def queries(entries: Sequence[Entry]) -> list[Query]:
         (_SETTLE_MANY, [row for _, row in rows]),
         (
             statement("move_to_retry_lane"),
-            [row for entry, row in rows if entry.verdict.step is Step.RETRY_LANE],
+            [row for entry, row in rows if entry.verdict.step is NextStep.RETRY_LANE],
         ),
         (statement("make_redundant"), [asdict(entry) for entry in entries if isinstance(entry, Redundant)]),
         (statement("record_runs"), [asdict(entry) for entry in runs.values()]),
@@ -125,7 +125,7 @@ def _settlement_row(entry: Settlement) -> dict[str, Any]:
         "delivery_id": entry.delivery_id,
         "number": entry.number,
         "status": verdict.status.value,
-        "skipped": entry.was_skipped or verdict.step is Step.SKIP or verdict.step is Step.RETRY_LANE,
+        "skipped": entry.was_skipped or verdict.step is NextStep.SKIP or verdict.step is NextStep.RETRY_LANE,
         "reason": _text(outcome.reason),
         "outcome": outcome.outcome.value,
         "status_code": outcome.status_code,

@@ -26,7 +26,7 @@ class LaneLostError(Exception):
     """Another sender has taken the lane: stop serving it, and record nothing."""
 
 
-class Holding:
+class ShardHolding:
     """What the locks of one session stand for. Its coroutines are awaited one at a time: see `Settler`."""
 
     def __init__(self, session: Session) -> None:

@@ -36,7 +36,7 @@ def _always() -> bool:
     return True
 
 
-class Client:
+class HttpClient:
     """An HTTP client for all lanes of one sender. Use it as an async context manager."""
 
     def __init__(self, *, allowed_networks: Sequence[Network], resolver: Resolver = this_resolver) -> None:
@@ -45,7 +45,7 @@ class Client:
         # Set when Inturn stops: an attempt that is cancelled then has no answer, and says so.
         self.is_closing = False
 
-    async def __aenter__(self) -> "Client":
+    async def __aenter__(self) -> "HttpClient":
         self._session = aiohttp.ClientSession(
             connector=GuardedConnector(allowed_networks=self._allowed_networks, resolver=self._resolver),
             request_class=GuardedRequest,
@@ -91,7 +91,7 @@ class Client:
             if not self.is_closing or task is None:
                 raise
             task.uncancel()
-            answer = _Answer(OutcomeClass.TIMEOUT, error="no answer had come when Inturn was stopped")
+            answer = _Reception(OutcomeClass.TIMEOUT, error="no answer had come when Inturn was stopped")
         except Exception as error:  # noqa: BLE001 - every way to fail is an outcome; none may stop the lane
             answer = _failure(error, endpoint.timeout_seconds)
         return Outcome(
@@ -121,7 +121,7 @@ class Client:
         except Exception as error:  # noqa: BLE001 - as for an attempt
             return _fault(error, seconds)[1]
 
-    async def _exchange(self, request: Request, *, now: datetime) -> "_Answer":
+    async def _exchange(self, request: Request, *, now: datetime) -> "_Reception":
         endpoint = request.endpoint
         async with self._session.request(
             endpoint.method,
@@ -139,7 +139,7 @@ def _timeout(seconds: float) -> aiohttp.ClientTimeout:
     return aiohttp.ClientTimeout(total=seconds, connect=min(CONNECT_SECONDS, seconds))
 
 
-class _Answer:
+class _Reception:
     """The receiver's part of an outcome."""
 
     __slots__ = ("error", "excerpt", "outcome", "retry_after_seconds", "status_code")
@@ -152,9 +152,9 @@ class _Answer:
         self.retry_after_seconds: float | None = None
 
 
-async def _read(response: aiohttp.ClientResponse, now: datetime) -> _Answer:
+async def _read(response: aiohttp.ClientResponse, now: datetime) -> _Reception:
     """Judge by the status; the body is only an excerpt, and only of a failure."""
-    answer = _Answer(class_of(response.status), status_code=response.status)
+    answer = _Reception(class_of(response.status), status_code=response.status)
     if answer.outcome is OutcomeClass.SUCCESS:
         await _drain(response)
         return answer
@@ -200,9 +200,9 @@ def retry_after(value: str, *, now: datetime) -> float | None:
     return max((aware - now).total_seconds(), 0.0)
 
 
-def _failure(error: Exception, seconds: float) -> _Answer:
+def _failure(error: Exception, seconds: float) -> _Reception:
     outcome, words = _fault(error, seconds)
-    answer = _Answer(outcome, error=words)
+    answer = _Reception(outcome, error=words)
     answer.excerpt = evidence(error)
     return answer
 

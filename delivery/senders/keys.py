@@ -14,7 +14,7 @@ from delivery.outcome import Outcome
 from delivery.senders.parcel import Key, Parcel
 from delivery.senders.window import WHOLE_LANE, Window
 from delivery.states import OutcomeClass, Status
-from delivery.verdict import Rules, Step, Verdict, asked_seconds, pause_seconds
+from delivery.verdict import NextStep, Rules, Verdict, asked_seconds, pause_seconds
 
 # An endpoint that failed is tried after its siblings for so long.
 TRIED_LAST_SECONDS = 60.0
@@ -42,7 +42,7 @@ class Failure:
 
 
 @dataclass(slots=True)
-class Health:
+class KeyHealth:
     """How one key fares: `failures` counts those in a row, `turn` is its last in the order of all."""
 
     under_way: int = 0
@@ -94,26 +94,26 @@ class Health:
         self.blocked_until = min(self.blocked_until, time.monotonic())
 
 
-def learn_in_order(health: Health, verdict: Verdict, rules: Rules) -> bool:
+def learn_in_order(health: KeyHealth, verdict: Verdict, rules: Rules) -> bool:
     """Take in what an attempt of an ordered lane led to; True if the lane is blocked by it.
 
     What is set aside tells nothing of the lane. An endpoint is never asked earlier than it wished, nor than the pause
     would be over.
     """
     match verdict.step:
-        case Step.AGAIN:
+        case NextStep.AGAIN:
             health.block(verdict.wait_seconds or 0.0)
-        case Step.BLOCK:
+        case NextStep.BLOCK:
             pause = pause_seconds(rules, failures=health.failures + 1)
             health.block(max(verdict.wait_seconds or 0.0, pause))
-        case Step.SUSPEND:
+        case NextStep.SUSPEND:
             health.failed()
-        case Step.NEXT | Step.RETRY_LANE:
+        case NextStep.NEXT | NextStep.RETRY_LANE:
             health.answered()
-    return verdict.step in (Step.AGAIN, Step.BLOCK)
+    return verdict.step in (NextStep.AGAIN, NextStep.BLOCK)
 
 
-def learn_of_endpoint(health: Health, outcome: Outcome, verdict: Verdict, rules: Rules) -> None:
+def learn_of_endpoint(health: KeyHealth, outcome: Outcome, verdict: Verdict, rules: Rules) -> None:
     """Take in what an attempt tells of its endpoint; one that was never asked tells nothing.
 
     What fails while it is blocked already tells nothing new.
@@ -122,7 +122,7 @@ def learn_of_endpoint(health: Health, outcome: Outcome, verdict: Verdict, rules:
         return
     if verdict.status is Status.DELIVERED:
         health.accepted()
-    elif verdict.step is Step.NEXT and verdict.status is not Status.FAILED:
+    elif verdict.step is NextStep.NEXT and verdict.status is not Status.FAILED:
         health.answered()
     elif health.is_blocked():
         return
@@ -139,7 +139,7 @@ class Keys:
     def __init__(self, window: Window) -> None:
         self._window = window
         self._is_ordered = window.is_ordered
-        self._health: dict[Key, Health] = {}
+        self._health: dict[Key, KeyHealth] = {}
         self._turns = itertools.count(1)
         # How many attempts are under way, of all keys.
         self.under_way = 0
@@ -149,19 +149,19 @@ class Keys:
     def known(self) -> Collection[Key]:
         return self._health.keys()
 
-    def add(self, key: Key, health: Health) -> None:
+    def add(self, key: Key, health: KeyHealth) -> None:
         self._health[key] = health
 
     def key_of(self, parcel: Parcel) -> Key:
         return WHOLE_LANE if self._is_ordered else parcel.place
 
-    def health_of(self, parcel: Parcel) -> Health:
+    def health_of(self, parcel: Parcel) -> KeyHealth:
         return self.health(WHOLE_LANE if self._is_ordered else parcel.place)
 
-    def health(self, key: Key) -> Health:
+    def health(self, key: Key) -> KeyHealth:
         found = self._health.get(key)
         if found is None:
-            found = self._health[key] = Health()
+            found = self._health[key] = KeyHealth()
         return found
 
     def blocked(self) -> list[Key]:

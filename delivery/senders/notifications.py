@@ -16,7 +16,7 @@ GAP = "gap"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Notification:
     """What one or more notifications said: which lanes have work, which to nudge, whether subscriptions changed, and whether a sender gave shards back."""
 
     lanes: frozenset[int] = frozenset()
@@ -27,7 +27,7 @@ class Call:
     is_gap: bool = False
 
 
-class Listener:
+class NotificationListener:
     """The listening connection of one sender; `run` must be running."""
 
     def __init__(self, *, name: str) -> None:
@@ -45,7 +45,7 @@ class Listener:
                 log.warning("cannot listen", extra={"error": str(error)})
                 await asyncio.sleep(RECONNECT_SECONDS)
 
-    async def next(self, *, seconds: float) -> Call | None:
+    async def next(self, *, seconds: float) -> Notification | None:
         """Return what was said since the last call, all at once; None if nothing within that time."""
         try:
             payloads = [await asyncio.wait_for(self._calls.get(), seconds)]
@@ -69,7 +69,7 @@ class Listener:
             self._calls.put_nowait(notification.payload)
 
 
-def understand(payloads: list[str]) -> Call:
+def understand(payloads: list[str]) -> Notification:
     """Read payloads such as `work 1,2`, `nudge 3`, `released` and `changed`."""
     lanes: set[int] = set()
     nudged: set[int] = set()
@@ -88,7 +88,7 @@ def understand(payloads: list[str]) -> Call:
                 is_gap = True
             case _:
                 is_change = True
-    return Call(
+    return Notification(
         lanes=frozenset(lanes),
         nudged=frozenset(nudged),
         is_change=is_change,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from delivery.senders.batch import Batch
+from delivery.senders.batch import RunBatch
 from delivery.verdict import Rules, Tries
 
 # What waits when an attempt fails: a subscription, the scheme, host and port of a URL, or a whole lane.
@@ -64,7 +64,7 @@ class Group:
     number: int | None
     left: list[Parcel]
     generation: int = 0
-    batch: Batch | None = None
+    batch: RunBatch | None = None
 
     @property
     def places(self) -> frozenset[Key]:

@@ -32,7 +32,7 @@ FEWEST_WISHES, MOST_WISHES = 10, 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class RunRequest:
     """How much a lane wants to read: at most so many rows and bytes, none of those it holds already."""
 
     lane_id: int
@@ -47,7 +47,7 @@ class Reader:
 
     def __init__(self, *, name: str) -> None:
         self._name = name
-        self._waiting: list[tuple[Wish, asyncio.Future[list[Parcel]]]] = []
+        self._waiting: list[tuple[RunRequest, asyncio.Future[list[Parcel]]]] = []
         self._arrived = asyncio.Event()
         self._turn = asyncio.Lock()
         self._together = FEWEST_WISHES
@@ -55,7 +55,7 @@ class Reader:
         # How often it has connected.
         self.connected = 0
 
-    async def parcels(self, wish: Wish) -> list[Parcel]:
+    async def parcels(self, wish: RunRequest) -> list[Parcel]:
         """Return the lane's oldest deliveries that may be sent, in order; waits while the database is away."""
         answer: asyncio.Future[list[Parcel]] = asyncio.get_running_loop().create_future()
         self._waiting.append((wish, answer))
@@ -72,7 +72,7 @@ class Reader:
                 # A lane that gave up a wish may have made another.
                 await self._grant([(wish, answer) for wish, answer in wishes if not answer.done()])
 
-    async def _grant(self, wishes: "list[tuple[Wish, asyncio.Future[list[Parcel]]]]") -> None:
+    async def _grant(self, wishes: "list[tuple[RunRequest, asyncio.Future[list[Parcel]]]]") -> None:
         asked_at = seconds_since_boot()
         try:
             rows = await self.fetch("read_runs", _columns([wish for wish, _ in wishes]))
@@ -129,7 +129,7 @@ def wishes_together(wishes: int, *, rows: int) -> int:
     return min(max(ROWS_A_STATEMENT * wishes // max(rows, 1), FEWEST_WISHES), MOST_WISHES)
 
 
-def _columns(wishes: Sequence[Wish]) -> dict[str, Any]:
+def _columns(wishes: Sequence[RunRequest]) -> dict[str, Any]:
     return {
         "lane": [wish.lane_id for wish in wishes],
         "rows": [wish.rows for wish in wishes],

@@ -5,17 +5,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from delivery.senders.batch import Batch
+from delivery.senders.batch import RunBatch
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.context import SenderContext
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Group, Key
-from delivery.senders.reader import Wish, groups_of
+from delivery.senders.reader import RunRequest, groups_of
 from delivery.senders.window import WHOLE_LANE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ReadRequest:
     """What is read at a time: at most so many rows and bytes, nothing of closed keys, and nothing that is held."""
 
     rows: int
@@ -42,7 +42,7 @@ async def read_on(lane: Lane, context: SenderContext) -> None:
         return
     lane.news.clear()
     generation, held = lane.stock.begin_reading()
-    reading = Reading(rows=rows, max_bytes=max_bytes, closed=closed, generation=generation, held=held)
+    reading = ReadRequest(rows=rows, max_bytes=max_bytes, closed=closed, generation=generation, held=held)
     found = await (_read_in_order if lane.window.is_ordered else _read_due)(lane, context, reading)
     parcels = [parcel for group in found.groups for parcel in group.left]
     await context.know(parcel.subscription_id for parcel in parcels)
@@ -55,9 +55,9 @@ async def read_on(lane: Lane, context: SenderContext) -> None:
         lane.stock.add(found.groups, more=found.more, is_full=found.is_full)
 
 
-async def _read_in_order(lane: Lane, context: SenderContext, reading: Reading) -> Found:
+async def _read_in_order(lane: Lane, context: SenderContext, reading: ReadRequest) -> Found:
     """Read the next run. When it is over the lane reads again: there may be more, if only what was skipped."""
-    wish = Wish(
+    wish = RunRequest(
         lane_id=lane.id,
         rows=reading.rows,
         skipped_rows=lane.stops.skipped.rows(reading.rows),
@@ -66,7 +66,7 @@ async def _read_in_order(lane: Lane, context: SenderContext, reading: Reading) -
     )
     parcels = await context.reader.parcels(wish)
     skipped = sum(parcel.is_skipped for parcel in parcels)
-    batch = Batch(fresh=len(parcels) - skipped, skipped=skipped)
+    batch = RunBatch(fresh=len(parcels) - skipped, skipped=skipped)
     return Found(
         groups=[Group(parcel.message_id, None, [parcel], reading.generation, batch) for parcel in parcels],
         more={WHOLE_LANE} if parcels else set(),
@@ -74,7 +74,7 @@ async def _read_in_order(lane: Lane, context: SenderContext, reading: Reading) -
     )
 
 
-async def _read_due(lane: Lane, context: SenderContext, reading: Reading) -> Found:
+async def _read_due(lane: Lane, context: SenderContext, reading: ReadRequest) -> Found:
     asked_at = seconds_since_boot()
     most = None if lane.window.capacity is None else reading.rows
     wish: dict[str, Any] = {

@@ -20,8 +20,8 @@ from delivery.database.connections import AWAY
 from delivery.senders.changes import Changes
 from delivery.senders.claims import Claims
 from delivery.senders.context import SenderContext
-from delivery.senders.http import Client
-from delivery.senders.notifications import Call, Listener
+from delivery.senders.http import HttpClient
+from delivery.senders.notifications import Notification, NotificationListener
 from delivery.senders.reader import Reader
 from delivery.senders.settler import Settler
 
@@ -55,7 +55,7 @@ class Sender:
         overdue = asyncio.create_task(self._give_up_when_overdue())
         try:
             await self._connect()
-            async with Client(allowed_networks=settings.ENVIRONMENT.allowed_networks) as client:
+            async with HttpClient(allowed_networks=settings.ENVIRONMENT.allowed_networks) as client:
                 await self._work(SenderContext(settler=self._settler, reader=self._reader, client=client))
         finally:
             overdue.cancel()
@@ -81,7 +81,7 @@ class Sender:
             await asyncio.sleep(MEET_SECONDS)
 
     async def _work(self, context: SenderContext) -> None:
-        listener = Listener(name=f"inturn listener {os.getpid()}")
+        listener = NotificationListener(name=f"inturn listener {os.getpid()}")
         works = (self._settler.run(), self._reader.run(), listener.run())
         try:
             # A task of these that fails ends the sender, and another begins: no lane would be served.
@@ -93,7 +93,7 @@ class Sender:
         finally:
             await listener.close()
 
-    async def _serve(self, context: SenderContext, listener: Listener) -> None:
+    async def _serve(self, context: SenderContext, listener: NotificationListener) -> None:
         async with asyncio.TaskGroup() as lanes:
             claims = Claims(context, lanes)
             polled_at = float("-inf")
@@ -128,7 +128,7 @@ class Sender:
         await claims.meet(busy_percent=self._busy.percent())
         await claims.serve_unfinished()
 
-    async def _attend(self, context: SenderContext, claims: Claims, listener: Listener) -> None:
+    async def _attend(self, context: SenderContext, claims: Claims, listener: NotificationListener) -> None:
         """Act on notifications until it is time to look at the others again."""
         due = time.monotonic() + MEET_SECONDS
         while (seconds := due - time.monotonic()) > 0 and not self._must_stop():
@@ -137,7 +137,7 @@ class Sender:
             if call is not None:
                 await self._act_on(call, context, claims)
 
-    async def _act_on(self, call: Call, context: SenderContext, claims: Claims) -> None:
+    async def _act_on(self, call: Notification, context: SenderContext, claims: Claims) -> None:
         # First, for it takes no time: what was cancelled is not sent from here on.
         for lane_id in list(context.lanes) if call.is_gap else call.nudged:
             _wake(context, lane_id)

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Collection
 
-from delivery.senders.attempt import Job
+from delivery.senders.attempt import SendingJob
 from delivery.senders.context import SenderContext
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Key
@@ -83,7 +83,7 @@ async def _serve_until_yielding(lane: Lane, context: SenderContext) -> None:
 
 def _begin(lane: Lane, context: SenderContext) -> None:
     while (taken := lane.take()) is not None:
-        lane.jobs.begin(Job(lane, context).deliver(taken))
+        lane.jobs.begin(SendingJob(lane, context).deliver(taken))
 
 
 async def _forget(lane: Lane, context: SenderContext, *, had_more: bool) -> None:

@@ -32,7 +32,7 @@ from delivery.database.connections import AWAY, may_write
 from delivery.senders.entries import Entry
 from delivery.senders.group_statements import queries
 from delivery.senders.groups import EntryGroup, HeldUp, fail
-from delivery.senders.holding import Holding, LaneLostError
+from delivery.senders.holding import LaneLostError, ShardHolding
 from delivery.senders.session import Session
 from delivery.senders.sharing import Member
 
@@ -57,7 +57,7 @@ class Settler:
         self._turn = asyncio.Lock()
         self._were_many = False
         self._held_up = HeldUp()
-        self.holding = Holding(self._session)
+        self.holding = ShardHolding(self._session)
 
     async def commit(self, lane_id: int, *entries: Entry) -> None:
         """Return when the entries are on disk; raises LaneLostError if the lane is no longer ours.

@@ -6,7 +6,7 @@ A nudge and a block make stale what was read before, and what is being read: it 
 import time
 from collections.abc import Collection, Iterable
 
-from delivery.senders.batch import Batch
+from delivery.senders.batch import RunBatch
 from delivery.senders.keys import Keys
 from delivery.senders.parcel import Group, Key, Parcel
 from delivery.senders.ready import Ready
@@ -31,7 +31,7 @@ class Stock:
         self._read_at = float("-inf")
         # Of an ordered lane: whether the last run was as long as it may be, and what came of it so far.
         self._is_full = False
-        self._batch: Batch | None = None
+        self._batch: RunBatch | None = None
 
     def __bool__(self) -> bool:
         """Whether something is ready."""

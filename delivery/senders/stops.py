@@ -24,19 +24,19 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from delivery.outcome import Outcome
-from delivery.senders.batch import Batch, SkippedPause
+from delivery.senders.batch import RunBatch, SkippedPause
 from delivery.senders.entries import Change, EndpointChange, LaneChange
-from delivery.senders.keys import Failure, Health, Keys, learn_in_order, learn_of_endpoint
+from delivery.senders.keys import Failure, KeyHealth, Keys, learn_in_order, learn_of_endpoint
 from delivery.senders.parcel import Key, Parcel
 from delivery.senders.window import WHOLE_LANE, Window
 from delivery.states import LaneState, OutcomeClass, Status
-from delivery.verdict import Rules, Step, Verdict, pause_seconds
+from delivery.verdict import NextStep, Rules, Verdict, pause_seconds
 
 # What stops a lane is reviewed this often.
 REVIEW_SECONDS = 5.0
 
 _STOPPED = frozenset({LaneState.BLOCKED, LaneState.SUSPENDED})
-_FREEING = frozenset({Step.NEXT, Step.RETRY_LANE})
+_FREEING = frozenset({NextStep.NEXT, NextStep.RETRY_LANE})
 
 
 class Stops:
@@ -77,7 +77,7 @@ class Stops:
 
     def _begin_blocked(self, key: Key, row: Mapping[str, Any]) -> None:
         blocked_until = time.monotonic() + max(row["wait_seconds"] or 0.0, 0.0)
-        health = Health(failures=max(row["failures"], 1), blocked_until=blocked_until)
+        health = KeyHealth(failures=max(row["failures"], 1), blocked_until=blocked_until)
         health.failure = self._known[key] = Failure(row["delivery_id"], row["reason"])
         self.keys.add(key, health)
 
@@ -131,8 +131,8 @@ class Stops:
             return self._block(parcel.delivery_id, reason=fault)
         return self.tell(parcel, reason=fault)
 
-    def learn_of_batch(self, batch: Batch) -> list[Change]:
-        """At the end of a run: pause when nothing came of it; see `Batch`."""
+    def learn_of_batch(self, batch: RunBatch) -> list[Change]:
+        """At the end of a run: pause when nothing came of it; see `RunBatch`."""
         health = self.keys.health(WHOLE_LANE)
         self.skipped.learn(batch)
         if not batch.is_fruitless or batch.rules is None or batch.failed is None:
@@ -241,7 +241,7 @@ class Stops:
     def go_on_blocked(self, delivery_id: int, *, reason: str) -> None:
         """A person resumed it: its row says that it is blocked, until something of it is delivered."""
         self.is_suspended = False
-        self.keys.add(WHOLE_LANE, Health(failures=1))
+        self.keys.add(WHOLE_LANE, KeyHealth(failures=1))
         self._known[WHOLE_LANE] = Failure(delivery_id, reason)
 
     @property

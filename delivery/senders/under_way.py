@@ -9,7 +9,7 @@ from typing import Any
 from delivery.senders.parcel import Key, Parcel
 
 
-class Attempt:
+class AttemptUnderWay:
     """A delivery in hand; it waits for its answer `since` a moment of the monotonic clock, in a task."""
 
     __slots__ = ("key", "parcel", "since", "task")
@@ -25,12 +25,12 @@ class UnderWay:
     """The attempts of one lane that are recorded, or about to be."""
 
     def __init__(self) -> None:
-        self._attempts: dict[int, Attempt] = {}
+        self._attempts: dict[int, AttemptUnderWay] = {}
         # A probe is no attempt: it is in no run.
         self._probe: tuple[float, asyncio.Task[Any] | None] | None = None
 
     def add(self, parcel: Parcel, key: Key) -> None:
-        self._attempts[parcel.delivery_id] = Attempt(parcel, key)
+        self._attempts[parcel.delivery_id] = AttemptUnderWay(parcel, key)
 
     def begin(self, parcel: Parcel, task: asyncio.Task[Any] | None, *, now: float) -> None:
         """The attempt waits for its answer from now on, in that task, and may be cut off."""

@@ -21,7 +21,7 @@ PLACES = 16
 _WHOLE_LANE = frozenset[Key]({WHOLE_LANE})
 
 
-class Order(Enum):
+class SendingOrder(Enum):
     """Which delivery is next: the oldest, or the one that is due first."""
 
     ID = "id"
@@ -39,7 +39,7 @@ class Window:
     """
 
     statement: str
-    order: Order = Order.DUE
+    order: SendingOrder = SendingOrder.DUE
     size: int = MOST_UNDER_WAY
     per_key: int | None = PLACES
     least_keys: int = 4
@@ -53,7 +53,7 @@ class Window:
     is_ordered: bool = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "is_ordered", self.order is Order.ID)
+        object.__setattr__(self, "is_ordered", self.order is SendingOrder.ID)
 
     def keys_of(self, group: Group) -> frozenset[Key]:
         """Return the keys of which one has to be free for the group to be sent."""
@@ -96,7 +96,7 @@ def window_of(kind: str, row: Mapping[str, Any]) -> Window:
     is_concurrent = row["processing"] == Processing.CONCURRENT
     return Window(
         statement="read_due" if is_concurrent else "read_runs",
-        order=Order.DUE if is_concurrent else Order.ID,
+        order=SendingOrder.DUE if is_concurrent else SendingOrder.ID,
         size=(row["max_in_flight"] or 1) if is_concurrent else 1,
         per_key=None if is_concurrent else 1,
         least_keys=1,

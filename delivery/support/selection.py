@@ -43,7 +43,7 @@ _LONGEST_ID = 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Preview:
+class SelectionPreview:
     """What is selected: how many of each status, up to COUNT_LIMIT + 1 together, and the ids of the oldest."""
 
     statuses: dict[str, int]
@@ -66,7 +66,7 @@ def selected(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> Delive
     return rows.filter(_of_subscription(chosen.get("subscription")), **moments).order_by("id")
 
 
-def preview(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> Preview:
+def preview(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> SelectionPreview:
     rows = selected(chosen, verb)
     statuses = counted_by_status(rows)
     if sum(statuses.values()) <= COUNT_LIMIT:
@@ -74,7 +74,7 @@ def preview(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> Preview
         rows = rows.order_by(F("id") + 0)
     sample = list(rows.values_list("id", flat=True)[:SAMPLE])
     oldest = Delivery.objects.filter(pk__in=sample[:1]).values_list("message__published_at", flat=True)
-    return Preview(statuses=statuses, sample=sample, oldest_at=oldest.first())
+    return SelectionPreview(statuses=statuses, sample=sample, oldest_at=oldest.first())
 
 
 def counted_by_status(rows: QuerySet[Delivery]) -> dict[str, int]:

@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 
 from delivery.console import buttons, labels, sparkline
 from delivery.console.counting import Bounded
-from delivery.console.health import Health
+from delivery.console.health import RecentHealth
 from subscriptions.admin import times
 from subscriptions.models import Subscription, SubscriptionStatus
 
@@ -72,7 +72,7 @@ def outcome(name: str) -> SafeString:
 
 
 @register.simple_tag
-def day_of(health: Health) -> SafeString:
+def day_of(health: RecentHealth) -> SafeString:
     return sparkline.sparkline_in_detail(health, height=64)
 
 

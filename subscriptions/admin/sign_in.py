@@ -23,13 +23,13 @@ from subscriptions.models import SignIn, SignInKind
 SHOWN = 20
 
 
-class KindFilter(ChoiceFilter):
+class SignInKindFilter(ChoiceFilter):
     title = "What"
     parameter_name = lookup = "kind"
     offered = SignInKind.values
 
 
-class NameFilter(ExactText):
+class UsernameFilter(ExactText):
     title = "Name"
     parameter_name = lookup = "username"
 
@@ -47,7 +47,7 @@ class SignInAdmin(ExportedAdmin):
     empty_text = "Who signs in, signs out or fails to is written down here, with the address it came from."
     list_display = ["when", "what", "who", "address"]
     list_display_links = None
-    list_filter = [KindFilter, NameFilter, AddressFilter, Since, Until]
+    list_filter = [SignInKindFilter, UsernameFilter, AddressFilter, Since, Until]
     list_before_template = "console/held_back.html"
 
     def get_urls(self) -> list[URLPattern]:

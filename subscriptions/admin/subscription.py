@@ -37,7 +37,7 @@ class PolicyFilter(NameFilter):
     named = Policy
 
 
-class StatusFilter(ChoiceFilter):
+class SubscriptionStatusFilter(ChoiceFilter):
     title = "Status"
     parameter_name = lookup = "status"
     offered = SubscriptionStatus.values
@@ -52,7 +52,7 @@ class ModeFilter(ChoiceFilter):
 class SubscriptionAdmin(SecretsOfSubscription, EndpointRewriting, RecordedAdmin):
     form = SubscriptionForm
     list_display = ["full_name", "wants", "goes_to"]
-    list_filter = [StatusFilter, ModeFilter, SubscriberFilter, EventTypeFilter, PolicyFilter]
+    list_filter = [SubscriptionStatusFilter, ModeFilter, SubscriberFilter, EventTypeFilter, PolicyFilter]
     list_select_related = ["subscriber", "event_type", "policy"]
     search_fields = ["name", "subscriber__name", "endpoint"]
     search_help_text = "Search by name, subscriber or endpoint"

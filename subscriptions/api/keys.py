@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from subscriptions import changes
-from subscriptions.api.pages import ById, Order
+from subscriptions.api.pages import ById, PageOrder
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import Strict, Text
 from subscriptions.models import ApiKey, Publisher, Scope, Subscriber
@@ -64,7 +64,7 @@ class KeyViews(Resource):
     """Keys are not changed, and not deleted but revoked, so that it can be seen who once had access."""
 
     lookup_field = "pk"
-    order = Order(column="id", newest_first=True)
+    order = PageOrder(column="id", newest_first=True)
     query_classes: ClassVar[dict[str, type[Strict]]] = {"list": ById}
     queryset = ApiKey.objects.all()
     serializer_class = KeySerializer

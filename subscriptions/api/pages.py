@@ -49,7 +49,7 @@ class ById(Strict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class PageOrder:
     """A unique column, and which way."""
 
     column: str
@@ -62,7 +62,7 @@ class KeysetPages(BasePagination):
     _next: str | None = None
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
-        order: Order = view.order
+        order: PageOrder = view.order
         if (key := view.query.get("after")) is not None:
             queryset = queryset.filter(**{f"{order.column}__{'lt' if order.newest_first else 'gt'}": key})
         limit: int = view.query["limit"]

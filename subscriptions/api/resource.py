@@ -13,7 +13,7 @@ from rest_framework.viewsets import GenericViewSet
 
 from subscriptions import changes
 from subscriptions.api.authentication import actor_of
-from subscriptions.api.pages import ByName, KeysetPages, Order
+from subscriptions.api.pages import ByName, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import ApiView
@@ -27,7 +27,7 @@ class Resource(ApiView, GenericViewSet[Any]):
     """
 
     lookup_field = "name"
-    order: ClassVar[Order] = Order(column="name")
+    order: ClassVar[PageOrder] = PageOrder(column="name")
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": ByName}
     related: ClassVar[tuple[str, ...]] = ()
     instead_of_deleting: ClassVar[str] = "it stays as long as they do"

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from rest_framework import serializers
 
-from subscriptions.api.pages import ById, Order
+from subscriptions.api.pages import ById, PageOrder
 from subscriptions.api.problems import Problem
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import NameOf, Strict, StrictModel, Text
@@ -194,7 +194,7 @@ class SubscriptionViews(Resource):
     """Changing the status is left to `delivery.api`, which knows the backlog."""
 
     lookup_field = "pk"
-    order = Order(column="id")
+    order = PageOrder(column="id")
     query_classes: ClassVar[dict[str, type[Strict]]] = {"list": SubscriptionQuery}
     related = ("subscriber", "event_type", "policy")
     instead_of_deleting = "make it INACTIVE instead, which keeps its history"

@@ -6,9 +6,9 @@ from lark import Token, Transformer, v_args
 
 from subscriptions.filters.errors import error_at, excerpt
 from subscriptions.filters.parts import (
-    Part,
+    ExpressionPart,
     WholeDocument,
-    Written,
+    WrittenLiteral,
     condition_of,
     literal_of,
     next_path,
@@ -41,76 +41,80 @@ _MIRRORED = {
 
 
 @v_args(inline=True)
-class Builder(Transformer[Token, Part]):
+class Builder(Transformer[Token, ExpressionPart]):
     """A method for each rule of grammar.lark; keywords come as tokens between the parts."""
 
-    def root(self, token: Token) -> Part:
-        return Part(WholeDocument(), token)
+    def root(self, token: Token) -> ExpressionPart:
+        return ExpressionPart(WholeDocument(), token)
 
-    def literal(self, token: Token) -> Part:
-        return Part(Written(literal_of(token)), token)
+    def literal(self, token: Token) -> ExpressionPart:
+        return ExpressionPart(WrittenLiteral(literal_of(token)), token)
 
     def bare_word(self, token: Token) -> NoReturn:
         raise error_at(token, f"{excerpt(token)} is not known; strings and names stand in single quotes")
 
-    def as_json(self, left: Part, arrow: Token, step: Part) -> Part:
-        return Part(next_path(left, arrow, step), left.token)
+    def as_json(self, left: ExpressionPart, arrow: Token, step: ExpressionPart) -> ExpressionPart:
+        return ExpressionPart(next_path(left, arrow, step), left.token)
 
     as_text = as_json
 
-    def exists(self, left: Part, mark: Token, key: Part) -> Part:
+    def exists(self, left: ExpressionPart, mark: Token, key: ExpressionPart) -> ExpressionPart:
         path = path_of(left, mark)
         if path.is_text:
             raise error_at(mark, "? asks about JSON; end the path on its left with -> instead of ->>")
         name = step_behind(path, key)
         if not isinstance(name, str):
             raise key.refusal("? takes a name in single quotes; for an index write ->… is not null")
-        return Part(Exists(path, name), left.token)
+        return ExpressionPart(Exists(path, name), left.token)
 
-    def compared(self, left: Part, operator: Token, right: Part) -> Part:
+    def compared(self, left: ExpressionPart, operator: Token, right: ExpressionPart) -> ExpressionPart:
         meaning = Operator("!=" if operator == "<>" else operator)
-        if isinstance(value_of(left), Written):
-            return Part(_comparison(right, _MIRRORED.get(meaning, meaning), left), left.token)
-        return Part(_comparison(left, meaning, right), left.token)
+        if isinstance(value_of(left), WrittenLiteral):
+            return ExpressionPart(_comparison(right, _MIRRORED.get(meaning, meaning), left), left.token)
+        return ExpressionPart(_comparison(left, meaning, right), left.token)
 
-    def items(self, first: Part, *rest: Part) -> tuple[Literal, ...]:
+    def items(self, first: ExpressionPart, *rest: ExpressionPart) -> tuple[Literal, ...]:
         return tuple(_listed(part) for part in (first, *rest))
 
-    def member(self, left: Part, keyword: Token, literals: tuple[Literal, ...]) -> Part:
-        return Part(Membership(path_of(left, keyword), literals), left.token)
+    def member(self, left: ExpressionPart, keyword: Token, literals: tuple[Literal, ...]) -> ExpressionPart:
+        return ExpressionPart(Membership(path_of(left, keyword), literals), left.token)
 
-    def not_member(self, left: Part, _not: Token, keyword: Token, literals: tuple[Literal, ...]) -> Part:
-        return Part(Not(Membership(path_of(left, keyword), literals)), left.token)
+    def not_member(
+        self, left: ExpressionPart, _not: Token, keyword: Token, literals: tuple[Literal, ...]
+    ) -> ExpressionPart:
+        return ExpressionPart(Not(Membership(path_of(left, keyword), literals)), left.token)
 
-    def like(self, left: Part, keyword: Token, pattern: Part) -> Part:
-        return Part(_like(path_of(left, keyword), keyword, pattern), left.token)
+    def like(self, left: ExpressionPart, keyword: Token, pattern: ExpressionPart) -> ExpressionPart:
+        return ExpressionPart(_like(path_of(left, keyword), keyword, pattern), left.token)
 
-    def not_like(self, left: Part, _not: Token, keyword: Token, pattern: Part) -> Part:
-        return Part(Not(_like(path_of(left, keyword), keyword, pattern)), left.token)
+    def not_like(
+        self, left: ExpressionPart, _not: Token, keyword: Token, pattern: ExpressionPart
+    ) -> ExpressionPart:
+        return ExpressionPart(Not(_like(path_of(left, keyword), keyword, pattern)), left.token)
 
-    def is_null(self, left: Part, *_keywords: Token) -> Part:
-        return Part(IsNull(path_of(left, "is null")), left.token)
+    def is_null(self, left: ExpressionPart, *_keywords: Token) -> ExpressionPart:
+        return ExpressionPart(IsNull(path_of(left, "is null")), left.token)
 
-    def is_not_null(self, left: Part, *_keywords: Token) -> Part:
-        return Part(Not(IsNull(path_of(left, "is not null"))), left.token)
+    def is_not_null(self, left: ExpressionPart, *_keywords: Token) -> ExpressionPart:
+        return ExpressionPart(Not(IsNull(path_of(left, "is not null"))), left.token)
 
-    def negated(self, keyword: Token, part: Part) -> Part:
+    def negated(self, keyword: Token, part: ExpressionPart) -> ExpressionPart:
         condition = condition_of(part)
         # A run of NOTs must not make a tree too deep for the compilers.
-        return Part(condition.condition if isinstance(condition, Not) else Not(condition), keyword)
+        return ExpressionPart(condition.condition if isinstance(condition, Not) else Not(condition), keyword)
 
-    def all_of(self, first: Part, *rest: Part | Token) -> Part:
-        return Part(And(_operands(first, *rest, inside=And)), first.token)
+    def all_of(self, first: ExpressionPart, *rest: ExpressionPart | Token) -> ExpressionPart:
+        return ExpressionPart(And(_operands(first, *rest, inside=And)), first.token)
 
-    def any_of(self, first: Part, *rest: Part | Token) -> Part:
-        return Part(Or(_operands(first, *rest, inside=Or)), first.token)
+    def any_of(self, first: ExpressionPart, *rest: ExpressionPart | Token) -> ExpressionPart:
+        return ExpressionPart(Or(_operands(first, *rest, inside=Or)), first.token)
 
 
-def _operands(*parts: Part | Token, inside: type[And] | type[Or]) -> tuple[Condition, ...]:
+def _operands(*parts: ExpressionPart | Token, inside: type[And] | type[Or]) -> tuple[Condition, ...]:
     """What is joined, without a level for (a AND b) AND c."""
     found: list[Condition] = []
     for part in parts:
-        if isinstance(part, Part):
+        if isinstance(part, ExpressionPart):
             condition = condition_of(part)
             if isinstance(condition, And | Or) and isinstance(condition, inside):
                 found += condition.conditions
@@ -119,32 +123,32 @@ def _operands(*parts: Part | Token, inside: type[And] | type[Or]) -> tuple[Condi
     return tuple(found)
 
 
-def _comparison(left: Part, operator: Operator, right: Part) -> Comparison:
+def _comparison(left: ExpressionPart, operator: Operator, right: ExpressionPart) -> Comparison:
     path = path_of(left, "a comparison")
     match value_of(right):
         case Path() as other:
             if path.is_text is not other.is_text:
                 raise right.refusal("JSON and text never compare: end both paths with ->, or both with ->>")
             return Comparison(path, operator, other)
-        case Written(value):
+        case WrittenLiteral(value):
             if isinstance(value, bool) and operator.is_order:
                 raise right.refusal("true and false have no order; compare them with = or !=")
             return Comparison(path, operator, value)
 
 
-def _listed(part: Part) -> Literal:
+def _listed(part: ExpressionPart) -> Literal:
     match value_of(part):
-        case Written(value):
+        case WrittenLiteral(value):
             return value
         case Path():
             raise part.refusal("a list holds strings and numbers; compare two paths with =")
 
 
-def _like(path: Path, keyword: Token, pattern: Part) -> Like:
+def _like(path: Path, keyword: Token, pattern: ExpressionPart) -> Like:
     if not path.is_text:
         raise error_at(keyword, f"{keyword} asks about text; end the path on its left with ->> instead of ->")
     match value_of(pattern):
-        case Written(str() as text):
+        case WrittenLiteral(str() as text):
             if (len(text) - len(text.rstrip("\\"))) % 2:
                 raise pattern.refusal(
                     "a pattern must not end in a single \\; write \\\\ for the character itself"

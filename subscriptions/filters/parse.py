@@ -11,7 +11,7 @@ from lark.exceptions import UnexpectedInput
 
 from subscriptions.filters import errors
 from subscriptions.filters.build import Builder
-from subscriptions.filters.parts import Part, condition_of, path_of
+from subscriptions.filters.parts import ExpressionPart, condition_of, path_of
 from subscriptions.filters.tree import Condition, Path
 
 MAX_LENGTH = 10_000
@@ -28,12 +28,12 @@ def parse_path(text: str) -> Path:
     return path_of(_read(text), "this place")
 
 
-def _read(text: str) -> Part:
+def _read(text: str) -> ExpressionPart:
     errors.refuse_unreadable(text, max_length=MAX_LENGTH)
     try:
         # First, for the compilers are recursive and so is what they make.
         errors.refuse_deep(_parser().lex(text), max_depth=MAX_DEPTH)
-        return cast("Part", _parser().parse(text))
+        return cast("ExpressionPart", _parser().parse(text))
     except UnexpectedInput as error:
         raise errors.syntax_error(error, text) from None
 

@@ -22,17 +22,17 @@ class WholeDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenLiteral:
     """A literal in the filter, apart from the paths and conditions."""
 
     value: Literal
 
 
-Value: TypeAlias = Path | Written
+Value: TypeAlias = Path | WrittenLiteral
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ExpressionPart:
     """An expression, and the token it begins with."""
 
     of: Condition | Value | WholeDocument
@@ -64,19 +64,19 @@ def _number(token: Token) -> int | Decimal:
     return Decimal(digits) if "." in digits else int(digits)
 
 
-def condition_of(part: Part) -> Condition:
+def condition_of(part: ExpressionPart) -> Condition:
     match part.of:
         case Path() | WholeDocument():
             raise part.refusal("this is a value, not a condition; compare it, as in … = 'x' or … is not null")
-        case Written():
+        case WrittenLiteral():
             raise part.refusal("this is a literal, not a condition; compare a path with it")
         case condition:
             return condition
 
 
-def value_of(part: Part) -> Value:
+def value_of(part: ExpressionPart) -> Value:
     match part.of:
-        case Path() | Written() as value:
+        case Path() | WrittenLiteral() as value:
             return value
         case WholeDocument():
             raise part.refusal("$$ holds 'Header' and 'Body'; continue with ->'Header' or ->'Body'")
@@ -84,15 +84,15 @@ def value_of(part: Part) -> Value:
             raise part.refusal("this is a condition, not a value; join conditions with AND or OR")
 
 
-def path_of(part: Part, asker: str) -> Path:
+def path_of(part: ExpressionPart, asker: str) -> Path:
     match value_of(part):
         case Path() as path:
             return path
-        case Written():
+        case WrittenLiteral():
             raise part.refusal(f"{asker} needs a path that begins with $$")
 
 
-def next_path(left: Part, arrow: Token, step: Part) -> Path:
+def next_path(left: ExpressionPart, arrow: Token, step: ExpressionPart) -> Path:
     is_text = arrow.type == "TEXT_ARROW"
     if isinstance(left.of, WholeDocument):
         return Path(_root(step), (), is_text)
@@ -104,7 +104,7 @@ def next_path(left: Part, arrow: Token, step: Part) -> Path:
     return Path(path.root, (*path.steps, step_behind(path, step)), is_text)
 
 
-def step_behind(path: Path, step: Part) -> str | int:
+def step_behind(path: Path, step: ExpressionPart) -> str | int:
     name = _written(step)
     match name:
         case str():
@@ -114,13 +114,13 @@ def step_behind(path: Path, step: Part) -> str | int:
     raise step.refusal("a step is a name in single quotes or a whole number")
 
 
-def _root(step: Part) -> Root:
+def _root(step: ExpressionPart) -> Root:
     try:
         return Root(_written(step))
     except ValueError:
         raise step.refusal("$$ holds 'Header' and 'Body', written exactly so") from None
 
 
-def _written(part: Part) -> Literal:
-    assert isinstance(part.of, Written)
+def _written(part: ExpressionPart) -> Literal:
+    assert isinstance(part.of, WrittenLiteral)
     return part.of.value

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from subscriptions.filters.document import Document
 from subscriptions.filters.jsonb import Json, Missing, text_of
-from subscriptions.filters.tree import NUMBER_LENGTH, NUMBER_TEXT, Kind, Literal, Path
+from subscriptions.filters.tree import NUMBER_LENGTH, NUMBER_TEXT, Literal, LiteralKind, Path
 
 Comparable: TypeAlias = str | int | Decimal | bool
 Reader: TypeAlias = Callable[[Document, Json | Missing], Comparable | None]
@@ -16,14 +16,14 @@ _NUMBER = re.compile(NUMBER_TEXT)
 _CERTAINLY_SHORT = 10**18
 
 
-def reader(path: Path, kind: Kind, literals: Iterable[Literal]) -> Reader:
+def reader(path: Path, kind: LiteralKind, literals: Iterable[Literal]) -> Reader:
     """How to read a value for comparing it with these literals of one kind.
 
     None stands for null: the value cannot be compared with a literal of this kind.
     """
     if not path.is_text:
         return _JSON_READERS[kind]
-    if kind is Kind.STRING and any(str(literal).startswith(("{", "[")) for literal in literals):
+    if kind is LiteralKind.STRING and any(str(literal).startswith(("{", "[")) for literal in literals):
         return Document.text_of
     return _TEXT_READERS[kind]
 
@@ -74,12 +74,12 @@ def _string(value: Json | Missing) -> str | None:
     return value if type(value) is str else None
 
 
-_TEXT_READERS: dict[Kind, Reader] = {
-    Kind.STRING: _beginning,
-    Kind.NUMBER: _number_in_text,
-    Kind.BOOLEAN: _truth_in_text,
+_TEXT_READERS: dict[LiteralKind, Reader] = {
+    LiteralKind.STRING: _beginning,
+    LiteralKind.NUMBER: _number_in_text,
+    LiteralKind.BOOLEAN: _truth_in_text,
 }
-_JSON_READERS: dict[Kind, Reader] = {
-    Kind.STRING: _string_in_json,
-    Kind.NUMBER: _number_in_json,
+_JSON_READERS: dict[LiteralKind, Reader] = {
+    LiteralKind.STRING: _string_in_json,
+    LiteralKind.NUMBER: _number_in_json,
 }

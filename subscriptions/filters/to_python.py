@@ -27,9 +27,9 @@ from subscriptions.filters.tree import (
     Condition,
     Exists,
     IsNull,
-    Kind,
     Like,
     Literal,
+    LiteralKind,
     Membership,
     Not,
     Operator,
@@ -181,8 +181,8 @@ def _membership(path: Path, literals: tuple[Literal, ...], *, sought: bool) -> T
     return (_any if sought else _all)(tests)
 
 
-def _among_text(path: Path, kind: Kind, literals: tuple[Literal, ...], *, sought: bool) -> Test:
-    if kind is Kind.NULL:
+def _among_text(path: Path, kind: LiteralKind, literals: tuple[Literal, ...], *, sought: bool) -> Test:
+    if kind is LiteralKind.NULL:
         return _never
     find, read, members = _find(path), reader(path, kind, literals), frozenset(literals)
 

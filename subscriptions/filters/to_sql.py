@@ -16,9 +16,9 @@ from subscriptions.filters.tree import (
     Condition,
     Exists,
     IsNull,
-    Kind,
     Like,
     Literal,
+    LiteralKind,
     Membership,
     Not,
     Operator,
@@ -58,7 +58,7 @@ $function$
 _Roots: TypeAlias = Mapping[Root, str]
 
 _NULL = Sql("NULL::boolean")
-_TYPES = {Kind.BOOLEAN: "boolean", Kind.NUMBER: "numeric", Kind.STRING: "text"}
+_TYPES = {LiteralKind.BOOLEAN: "boolean", LiteralKind.NUMBER: "numeric", LiteralKind.STRING: "text"}
 _NUMBER_TEXT = Sql(f"'^({NUMBER_TEXT})$'")
 _NUMBER_LENGTH = Sql(str(NUMBER_LENGTH))
 
@@ -127,8 +127,8 @@ def _with_literal(path: Path, operator: Operator, literal: Literal, roots: _Root
     return _guarded(value, kind, comparison, is_text=path.is_text)
 
 
-def _among(path: Path, kind: Kind, literals: tuple[Literal, ...], roots: _Roots) -> Sql:
-    if kind is Kind.NULL:
+def _among(path: Path, kind: LiteralKind, literals: tuple[Literal, ...], roots: _Roots) -> Sql:
+    if kind is LiteralKind.NULL:
         return _NULL
     value = _value(path, roots)
     if not path.is_text:
@@ -148,7 +148,7 @@ def _between_paths(path: Path, operator: Operator, other: Path, roots: _Roots) -
         "(CASE WHEN {} THEN {} WHEN {} THEN {} END)",
         *[
             part
-            for kind in (Kind.NUMBER, Kind.STRING)
+            for kind in (LiteralKind.NUMBER, LiteralKind.STRING)
             for part in (
                 joined(" AND ", [_guard(side, kind, is_text=False) for side in (left, right)]),
                 joined(
@@ -159,23 +159,23 @@ def _between_paths(path: Path, operator: Operator, other: Path, roots: _Roots) -
     )
 
 
-def _guard(value: Sql, kind: Kind, *, is_text: bool) -> Sql:
+def _guard(value: Sql, kind: LiteralKind, *, is_text: bool) -> Sql:
     """Whether a value that is not null may be read as this kind."""
     if not is_text:
         return compose(f"jsonb_typeof({{}}) = '{kind.value}'", value)
-    if kind is Kind.NUMBER:
+    if kind is LiteralKind.NUMBER:
         return compose("length({}) <= {} AND {} ~ {}", value, _NUMBER_LENGTH, value, _NUMBER_TEXT)
     return compose("{} IN ('true', 'false')", value)
 
 
-def _comparable(value: Sql, kind: Kind, *, is_text: bool) -> Sql:
-    if kind is Kind.STRING:
+def _comparable(value: Sql, kind: LiteralKind, *, is_text: bool) -> Sql:
+    if kind is LiteralKind.STRING:
         return compose('{} COLLATE "C"', value if is_text else _bare(value))
     return compose(f"{{}}::{_TYPES[kind]}", value)
 
 
-def _guarded(value: Sql, kind: Kind, comparison: Sql, *, is_text: bool) -> Sql:
-    if is_text and kind is Kind.STRING:
+def _guarded(value: Sql, kind: LiteralKind, comparison: Sql, *, is_text: bool) -> Sql:
+    if is_text and kind is LiteralKind.STRING:
         return comparison
     return compose("(CASE WHEN {} THEN {} END)", _guard(value, kind, is_text=is_text), comparison)
 

@@ -53,7 +53,7 @@ NUMBER_TEXT = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9][0-9]?[0-9]?[0-9]?)?"
 Literal: TypeAlias = str | int | Decimal | bool | None
 
 
-class Kind(Enum):
+class LiteralKind(Enum):
     """What a literal is, which decides how a path is read before comparing."""
 
     NULL = "null"
@@ -142,22 +142,22 @@ class Or:
 Condition: TypeAlias = Comparison | Membership | Like | Exists | IsNull | Not | And | Or
 
 
-def kind_of(literal: Literal) -> Kind:
+def kind_of(literal: Literal) -> LiteralKind:
     match literal:
         case None:
-            return Kind.NULL
+            return LiteralKind.NULL
         case bool():
-            return Kind.BOOLEAN
+            return LiteralKind.BOOLEAN
         case str():
-            return Kind.STRING
+            return LiteralKind.STRING
         case _:
-            return Kind.NUMBER
+            return LiteralKind.NUMBER
 
 
-def by_kind(literals: tuple[Literal, ...]) -> list[tuple[Kind, tuple[Literal, ...]]]:
+def by_kind(literals: tuple[Literal, ...]) -> list[tuple[LiteralKind, tuple[Literal, ...]]]:
     """The literals of each kind that occurs: `in` reads the path once for each."""
     return [
         (kind, members)
-        for kind in Kind
+        for kind in LiteralKind
         if (members := tuple(one for one in literals if kind_of(one) is kind))
     ]

@@ -16,7 +16,7 @@ from delivery.models.callback import MAX_HOPS
 from delivery.publishing import callbacks
 from delivery.publishing.callback_tokens import callback_key, callback_url, make_token
 from delivery.publishing.callback_urls import CallbackRefusedError
-from delivery.publishing.callbacks import Answer
+from delivery.publishing.callbacks import CallbackAnswer
 from delivery.publishing.drafts import Draft, PublishRefusedError
 from delivery.publishing.publish import publish
 from subscriptions.models import EventType, Kind, Subscription
@@ -48,12 +48,12 @@ def published(event_type: EventType, url: str = URL) -> Callback:
     return Callback.objects.get(message=accepted.message_id)
 
 
-def posted(body: bytes = b"done", url: str | None = None) -> Answer:
+def posted(body: bytes = b"done", url: str | None = None) -> CallbackAnswer:
     headers = {"content-type": "text/plain"} | ({} if url is None else {"callbackurl": url})
-    return Answer(headers=headers, content_type="text/plain", body=body)
+    return CallbackAnswer(headers=headers, content_type="text/plain", body=body)
 
 
-def answer(callback: Callback, given: Answer, *, now: datetime | None = None) -> int:
+def answer(callback: Callback, given: CallbackAnswer, *, now: datetime | None = None) -> int:
     """As the view does, with the row as it is now."""
     return callbacks.answer(Callback.objects.get(pk=callback.pk), given, now=now or timezone.now())
 
@@ -262,7 +262,7 @@ class TestChains:
         assert published(event_type, f"https://other.example/callbacks/{token}").hop == 1
 
 
-def refusal(callback: Callback, given: Answer, *, status: int, now: datetime | None = None) -> None:
+def refusal(callback: Callback, given: CallbackAnswer, *, status: int, now: datetime | None = None) -> None:
     with pytest.raises(CallbackRefusedError) as refused:
         answer(callback, given, now=now)
     assert refused.value.status == status

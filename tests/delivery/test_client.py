@@ -8,9 +8,9 @@ import pytest
 from delivery.client.rest import (
     MAX_TRIES,
     MAX_TRIES_UNANSWERED,
-    Client,
     ClientError,
     RefusedError,
+    RestClient,
     UnreachableError,
 )
 from tests.receivers import Answer, Close, Endpoint, Receiver
@@ -24,7 +24,7 @@ DONE = Answer(200, body=b'{"done": true}')
 class Caller:
     """A client, the server that it calls, and how long it would have waited."""
 
-    client: Client
+    client: RestClient
     server: Endpoint
     pauses: list[float] = field(default_factory=list)
 
@@ -38,7 +38,7 @@ def caller(receiver: Receiver) -> Iterator[Caller]:
     server = receiver.endpoint("api/v1/things")
     server.always(DONE)
     base_url = server.url.removesuffix("/api/v1/things")
-    with Client(base_url, key="key", pause=pauses.append) as client:
+    with RestClient(base_url, key="key", pause=pauses.append) as client:
         yield Caller(client, server, pauses)
 
 

@@ -34,7 +34,7 @@ from delivery.publishing.publish import publish_own
 from delivery.senders.group_statements import queries
 from delivery.states import OPEN
 from delivery.support import resolve
-from delivery.verdict import Step, Verdict
+from delivery.verdict import NextStep, Verdict
 from tests import factories
 from tests.delivery.mailbox.box import box
 from tests.delivery.retaining import is_there, run_whole
@@ -53,7 +53,7 @@ def until() -> datetime:
 def commit(*deliveries: Delivery, status: Status = Status.DELIVERED) -> None:
     """Settle deliveries as a sender does, in one transaction."""
     outcome = OutcomeClass.SUCCESS if status == Status.DELIVERED else OutcomeClass.CLIENT_ERROR
-    verdict = Verdict(status=status, step=Step.NEXT)
+    verdict = Verdict(status=status, step=NextStep.NEXT)
     entries = [settlement(delivery, verdict=verdict, outcome=outcome) for delivery in deliveries]
     with psycopg.connect(make_conninfo(**connection_parameters())) as sender:
         for text, parameters in queries(entries):

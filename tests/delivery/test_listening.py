@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import orjson
 import pytest
 
-from delivery.client.listener import LONGEST_DELAY_SECONDS, Listener, delay_seconds
-from delivery.client.mailbox import Fetched, Mailbox
-from delivery.client.rest import Client, ClientError, RefusedError, UnreachableError
+from delivery.client.listener import LONGEST_DELAY_SECONDS, MailboxListener, delay_seconds
+from delivery.client.mailbox import FetchedMessage, RemoteMailbox
+from delivery.client.rest import ClientError, RefusedError, RestClient, UnreachableError
 from tests.delivery.test_fetching import KNOWN
 from tests.receivers import Answer, Behaviour, Close, Endpoint, Receiver
 from tests.receivers.received import Received
@@ -33,7 +33,7 @@ class Listening:
     """A listener, the endpoints of its Inturn, what it took, what it said, and how long it would have waited."""
 
     receiver: Receiver
-    client: Client
+    client: RestClient
     refused: set[str] = field(default_factory=set)
     taken: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
@@ -46,9 +46,9 @@ class Listening:
         found = self.endpoint(verb).received
         return [receipt for request in found for receipt in orjson.loads(request.body)["receipts"]]
 
-    def listener(self) -> Listener:
-        return Listener(
-            mailbox=Mailbox(self.client, "depot"),
+    def listener(self) -> MailboxListener:
+        return MailboxListener(
+            mailbox=RemoteMailbox(self.client, "depot"),
             take=self.take,
             say=self.said.append,
             pause=self.pauses.append,
@@ -56,7 +56,7 @@ class Listening:
             visibility=30,
         )
 
-    def take(self, message: Fetched) -> str:
+    def take(self, message: FetchedMessage) -> str:
         if message.id in self.refused:
             return "no"
         self.taken.append(message.id)
@@ -65,7 +65,7 @@ class Listening:
 
 @pytest.fixture
 def listening(receiver: Receiver) -> Iterator[Listening]:
-    with Client(f"http://127.0.0.1:{receiver.port}", key="key") as client:
+    with RestClient(f"http://127.0.0.1:{receiver.port}", key="key") as client:
         listening = Listening(receiver, client)
         listening.endpoint("next").always(EMPTY)
         for verb in ("ack", "release"):
@@ -158,7 +158,7 @@ def test_what_is_left_when_it_ends_is_acknowledged_and_given_back(listening: Lis
     listener = listening.listener()
     taken = listening.take
 
-    def interrupted(message: Fetched) -> str:
+    def interrupted(message: FetchedMessage) -> str:
         if message.id == "b":
             raise KeyboardInterrupt
         return taken(message)

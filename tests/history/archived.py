@@ -25,7 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from delivery.database.connections import connection_parameters
 from delivery.history.archive.archive import Archive
-from delivery.history.job import Job, Stopped
+from delivery.history.job import StepJob, Stopped
 from delivery.history.schemas import ATTEMPTS, BY_NAME, DAY, DELIVERIES, JOURNAL, MESSAGES, Table
 from delivery.models import ArchiveChunk, Archived, ArchiveFile, ChunkState
 
@@ -236,11 +236,11 @@ class Told:
 @contextmanager
 def job(
     url: Path | str, *, spark: SparkSession, run_id: int = 1, progress: Told | None = None
-) -> Iterator[Job]:
+) -> Iterator[StepJob]:
     """Yield a job with a connection of its own: the test has to be transactional, for that to see its rows."""
     conninfo = make_conninfo(**connection_parameters())
     with psycopg.connect(conninfo, autocommit=True) as database:
-        yield Job(
+        yield StepJob(
             run_id=run_id,
             database=database,
             conninfo=conninfo,

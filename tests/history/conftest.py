@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from delivery.history.job import Job
+from delivery.history.job import StepJob
 from delivery.history.spark.session import Spark, spark_session
 from tests.history import archived
 
@@ -27,7 +27,7 @@ def told() -> archived.Told:
 
 
 @pytest.fixture
-def job(tmp_path: Path, spark: SparkSession, told: archived.Told) -> Iterator[Job]:
+def job(tmp_path: Path, spark: SparkSession, told: archived.Told) -> Iterator[StepJob]:
     """A run whose archive is the test's own folder; the test has to be transactional."""
     with archived.job(tmp_path, spark=spark, progress=told) as given:
         yield given

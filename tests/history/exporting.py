@@ -7,7 +7,7 @@ from typing import Any
 from django.utils import timezone
 
 from delivery.history.archive.ledger import files
-from delivery.history.job import Job
+from delivery.history.job import StepJob
 from delivery.history.schemas import TABLES, Table
 from delivery.models import Delivery
 from delivery.states import Status
@@ -17,7 +17,7 @@ from tests import factories
 AT_ONCE = timedelta(0)
 
 
-def rows(job: Job, table: Table) -> list[dict[str, Any]]:
+def rows(job: StepJob, table: Table) -> list[dict[str, Any]]:
     """Return what the archive has, by key."""
     frame = job.archive.frame(job.spark, table, files(job.database, table.name))
     return [row.asDict() for row in frame.orderBy(*table.key).collect()]

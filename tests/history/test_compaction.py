@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from delivery.history.archive import ledger
 from delivery.history.archive.ledger import files
-from delivery.history.job import Job
+from delivery.history.job import StepJob
 from delivery.history.schemas import MESSAGES
 from delivery.history.steps.compaction import compact
 from delivery.history.steps.export import export
@@ -18,7 +18,7 @@ from tests.history import archived
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def ids(job: Job) -> list[int]:
+def ids(job: StepJob) -> list[int]:
     frame = job.archive.frame(job.spark, MESSAGES, files(job.database, MESSAGES.name))
     return [row["id"] for row in frame.select("id").orderBy("id").collect()]
 

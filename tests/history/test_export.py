@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from delivery.database.connections import connection_parameters
 from delivery.history.archive.ledger import files
-from delivery.history.job import Job, Stopped
+from delivery.history.job import StepJob, Stopped
 from delivery.history.job import job as whole_job
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TABLES
 from delivery.history.spark.session import Spark
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class TestWhatIsArchived:
-    def test_settled_deliveries_with_their_attempts_and_all_messages(self, job: Job) -> None:
+    def test_settled_deliveries_with_their_attempts_and_all_messages(self, job: StepJob) -> None:
         done, open_one = settled(), settled(Status.PENDING)
         result = export(job)
         assert [row["id"] for row in rows(job, MESSAGES)] == [done.message_id, open_one.message_id]
@@ -41,7 +41,7 @@ class TestWhatIsArchived:
         assert [row["delivery_id"] for row in rows(job, ATTEMPTS)] == [done.pk]
         assert result["rows"] == {"messages": 2, "deliveries": 1, "attempts": 1, "journal": 0}
 
-    def test_each_column_is_as_it_was_stored(self, job: Job) -> None:
+    def test_each_column_is_as_it_was_stored(self, job: StepJob) -> None:
         body = bytes(range(256)) * 5
         published_at = datetime(2026, 2, 28, 23, 59, 59, 999_999, tzinfo=UTC)
         message = factories.message(
@@ -58,7 +58,7 @@ class TestWhatIsArchived:
             str(message.publisher),
         )
 
-    def test_what_is_settled_later_comes_with_the_next_export(self, job: Job) -> None:
+    def test_what_is_settled_later_comes_with_the_next_export(self, job: StepJob) -> None:
         delivery = settled(Status.PENDING)
         export(job, lag=AT_ONCE)
         transitions.cancel([delivery.pk], actor="anna")
@@ -67,7 +67,7 @@ class TestWhatIsArchived:
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["CANCELLED"]
         assert [row["kind"] for row in rows(job, JOURNAL)] == ["CANCELLED"]
 
-    def test_the_journal_names_the_subscription_of_a_delivery(self, job: Job) -> None:
+    def test_the_journal_names_the_subscription_of_a_delivery(self, job: StepJob) -> None:
         settled()
         delivery = settled()
         for id in (delivery.pk, None):
@@ -76,7 +76,7 @@ class TestWhatIsArchived:
         named = [(row["delivery_id"], row["subscription_id"]) for row in rows(job, JOURNAL)]
         assert named == [(delivery.pk, delivery.subscription_id), (None, None)]
 
-    def test_in_pieces_it_is_the_same(self, job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_in_pieces_it_is_the_same(self, job: StepJob, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("delivery.history.steps.export._ROWS_A_PIECE", 2)
         # One far from the others: pieces have as many rows, not as many numbers.
         far = factories.message(pk=10**9, published_at=timezone.now() - timedelta(days=1))
@@ -87,7 +87,7 @@ class TestWhatIsArchived:
         pieces = [file.rows for file in files(job.database, DELIVERIES.name)]
         assert sorted(pieces) == [1, 2, 2, 2]
 
-    def test_a_file_is_in_the_order_of_its_key(self, job: Job, tmp_path: Path) -> None:
+    def test_a_file_is_in_the_order_of_its_key(self, job: StepJob, tmp_path: Path) -> None:
         noon = (timezone.now() - timedelta(days=2)).replace(hour=12, minute=0)
         # Neither as they were stored nor as they happened.
         messages = [factories.message(published_at=noon) for _ in range(3)]
@@ -100,7 +100,7 @@ class TestWhatIsArchived:
         (found,) = (parquet.read_table(tmp_path / path, partitioning=None) for path in paths)
         assert found["id"].to_pylist() == sorted(ids)
 
-    def test_days_are_those_of_utc(self, job: Job, tmp_path: Path) -> None:
+    def test_days_are_those_of_utc(self, job: StepJob, tmp_path: Path) -> None:
         factories.message(published_at=datetime(2026, 3, 1, 0, 0, tzinfo=UTC))
         factories.message(published_at=datetime(2026, 3, 1, 0, 0, tzinfo=UTC) - timedelta(microseconds=1))
         export(job)
@@ -127,19 +127,19 @@ class TestWhatIsArchived:
             assert row is not None
             assert row[0].date().isoformat() == "2026-11-03"
 
-    def test_many_chunks_have_what_one_would_have(self, job: Job) -> None:
+    def test_many_chunks_have_what_one_would_have(self, job: StepJob) -> None:
         ids = [settled(days=10 - number).pk for number in range(5)]
         result = export(job, rows=1)
         assert result["chunks"] > 1
         assert [row["id"] for row in rows(job, DELIVERIES)] == ids
 
     @pytest.mark.parametrize(("made", "chunks"), [(6, 1), (7, 2)])
-    def test_a_small_rest_comes_along(self, job: Job, made: int, chunks: int) -> None:
+    def test_a_small_rest_comes_along(self, job: StepJob, made: int, chunks: int) -> None:
         ids = [settled(days=10 - number).pk for number in range(made)]
         assert export(job, rows=4)["chunks"] == chunks
         assert [row["id"] for row in rows(job, DELIVERIES)] == ids
 
-    def test_many_of_one_moment_are_in_one_chunk(self, job: Job) -> None:
+    def test_many_of_one_moment_are_in_one_chunk(self, job: StepJob) -> None:
         moment = timezone.now() - timedelta(days=1)
         made = [factories.message(published_at=moment) for _ in range(4)]
         export(job, rows=1)
@@ -151,7 +151,7 @@ class TestWhatIsArchived:
         assert result["chunks"] == 0
         assert not ArchiveChunk.objects.exists()
 
-    def test_nothing_is_archived_twice(self, job: Job) -> None:
+    def test_nothing_is_archived_twice(self, job: StepJob) -> None:
         settled()
         export(job)
         before = [rows(job, table) for table in TABLES]
@@ -160,7 +160,9 @@ class TestWhatIsArchived:
 
 
 class TestSentAgain:
-    def test_a_delivery_is_there_for_each_time_it_was_settled_and_each_attempt_once(self, job: Job) -> None:
+    def test_a_delivery_is_there_for_each_time_it_was_settled_and_each_attempt_once(
+        self, job: StepJob
+    ) -> None:
         delivery = settled(Status.FAILED)
         export(job, lag=AT_ONCE)
         _send_again(delivery)
@@ -168,14 +170,14 @@ class TestSentAgain:
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["FAILED", "DELIVERED"]
         assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2]
 
-    def test_before_it_was_archived_it_is_there_for_each_time_too(self, job: Job) -> None:
+    def test_before_it_was_archived_it_is_there_for_each_time_too(self, job: StepJob) -> None:
         delivery = settled(Status.FAILED)
         _send_again(delivery)
         export(job, lag=AT_ONCE)
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["FAILED", "DELIVERED"]
         assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2]
 
-    def test_again_and_again(self, job: Job) -> None:
+    def test_again_and_again(self, job: StepJob) -> None:
         delivery = settled(Status.FAILED)
         for _ in range(2):
             export(job, lag=AT_ONCE)
@@ -185,7 +187,7 @@ class TestSentAgain:
         assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2, 3, 4, 5]
         assert len(rows(job, DELIVERIES)) == 5
 
-    def test_while_it_is_exported(self, job: Job, told: archived.Told) -> None:
+    def test_while_it_is_exported(self, job: StepJob, told: archived.Told) -> None:
         delivery = settled(Status.FAILED)
         told.when("exporting", lambda: _send_again(delivery))
         export(job, lag=AT_ONCE)
@@ -194,7 +196,7 @@ class TestSentAgain:
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["FAILED", "DELIVERED"]
         assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2]
 
-    def test_in_an_export_that_came_to_nothing(self, job: Job, told: archived.Told) -> None:
+    def test_in_an_export_that_came_to_nothing(self, job: StepJob, told: archived.Told) -> None:
         delivery = settled(Status.FAILED)
 
         def send_again_and_stop() -> None:

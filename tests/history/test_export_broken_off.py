@@ -14,7 +14,7 @@ from pyarrow import parquet
 from delivery.database.connections import connection_parameters
 from delivery.history.archive import chunk as chunks
 from delivery.history.archive.ledger import archived_until
-from delivery.history.job import Job, Stopped
+from delivery.history.job import StepJob, Stopped
 from delivery.history.postgres.window import LAG
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES
 from delivery.history.steps.export import MismatchError, export
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class TestLateCommits:
-    def test_what_is_not_committed_yet_holds_the_export_back(self, job: Job) -> None:
+    def test_what_is_not_committed_yet_holds_the_export_back(self, job: StepJob) -> None:
         early = factories.message(published_at=timezone.now() - timedelta(days=1))
         with psycopg.connect(make_conninfo(**connection_parameters())) as slow:
             slow.execute(
@@ -44,14 +44,14 @@ class TestLateCommits:
         assert len(rows(job, MESSAGES)) == 2
         assert [row["text"] for row in rows(job, JOURNAL)] == ["late"]
 
-    def test_who_only_reads_holds_nothing_back(self, job: Job) -> None:
+    def test_who_only_reads_holds_nothing_back(self, job: StepJob) -> None:
         with psycopg.connect(make_conninfo(**connection_parameters())) as reader:
             reader.execute("SELECT count(*) FROM delivery_message")
             factories.message(published_at=timezone.now() - timedelta(seconds=1))
             export(job, lag=AT_ONCE)
         assert len(rows(job, MESSAGES)) == 1
 
-    def test_the_newest_seconds_are_left_to_the_next(self, job: Job) -> None:
+    def test_the_newest_seconds_are_left_to_the_next(self, job: StepJob) -> None:
         factories.message(published_at=timezone.now())
         result = export(job)
         assert result["rows"]["messages"] == 0
@@ -60,7 +60,7 @@ class TestLateCommits:
 
 class TestCrash:
     def test_stopped_at_any_point_and_run_again_it_has_everything_once(
-        self, job: Job, told: archived.Told, tmp_path: Path
+        self, job: StepJob, told: archived.Told, tmp_path: Path
     ) -> None:
         deliveries = [settled(days=days) for days in (3, 2, 1)]
         stops = 0
@@ -79,7 +79,9 @@ class TestCrash:
         assert [row["delivery_id"] for row in rows(job, ATTEMPTS)] == [one.pk for one in deliveries]
         assert visible(tmp_path) == sorted(ArchiveFile.objects.values_list("path", flat=True))
 
-    def test_what_was_being_written_is_forgotten(self, job: Job, told: archived.Told, tmp_path: Path) -> None:
+    def test_what_was_being_written_is_forgotten(
+        self, job: StepJob, told: archived.Told, tmp_path: Path
+    ) -> None:
         settled()
         told.when("comparing", _stop)
         with pytest.raises(Stopped):
@@ -90,7 +92,7 @@ class TestCrash:
         assert ArchiveChunk.objects.get().state == ChunkState.DONE
         assert not list((tmp_path / ".staging").rglob("*"))
 
-    def test_what_was_being_moved_is_finished(self, job: Job, tmp_path: Path) -> None:
+    def test_what_was_being_moved_is_finished(self, job: StepJob, tmp_path: Path) -> None:
         settled()
         export(job)
         watermark = archived_until(job.database)
@@ -108,7 +110,7 @@ class TestCrash:
         assert len(rows(job, DELIVERIES)) == 1
 
     def test_what_was_changed_on_its_way_counts_nowhere(
-        self, job: Job, told: archived.Told, tmp_path: Path
+        self, job: StepJob, told: archived.Told, tmp_path: Path
     ) -> None:
         settled()
 
@@ -131,7 +133,7 @@ class TestCrash:
         [("deliveries", "endpoint"), ("attempts", "subscriber"), ("deliveries", "reason")],
     )
     def test_nor_does_what_came_to_be_called_otherwise(
-        self, job: Job, told: archived.Told, tmp_path: Path, table: str, column: str
+        self, job: StepJob, told: archived.Told, tmp_path: Path, table: str, column: str
     ) -> None:
         settled()
 
@@ -150,7 +152,7 @@ class TestCrash:
 
 class TestAClockThatGoesBack:
     def test_what_happens_behind_the_archive_is_archived_when_the_clock_is_there_again(
-        self, job: Job
+        self, job: StepJob
     ) -> None:
         export(job, lag=AT_ONCE)
         hour = timedelta(hours=1)
@@ -167,7 +169,7 @@ class TestAClockThatGoesBack:
         export(job, lag=AT_ONCE)
         assert [(row["id"], row["status"]) for row in rows(job, DELIVERIES)] == [(delivery.pk, "CANCELLED")]
 
-    def test_while_it_is_behind_nothing_is_taken(self, job: Job) -> None:
+    def test_while_it_is_behind_nothing_is_taken(self, job: StepJob) -> None:
         """As if it had gone back just after the export looked until when all is certain."""
         settled()
         result = export(job, lag=-timedelta(hours=1))

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from delivery.database.connections import connection_parameters
 from delivery.database.statements import statement
 from delivery.history.archive import ledger
-from delivery.history.job import Job
+from delivery.history.job import StepJob
 from delivery.history.postgres.source import Piece
 from delivery.history.schemas import DAY, DELIVERIES, MESSAGES, TABLES, Table
 from delivery.history.steps.compaction import MANY
@@ -86,7 +86,7 @@ def archive(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def job(archive: Path, spark: SparkSession) -> Iterator[Job]:
+def job(archive: Path, spark: SparkSession) -> Iterator[StepJob]:
     with archived.job(archive, spark=spark) as given:
         yield given
 
@@ -128,13 +128,13 @@ def lived() -> None:
 
 class TestWhatTheyFind:
     @pytest.mark.usefixtures("lived")
-    def test_is_exactly_what_postgresql_has(self, job: Job, archive: Path) -> None:
+    def test_is_exactly_what_postgresql_has(self, job: StepJob, archive: Path) -> None:
         export(job)
         check(archive)
         assert all(by_arrow(archive, table) for table in TABLES)
         assert {row["status"] for row in by_arrow(archive, DELIVERIES)} == set(Status.values) - set(OPEN)
 
-    def test_is_the_same_when_small_files_were_written_together(self, job: Job, archive: Path) -> None:
+    def test_is_the_same_when_small_files_were_written_together(self, job: StepJob, archive: Path) -> None:
         noon = (timezone.now() - timedelta(days=1)).replace(hour=12)
         for minute in range(2 * MANY):
             factories.message(published_at=noon.replace(minute=minute))
@@ -151,7 +151,7 @@ class TestKilled:
         ("table", "is_visible"), [("delivery_archivefile", False), ("delivery_archived", True)]
     )
     def test_and_run_again_nothing_is_lost_doubled_or_astray(
-        self, job: Job, archive: Path, table: str, is_visible: bool
+        self, job: StepJob, archive: Path, table: str, is_visible: bool
     ) -> None:
         kill_where_it_writes(table, "export", archive=archive)
         assert bool(list((archive / ".staging").rglob("*.parquet"))) != is_visible
@@ -163,7 +163,7 @@ class TestKilled:
 
 
 def test_a_column_that_was_added_later_is_null_in_older_files(
-    job: Job, archive: Path, spark: SparkSession
+    job: StepJob, archive: Path, spark: SparkSession
 ) -> None:
     old = factories.message(published_at=timezone.now() - timedelta(days=3), owed=7)
     export(job)

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from delivery.history.job import Stopped
 from delivery.history.schemas import MESSAGES
-from delivery.history.steps.replay import Wanted, matching, select
+from delivery.history.steps.replay import ReplaySelection, matching, select
 from delivery.models import PipelineRun, Replay, ReplayItem, ReplayState
 from delivery.replays import replays as asking
 from delivery.replays.replays import ask
@@ -20,9 +20,9 @@ from tests.history.archived import AT, Told, frame, job, message, seconds, write
 EVENT = "Test.Event"
 
 
-def wanted(**fields: Any) -> Wanted:
+def wanted(**fields: Any) -> ReplaySelection:
     fields.setdefault("event_types", (EVENT,))
-    return Wanted(since=fields.pop("since", AT), until=fields.pop("until", seconds(100)), **fields)
+    return ReplaySelection(since=fields.pop("since", AT), until=fields.pop("until", seconds(100)), **fields)
 
 
 def selected(spark: SparkSession, rows: list[dict[str, Any]], **fields: Any) -> list[int]:

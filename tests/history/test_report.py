@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from delivery.history.job import Stopped
 from delivery.history.schemas import ATTEMPTS, DELIVERIES
-from delivery.history.steps.report import Asked, ReportError, read, report, settled, tried
+from delivery.history.steps.report import ReportError, ReportOptions, read, report, settled, tried
 from delivery.history.steps.report_columns import REPORT
 from delivery.history.steps.report_file import cell
 from delivery.models import PipelineRun, RunState, Step
@@ -21,8 +21,8 @@ from tests.history.archived import AT, Told, attempt, delivery, frame, job, mess
 HOUR = {"since": AT.isoformat(), "until": (AT + timedelta(hours=1)).isoformat()}
 
 
-def asked(**fields: Any) -> Asked:
-    return Asked(**(HOUR | fields))  # type: ignore[typeddict-item]
+def asked(**fields: Any) -> ReportOptions:
+    return ReportOptions(**(HOUR | fields))  # type: ignore[typeddict-item]
 
 
 def found(spark: SparkSession, rows: list[dict[str, Any]], **fields: Any) -> list[int]:

@@ -9,7 +9,7 @@ from django.db import connection
 from pyspark.sql import SparkSession
 
 from delivery.history.job import Stopped
-from delivery.history.steps.rollup import Span, rollup, spans
+from delivery.history.steps.rollup import HourSpan, rollup, spans
 from delivery.models import ArchiveChunk, HistoryHour
 from tests import factories
 from tests.history.archived import AT, Told, attempt, delivery, entry, job, message, seconds, write
@@ -33,10 +33,10 @@ def test_pieces_of_time_touch_whole_hours() -> None:
         (AT + HOUR * 0.5, AT + HOUR * 1.5),
         (AT + HOUR * 5, AT + HOUR * 5),
     ]
-    assert spans(halves) == [Span(AT, AT + 2 * HOUR)]
+    assert spans(halves) == [HourSpan(AT, AT + 2 * HOUR)]
     assert spans([(AT, AT + HOUR), (AT + 2 * HOUR, AT + 3 * HOUR)]) == [
-        Span(AT, AT + HOUR),
-        Span(AT + 2 * HOUR, AT + 3 * HOUR),
+        HourSpan(AT, AT + HOUR),
+        HourSpan(AT + 2 * HOUR, AT + 3 * HOUR),
     ]
 
 

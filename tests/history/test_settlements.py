@@ -13,7 +13,7 @@ from psycopg.conninfo import make_conninfo
 
 from delivery.database import queries as database
 from delivery.database.connections import connection_parameters
-from delivery.history.job import Job
+from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, DELIVERIES
 from delivery.history.steps.export import export
 from delivery.history.steps.report import report
@@ -25,8 +25,7 @@ from delivery.models import Delivery, EarlierSettlement, Finding, HistoryHour, O
 from delivery.senders.group_statements import queries
 from delivery.states import Status
 from delivery.support import bulk_jobs, resolve, resubmit
-from delivery.verdict import Step as Next
-from delivery.verdict import Verdict
+from delivery.verdict import NextStep, Verdict
 from tests.delivery.mailbox.box import box
 from tests.delivery.test_resubmit import group
 from tests.history import archived
@@ -48,7 +47,7 @@ def try_once(delivery: Delivery, status: Status) -> None:
     """Settle it as a sender does, by one more attempt."""
     delivery.refresh_from_db()
     outcome, status_code = ANSWERS[status]
-    verdict = Verdict(status=status, step=Next.NEXT)
+    verdict = Verdict(status=status, step=NextStep.NEXT)
     entry = settlement(delivery, verdict=verdict, outcome=outcome, status_code=status_code)
     with psycopg.connect(make_conninfo(**connection_parameters())) as sender:
         for text, parameters in queries([entry]):
@@ -67,7 +66,7 @@ def resubmitted_by_a_filter(delivery: Delivery) -> None:
         job.refresh_from_db()
 
 
-def settlements(job: Job, delivery: Delivery) -> Found:
+def settlements(job: StepJob, delivery: Delivery) -> Found:
     """Return the settlements of a delivery in the archive, in their order, each with the numbers of its attempts."""
     attempts = rows(job, ATTEMPTS)
     return [
@@ -86,7 +85,7 @@ def settlements(job: Job, delivery: Delivery) -> Found:
 
 @pytest.mark.parametrize("send_again", [resubmitted, resubmitted_by_a_filter])
 def test_one_that_was_rejected_three_times_between_two_exports_is_there_three_times(
-    job: Job, tmp_path: Path, send_again: Callable[[Delivery], None]
+    job: StepJob, tmp_path: Path, send_again: Callable[[Delivery], None]
 ) -> None:
     delivery = settled(Status.PENDING, days=0)
     for _ in range(2):
@@ -162,7 +161,7 @@ def of_a_group_with_its_sibling() -> tuple[Delivery, Found]:
     return sibling, [("CANCELLED", []), ("REJECTED", [1])]
 
 
-def test_however_a_person_ends_a_settlement_it_is_kept(job: Job) -> None:
+def test_however_a_person_ends_a_settlement_it_is_kept(job: StepJob) -> None:
     expected = dict(
         made()
         for made in (
@@ -180,7 +179,7 @@ def test_however_a_person_ends_a_settlement_it_is_kept(job: Job) -> None:
     assert verdict(job) == "proven"
 
 
-def test_each_is_archived_by_the_export_of_its_own_time(job: Job, told: archived.Told) -> None:
+def test_each_is_archived_by_the_export_of_its_own_time(job: StepJob, told: archived.Told) -> None:
     """What is sent again before, between and while exports look is in the archive once for each settlement."""
     delivery = settled(Status.PENDING, days=0)
     try_once(delivery, Status.FAILED)
@@ -205,7 +204,9 @@ def test_each_is_archived_by_the_export_of_its_own_time(job: Job, told: archived
     assert verdict(job) == "proven"
 
 
-def test_an_attempt_that_ends_after_its_delivery_was_cancelled_is_no_settlement_of_its_own(job: Job) -> None:
+def test_an_attempt_that_ends_after_its_delivery_was_cancelled_is_no_settlement_of_its_own(
+    job: StepJob,
+) -> None:
     delivery = settled(Status.PENDING, days=0)
     transitions.cancel([delivery.pk], actor=ANN)
     try_once(delivery, Status.DELIVERED)
@@ -214,7 +215,7 @@ def test_an_attempt_that_ends_after_its_delivery_was_cancelled_is_no_settlement_
     assert verdict(job) == "proven"
 
 
-def test_the_answer_to_a_sync_call_settles_it_once(job: Job) -> None:
+def test_the_answer_to_a_sync_call_settles_it_once(job: StepJob) -> None:
     """Until it comes the delivery is IN_DOUBT, which nobody decided."""
     delivery = settled(Status.IN_DOUBT, attempts=0)
     answer = {
@@ -235,7 +236,7 @@ def test_the_answer_to_a_sync_call_settles_it_once(job: Job) -> None:
     assert verdict(job) == "proven"
 
 
-def test_each_has_its_own_attempts_though_the_clock_went_back_between_them(job: Job) -> None:
+def test_each_has_its_own_attempts_though_the_clock_went_back_between_them(job: StepJob) -> None:
     delivery = settled(Status.FAILED)
     resubmitted(delivery)
     try_once(delivery, Status.DELIVERED)
@@ -245,7 +246,7 @@ def test_each_has_its_own_attempts_though_the_clock_went_back_between_them(job: 
     assert settlements(job, delivery) == [("DELIVERED", [2]), ("FAILED", [1])]
 
 
-def test_settlements_of_one_time_lose_no_attempt(job: Job) -> None:
+def test_settlements_of_one_time_lose_no_attempt(job: StepJob) -> None:
     """While the clock is behind the archive, all that happens has the same time."""
     delivery = settled(Status.PENDING, days=0)
     try_once(delivery, Status.REJECTED)
@@ -257,7 +258,7 @@ def test_settlements_of_one_time_lose_no_attempt(job: Job) -> None:
     assert sorted(row["number"] for row in rows(job, ATTEMPTS)) == [1, 2]
 
 
-def test_verify_notices_a_settlement_that_is_nowhere(job: Job) -> None:
+def test_verify_notices_a_settlement_that_is_nowhere(job: StepJob) -> None:
     delivery = settled(Status.PENDING, days=0)
     for _ in range(2):
         try_once(delivery, Status.REJECTED)
@@ -274,6 +275,6 @@ def test_verify_notices_a_settlement_that_is_nowhere(job: Job) -> None:
     assert text in Finding.objects.values_list("text", flat=True)
 
 
-def verdict(job: Job) -> str:
+def verdict(job: StepJob) -> str:
     PipelineRun.objects.get_or_create(pk=job.run_id, defaults={"step": Step.REPORT})
     return str(verify(job)["verdict"])

@@ -13,7 +13,7 @@ from django.db import OperationalError, connection, connections, transaction
 from delivery.database.connections import connection_parameters
 from delivery.database.statements import statement
 from delivery.mailbox import fetch as mailboxes
-from delivery.mailbox.fetch import Fetched
+from delivery.mailbox.fetch import LeasedMessage
 from delivery.models import Attempt, Delivery, Status
 from subscriptions.models import Mode, Subscription
 from tests import factories
@@ -93,9 +93,9 @@ def meanwhile(act: Callable[[], object]) -> Iterator[None]:
 
 
 @contextmanager
-def fetching(mailbox: Box, *, most: int = 1) -> Iterator[list[Fetched]]:
+def fetching(mailbox: Box, *, most: int = 1) -> Iterator[list[LeasedMessage]]:
     """Another client that has fetched, but whose fetch is committed only when the block ends."""
-    got: list[Fetched] = []
+    got: list[LeasedMessage] = []
     with meanwhile(lambda: got.extend(mailboxes.fetch(mailbox.subscriber.pk, most=most, visibility=30))):
         yield got
 

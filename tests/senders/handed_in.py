@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 from delivery.models import Delivery, OutcomeClass, Status
 from delivery.outcome import Outcome
 from delivery.senders.entries import Run, Settlement
-from delivery.verdict import Step, Verdict
+from delivery.verdict import NextStep, Verdict
 
-DELIVERED = Verdict(status=Status.DELIVERED, step=Step.NEXT)
+DELIVERED = Verdict(status=Status.DELIVERED, step=NextStep.NEXT)
 
 
 def settlement(

@@ -11,7 +11,7 @@ from django.db import connection
 from delivery.models.shard import shard_of
 from delivery.senders.claims import Claims
 from delivery.senders.context import SenderContext
-from delivery.senders.http import Client
+from delivery.senders.http import HttpClient
 from delivery.senders.reader import Reader
 from delivery.senders.settler import Settler
 
@@ -73,7 +73,7 @@ async def claims_at_work(
     try:
         async with (
             settler_at_work() as settler,
-            Client(allowed_networks=networks) as client,
+            HttpClient(allowed_networks=networks) as client,
             asyncio.TaskGroup() as tasks,
         ):
             context = SenderContext(settler=settler, reader=reader, client=client)

@@ -6,7 +6,7 @@ import ipaddress
 import pytest
 
 from delivery.senders.connector import NotBegunError
-from delivery.senders.http import Client
+from delivery.senders.http import HttpClient
 from tests.receivers import Receiver
 from tests.senders.test_http import PARCEL, endpoint
 
@@ -20,7 +20,7 @@ def test_nothing_is_sent_once_it_must_not_begin(receiver: Receiver, times: int) 
     answers = iter([True] * times)
 
     async def scenario() -> None:
-        async with Client(allowed_networks=LOOPBACK) as client:
+        async with HttpClient(allowed_networks=LOOPBACK) as client:
             with pytest.raises(NotBegunError):
                 await client.send(PARCEL, endpoint(hook.url), may_begin=lambda: next(answers, False))
             assert hook.received == []

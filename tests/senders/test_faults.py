@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from delivery.senders.http import Client
+from delivery.senders.http import HttpClient
 from delivery.states import OutcomeClass
 from tests.delivery.calls.calling import read_request
 from tests.receivers.raw import raw_server, read_header
@@ -82,7 +82,7 @@ def test_a_probe_says_it_in_the_same_words() -> None:
         connection.sendall(SENT + b"\r\n\r\n")
 
     async def probe(port: int) -> str:
-        async with Client(allowed_networks=LOOPBACK) as client:
+        async with HttpClient(allowed_networks=LOOPBACK) as client:
             return await client.probe(f"http://127.0.0.1:{port}{PATH}", seconds=10.0)
 
     with raw_server(talk) as port:

@@ -9,7 +9,7 @@ import pytest
 import uvloop
 
 from delivery.outcome import Outcome
-from delivery.senders.http import Client
+from delivery.senders.http import HttpClient
 from delivery.states import OutcomeClass
 from tests.receivers import Receiver
 from tests.receivers.raw import raw_server, read_header
@@ -49,7 +49,7 @@ def sending(*ports: int) -> list[Outcome]:
     """Send to all of them at once, by one sender's client."""
 
     async def send() -> list[Outcome]:
-        async with Client(allowed_networks=LOOPBACK) as client:
+        async with HttpClient(allowed_networks=LOOPBACK) as client:
             return await asyncio.gather(
                 *(
                     client.send(PARCEL, endpoint(f"http://127.0.0.1:{port}/hook", timeout_seconds=20.0))
@@ -99,7 +99,7 @@ def test_a_flood_on_a_connection_that_nothing_was_asked_on_ends_it() -> None:
     flood.may_begin.clear()
 
     async def send(port: int) -> None:
-        async with Client(allowed_networks=LOOPBACK) as client:
+        async with HttpClient(allowed_networks=LOOPBACK) as client:
             to = endpoint(f"http://127.0.0.1:{port}/hook", timeout_seconds=20.0)
             assert (await client.send(PARCEL, to)).outcome is OutcomeClass.SUCCESS
             flood.may_begin.set()
@@ -122,7 +122,7 @@ def _answering(before: bytes) -> Callable[[socket.socket], None]:
 
 def test_some_informational_answers_are_skipped_before_each_answer() -> None:
     async def send(port: int) -> None:
-        async with Client(allowed_networks=LOOPBACK) as client:
+        async with HttpClient(allowed_networks=LOOPBACK) as client:
             for _ in range(3):
                 to = endpoint(f"http://127.0.0.1:{port}/hook", method="GET", timeout_seconds=20.0)
                 assert (await client.send(PARCEL, to)).status_code == 200

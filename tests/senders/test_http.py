@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from delivery.outcome import EXCERPT_BYTES, Outcome
-from delivery.senders.http import Client
+from delivery.senders.http import HttpClient
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.request import make_request
 from delivery.states import OutcomeClass
@@ -56,7 +56,7 @@ def endpoint(url: str, **fields: object) -> Endpoint:
 
 def send(url: str, *, allowed: Sequence[Network] = LOOPBACK, **fields: object) -> Outcome:
     async def sending() -> Outcome:
-        async with Client(allowed_networks=allowed) as client:
+        async with HttpClient(allowed_networks=allowed) as client:
             return await client.send(PARCEL, endpoint(url, **fields))
 
     return asyncio.run(sending())
@@ -173,7 +173,7 @@ def test_an_attempt_that_is_cut_off_when_inturn_stops_says_so(receiver: Receiver
     hook.always(Hold())
 
     async def stopping() -> Outcome:
-        async with Client(allowed_networks=LOOPBACK) as client:
+        async with HttpClient(allowed_networks=LOOPBACK) as client:
             sending = asyncio.create_task(client.send(PARCEL, endpoint(hook.url, timeout_seconds=60.0)))
             await asyncio.to_thread(hook.wait_for, lambda received: len(received) == 1)
             client.is_closing = True
@@ -192,7 +192,7 @@ def test_connections_are_kept_and_used_again(receiver: Receiver) -> None:
     hook.always(Answer(200, body=b"thanks"))
 
     async def sending() -> int:
-        async with Client(allowed_networks=LOOPBACK) as client:
+        async with HttpClient(allowed_networks=LOOPBACK) as client:
             for attempts in range(5):
                 await client.send(replace(PARCEL, attempts=attempts), endpoint(hook.url))
             return len(client._session.connector._conns)  # type: ignore[union-attr]
@@ -208,7 +208,7 @@ def test_an_attempt_is_one_request_even_when_a_kept_connection_breaks(
     hook.next(OK, Close())
 
     async def sending() -> list[OutcomeClass]:
-        async with Client(allowed_networks=LOOPBACK) as client:
+        async with HttpClient(allowed_networks=LOOPBACK) as client:
             outcomes = [await client.send(PARCEL, endpoint(hook.url, method=method)) for _ in range(2)]
             return [ended.outcome for ended in outcomes]
 
@@ -224,7 +224,7 @@ def test_a_request_made_ahead_is_used_while_it_is_fresh(receiver: Receiver) -> N
     other = make_request(replace(PARCEL, delivery_id=PARCEL.delivery_id + 1), to, now=now)
 
     async def sending() -> None:
-        async with Client(allowed_networks=LOOPBACK) as client:
+        async with HttpClient(allowed_networks=LOOPBACK) as client:
             for request in (stale, other, make_request(PARCEL, to, now=now)):
                 await client.send(PARCEL, to, request=request)
 

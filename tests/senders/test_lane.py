@@ -10,7 +10,7 @@ import pytest
 
 from delivery.models import LaneKind
 from delivery.senders.entries import Change, EndpointChange, LaneChange
-from delivery.senders.keys import Health
+from delivery.senders.keys import KeyHealth
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Group, Parcel
 from delivery.states import LaneState
@@ -37,10 +37,10 @@ def concurrent(**fields: Any) -> Lane:
     return Lane(ROW | fields)
 
 
-def down(seconds: float) -> Health:
+def down(seconds: float) -> KeyHealth:
     """An endpoint that failed long ago, and is left alone for so many seconds from now."""
     now = time.monotonic()
-    return Health(failures=1, failed_at=now - 600, blocked_until=now + seconds)
+    return KeyHealth(failures=1, failed_at=now - 600, blocked_until=now + seconds)
 
 
 def begin_outage(lane: Lane, at: Parcel, *, seconds: float) -> None:

@@ -8,7 +8,7 @@ import pytest
 import uvloop
 
 from delivery.outcome import Outcome
-from delivery.senders.http import CONNECT_SECONDS, Client, _timeout
+from delivery.senders.http import CONNECT_SECONDS, HttpClient, _timeout
 from delivery.states import OutcomeClass
 from subscriptions.values.resolver import RESOLVE_SECONDS, Resolver
 from tests.receivers import Receiver
@@ -37,11 +37,11 @@ def run(scenario: object) -> None:
         runner.run(scenario)  # type: ignore[arg-type]
 
 
-def client(names: NameServer) -> Client:
-    return Client(allowed_networks=LOOPBACK, resolver=Resolver(servers=[names.address]))
+def client(names: NameServer) -> HttpClient:
+    return HttpClient(allowed_networks=LOOPBACK, resolver=Resolver(servers=[names.address]))
 
 
-async def send(sender: Client, url: str) -> Outcome:
+async def send(sender: HttpClient, url: str) -> Outcome:
     return await sender.send(PARCEL, endpoint(url, timeout_seconds=30.0))
 
 

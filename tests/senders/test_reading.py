@@ -11,7 +11,7 @@ from django.utils import timezone
 from delivery.models import Delivery, Status
 from delivery.models.shard import SHARDS
 from delivery.senders.parcel import Parcel
-from delivery.senders.reader import Reader, Wish, wishes_together
+from delivery.senders.reader import Reader, RunRequest, wishes_together
 from subscriptions.models import Subscription, SubscriptionStatus
 from tests import factories
 from tests.senders.running import elsewhere
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def read(lane_id: int, **fields: object) -> list[Parcel]:
     given = {"rows": 100, "skipped_rows": 50, "max_bytes": 10_000_000} | fields
-    wish = Wish(lane_id=lane_id, **given)  # type: ignore[arg-type]
+    wish = RunRequest(lane_id=lane_id, **given)  # type: ignore[arg-type]
 
     async def reading() -> list[Parcel]:
         reader = Reader(name="inturn reader test")
@@ -128,7 +128,7 @@ def test_what_the_sender_holds_already_is_not_read_again(subscription: Subscript
 
 def test_a_wish_that_was_given_up_adds_nothing_to_the_next_one(subscription: Subscription) -> None:
     rows = [row.pk for row in pending(subscription, 2)]
-    wish = Wish(lane_id=subscription.subscriber.lane.pk, rows=10, skipped_rows=5, max_bytes=10_000)
+    wish = RunRequest(lane_id=subscription.subscriber.lane.pk, rows=10, skipped_rows=5, max_bytes=10_000)
 
     async def reading() -> tuple[list[Parcel], ...]:
         reader = Reader(name="inturn reader test")
@@ -198,7 +198,7 @@ def test_many_lanes_that_are_read_at_once_each_get_their_own(transactional_db: N
         reader = Reader(name="inturn reader test")
         answering = asyncio.create_task(reader.run())
         try:
-            wishes = [Wish(lane_id=id, rows=9, skipped_rows=0, max_bytes=9_999) for id in lanes if id]
+            wishes = [RunRequest(lane_id=id, rows=9, skipped_rows=0, max_bytes=9_999) for id in lanes if id]
             await asyncio.gather(*map(reader.parcels, wishes))
             # Once more, now that it knows how few rows they have.
             return [ids(answer) for answer in await asyncio.gather(*map(reader.parcels, wishes))]

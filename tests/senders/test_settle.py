@@ -22,7 +22,7 @@ from delivery.models.shard import shard_of
 from delivery.senders.entries import LaneChange
 from delivery.senders.holding import LaneLostError
 from delivery.senders.settler import Settler
-from delivery.verdict import Step, Verdict
+from delivery.verdict import NextStep, Verdict
 from tests import factories
 from tests.senders.handed_in import run_of, settlement
 from tests.senders.running import elsewhere, end_sessions, serve_lanes, with_settler
@@ -30,7 +30,7 @@ from tests.senders.running import elsewhere, end_sessions, serve_lanes, with_set
 pytestmark = pytest.mark.django_db(transaction=True)
 
 SECONDS = 60
-SKIPPED = Verdict(status=Status.PENDING, step=Step.SKIP)
+SKIPPED = Verdict(status=Status.PENDING, step=NextStep.SKIP)
 
 
 def test_an_outcome_settles_the_delivery_and_is_kept_as_an_attempt() -> None:
@@ -229,7 +229,7 @@ async def _take(settler: Settler, shard: int) -> None:
 
 def test_one_entry_that_cannot_be_stored_does_not_cost_another_lane_its_outcome() -> None:
     good, bad = factories.delivery(), factories.delivery()
-    unknown = Verdict(status=Status.IN_FLIGHT, step=Step.NEXT)
+    unknown = Verdict(status=Status.IN_FLIGHT, step=NextStep.NEXT)
 
     async def scenario(settler: Settler) -> None:
         await serve_lanes(settler, [good.lane_id or 0, bad.lane_id or 0])

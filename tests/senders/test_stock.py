@@ -3,7 +3,7 @@
 from typing import Any
 
 from delivery.models import LaneKind
-from delivery.senders.batch import Batch
+from delivery.senders.batch import RunBatch
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Group
 from delivery.senders.window import WHOLE_LANE
@@ -19,9 +19,9 @@ def serial(**fields: Any) -> Lane:
     return Lane(SERIAL | fields)
 
 
-def fill(lane: Lane, count: int, *, is_full: bool = True) -> Batch:
+def fill(lane: Lane, count: int, *, is_full: bool = True) -> RunBatch:
     """Let the lane have read so many."""
-    batch = Batch(fresh=count, skipped=0)
+    batch = RunBatch(fresh=count, skipped=0)
     groups = [
         Group(id, None, [parcel(1, delivery_id=id)], lane.stock.generation, batch) for id in range(count)
     ]
@@ -129,7 +129,7 @@ def test_what_is_forgotten_is_in_our_hands_no_more_but_what_is_under_way_is() ->
 
 def test_what_a_subscription_holds_back_is_set_aside_and_the_others_stay() -> None:
     lane = serial()
-    batch = Batch(fresh=4, skipped=0)
+    batch = RunBatch(fresh=4, skipped=0)
     parcels = [parcel(place, delivery_id=id) for id, place in enumerate([1, 2, 1, 2])]
     lane.stock.add(
         [Group(one.message_id, None, [one], lane.stock.generation, batch) for one in parcels], more=set()

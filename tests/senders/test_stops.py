@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from delivery.senders.batch import Batch
+from delivery.senders.batch import RunBatch
 from delivery.senders.entries import Change, LaneChange
 from delivery.senders.lane import Lane
 from delivery.senders.window import WHOLE_LANE
 from delivery.states import LaneState, OutcomeClass, Status
-from delivery.verdict import Step, Verdict
+from delivery.verdict import NextStep, Verdict
 from tests.pure.delivery.test_verdict import STRICT, TEAMFORGE, outcome
 from tests.senders.parcels import parcel
 from tests.senders.test_stock import fill, serial
@@ -79,7 +79,7 @@ def test_what_is_skipped_neither_blocks_nor_frees_it() -> None:
 
 def test_a_run_in_which_fresh_ones_failed_and_nothing_was_settled_blocks_it() -> None:
     lane = serial()
-    batch = Batch(fresh=2, skipped=0)
+    batch = RunBatch(fresh=2, skipped=0)
     for id in (7, 8):
         batch.count_failed(id, reason="500", rules=TEAMFORGE)
     (change,) = lanes(lane.stops.learn_of_batch(batch))
@@ -88,7 +88,7 @@ def test_a_run_in_which_fresh_ones_failed_and_nothing_was_settled_blocks_it() ->
 
 def test_skipped_ones_that_fail_again_pause_by_themselves() -> None:
     lane = serial()
-    batch = Batch(fresh=0, skipped=1)
+    batch = RunBatch(fresh=0, skipped=1)
     batch.count_failed(7, reason="500", rules=TEAMFORGE)
     assert lane.stops.learn_of_batch(batch) == []
     assert lane.stops.skipped.rows(10) == 0
@@ -100,7 +100,7 @@ def test_skipped_ones_that_fail_again_pause_by_themselves() -> None:
 def test_a_suspended_lane_takes_nothing_and_is_not_freed_by_what_suspends_it() -> None:
     lane = serial(**BLOCKED)
     fill(lane, 3)
-    verdict = Verdict(status=Status.REJECTED, step=Step.SUSPEND)
+    verdict = Verdict(status=Status.REJECTED, step=NextStep.SUSPEND)
     found = outcome(OutcomeClass.CLIENT_ERROR)
     assert lane.stops.learn(parcel(1), found, verdict, TEAMFORGE) == []
     change = lane.stops.suspend(7, reason="404", wait_seconds=None)

@@ -23,7 +23,7 @@ from delivery.history.schemas import Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WrittenFile:
     """A file that a run has written: where it is (`staged`), and where it belongs (`path`), relative to the archive."""
 
     table: str
@@ -40,7 +40,7 @@ class Written:
 class Content:
     """What a chunk brings: verified files, with the rows by table; the `snapshot` they were read in, or the files they replace."""
 
-    written: Sequence[Written]
+    written: Sequence[WrittenFile]
     counts: Mapping[str, int]
     snapshot: str = ""
     replaced: Sequence[File] = ()
@@ -137,20 +137,20 @@ def remove_replaced(database: psycopg.Connection[Any], archive: Archive) -> None
             database.execute("DELETE FROM delivery_archivefile WHERE id = %s", [id])
 
 
-def written(archive: Archive, chunk: Chunk, table: Table) -> list[Written]:
+def written(archive: Archive, chunk: Chunk, table: Table) -> list[WrittenFile]:
     """Return what Spark has written of a table into the chunk's staging folder."""
     return [
         _written(archive, chunk, table, file) for file in archive.parquet(f"{chunk.staging}/{table.name}")
     ]
 
 
-def _written(archive: Archive, chunk: Chunk, table: Table, file: fs.FileInfo) -> Written:
+def _written(archive: Archive, chunk: Chunk, table: Table, file: fs.FileInfo) -> WrittenFile:
     """`…/day=2026-11-22/part-00000-….parquet` goes to `messages/day=2026-11-22/17-00000.parquet`."""
     day, name = file.path.split("/")[-2:]
     metadata = parquet.read_metadata(file.path, filesystem=archive.files)
     place = metadata.schema.to_arrow_schema().get_field_index(table.key[0])
     ids = [metadata.row_group(group).column(place).statistics for group in range(metadata.num_row_groups)]
-    return Written(
+    return WrittenFile(
         table=table.name,
         day=date.fromisoformat(day.partition("=")[2]),
         staged=archive.relative(file.path),

@@ -28,7 +28,7 @@ _EVERY_ID = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
+class ArchiveLine:
     """Of a message what its line in a list shows."""
 
     id: int
@@ -52,7 +52,7 @@ class Lookup:
 
     def published(
         self, *, since: datetime, until: datetime, event_type: str = "", limit: int
-    ) -> list[Published]:
+    ) -> list[ArchiveLine]:
         """Return the first messages published from `since` to before `until`; their bodies are not read."""
         files = ledger.files(self._database, MESSAGES.name, since=since.date(), until=until.date())
         at, kind = compute.field("published_at"), MESSAGES.arrow.field("published_at").type
@@ -63,12 +63,12 @@ class Lookup:
             MESSAGES,
             ledger.paths(files),
             wanted,
-            columns=list(Published.__slots__),
+            columns=list(ArchiveLine.__slots__),
             batch_rows=_BATCH_ROWS_WITHOUT_BODIES,
         )
         rows = (row for rows in found for row in rows)
         first = heapq.nsmallest(limit, rows, key=lambda row: (row["published_at"], row["id"]))
-        return [Published(**row) for row in first]
+        return [ArchiveLine(**row) for row in first]
 
     def deliveries(self, message_id: int, *, since: date) -> list[Row]:
         """Return the deliveries of a message published on that day, as each was settled last, by id."""

@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow import compute, parquet
 
 from delivery.history.archive.archive import Archive
-from delivery.history.archive.chunk import Chunk, Written
+from delivery.history.archive.chunk import Chunk, WrittenFile
 from delivery.history.archive.fingerprint import CHECKSUM, Fingerprint, given, in_postgresql, of_batches
 from delivery.history.postgres.names import Names
 from delivery.history.postgres.source import Piece, in_snapshot, read
@@ -84,13 +84,13 @@ class Extracted:
     """The files of a piece, the fingerprint of the rows as PostgreSQL sent it with them, and how many it `counted`, if nobody has before."""
 
     table: str
-    files: list[Written]
+    files: list[WrittenFile]
     sent: Fingerprint
     counted: int
 
     @classmethod
     def of_json(cls, told: Mapping[str, Any]) -> Self:
-        files = [Written(**file | {"day": date.fromisoformat(file["day"])}) for file in told["files"]]
+        files = [WrittenFile(**file | {"day": date.fromisoformat(file["day"])}) for file in told["files"]]
         return cls(
             table=told["table"], files=files, sent=Fingerprint(**told["sent"]), counted=told["counted"]
         )
@@ -149,8 +149,8 @@ class _File:
         self._rows += batch.num_rows
         self._ids += compute.min_max(batch.column(self._id)).as_py().values()
 
-    def written(self, table: Table, day: date) -> Written:
-        return Written(
+    def written(self, table: Table, day: date) -> WrittenFile:
+        return WrittenFile(
             table=table.name,
             day=day,
             staged=self._staged,

@@ -41,7 +41,7 @@ class Horizon:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class ExportWindow:
     """From `since` to before `until`."""
 
     since: datetime
@@ -67,13 +67,13 @@ def horizon(database: psycopg.Connection[Any], *, lag: timedelta = LAG) -> Horiz
     return Horizon(*row)
 
 
-def next_window(database: psycopg.Connection[Any], *, end: datetime, rows: int = ROWS) -> Window:
+def next_window(database: psycopg.Connection[Any], *, end: datetime, rows: int = ROWS) -> ExportWindow:
     row = database.execute(statement("archive_window"), {"end": end, "rows": rows}).fetchone()
     assert row is not None
-    return Window(*row)
+    return ExportWindow(*row)
 
 
-def is_certain(database: psycopg.Connection[Any], window: Window) -> bool:
+def is_certain(database: psycopg.Connection[Any], window: ExportWindow) -> bool:
     """Return whether nothing more will be of the window, of which a chunk has begun."""
     row = database.execute(statement("archive_certain"), {"until": window.until}).fetchone()
     return row == (True,)

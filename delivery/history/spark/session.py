@@ -16,7 +16,7 @@ from delivery.history.spark.jvm import Jvm
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CHECKOUT = Path(__file__).resolve().parents[2]
+CHECKOUT = Path(__file__).resolve().parents[3]
 # What the workers of a cluster import.
 _SHIPPED = ("delivery", "subscriptions")
 LOCAL = "local[*]"
@@ -90,7 +90,7 @@ def spark_session(spark: Spark) -> Iterator["SparkSession"]:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
 
 
-class Sessions:
+class SparkSessions:
     """Spark for runs of one process, one after the other: what the first has started serves the others, and ends with the block.
 
     All of them are given the same `Spark`: a process has one at a time.

@@ -9,7 +9,7 @@ from itertools import groupby
 from delivery.history.archive import chunk as chunks
 from delivery.history.archive.fingerprint import Fingerprint
 from delivery.history.archive.ledger import File, alone, files
-from delivery.history.job import Job
+from delivery.history.job import StepJob
 from delivery.history.postgres.extract import ReadBack, by_table
 from delivery.history.schemas import DAY, TABLES, Table
 from delivery.history.spark.workers import each, shares
@@ -24,7 +24,7 @@ class CompactionError(RuntimeError):
     """The rows of the new files are not those of the old; nothing was replaced. The message names the day."""
 
 
-def compact(job: Job, *, many: int = MANY) -> int:
+def compact(job: StepJob, *, many: int = MANY) -> int:
     """Write small files together, day by day, and return how many were replaced. Under the lock of the export.
 
     Not while a run reads files: it would miss those that are replaced. One that begins meanwhile waits.
@@ -33,7 +33,7 @@ def compact(job: Job, *, many: int = MANY) -> int:
         return _compact_days(job, many=many) if is_alone else 0
 
 
-def _compact_days(job: Job, *, many: int) -> int:
+def _compact_days(job: StepJob, *, many: int) -> int:
     replaced = 0
     for table in TABLES:
         small = [file for file in files(job.database, table.name) if file.bytes < SMALL_BYTES]
@@ -46,7 +46,7 @@ def _compact_days(job: Job, *, many: int) -> int:
     return replaced
 
 
-def _compact(job: Job, table: Table, old: list[File]) -> None:
+def _compact(job: StepJob, table: Table, old: list[File]) -> None:
     first = old[0]
     row = job.database.execute("SELECT until FROM delivery_archived WHERE id = 1").fetchone()
     assert row is not None
@@ -68,6 +68,6 @@ def _compact(job: Job, table: Table, old: list[File]) -> None:
     chunks.publish(job.database, job.archive, chunk, content)
 
 
-def _count(job: Job, table: Table, paths: list[str]) -> Fingerprint:
+def _count(job: StepJob, table: Table, paths: list[str]) -> Fingerprint:
     files = shares([(table.name, path) for path in paths])
     return by_table(each(job.spark, files, ReadBack(job.archive).count))[table.name]

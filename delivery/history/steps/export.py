@@ -14,15 +14,15 @@ from typing import Any
 from delivery.database.statements import statement
 from delivery.history.archive import chunk as chunks
 from delivery.history.archive.fingerprint import Fingerprint
-from delivery.history.job import Job
+from delivery.history.job import StepJob
 from delivery.history.postgres.extract import Extracted, Extraction, Numbered, ReadBack, by_table
 from delivery.history.postgres.names import Names
 from delivery.history.postgres.source import ALL_IDS, Piece
 from delivery.history.postgres.window import (
     LAG,
     ROWS,
+    ExportWindow,
     Snapshot,
-    Window,
     horizon,
     is_certain,
     next_window,
@@ -47,7 +47,7 @@ class MismatchError(RuntimeError):
     """What was written is not what PostgreSQL has; nothing of it counts. The message names the table."""
 
 
-def export(job: Job, *, rows: int = ROWS, lag: timedelta = LAG) -> dict[str, Any]:
+def export(job: StepJob, *, rows: int = ROWS, lag: timedelta = LAG) -> dict[str, Any]:
     """Archive everything that is certain by now; return `rows` by table, `chunks`, `compacted` files, and `until` when.
 
     `waits_for` is the process of a transaction of PostgreSQL that keeps newer rows from being certain, if one does.
@@ -72,7 +72,7 @@ def export(job: Job, *, rows: int = ROWS, lag: timedelta = LAG) -> dict[str, Any
     }
 
 
-def _export_window(job: Job, window: Window) -> dict[str, int] | None:
+def _export_window(job: StepJob, window: ExportWindow) -> dict[str, int] | None:
     """Archive a piece of time, and return how many rows of each table: none at all leave no chunk.
 
     None: it is not certain any more what happened then, and the next export goes on from here.
@@ -101,7 +101,7 @@ def _export_window(job: Job, window: Window) -> dict[str, int] | None:
     return counts
 
 
-def _pieces(seen: Snapshot, window: Window) -> tuple[list[Piece], Counter[str]]:
+def _pieces(seen: Snapshot, window: ExportWindow) -> tuple[list[Piece], Counter[str]]:
     """Return what workers are to read, each about as many rows, and how many rows there are by table, but for attempts.
 
     Together they are all ids there are, whatever was counted.
@@ -128,7 +128,7 @@ def _pieces(seen: Snapshot, window: Window) -> tuple[list[Piece], Counter[str]]:
     return found, counted
 
 
-def _extracted(job: Job, extraction: Extraction, pieces: Sequence[Piece]) -> list[Extracted]:
+def _extracted(job: StepJob, extraction: Extraction, pieces: Sequence[Piece]) -> list[Extracted]:
     """Let workers write the pieces into the staging folder, and return what they wrote."""
     job.progress.doing(f"exporting what happened until {extraction.chunk.until:%Y-%m-%d %H:%M:%S}")
     numbered = [Numbered(number, piece) for number, piece in enumerate(pieces)]
@@ -136,7 +136,7 @@ def _extracted(job: Job, extraction: Extraction, pieces: Sequence[Piece]) -> lis
 
 
 def _compared(
-    job: Job, names: Names, extracted: Sequence[Extracted], counted: Counter[str]
+    job: StepJob, names: Names, extracted: Sequence[Extracted], counted: Counter[str]
 ) -> dict[str, int]:
     """Read back what was written, and return its rows by table; raise MismatchError unless they are what PostgreSQL has.
 

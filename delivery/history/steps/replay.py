@@ -21,7 +21,7 @@ import orjson
 
 from delivery.database.statements import statement
 from delivery.history.archive import ledger
-from delivery.history.job import Job
+from delivery.history.job import StepJob
 from delivery.history.schemas import MESSAGES
 from subscriptions.filters.document import header_name
 from subscriptions.filters.parse import parse
@@ -40,7 +40,7 @@ Counts = Counter[tuple[str, date]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ReplaySelection:
     """Messages published from `since` to before `until`. `destinations` are names of the subscription that messages may be for."""
 
     since: datetime
@@ -66,7 +66,7 @@ class Wanted:
         return self.since.date(), (self.until - timedelta(microseconds=1)).date()
 
 
-def matching(messages: "DataFrame", wanted: Wanted) -> "DataFrame":
+def matching(messages: "DataFrame", wanted: ReplaySelection) -> "DataFrame":
     """Return id, event_type and day (UTC) of the messages that are wanted."""
     from pyspark.sql.functions import col, lit, to_date
 
@@ -82,7 +82,7 @@ def matching(messages: "DataFrame", wanted: Wanted) -> "DataFrame":
     return found.select("id", "event_type", to_date("published_at").alias("day"))
 
 
-def select(job: Job, *, replay_id: int) -> dict[str, Any]:
+def select(job: StepJob, *, replay_id: int) -> dict[str, Any]:
     """Find the messages of a replay, keep them as its items, and make it READY; return its `count` and `preview`.
 
     Of one that is not SELECTING any more nothing is changed: `state` is what it is then.
@@ -102,12 +102,12 @@ def select(job: Job, *, replay_id: int) -> dict[str, Any]:
         return _keep(job, replay_id, spool, counts)
 
 
-def _wish(job: Job, replay_id: int) -> tuple[str, Wanted]:
+def _wish(job: StepJob, replay_id: int) -> tuple[str, ReplaySelection]:
     row = job.database.execute(statement("replay_to_select"), {"replay": replay_id}).fetchone()
     if row is None:
         raise LookupError(f"There is no replay {replay_id}: its subscription was deleted.")
     state, since, until, event_types, filter_text, header_filter_string, destinations = row
-    return str(state), Wanted(
+    return str(state), ReplaySelection(
         since=since,
         until=until,
         event_types=tuple(event_types),
@@ -117,7 +117,7 @@ def _wish(job: Job, replay_id: int) -> tuple[str, Wanted]:
     )
 
 
-def _spool(job: Job, found: "DataFrame", spool: IO[bytes], replay_id: int) -> Counts:
+def _spool(job: StepJob, found: "DataFrame", spool: IO[bytes], replay_id: int) -> Counts:
     """Write the ids aside as COPY takes them, however many they are, and count them by event type and day."""
     counts: Counts = Counter()
     for number, (id, event_type, day) in enumerate(found.toLocalIterator(prefetchPartitions=True), start=1):
@@ -129,7 +129,7 @@ def _spool(job: Job, found: "DataFrame", spool: IO[bytes], replay_id: int) -> Co
     return counts
 
 
-def _keep(job: Job, replay_id: int, spool: IO[bytes], counts: Counts) -> dict[str, Any]:
+def _keep(job: StepJob, replay_id: int, spool: IO[bytes], counts: Counts) -> dict[str, Any]:
     preview = [
         {"event": event_type, "day": day.isoformat(), "count": count}
         for (event_type, day), count in sorted(counts.items(), key=lambda item: (item[0][1], item[0][0]))

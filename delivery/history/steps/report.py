@@ -18,7 +18,7 @@ from pyarrow import parquet
 
 from delivery.database.statements import statement
 from delivery.history.archive import ledger
-from delivery.history.job import Job
+from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES, Table
 from delivery.history.steps.report_columns import AS_TEXT, IN_FULL, REPORT
 from delivery.history.steps.report_file import FORMATS, writing
@@ -38,7 +38,7 @@ class ReportError(ValueError):
     """The report cannot be made as it was asked for; the message says what to ask for instead."""
 
 
-class Asked(TypedDict, total=False):
+class ReportOptions(TypedDict, total=False):
     """What is in a report: settled from `since` to before `until` (ISO, UTC); what is left out restricts nothing.
 
     `subscription` is an id, or a name. `filter` is one of the filter language, of the message. `to` is the folder of the file.
@@ -57,7 +57,7 @@ class Asked(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class ReportRequest:
     """What is asked for, read and checked."""
 
     since: datetime
@@ -87,7 +87,7 @@ class Wanted:
         return self.with_bodies and self.format == "csv"
 
 
-def report(job: Job, **asked: Unpack[Asked]) -> dict[str, Any]:
+def report(job: StepJob, **asked: Unpack[ReportOptions]) -> dict[str, Any]:
     """Write the file, and return its `path`, `rows`, `bytes`, `columns`, and `until` when it is complete: no later than the watermark."""
     wanted = read(asked)
     archived = ledger.archived_until(job.database)
@@ -111,7 +111,7 @@ def report(job: Job, **asked: Unpack[Asked]) -> dict[str, Any]:
     }
 
 
-def read(asked: Asked) -> Wanted:
+def read(asked: ReportOptions) -> ReportRequest:
     """Return what is asked for; raises ReportError, and FilterError for its filter."""
     form = asked.get("format", "csv")
     if form not in FORMATS:
@@ -122,7 +122,7 @@ def read(asked: Asked) -> Wanted:
     if text := asked.get("filter", "").strip():
         parse(text)
     status = asked.get("status") or ()
-    return Wanted(
+    return ReportRequest(
         since=since,
         until=until,
         equal=_equal(asked),
@@ -133,7 +133,7 @@ def read(asked: Asked) -> Wanted:
     )
 
 
-def settled(deliveries: "DataFrame", wanted: Wanted) -> "DataFrame":
+def settled(deliveries: "DataFrame", wanted: ReportRequest) -> "DataFrame":
     """Return the settlements that are wanted, as far as the deliveries themselves tell."""
     from pyspark.sql.functions import col, lit
 
@@ -159,7 +159,7 @@ def tried(attempts: "DataFrame") -> "DataFrame":
 
 
 def reported(
-    deliveries: "DataFrame", *, messages: "DataFrame", attempts: "DataFrame", wanted: Wanted
+    deliveries: "DataFrame", *, messages: "DataFrame", attempts: "DataFrame", wanted: ReportRequest
 ) -> "DataFrame":
     """Return the rows of the report, in order; of messages and attempts may be given more than is needed."""
     from pyspark.sql.functions import coalesce, col, lit
@@ -181,7 +181,7 @@ def reported(
     return wanted.table.checked(frame).orderBy("settled_at", "delivery_id")
 
 
-def _write_parts(job: Job, wanted: Wanted, folder: str) -> None:
+def _write_parts(job: StepJob, wanted: ReportRequest, folder: str) -> None:
     if not (found := _files(job, DELIVERIES, *wanted.days)):
         return
     job.progress.doing(f"looking through {sum(file.rows for file in found):,} settlements")
@@ -207,11 +207,11 @@ def _published(deliveries: "DataFrame") -> tuple[date, date] | None:
     return None if first is None else (first, last)
 
 
-def _files(job: Job, table: Table, since: date, until: date) -> list[ledger.File]:
+def _files(job: StepJob, table: Table, since: date, until: date) -> list[ledger.File]:
     return ledger.files(job.database, table.name, since=since, until=until)
 
 
-def _join(job: Job, wanted: Wanted, *, folder: str, target: Path) -> int:
+def _join(job: StepJob, wanted: ReportRequest, *, folder: str, target: Path) -> int:
     """Write all rows of the parts into one file; return how many."""
     rows = 0
     job.progress.doing(f"writing {target.name}")
@@ -223,13 +223,13 @@ def _join(job: Job, wanted: Wanted, *, folder: str, target: Path) -> int:
     return rows
 
 
-def _batches(job: Job, folder: str) -> Iterator[pa.RecordBatch]:
+def _batches(job: StepJob, folder: str) -> Iterator[pa.RecordBatch]:
     for part in job.archive.parquet(folder):
         with job.archive.files.open_input_file(part.path) as opened:
             yield from parquet.ParquetFile(opened).iter_batches(batch_size=_BATCH_ROWS)
 
 
-def _forget_killed(job: Job) -> None:
+def _forget_killed(job: StepJob) -> None:
     """Clear away what runs that are no more have left."""
     rows = job.database.execute(statement("pipeline_running")).fetchall()
     running = {str(id) for (id,) in rows}
@@ -238,7 +238,7 @@ def _forget_killed(job: Job) -> None:
             job.archive.clear(f"{PARTS}/{left}")
 
 
-def _name(job: Job, wanted: Wanted) -> str:
+def _name(job: StepJob, wanted: ReportRequest) -> str:
     return f"settled-{wanted.since:%Y%m%d}-{wanted.until:%Y%m%d}-run{job.run_id}.{wanted.format}"
 
 
@@ -247,7 +247,7 @@ def _moment(text: str) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
-def _equal(asked: Asked) -> dict[str, str | int]:
+def _equal(asked: ReportOptions) -> dict[str, str | int]:
     equal: dict[str, str | int] = {}
     if "subscriber" in asked:
         equal["subscriber"] = asked["subscriber"]

@@ -20,14 +20,14 @@ FORMATS = ("csv", "parquet")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-class Rows(Protocol):
+class RowWriter(Protocol):
     """What takes the rows of a report."""
 
     def write(self, batch: pa.RecordBatch) -> None: ...
 
 
 @contextmanager
-def writing(target: Path, table: Table, *, form: str) -> Iterator[Rows]:
+def writing(target: Path, table: Table, *, form: str) -> Iterator[RowWriter]:
     """Yield what takes the rows; the file has its name, and is on disk, when all are written. Only its owner can read it."""
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     hidden = target.with_name(f".{target.name}.part")
@@ -43,7 +43,7 @@ def writing(target: Path, table: Table, *, form: str) -> Iterator[Rows]:
 
 
 @contextmanager
-def _parquet(file: IO[bytes], table: Table) -> Iterator[Rows]:
+def _parquet(file: IO[bytes], table: Table) -> Iterator[RowWriter]:
     # Each column says what it means.
     fields = [
         field.with_metadata({"description": column.meaning}) if column.meaning else field
@@ -63,7 +63,7 @@ class _Parquet:
 
 
 @contextmanager
-def _csv(file: IO[bytes], table: Table) -> Iterator[Rows]:
+def _csv(file: IO[bytes], table: Table) -> Iterator[RowWriter]:
     # It must not translate the ends of lines: RFC 4180 has them, and bodies keep theirs.
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     try:

@@ -21,7 +21,7 @@ import psycopg
 from delivery.database.statements import statement
 from delivery.history.archive import ledger
 from delivery.history.archive.ledger import File
-from delivery.history.job import Job
+from delivery.history.job import StepJob
 from delivery.history.schemas import ATTEMPTS, CALLED, DELIVERIES, JOURNAL
 from delivery.history.spark.frames import frame_of_rows
 from delivery.history.transforms.measures import COLUMNS, measured, with_stops
@@ -43,7 +43,7 @@ _CSV = {
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class HourSpan:
     """Whole hours, from `since` to before `until`."""
 
     since: datetime
@@ -51,11 +51,11 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class RollupWork:
     """What a run has to do, and from which files."""
 
     chunks: Sequence[int]
-    spans: Sequence[Span]
+    spans: Sequence[HourSpan]
     until: datetime
     deliveries: Sequence[File]
     attempts: Sequence[File]
@@ -63,7 +63,7 @@ class Work:
     names: Sequence[tuple[Any, ...]]
 
 
-def rollup(job: Job, *, everything: bool = False) -> dict[str, Any]:
+def rollup(job: StepJob, *, everything: bool = False) -> dict[str, Any]:
     """Measure the hours of new chunks, or all, and return how many `chunks` and `rows` (of an hour each), `since` and `until`."""
     work = _work(job.database, everything=everything)
     if work is None:
@@ -80,22 +80,22 @@ def rollup(job: Job, *, everything: bool = False) -> dict[str, Any]:
     }
 
 
-def spans(pieces: Sequence[tuple[datetime, datetime]]) -> list[Span]:
+def spans(pieces: Sequence[tuple[datetime, datetime]]) -> list[HourSpan]:
     """Return the whole hours that these pieces of time touch, in order, those that meet as one."""
-    found: list[Span] = []
+    found: list[HourSpan] = []
     for since, until in sorted(pieces):
         if until <= since:
             continue
         first = _hour(since)
         end = _hour(until - timedelta(microseconds=1)) + _HOUR
         if found and first <= found[-1].until:
-            found[-1] = Span(found[-1].since, max(end, found[-1].until))
+            found[-1] = HourSpan(found[-1].since, max(end, found[-1].until))
         else:
-            found.append(Span(first, end))
+            found.append(HourSpan(first, end))
     return found
 
 
-def hours(job: Job, work: Work) -> "DataFrame":
+def hours(job: StepJob, work: RollupWork) -> "DataFrame":
     """Return the rows of the hours of the work."""
     deliveries = _within(job.archive.frame(job.spark, DELIVERIES, work.deliveries), "settled_at", work.spans)
     attempts = _within(job.archive.frame(job.spark, ATTEMPTS, work.attempts), "settled_at", work.spans)
@@ -105,7 +105,7 @@ def hours(job: Job, work: Work) -> "DataFrame":
     return with_stops(measured(deliveries, attempts), stopped, names)
 
 
-def _work(database: psycopg.Connection[Any], *, everything: bool) -> Work | None:
+def _work(database: psycopg.Connection[Any], *, everything: bool) -> RollupWork | None:
     """Return what there is to do, as one snapshot shows it; None when that is nothing."""
     with database.transaction():
         database.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -114,7 +114,7 @@ def _work(database: psycopg.Connection[Any], *, everything: bool) -> Work | None
         until = ledger.archived_until(database)
         if not touched or until is None:
             return None
-        return Work(
+        return RollupWork(
             chunks=[id for id, _, _ in chunks],
             spans=touched,
             until=until,
@@ -126,7 +126,7 @@ def _work(database: psycopg.Connection[Any], *, everything: bool) -> Work | None
         )
 
 
-def _files(database: psycopg.Connection[Any], table: str, spans: Sequence[Span]) -> list[File]:
+def _files(database: psycopg.Connection[Any], table: str, spans: Sequence[HourSpan]) -> list[File]:
     found = {
         file.id: file
         for span in spans
@@ -137,7 +137,7 @@ def _files(database: psycopg.Connection[Any], table: str, spans: Sequence[Span])
     return list(found.values())
 
 
-def _within(frame: "DataFrame", column: str, spans: Sequence[Span]) -> "DataFrame":
+def _within(frame: "DataFrame", column: str, spans: Sequence[HourSpan]) -> "DataFrame":
     from pyspark.sql import functions as sql
 
     at = sql.col(column)
@@ -154,7 +154,7 @@ def _computed(frame: "DataFrame") -> Iterator[str]:
     return chain(list(islice(rows, 1)), rows)
 
 
-def _replace(job: Job, work: Work, rows: Iterator[str], *, everything: bool) -> int:
+def _replace(job: StepJob, work: RollupWork, rows: Iterator[str], *, everything: bool) -> int:
     """Put the rows in place of those of the same hours, and return how many they are."""
     job.progress.doing("writing the hours")
     written = 0

@@ -24,7 +24,7 @@ from delivery.history.checks.known import known, places
 from delivery.history.checks.order import doubted, in_turn, late, of_doubted, order_counts, overtaken
 from delivery.history.checks.owed import owed, owed_counts
 from delivery.history.checks.tried import tried, tried_counts
-from delivery.history.job import Job
+from delivery.history.job import StepJob
 from delivery.history.postgres.unarchived import EVER, Rest
 from delivery.history.postgres.window import snapshot
 from delivery.history.schemas import Table
@@ -60,7 +60,7 @@ class Judgement:
         return {} if counts is None else row["counts"].asDict()
 
 
-def verify(job: Job) -> dict[str, Any]:
+def verify(job: StepJob) -> dict[str, Any]:
     """Check the whole history, write the findings, and return the verdict with what was checked, explained and broken."""
     judgement = Judgement()
     with _history(job) as history:
@@ -102,7 +102,7 @@ def _judge_order(judgement: Judgement, turns: "DataFrame") -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class CheckedHistory:
     """What is known of each delivery, when subscriptions were held, the archive's messages, and the watermark."""
 
     deliveries: "DataFrame"
@@ -112,7 +112,7 @@ class History:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class UnarchivedRows:
     """What a snapshot of PostgreSQL showed: what is not archived yet, kept by Spark, and which files of the archive count."""
 
     until: datetime | None
@@ -121,12 +121,12 @@ class Rows:
     places: list[tuple[int, str]]
     files: dict[str, list[File]]
 
-    def archived(self, job: Job, table: Table) -> "DataFrame":
+    def archived(self, job: StepJob, table: Table) -> "DataFrame":
         return job.archive.frame(job.spark, table, self.files[table.name])
 
 
 @contextmanager
-def _history(job: Job) -> Iterator[History]:
+def _history(job: StepJob) -> Iterator[CheckedHistory]:
     with ExitStack() as kept:
         found = _rows(job, kept)
         job.progress.doing("reading the archive")
@@ -139,7 +139,7 @@ def _history(job: Job) -> Iterator[History]:
         deliveries = kept.enter_context(
             _kept(known(archived, attempts, found.deliveries), is_needed_now=False)
         )
-        yield History(
+        yield CheckedHistory(
             deliveries=deliveries,
             holds=holds,
             messages=found.archived(job, schemas.MESSAGES).select("id", "owed"),
@@ -147,14 +147,14 @@ def _history(job: Job) -> Iterator[History]:
         )
 
 
-def _rows(job: Job, kept: ExitStack) -> Rows:
+def _rows(job: StepJob, kept: ExitStack) -> UnarchivedRows:
     """Read all that is wanted of PostgreSQL in one snapshot, and let go of it: joining the archive may take minutes."""
     job.progress.doing("reading what is not archived yet")
     with snapshot(job.conninfo) as seen:
         until = ledger.archived_until(seen.connection)
         rest = Rest(spark=job.spark, conninfo=job.conninfo, snapshot=seen.name, since=until or EVER)
         names = seen.connection.execute(statement("subscription_names")).fetchall()
-        return Rows(
+        return UnarchivedRows(
             until=until,
             deliveries=kept.enter_context(_kept(rest.deliveries())),
             journal=kept.enter_context(_kept(rest.journal())),
@@ -177,7 +177,9 @@ def _kept(frame: "DataFrame", *, is_needed_now: bool = True) -> "Iterator[DataFr
         frame.unpersist()
 
 
-def _places(job: Job, found: Rows, deliveries: "DataFrame", journal: "DataFrame") -> "DataFrame":
+def _places(
+    job: StepJob, found: UnarchivedRows, deliveries: "DataFrame", journal: "DataFrame"
+) -> "DataFrame":
     """Return where deliveries go now, and where they went, if any URL was ever stopped."""
     now = frame_of_rows(job.spark, _PLACES, found.places)
     if about_urls(journal).isEmpty():
@@ -201,7 +203,7 @@ def _check(kind: str, counts: Counts, broken: Counts) -> dict[str, Any]:
     return {"kind": kind, "checked": counts["checked"], "explained": explained, "broken": broken[kind]}
 
 
-def _write(job: Job, judgement: Judgement) -> None:
+def _write(job: StepJob, judgement: Judgement) -> None:
     job.progress.doing("writing the findings")
     with job.database.transaction(), job.database.cursor() as cursor:
         cursor.execute(statement("forget_findings"), {"run": job.run_id})

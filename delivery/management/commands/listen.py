@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from delivery.client.listener import Listener, Taker, is_away
-from delivery.client.mailbox import Mailbox
+from delivery.client.listener import MailboxListener, Taker, is_away
+from delivery.client.mailbox import RemoteMailbox
 from delivery.client.outputs import Forwarder, Printer
-from delivery.client.rest import Client, ClientError
+from delivery.client.rest import ClientError, RestClient
 from delivery.client.terminal_text import visible
 from subscriptions.values.names import is_name
 
@@ -55,8 +55,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, subscriber: str, url: str, key: str, **options: Any) -> None:
         _check(subscriber, url, key, options)
-        with _interrupted_by(signal.SIGTERM), Client(url, key=key) as client:
-            listener = self._listener(Mailbox(client, subscriber), options)
+        with _interrupted_by(signal.SIGTERM), RestClient(url, key=key) as client:
+            listener = self._listener(RemoteMailbox(client, subscriber), options)
             try:
                 self._listen(listener, options, f"{subscriber} at {url}")
             except (KeyboardInterrupt, BrokenPipeError):
@@ -68,12 +68,12 @@ class Command(BaseCommand):
                 listener.end()
         self._say(f"{listener.acknowledged} acknowledged, {listener.given_back} given back")
 
-    def _listener(self, mailbox: Mailbox, options: dict[str, Any]) -> Listener:
+    def _listener(self, mailbox: RemoteMailbox, options: dict[str, Any]) -> MailboxListener:
         url = options["forward"]
         take: Taker = (
             Forwarder(url, say=self._write) if url else Printer(self._write, as_json=options["json"])
         )
-        return Listener(
+        return MailboxListener(
             mailbox=mailbox,
             take=take,
             say=self._say,
@@ -81,7 +81,7 @@ class Command(BaseCommand):
             visibility=FORWARDED_SECONDS if url else SHOWN_SECONDS,
         )
 
-    def _listen(self, listener: Listener, options: dict[str, Any], place: str) -> None:
+    def _listen(self, listener: MailboxListener, options: dict[str, Any], place: str) -> None:
         if options["no_ack"]:
             if not listener.look(most=options["max"] or LOOKED_AT):
                 self._say("There is nothing to fetch now.")

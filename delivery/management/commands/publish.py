@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from tqdm import tqdm
 
-from delivery.client.rest import Client, ClientError, RefusedError
+from delivery.client.rest import ClientError, RefusedError, RestClient
 from subscriptions.filters import header_name
 
 MAX_BATCH = 1000
@@ -27,7 +27,7 @@ class LineError(Exception):
 
 
 @dataclass(slots=True)
-class Course:
+class PublishedLines:
     """How far the lines are published. A line's idempotency key is the prefix and its number."""
 
     next_line: int
@@ -65,14 +65,14 @@ class Command(BaseCommand):
         if not 1 <= options["batch"] <= MAX_BATCH:
             raise CommandError(f"--batch must be from 1 to {MAX_BATCH}.")
         prefix = options["idempotency_prefix"] or secrets.token_hex(8)
-        course = Course(options["from_line"], prefix)
+        course = PublishedLines(options["from_line"], prefix)
         to_item = _enveloped if options["envelope"] else _wrapped
         items = (
             (number, to_item((number, line), event=event, key=f"{prefix}-{number}"))
             for number, line in _lines(file, first=course.next_line)
         )
         try:
-            with Client(options["url"], key=options["key"]) as client:
+            with RestClient(options["url"], key=options["key"]) as client:
                 _publish(client, items, course=course, batch_size=options["batch"])
         except (ClientError, LineError) as error:
             raise CommandError(f"{error}\n{course.how_to_go_on()}") from error
@@ -81,7 +81,7 @@ class Command(BaseCommand):
         self.stdout.write(f"{course.accepted} messages accepted")
 
 
-def _publish(client: Client, items: Iterator[Line], *, course: Course, batch_size: int) -> None:
+def _publish(client: RestClient, items: Iterator[Line], *, course: PublishedLines, batch_size: int) -> None:
     with tqdm(unit=" messages", disable=None, file=sys.stderr) as progress:
         while batch := list(islice(items, batch_size)):
             course.accepted += _publish_batch(client, batch)
@@ -89,7 +89,7 @@ def _publish(client: Client, items: Iterator[Line], *, course: Course, batch_siz
             progress.update(len(batch))
 
 
-def _publish_batch(client: Client, batch: Sequence[Line]) -> int:
+def _publish_batch(client: RestClient, batch: Sequence[Line]) -> int:
     """Return how many were accepted: all of them, for a batch is one transaction."""
     body = b"\n".join(item for _, item in batch)
     try:

@@ -11,7 +11,7 @@ from django.utils import timezone
 from delivery.models import Callback, Delivery
 from delivery.publishing import callbacks
 from delivery.publishing.callback_tokens import callback_key, make_token
-from delivery.publishing.callbacks import Answer
+from delivery.publishing.callbacks import CallbackAnswer
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
 from subscriptions.models import Kind
@@ -33,7 +33,7 @@ def page(client: Client, message_id: int) -> str:
 
 
 def answered(callback: Callback, **headers: str) -> int:
-    given = Answer(headers=headers, content_type="text/plain", body=b"done")
+    given = CallbackAnswer(headers=headers, content_type="text/plain", body=b"done")
     return callbacks.answer(callback, given, now=timezone.now())
 
 

@@ -8,7 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from delivery.console import history
-from delivery.console.history_range import DAY, HOUR, LONGEST, Asked, Span, asked
+from delivery.console.history_range import DAY, HOUR, LONGEST, HistoryRange, HistorySpan, asked
 from subscriptions.models import Subscription
 from tests import factories
 from tests.delivery.console import history_rows
@@ -22,11 +22,11 @@ TEN = NOW.replace(minute=0)
 class TestAsked:
     def test_a_week_until_the_end_of_this_hour_unless_it_says_otherwise(self) -> None:
         found = asked({}, now=NOW)
-        assert (found.span, found.until, found.until - found.since) == (Span.WEEK, TEN + HOUR, 7 * DAY)
+        assert (found.span, found.until, found.until - found.since) == (HistorySpan.WEEK, TEN + HOUR, 7 * DAY)
 
     def test_since_and_until_are_whole_hours_that_have_what_was_named(self) -> None:
         found = asked({"since": "2026-01-02T03:30", "until": "2026-01-04T05:10"}, now=NOW)
-        assert found.span is Span.CUSTOM
+        assert found.span is HistorySpan.CUSTOM
         assert found.since == datetime(2026, 1, 2, 3, tzinfo=UTC)
         assert found.until == datetime(2026, 1, 4, 6, tzinfo=UTC)
 
@@ -49,7 +49,7 @@ class TestAsked:
 
     def test_a_chart_has_some_two_hundred_points_at_most(self) -> None:
         for days in (1, 7, 8, 9, 30, 90, 200, 400):
-            found = Asked(span=Span.CUSTOM, since=TEN - days * DAY, until=TEN)
+            found = HistoryRange(span=HistorySpan.CUSTOM, since=TEN - days * DAY, until=TEN)
             assert days * DAY / found.step <= 200
 
 
@@ -58,7 +58,7 @@ def orders(db: None) -> Subscription:
     return factories.subscription("orders", subscriber=factories.subscriber("crm"))
 
 
-def read(**given: str) -> history.History:
+def read(**given: str) -> history.HistoryPage:
     return history.read(asked(given, now=NOW))
 
 

@@ -11,7 +11,7 @@ from delivery.models import PipelineRun, RunState, Step
 from delivery.pipeline import progress as courses
 from delivery.pipeline import stop
 from delivery.pipeline.interrupts import interruptible
-from delivery.pipeline.progress import Course, Interruption
+from delivery.pipeline.progress import Interruption, RunProgress
 from tests.delivery.pipeline import rows
 from tests.operation.installation import eventually
 
@@ -43,7 +43,7 @@ def database() -> Iterator[psycopg.Connection]:
 
 
 def test_it_is_in_the_row_while_the_step_goes_on(run: PipelineRun, database: psycopg.Connection) -> None:
-    course = Course(run.pk, database)
+    course = RunProgress(run.pk, database)
 
     def is_told() -> bool:
         run.refresh_from_db()
@@ -56,7 +56,7 @@ def test_it_is_in_the_row_while_the_step_goes_on(run: PipelineRun, database: psy
 
 
 def test_the_last_that_was_told_is_not_lost(run: PipelineRun, database: psycopg.Connection) -> None:
-    course = Course(run.pk, database)
+    course = RunProgress(run.pk, database)
     with course.followed():
         course.doing("reading")
         course.doing("writing " + "x" * 500)
@@ -68,7 +68,7 @@ def test_the_last_that_was_told_is_not_lost(run: PipelineRun, database: psycopg.
 
 
 def test_a_log_keeps_its_end(run: PipelineRun, database: psycopg.Connection) -> None:
-    course = Course(run.pk, database)
+    course = RunProgress(run.pk, database)
     with course.followed():
         for number in range(10):
             course.doing(f"{number} " + "x" * 20_000)
@@ -79,13 +79,13 @@ def test_a_log_keeps_its_end(run: PipelineRun, database: psycopg.Connection) -> 
 
 def test_others_are_told_at_once(run: PipelineRun, database: psycopg.Connection) -> None:
     told = Told()
-    course = Course(run.pk, database, shown=[told])
+    course = RunProgress(run.pk, database, shown=[told])
     course.doing("reading")
     course.advance(1, 2)
     assert told.told == ["reading", (1, 2)]
 
 
-def interrupted(course: Course) -> Course:
+def interrupted(course: RunProgress) -> RunProgress:
     """Follow it until it interrupts us."""
     with (
         interruptible() as interrupts,
@@ -99,14 +99,14 @@ def interrupted(course: Course) -> Course:
 
 def test_a_step_that_tells_nothing_is_interrupted(run: PipelineRun, database: psycopg.Connection) -> None:
     stop(run, actor="ann")
-    assert interrupted(Course(run.pk, database)).interruption == Interruption.PERSON
+    assert interrupted(RunProgress(run.pk, database)).interruption == Interruption.PERSON
 
 
 def test_a_step_that_has_swallowed_it_is_told_again(
     run: PipelineRun, database: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stop(run, actor="ann")
-    course = interrupted(Course(run.pk, database))
+    course = interrupted(RunProgress(run.pk, database))
     course.advance(1, None)
     monkeypatch.setattr(courses, "SWALLOWED_SECONDS", 0)
     with pytest.raises(Stopped):
@@ -115,9 +115,9 @@ def test_a_step_that_has_swallowed_it_is_told_again(
 
 def test_a_run_that_was_taken_for_dead_is_interrupted(run: PipelineRun, database: psycopg.Connection) -> None:
     PipelineRun.objects.filter(pk=run.pk).update(state=RunState.FAILED, ended_at=run.asked_at)
-    assert interrupted(Course(run.pk, database)).interruption == Interruption.LOST
+    assert interrupted(RunProgress(run.pk, database)).interruption == Interruption.LOST
 
 
 def test_a_lost_connection_interrupts(run: PipelineRun, database: psycopg.Connection) -> None:
     database.close()
-    assert interrupted(Course(run.pk, database)).interruption == Interruption.LOST
+    assert interrupted(RunProgress(run.pk, database)).interruption == Interruption.LOST

@@ -7,7 +7,7 @@ import pytest
 
 from delivery.outcome import Outcome
 from delivery.states import OutcomeClass, Status
-from delivery.verdict import Rules, Schedule, Step, Tries, Verdict, judge, judge_apart
+from delivery.verdict import NextStep, RetrySchedule, Rules, Tries, Verdict, judge, judge_apart
 from tests.pure.delivery.test_verdict import TEAMFORGE
 
 FAILURES = (
@@ -21,8 +21,8 @@ FAILURES = (
     OutcomeClass.CLIENT_ERROR,
     OutcomeClass.REDIRECT,
 )
-FIXED = Schedule(seconds=600, is_exponential=False, jitter=0, max_attempts=13, suspends=False)
-EXPONENTIAL = Schedule(seconds=84.8, is_exponential=True, jitter=0, max_attempts=12, suspends=False)
+FIXED = RetrySchedule(seconds=600, is_exponential=False, jitter=0, max_attempts=13, suspends=False)
+EXPONENTIAL = RetrySchedule(seconds=84.8, is_exponential=True, jitter=0, max_attempts=12, suspends=False)
 WORKFRONT_2017 = replace(
     TEAMFORGE, name="workfront-2017", actions=dict.fromkeys(FAILURES, "RETRY_LANE"), schedule=FIXED
 )
@@ -42,7 +42,7 @@ WEBMETHODS = replace(
     actions=dict.fromkeys(IN_PLACE, "IN_PLACE")
     | {OutcomeClass.CLIENT_ERROR: "REJECT", OutcomeClass.REDIRECT: "REJECT"},
     holds_in_doubt=True,
-    schedule=Schedule(seconds=10, is_exponential=False, jitter=0, max_attempts=5, suspends=False),
+    schedule=RetrySchedule(seconds=10, is_exponential=False, jitter=0, max_attempts=5, suspends=False),
 )
 SUSPENDING = replace(WEBMETHODS, schedule=replace(WEBMETHODS.schedule, suspends=True))
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -68,13 +68,13 @@ def retries_of(rules: Rules, *, late_seconds: float = 0) -> tuple[list[float], V
 @pytest.mark.parametrize("rules", [WORKFRONT_2017, WORKFRONT_48H], ids=lambda rules: rules.name)
 def test_workfront_hands_every_failure_to_the_retry_lane(rules: Rules, kind: OutcomeClass) -> None:
     verdict = judge(failed(kind), rules)
-    assert (verdict.status, verdict.step) == (Status.PENDING, Step.RETRY_LANE)
+    assert (verdict.status, verdict.step) == (Status.PENDING, NextStep.RETRY_LANE)
 
 
 def test_workfront_2017_retries_twelve_times_ten_minutes_apart() -> None:
     offsets, last = retries_of(WORKFRONT_2017)
     assert offsets == [600.0 * retry for retry in range(1, 13)]
-    assert last == Verdict(status=Status.FAILED, step=Step.NEXT)
+    assert last == Verdict(status=Status.FAILED, step=NextStep.NEXT)
 
 
 def test_workfront_48h_retries_eleven_times_at_the_offsets_of_its_formula() -> None:
@@ -83,7 +83,7 @@ def test_workfront_48h_retries_eleven_times_at_the_offsets_of_its_formula() -> N
     assert [offset / 60 for offset in offsets] == pytest.approx(minutes, abs=0.5)
     assert offsets == pytest.approx([(2**retry - 1) * 84.8 for retry in range(1, 12)])
     assert offsets[-1] / 3600 == pytest.approx(48.2, abs=0.05)
-    assert last == Verdict(status=Status.FAILED, step=Step.NEXT)
+    assert last == Verdict(status=Status.FAILED, step=NextStep.NEXT)
 
 
 def test_a_retry_that_comes_late_does_not_put_off_those_after_it() -> None:
@@ -111,29 +111,29 @@ def test_a_wait_varies_by_no_more_than_the_jitter() -> None:
 def test_webmethods_retries_in_place_and_then_gives_up() -> None:
     offsets, last = retries_of(WEBMETHODS)
     assert offsets == [10.0, 20.0, 30.0, 40.0]
-    assert judge(failed(), WEBMETHODS).step is Step.AGAIN
-    assert last == Verdict(status=Status.FAILED, step=Step.NEXT)
+    assert judge(failed(), WEBMETHODS).step is NextStep.AGAIN
+    assert last == Verdict(status=Status.FAILED, step=NextStep.NEXT)
 
 
 @pytest.mark.parametrize("kind", [OutcomeClass.CLIENT_ERROR, OutcomeClass.REDIRECT])
 def test_webmethods_rejects_what_the_endpoint_refuses(kind: OutcomeClass) -> None:
-    assert judge(failed(kind), WEBMETHODS) == Verdict(status=Status.REJECTED, step=Step.NEXT)
+    assert judge(failed(kind), WEBMETHODS) == Verdict(status=Status.REJECTED, step=NextStep.NEXT)
 
 
 def test_webmethods_may_suspend_the_lane_instead_of_giving_up() -> None:
-    assert retries_of(SUSPENDING)[1] == Verdict(status=Status.PENDING, step=Step.SUSPEND)
+    assert retries_of(SUSPENDING)[1] == Verdict(status=Status.PENDING, step=NextStep.SUSPEND)
 
 
 def test_without_a_limit_it_is_tried_until_it_succeeds() -> None:
     rules = replace(WEBMETHODS, schedule=replace(WEBMETHODS.schedule, max_attempts=None))
     verdict = judge(failed(), rules, Tries(1_000_000))
-    assert (verdict.step, verdict.wait_seconds) == (Step.AGAIN, 10.0)
+    assert (verdict.step, verdict.wait_seconds) == (NextStep.AGAIN, 10.0)
 
 
 def test_a_rejection_may_suspend_the_lane() -> None:
     rules = replace(WEBMETHODS, suspends_on_reject=True)
     verdict = judge(failed(OutcomeClass.CLIENT_ERROR), rules)
-    assert verdict == Verdict(status=Status.REJECTED, step=Step.SUSPEND)
+    assert verdict == Verdict(status=Status.REJECTED, step=NextStep.SUSPEND)
 
 
 @pytest.mark.parametrize(
@@ -147,11 +147,11 @@ def test_a_rejection_may_suspend_the_lane() -> None:
 )
 def test_apart_from_each_other_failures_only_wait(rules: Rules, tries: Tries, wait: float) -> None:
     verdict = judge_apart(failed(), rules, tries)
-    assert (verdict.status, verdict.step) == (Status.PENDING, Step.SKIP)
+    assert (verdict.status, verdict.step) == (Status.PENDING, NextStep.SKIP)
     assert verdict.wait_seconds == pytest.approx(wait)
 
 
 def test_apart_from_each_other_a_rejection_suspends_nothing() -> None:
     rules = replace(WEBMETHODS, suspends_on_reject=True)
     verdict = judge_apart(failed(OutcomeClass.CLIENT_ERROR), rules)
-    assert verdict == Verdict(status=Status.REJECTED, step=Step.NEXT)
+    assert verdict == Verdict(status=Status.REJECTED, step=NextStep.NEXT)

@@ -7,7 +7,7 @@ import pytest
 
 from delivery.outcome import Outcome, class_of
 from delivery.states import OutcomeClass, Status
-from delivery.verdict import JITTER, Rules, Schedule, Step, Verdict, judge, judge_lost, pause_seconds
+from delivery.verdict import JITTER, NextStep, RetrySchedule, Rules, Verdict, judge, judge_lost, pause_seconds
 
 TEAMFORGE = Rules(
     name="teamforge",
@@ -27,7 +27,7 @@ TEAMFORGE = Rules(
     pause_seconds=1,
     pause_max_seconds=60,
     retry_after_max_seconds=3600,
-    schedule=Schedule(seconds=10, is_exponential=False, jitter=0, max_attempts=None, suspends=False),
+    schedule=RetrySchedule(seconds=10, is_exponential=False, jitter=0, max_attempts=None, suspends=False),
     suspends_on_reject=False,
     probe_seconds=60,
     breaks_circuit=False,
@@ -62,33 +62,33 @@ def answered(status_code: int) -> Outcome:
 @pytest.mark.parametrize(
     ("rules", "status_code", "status", "step"),
     [
-        (TEAMFORGE, 200, Status.DELIVERED, Step.NEXT),
-        (TEAMFORGE, 204, Status.DELIVERED, Step.NEXT),
-        (TEAMFORGE, 299, Status.DELIVERED, Step.NEXT),
-        (TEAMFORGE, 301, Status.UNSUPPORTED, Step.NEXT),
-        (TEAMFORGE, 304, Status.UNSUPPORTED, Step.NEXT),
-        (TEAMFORGE, 400, Status.REJECTED, Step.NEXT),
-        (TEAMFORGE, 404, Status.REJECTED, Step.NEXT),
-        (TEAMFORGE, 410, Status.REJECTED, Step.NEXT),
-        (TEAMFORGE, 429, Status.REJECTED, Step.NEXT),
-        (TEAMFORGE, 500, Status.PENDING, Step.SKIP),
-        (TEAMFORGE, 503, Status.PENDING, Step.SKIP),
-        (TEAMFORGE, 599, Status.PENDING, Step.SKIP),
-        (TEAMFORGE, 999, Status.PENDING, Step.SKIP),
-        (STRICT, 200, Status.DELIVERED, Step.NEXT),
-        (STRICT, 302, Status.UNSUPPORTED, Step.NEXT),
-        (STRICT, 404, Status.REJECTED, Step.NEXT),
-        (STRICT, 429, Status.PENDING, Step.BLOCK),
-        (STRICT, 500, Status.PENDING, Step.BLOCK),
-        (STRICT, 503, Status.PENDING, Step.BLOCK),
-        (SWITCHED, 429, Status.PENDING, Step.BLOCK),
-        (SWITCHED, 503, Status.PENDING, Step.BLOCK),
-        (SWITCHED, 500, Status.PENDING, Step.SKIP),
-        (SWITCHED, 404, Status.REJECTED, Step.NEXT),
+        (TEAMFORGE, 200, Status.DELIVERED, NextStep.NEXT),
+        (TEAMFORGE, 204, Status.DELIVERED, NextStep.NEXT),
+        (TEAMFORGE, 299, Status.DELIVERED, NextStep.NEXT),
+        (TEAMFORGE, 301, Status.UNSUPPORTED, NextStep.NEXT),
+        (TEAMFORGE, 304, Status.UNSUPPORTED, NextStep.NEXT),
+        (TEAMFORGE, 400, Status.REJECTED, NextStep.NEXT),
+        (TEAMFORGE, 404, Status.REJECTED, NextStep.NEXT),
+        (TEAMFORGE, 410, Status.REJECTED, NextStep.NEXT),
+        (TEAMFORGE, 429, Status.REJECTED, NextStep.NEXT),
+        (TEAMFORGE, 500, Status.PENDING, NextStep.SKIP),
+        (TEAMFORGE, 503, Status.PENDING, NextStep.SKIP),
+        (TEAMFORGE, 599, Status.PENDING, NextStep.SKIP),
+        (TEAMFORGE, 999, Status.PENDING, NextStep.SKIP),
+        (STRICT, 200, Status.DELIVERED, NextStep.NEXT),
+        (STRICT, 302, Status.UNSUPPORTED, NextStep.NEXT),
+        (STRICT, 404, Status.REJECTED, NextStep.NEXT),
+        (STRICT, 429, Status.PENDING, NextStep.BLOCK),
+        (STRICT, 500, Status.PENDING, NextStep.BLOCK),
+        (STRICT, 503, Status.PENDING, NextStep.BLOCK),
+        (SWITCHED, 429, Status.PENDING, NextStep.BLOCK),
+        (SWITCHED, 503, Status.PENDING, NextStep.BLOCK),
+        (SWITCHED, 500, Status.PENDING, NextStep.SKIP),
+        (SWITCHED, 404, Status.REJECTED, NextStep.NEXT),
     ],
 )
 def test_an_answer_leads_to_what_the_table_says(
-    rules: Rules, status_code: int, status: Status, step: Step
+    rules: Rules, status_code: int, status: Status, step: NextStep
 ) -> None:
     verdict = judge(answered(status_code), rules)
     assert (verdict.status, verdict.step) == (status, step)
@@ -99,12 +99,12 @@ def test_an_answer_leads_to_what_the_table_says(
     "kind", [OutcomeClass.TIMEOUT, OutcomeClass.UNREACHABLE, OutcomeClass.TLS, OutcomeClass.REFUSED_ADDRESS]
 )
 def test_no_answer_blocks_the_lane(rules: Rules, kind: OutcomeClass) -> None:
-    assert judge(outcome(kind), rules).step is Step.BLOCK
+    assert judge(outcome(kind), rules).step is NextStep.BLOCK
 
 
 def test_a_fault_on_our_side_fails_the_delivery_and_frees_the_lane() -> None:
     verdict = judge(outcome(OutcomeClass.UNSENDABLE), STRICT)
-    assert (verdict.status, verdict.step) == (Status.FAILED, Step.NEXT)
+    assert (verdict.status, verdict.step) == (Status.FAILED, NextStep.NEXT)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from delivery.database.connections import CHANNEL, MAILBOX_CHANNEL
 from delivery.lifecycle.wake import notifications
-from delivery.senders.notifications import GAP, Call, understand
+from delivery.senders.notifications import GAP, Notification, understand
 
 ids = st.frozensets(st.integers(1, 2**40), max_size=2_000)
 
@@ -35,4 +35,4 @@ def test_a_payload_is_shorter_than_postgresql_allows(lanes: frozenset[int]) -> N
 
 
 def test_after_a_gap_every_lane_is_to_look() -> None:
-    assert understand([GAP, "work 1"]) == Call(lanes=frozenset({1}), is_gap=True)
+    assert understand([GAP, "work 1"]) == Notification(lanes=frozenset({1}), is_gap=True)
