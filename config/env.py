@@ -44,7 +44,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What this process was told; made once, by `read`."""
+    """What this process was told; made once, by `read_environment`."""
 
     home: Path
     listen: Address
@@ -81,7 +81,7 @@ class Environment:
         return _own_url(self.listen, self.port)
 
 
-def read(environment: Mapping[str, str] = os.environ) -> Environment:
+def read_environment(environment: Mapping[str, str] = os.environ) -> Environment:
     """Read all settings; raises ImproperlyConfigured with the name of a wrong one."""
     given = Given(environment)
     home = Path(given.text("INTURN_HOME", default=str(CHECKOUT / "var"))).expanduser().resolve()

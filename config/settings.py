@@ -12,7 +12,7 @@ from config.up import clusters
 
 django_stubs_ext.monkeypatch()
 
-ENVIRONMENT = env.read()
+ENVIRONMENT = env.read_environment()
 # A database whose machine vanished is reported as away within about ten seconds, whatever a connection does at that
 # moment: one is opened, one is idle or waits for its answer (TCP keepalives), or has sent what nobody acknowledges
 # (the user time-out, in milliseconds, where the system has it: keepalives do not run then). Every connection of ours

@@ -126,13 +126,13 @@ class Cluster:
         _run(command, account)
 
     def _make_database(self, data: Path, programs: Programs, account: Account) -> None:
-        say(f"CREATE DATABASE {DATABASE}", account, programs, data=data, database="postgres")
+        execute_statements(f"CREATE DATABASE {DATABASE}", account, programs, data=data, database="postgres")
 
     def _give_to_owner(self, programs: Programs, account: Account, lock: BinaryIO) -> None:
         """Make the owner and give it all there is. May be repeated, should it be cut short."""
         password = (self.folder / "password").read_text()
         statements = (_STATEMENTS / "owner.sql").read_text().replace("<password>", password)
-        say(statements, account, programs, data=self.data, lock=lock)
+        execute_statements(statements, account, programs, data=self.data, lock=lock)
         unfinished = self.folder / "owner.unfinished"
         unfinished.write_text(OWNER)
         unfinished.rename(self.folder / "owner")
@@ -144,7 +144,7 @@ def clusters_of(home: Path) -> list[Cluster]:
     return [Cluster(folder) for folder in folders]
 
 
-def say(
+def execute_statements(
     statements: str,
     account: Account,
     programs: Programs,

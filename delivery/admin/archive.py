@@ -90,7 +90,7 @@ class ArchiveFileAdmin(KeysetAdmin):
         """Show the files, below what the archive holds and the look-up."""
         shown = {
             **(extra_context or {}),
-            "archive": archive.read(),
+            "archive": archive.read_archive_page(),
             "may_run": request.user.has_perm("delivery.add_pipelinerun"),
             "may_look_up": self._may_look_up(request),
         }

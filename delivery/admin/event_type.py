@@ -42,7 +42,7 @@ class EventTypeAdmin(CompletedList, Base):
         shown = dict(extra_context or {})
         row = EventType.objects.filter(pk=id_of(object_id) or 0).first()
         if row is not None:
-            shown["entry"] = catalogue.read(row)
+            shown["entry"] = catalogue.read_catalogue_entry(row)
         page: HttpResponse = super().change_view(request, object_id, form_url, shown)
         return page
 

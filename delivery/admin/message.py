@@ -108,7 +108,7 @@ class MessageAdmin(SplitAdmin):
             log_view(request.user, message.pk)
         return {
             "opened": message,
-            "page": message_page.read(message, may_see=may_see),
+            "page": message_page.read_message_page(message, may_see=may_see),
             "may_see_payload": may_see,
         }
 

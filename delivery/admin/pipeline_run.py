@@ -84,7 +84,7 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
         if step.upper() not in BY_BUTTON:
             raise Http404
         try:
-            run = pipeline.ask(Step(step.upper()), actor=actor_of(request), now=timezone.now())
+            run = pipeline.request_run(Step(step.upper()), actor=actor_of(request), now=timezone.now())
         except pipeline.RunOpenError as error:
             self.message_user(request, f"Nothing was begun: {error}", messages.WARNING)
             run = error.run
@@ -110,7 +110,7 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
         return {
             "run": row,
             "shown": Shown(run=row, now=timezone.now()),
-            "verification": verification.read(row),
+            "verification": verification.read_verification(row),
             "may_stop": self._may_stop(request, row) and not row.is_stopping,
             "may_run": request.user.has_perm("delivery.add_pipelinerun") and row.step in BY_BUTTON,
             "may_download": self.may_download(request, row),

@@ -135,7 +135,7 @@ class ReplayAdmin(WatchedAdmin):
         return get_object_or_404(rows, pk=object_id)
 
     def shown(self, request: HttpRequest, row: Replay) -> dict[str, Any]:
-        page = replay_page.read(row)
+        page = replay_page.read_replay_page(row)
         left = page.seconds_left
         return {
             "replay": row,
@@ -183,7 +183,7 @@ class ReplayAdmin(WatchedAdmin):
 def _asked(form: ReplayForm, *, actor: str) -> Replay | None:
     """Have it selected; None if it is refused, which the form says then."""
     try:
-        return replays.ask(form.subscription, actor=actor, now=timezone.now(), **form.wished())
+        return replays.request_replay(form.subscription, actor=actor, now=timezone.now(), **form.wished())
     except replays.ReplayRefusedError as refused:
         form.add_error(refused.field if refused.field in form.fields else None, refused.detail)
         return None

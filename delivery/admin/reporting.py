@@ -57,7 +57,9 @@ class Reporting(ConsoleAdmin):
         form = ReportForm(request.POST or None, initial=request.GET.dict(), may_see_payload=may_see)
         if request.method == "POST" and form.is_valid():
             options = form.options() | {"to": str(settings.reports())}
-            run = pipeline.ask(Step.REPORT, options=options, actor=actor_of(request), now=timezone.now())
+            run = pipeline.request_run(
+                Step.REPORT, options=options, actor=actor_of(request), now=timezone.now()
+            )
             self.message_user(request, "The report is being written; you may leave this page meanwhile.")
             return HttpResponseRedirect(reverse("admin:delivery_pipelinerun_change", args=[run.pk]))
         context = {

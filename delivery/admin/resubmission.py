@@ -19,7 +19,7 @@ from delivery.console.counting import Bounded
 from delivery.console.labels import label
 from delivery.models import BulkVerb, Delivery, Resubmission, ResubmissionState
 from delivery.support import bulk_jobs
-from delivery.support.selection import COUNT_LIMIT, preview
+from delivery.support.selection import COUNT_LIMIT, preview_selection
 from subscriptions.admin.base import actor_of
 from subscriptions.admin.list_filters import ChoiceFilter
 from subscriptions.admin.times import ago
@@ -147,7 +147,7 @@ class ResubmissionAdmin(WatchedAdmin):
 
 
 def _previewed(chosen: dict[str, Any], verb: BulkVerb) -> dict[str, Any]:
-    found = preview(chosen, verb)
+    found = preview_selection(chosen, verb)
     rows = Delivery.objects.filter(pk__in=found.sample).select_related(
         "message__event_type", "subscription__subscriber"
     )

@@ -87,7 +87,7 @@ class RetentionRunAdmin(KeysetAdmin):
         return self.back(request, "It has begun; you may leave this page meanwhile.")
 
     def _shown(self, request: HttpRequest) -> dict[str, Any]:
-        return {"retention": shown.read(), "may_start": _may_start(request)}
+        return {"retention": shown.read_retention_page(), "may_start": _may_start(request)}
 
     @admin.display(description="pass")
     def number(self, row: RetentionRun) -> str:

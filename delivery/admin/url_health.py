@@ -82,7 +82,7 @@ class UrlHealthAdmin(CompletedList, ConsoleAdmin):
             "opts": self.opts,
             "original": health,
             "title": health.url,
-            "page": url_health.read(health),
+            "page": url_health.read_url_page(health),
             "share": url_health.failure_share(health),
             "release_url": release_url(health) if self.may_change_rows(request) else "",
         }
@@ -93,7 +93,7 @@ class UrlHealthAdmin(CompletedList, ConsoleAdmin):
             raise PermissionDenied
         url = unquote(object_id)
         try:
-            url_release.release(url, actor=actor_of(request))
+            url_release.release_url(url, actor=actor_of(request))
         except UrlHealth.DoesNotExist:
             raise Http404 from None
         except url_release.NotStoppedError:

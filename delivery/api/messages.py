@@ -16,7 +16,7 @@ from delivery.api.message_query import MessageQuery, searched
 from delivery.api.shapes import AROUND_A_DELIVERY, MessageDetailSerializer, MessageSerializer
 from delivery.models import Attempt, Callback, Delivery, Message
 from delivery.models.message import parse_public_id
-from delivery.publishing.explain import explain
+from delivery.publishing.explain import explain_message
 from subscriptions.api.authentication import key_of
 from subscriptions.api.pages import KeysetPages, PageOrder
 from subscriptions.api.strict import Strict
@@ -88,7 +88,7 @@ class MessageViews(ApiView, GenericViewSet[Message]):
     @extend_schema(responses=ExplanationsSerializer)
     def explain(self, request: Request, id: str) -> Response:
         """Say of every subscription of its event type whether it qualifies for the message, and why."""
-        explanations = explain(self._found(id, self.get_queryset()))
+        explanations = explain_message(self._found(id, self.get_queryset()))
         return Response({"results": ExplanationSerializer(explanations, many=True).data})
 
     def _found(self, text: str, rows: QuerySet[Message]) -> Message:

@@ -126,7 +126,7 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
         wished = dict(wish.validated_data)
         subscription = _subscription(wished.pop("subscription"))
         try:
-            made = replays.ask(subscription, actor=actor_of(request), now=timezone.now(), **wished)
+            made = replays.request_replay(subscription, actor=actor_of(request), now=timezone.now(), **wished)
         except ReplayRefusedError as refused:
             raise _problem(refused) from None
         return Response(ReplaySerializer(made).data, status=201)

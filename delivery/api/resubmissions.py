@@ -16,7 +16,7 @@ from delivery.models import BulkVerb, Resubmission, ResubmissionState
 from delivery.models.message import public_id
 from delivery.support import bulk_jobs
 from delivery.support.bulk_jobs import FASTEST_RATE, SLOWEST_RATE
-from delivery.support.selection import COUNT_LIMIT, OFFERED, preview
+from delivery.support.selection import COUNT_LIMIT, OFFERED, preview_selection
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.pages import ById, KeysetPages, PageOrder
 from subscriptions.api.problems import Problem
@@ -271,7 +271,7 @@ def _needed(job: Resubmission) -> Problem:
 
 
 def _previewed(chosen: Mapping[str, Any], verb: BulkVerb) -> dict[str, Any]:
-    found = preview(chosen, verb)
+    found = preview_selection(chosen, verb)
     return {
         "id": None,
         "count": min(found.count, COUNT_LIMIT),

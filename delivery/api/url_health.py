@@ -90,7 +90,7 @@ class UrlHealthViews(ApiView, GenericViewSet[UrlHealth]):
         given.is_valid(raise_exception=True)
         url: str = given.validated_data["url"]
         try:
-            release_url.release(url, actor=actor_of(request))
+            release_url.release_url(url, actor=actor_of(request))
         except UrlHealth.DoesNotExist:
             raise Problem(
                 404, "not-found", "Nothing is known of that URL; GET url-health lists them."

@@ -31,7 +31,7 @@ from delivery.calls.http import Called
 from delivery.calls.slots import call_now, endpoint_now, turn
 from delivery.database.queries import first_row
 from delivery.outcome import Outcome
-from delivery.publishing.drafts import Draft, checked
+from delivery.publishing.drafts import Draft, checked_draft
 from delivery.publishing.publish import deleted
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.request import make_request
@@ -93,7 +93,7 @@ def exchange(publisher: Publisher, draft: Draft) -> Exchange:
 
     Raises PublishRefusedError for a draft that is not acceptable, and BusyError; then nothing is stored.
     """
-    draft = checked(draft)
+    draft = checked_draft(draft)
     # An endpoint that hangs must not stop the web server.
     with turn("sync", most=settings.ENVIRONMENT.web_threads * 3 // 4):
         message_id, delivery_id, asked = _store(publisher, draft)

@@ -46,7 +46,7 @@ class RemoteMailbox:
         query = f"max={min(most, MOST_AT_ONCE)}&wait={wait}&visibility={visibility}"
         answer = self._client.content("POST", f"{self._path}/next?{query}")
         try:
-            return read(answer)
+            return parse_messages(answer)
         except (ValueError, LookupError, TypeError) as error:
             raise ClientError("What answers is not an Inturn; look at the URL.") from error
 
@@ -73,7 +73,7 @@ class RemoteMailbox:
         return {one["receipt"]: one["error"] or "" for one in answer["results"] if not one["ok"]}
 
 
-def read(answer: bytes) -> list[FetchedMessage]:
+def parse_messages(answer: bytes) -> list[FetchedMessage]:
     """Read what `next` answered. A JSON body is cut out of the answer as it stands: parsed and written anew it could differ."""
     if not answer:
         return []

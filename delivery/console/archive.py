@@ -74,7 +74,7 @@ class ShownMessage:
     is_there: bool
 
 
-def read() -> ArchivePage:
+def read_archive_page() -> ArchivePage:
     found = {row["table"]: ArchivedTable(**row) for row in named_rows("archive_overview", {})}
     return ArchivePage(
         url=str(settings.ENVIRONMENT.history_url),

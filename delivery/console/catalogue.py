@@ -60,7 +60,7 @@ def newest_of(ids: Collection[int]) -> dict[int, Newest]:
     return {row["id"]: Newest(message_id=row["message_id"], published_at=row["published_at"]) for row in rows}
 
 
-def read(event_type: EventType) -> Entry:
+def read_catalogue_entry(event_type: EventType) -> Entry:
     allowed = Publisher.objects.filter(Q(all_event_types=True) | Q(event_types=event_type)).distinct()
     publishers = list(allowed.order_by("name")[: SHOWN_PUBLISHERS + 1])
     counted = Subscription.objects.filter(event_type=event_type).aggregate(

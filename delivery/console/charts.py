@@ -89,7 +89,7 @@ def chosen(asked: str | None) -> ChartSpan:
     return ChartSpan(asked) if asked in list(ChartSpan) else ChartSpan.HOUR
 
 
-def read(span: ChartSpan, *, now: datetime) -> Chart:
+def read_chart(span: ChartSpan, *, now: datetime) -> Chart:
     """Read the chart up to the last step that is counted to its end."""
     mark = TrafficMark.objects.values_list("until", flat=True).first()
     until = _floor(min(mark or now, now), span.step)

@@ -62,7 +62,7 @@ class FilterPreview:
         return self.asked < MESSAGES and self.bytes >= BYTES
 
 
-def preview(event_type_id: int, *, header_filter_string: str, filter_text: str) -> FilterPreview:
+def preview_filter(event_type_id: int, *, header_filter_string: str, filter_text: str) -> FilterPreview:
     """Ask the newest messages; the filter must be one, as `parse` says."""
     rows = named_rows("newest_messages", {"event_type": event_type_id, "messages": MESSAGES, "bytes": BYTES})
     published = [row for row in rows if not row["destination"]]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import orjson
 from django.core.exceptions import ValidationError
 
-from delivery.console.filter_preview import FilterPreview, preview
+from delivery.console.filter_preview import FilterPreview, preview_filter
 from subscriptions.admin import header_lines
 from subscriptions.filters import FilterError, document, jsonb, parse
 from subscriptions.matching.match import why_not
@@ -81,7 +81,7 @@ def trial(typed: Typed, *, event_type: EventType | None, may_preview: bool) -> T
 def _headers(typed: Typed) -> tuple[dict[str, str], list[Mistake]]:
     try:
         validate_filter_string(typed.header_filter_string)
-        return header_lines.read(typed.headers, stored={}), []
+        return header_lines.parse_header_lines(typed.headers, stored={}), []
     except HeaderError as error:
         return {}, [Mistake(text=f"Headers to try it on: {error}")]
     except ValidationError as error:
@@ -107,4 +107,6 @@ def _verdict(of: str, typed: Typed, headers: Mapping[str, str], body: bytes) -> 
 
 
 def _preview(typed: Typed, event_type: EventType) -> FilterPreview:
-    return preview(event_type.pk, header_filter_string=typed.header_filter_string, filter_text=typed.filter)
+    return preview_filter(
+        event_type.pk, header_filter_string=typed.header_filter_string, filter_text=typed.filter
+    )

@@ -124,7 +124,7 @@ class HistoryPage:
         return orjson.dumps(drawn | {"is_by_day": is_by_day}).decode()
 
 
-def read(asked: HistoryRange) -> HistoryPage:
+def read_history_page(asked: HistoryRange) -> HistoryPage:
     newest = HistoryHour.objects.aggregate(newest=Max("id"))["newest"]
     by_hour, by_subscription = _counted(asked, newest)
     failing = sorted(

@@ -16,7 +16,7 @@ def overview_part(request: HttpRequest) -> HttpResponse:
     """Answer the overview without its page; who is logged out meanwhile gets the page reloaded."""
     if not (request.user.is_active and may_see_overview(request.user)):
         return HttpResponse(headers={"HX-Refresh": "true"})
-    shown = overview.read(now=timezone.now(), user=request.user)
+    shown = overview.read_overview(now=timezone.now(), user=request.user)
     return render(request, "console/overview_part.html", {"overview": shown})
 
 
@@ -26,5 +26,5 @@ def overview_traffic(request: HttpRequest) -> HttpResponse:
     """Answer the figures of the overview's chart."""
     if not (request.user.is_active and may_see_overview(request.user)):
         return HttpResponse(headers={"HX-Refresh": "true"})
-    chart = charts.read(charts.chosen(request.GET.get("span")), now=timezone.now())
+    chart = charts.read_chart(charts.chosen(request.GET.get("span")), now=timezone.now())
     return render(request, "console/overview_traffic_part.html", {"chart": chart})

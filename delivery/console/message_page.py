@@ -16,7 +16,7 @@ from delivery.console.payload import Payload, payload
 from delivery.console.timeline import Moment, timeline
 from delivery.models import Attempt, Callback, Delivery, Message
 from delivery.models.delivery import Redelivery
-from delivery.publishing.explain import explain
+from delivery.publishing.explain import explain_message
 from delivery.states import OPEN, OutcomeClass
 from subscriptions.matching.match import Explanation, without_value
 from subscriptions.models import Mode
@@ -148,7 +148,7 @@ def _times(count: str) -> str:
     return {"0": "never", "1": "once"}.get(count) or f"{count} times".replace(" of ", " of at most ")
 
 
-def read(message: Message, *, may_see: bool) -> MessagePage:
+def read_message_page(message: Message, *, may_see: bool) -> MessagePage:
     """Read all of it; `may_see` is whether payloads are shown: a command that holds one is made for nobody else."""
     deliveries = list(
         Delivery.objects.of_message(message.pk)
@@ -199,7 +199,7 @@ def _shown(attempt: Attempt, delivery: Delivery) -> ShownAttempt:
 
 def _explanations(message: Message, *, may_see: bool) -> list[Explanation]:
     """Those that qualify first, for there may be thousands that do not."""
-    explanations = sorted(explain(message), key=lambda explanation: not explanation.qualifies)
+    explanations = sorted(explain_message(message), key=lambda explanation: not explanation.qualifies)
     if may_see:
         return explanations
     return [replace(each, reason=without_value(each.reason)) for each in explanations]

@@ -62,7 +62,7 @@ def _lanes() -> Iterator[Metric]:
 
 
 def _retries() -> Iterator[Metric]:
-    lane = retry_lane.read()
+    lane = retry_lane.read_retry_lane()
     yield _gauge(
         "retry_lane_deliveries", "Deliveries that wait in the retry lane.", lane.retries.waiting.found
     )

@@ -50,7 +50,7 @@ class Overview:
         return sum(lane.is_suspended for lane in self.lanes)
 
 
-def read(*, now: datetime, user: User | AnonymousUser) -> Overview:
+def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
     """Read all of it in a few statements, each of a bounded cost."""
     rates = named_row("overview_rates", {"since": now - RATE_WINDOW, "now": now, "limit": RATE_ROWS})
     backlog = named_row("overview_backlog", {"limit": BACKLOG_LIMIT})
@@ -70,7 +70,7 @@ def read(*, now: datetime, user: User | AnonymousUser) -> Overview:
         more_lanes=len(lanes) > blocked.SHOWN,
         groups_down=groups[: queue_groups.SHOWN],
         more_groups=len(groups) > queue_groups.SHOWN,
-        retry_lane=retry_lane.read(),
+        retry_lane=retry_lane.read_retry_lane(),
         mailboxes=fullest[: mailboxes.SHOWN],
         more_mailboxes=len(fullest) > mailboxes.SHOWN,
         has_subscriptions=Subscription.objects.exists(),

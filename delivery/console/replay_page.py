@@ -51,14 +51,14 @@ class ReplayPage:
         return (self.replay.count - self.replay.done) / self.replay.rate
 
 
-def read(replay: Replay) -> ReplayPage:
+def read_replay_page(replay: Replay) -> ReplayPage:
     looks_at_run = replay.state in (ReplayState.SELECTING, ReplayState.FAILED)
     return ReplayPage(
-        replay=replay, preview=preview(replay.preview), run=run_of(replay) if looks_at_run else None
+        replay=replay, preview=replay_preview(replay.preview), run=run_of(replay) if looks_at_run else None
     )
 
 
-def preview(counted: Sequence[Mapping[str, object]]) -> ReplayPreview:
+def replay_preview(counted: Sequence[Mapping[str, object]]) -> ReplayPreview:
     """Lay out rows of {event, day, count}."""
     counts: dict[str, dict[str, int]] = {}
     for row in counted:

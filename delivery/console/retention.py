@@ -30,7 +30,7 @@ class RetentionPage:
     run: RetentionRun | None
 
 
-def read() -> RetentionPage:
+def read_retention_page() -> RetentionPage:
     rules = retention_rules.current()
     return RetentionPage(
         kept=kept(rules),

@@ -32,7 +32,7 @@ class RetryLane:
         return bool(self.disabled_urls or self.frozen_urls)
 
 
-def read() -> RetryLane:
+def read_retry_lane() -> RetryLane:
     row = named_row("retry_lane", {"limit": WAITING_LIMIT})
     return RetryLane(
         retries=_retries(row),

@@ -29,7 +29,7 @@ class UrlPage:
         return f"{self.health.failures_in_row:,}"
 
 
-def read(health: UrlHealth) -> UrlPage:
+def read_url_page(health: UrlHealth) -> UrlPage:
     found = (
         _with_url()
         .filter(url=health.url)

@@ -42,7 +42,7 @@ class Verification:
         return sum(check.broken for check in self.checks)
 
 
-def read(run: PipelineRun) -> Verification | None:
+def read_verification(run: PipelineRun) -> Verification | None:
     """None: it is none of this step, or has not come to its end."""
     if run.step != Step.VERIFY or run.state != RunState.DONE:
         return None

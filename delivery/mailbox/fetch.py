@@ -147,7 +147,7 @@ def _end(subscriber_id: int, texts: Sequence[str], outcome: OutcomeClass, *, del
 
 
 def _read(texts: Sequence[str]) -> list[tuple[str, Receipt | None]]:
-    return [(text, receipts.read(text)) for text in texts]
+    return [(text, receipts.parse_receipt(text)) for text in texts]
 
 
 def _locked(

@@ -29,7 +29,7 @@ class Receipt:
         return base64.urlsafe_b64encode(packed).decode()
 
 
-def read(text: str) -> Receipt | None:
+def parse_receipt(text: str) -> Receipt | None:
     """Return the receipt that a text is, None if it is none."""
     if len(text) != _LENGTH or not text.isascii():
         return None

@@ -39,7 +39,7 @@ def replay_now(options: dict[str, Any], *, write: Callable[[str], object]) -> No
     """Select, show, ask, start and follow a replay. Ctrl-C while it is followed leaves it running. Raises CommandError."""
     subscription = find_subscription(options["subscription"])
     try:
-        asked = replays.ask(
+        asked = replays.request_replay(
             subscription,
             actor=actor(),
             since=options["since"],

@@ -32,7 +32,7 @@ def add_report_arguments(parser: CommandParser) -> None:
 def report_now(options: dict[str, Any], *, write: Callable[[str], object]) -> None:
     """Write the file, and say where it is. Raises CommandError."""
     # Here, for it brings what reads Parquet.
-    from delivery.history.steps.report import ReportError, read
+    from delivery.history.steps.report import ReportError, read_report_request
     from subscriptions.filters import FilterError
 
     asked = {name: options[name] for name in _PASSED_ON if options[name]}
@@ -40,7 +40,7 @@ def report_now(options: dict[str, Any], *, write: Callable[[str], object]) -> No
     if options["to"]:
         asked["to"] = str(Path(options["to"]).resolve())
     try:
-        read(asked)  # type: ignore[arg-type]
+        read_report_request(asked)  # type: ignore[arg-type]
     except (ReportError, FilterError) as error:
         raise CommandError(str(error)) from None
     run_step(Step.REPORT, options=asked, write=write)

@@ -12,7 +12,7 @@ very connection that the step commits by, so that no process that was taken for 
 Nothing here imports Spark or Arrow before a run begins: the cluster that waits for runs stays small.
 """
 
-from delivery.pipeline.request import ask
+from delivery.pipeline.request import request_run
 from delivery.pipeline.runs import RunOpenError, stop
 
-__all__ = ["RunOpenError", "ask", "stop"]
+__all__ = ["RunOpenError", "request_run", "stop"]

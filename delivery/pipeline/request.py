@@ -9,7 +9,7 @@ from delivery.pipeline import runs
 from delivery.pipeline.cleanup import tidy
 
 
-def ask(
+def request_run(
     step: Step | str, *, options: Mapping[str, Any] | None = None, actor: str = "", now: datetime
 ) -> PipelineRun:
     """Make a run that waits for its turn; without actor it is the schedule's.

@@ -31,7 +31,7 @@ from delivery.pipeline import error_text, runs, settings, steps
 from delivery.pipeline.interrupts import Interrupts, interruptible
 from delivery.pipeline.locks import is_taken, run_lock, step_lock
 from delivery.pipeline.progress import Interruption, RunProgress
-from delivery.pipeline.request import ask
+from delivery.pipeline.request import request_run
 from delivery.pipeline.runs import Ending
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def run_now(
     with _connected() as database:
         try:
             with transaction.atomic():
-                run = ask(step, options=options, actor=actor, now=now)
+                run = request_run(step, options=options, actor=actor, now=now)
                 # Nobody sees the run before it is RUNNING, and held.
                 assert is_taken(database, run_lock(run.pk))
                 runs.begin(run.pk, now=now)
@@ -141,7 +141,7 @@ def _ending(
             if run.step != Step.EXPORT:
                 words = "waiting until the archive is compacted"
                 ledger.read_files(given.database, before_waiting=partial(course.doing, words))
-            ending = Ending(state=RunState.DONE, result=steps.call(run.step, run.options, job=given))
+            ending = Ending(state=RunState.DONE, result=steps.call_step(run.step, run.options, job=given))
     except (Stopped, KeyboardInterrupt):
         # While Spark ends, which takes seconds, it is done.
         return ending

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from delivery.models import PipelineSchedule, Step
-from delivery.pipeline.request import ask
+from delivery.pipeline.request import request_run
 from delivery.pipeline.runs import RunOpenError
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ def _fire(schedule: PipelineSchedule, *, now: datetime) -> None:
     schedule.next_at = next_after(schedule.next_at, every_minutes=schedule.every_minutes, now=now)
     schedule.save(update_fields=["next_at"])
     try:
-        ask(schedule.step, now=now)
+        request_run(schedule.step, now=now)
     except RunOpenError as error:
         log.info("a scheduled run is not needed", extra={"step": schedule.step, "because": str(error)})
 

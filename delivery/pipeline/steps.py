@@ -22,7 +22,7 @@ _FUNCTIONS = {
 _RENAMED = {"replay": "replay_id"}
 
 
-def call(step: str, options: Mapping[str, Any], *, job: "StepJob") -> dict[str, Any]:
+def call_step(step: str, options: Mapping[str, Any], *, job: "StepJob") -> dict[str, Any]:
     """Do a step; returns what it found, as JSON can say it. Raises whatever the step does."""
     module, name = _FUNCTIONS[Step(step)]
     function: Callable[..., dict[str, Any]] = getattr(import_module(module), name)

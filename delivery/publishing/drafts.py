@@ -22,7 +22,7 @@ Destinations: TypeAlias = dict[tuple[str, int], Destination]
 class Draft:
     """What a publisher wants published; header names are lower-case and hyphenated.
 
-    `callback` and `destination` follow from the headers, and are left to `checked`. So is `refusal`: why a draft with a key cannot be
+    `callback` and `destination` follow from the headers, and are left to `checked_draft`. So is `refusal`: why a draft with a key cannot be
     published, unless it was before.
     """
 
@@ -50,7 +50,7 @@ class PublishRefusedError(Exception):
         self.code = code
 
 
-def checked(draft: Draft, *, index: int = 0, known: Destinations | None = None) -> Draft:
+def checked_draft(draft: Draft, *, index: int = 0, known: Destinations | None = None) -> Draft:
     """Return the draft with what follows from its headers; raises PublishRefusedError for one that is not acceptable.
 
     A destination may have been there when a message with its key was published, which is then the answer. Drafts of

@@ -7,7 +7,7 @@ from subscriptions.matching.destinations import EVERYBODY, Destination, UnknownD
 from subscriptions.matching.match import Explanation
 
 
-def explain(message: Message) -> list[Explanation]:
+def explain_message(message: Message) -> list[Explanation]:
     """Judge by the subscriptions as they are now, which may not be what they were when it was published."""
     seen = document(message.headers, bytes(message.body))
     return match.explain(message.event_type, seen, to=_destination(message))

@@ -17,7 +17,7 @@ from django.db import IntegrityError, connection, transaction
 from delivery.database.queries import array, planned_rows
 from delivery.lifecycle import wake
 from delivery.publishing import callbacks, dedup
-from delivery.publishing.drafts import DESTINATION, Destinations, Draft, PublishRefusedError, checked
+from delivery.publishing.drafts import DESTINATION, Destinations, Draft, PublishRefusedError, checked_draft
 from delivery.publishing.idempotency import Claim, claim_keys, store_answers
 from delivery.publishing.owed import Owed, Targets
 from subscriptions.filters import document
@@ -63,7 +63,7 @@ def publish(publisher: Publisher, drafts: Sequence[Draft]) -> list[Accepted]:
     meanwhile.
     """
     destinations: Destinations = {}
-    drafts = [checked(draft, index=index, known=destinations) for index, draft in enumerate(drafts)]
+    drafts = [checked_draft(draft, index=index, known=destinations) for index, draft in enumerate(drafts)]
     try:
         accepted, work = _publish(publisher, drafts)
     except IntegrityError:

@@ -22,20 +22,20 @@ from django.utils import timezone
 from delivery import pipeline
 from delivery.lifecycle import journal
 from delivery.models import JournalKind, PipelineRun, Replay, ReplayState, Step
-from delivery.replays.requests import ReplayRefusedError, Wished, checked
+from delivery.replays.requests import ReplayRefusedError, Wished, checked_request
 from subscriptions import changes
 from subscriptions.models import Subscription
 
-__all__ = ["ReplayRefusedError", "ask", "cancel", "select_again", "start"]
+__all__ = ["ReplayRefusedError", "cancel", "request_replay", "select_again", "start"]
 
 ENDED = (ReplayState.DONE, ReplayState.CANCELLED, ReplayState.FAILED)
 
 
-def ask(
+def request_replay(
     subscription: Subscription, *, actor: str, now: datetime | None = None, **wished: Unpack[Wished]
 ) -> Replay:
     """Store a replay for the pipeline to select; what is not wished is as the subscription has it. Raises ReplayRefusedError."""
-    fields = checked(subscription, wished)
+    fields = checked_request(subscription, wished)
     with transaction.atomic():
         replay = Replay.objects.create(subscription=subscription, asked_by=actor, **fields)
         replay.refresh_from_db()
@@ -106,7 +106,7 @@ def _change(replay: Replay, states: Collection[ReplayState], **changed: Unpack[_
 
 
 def _have_selected(replay: Replay, *, actor: str, now: datetime) -> None:
-    pipeline.ask(Step.REPLAY, options={"replay": replay.pk}, actor=actor, now=now)
+    pipeline.request_run(Step.REPLAY, options={"replay": replay.pk}, actor=actor, now=now)
 
 
 def _record(replay: Replay, text: str, actor: str) -> None:

@@ -38,7 +38,7 @@ class ReplayRefusedError(Exception):
         self.column = column
 
 
-def checked(subscription: Subscription, wished: Wished) -> dict[str, Any]:
+def checked_request(subscription: Subscription, wished: Wished) -> dict[str, Any]:
     """Return the fields of the replay; raises ReplayRefusedError."""
     if subscription.event_type.kind == Kind.SYNC:
         raise ReplayRefusedError(

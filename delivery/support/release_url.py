@@ -17,7 +17,7 @@ class NotStoppedError(Exception):
     """The URL is ENABLED (again): there is nothing to release."""
 
 
-def release(url: str, *, actor: str) -> None:
+def release_url(url: str, *, actor: str) -> None:
     """Make the URL ENABLED with its counters at nothing, and wake the lanes that wait for it.
 
     `last_success_at` stays what it was. Raises UrlHealth.DoesNotExist for a URL of which nothing is known, and

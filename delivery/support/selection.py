@@ -66,7 +66,7 @@ def selected(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> Delive
     return rows.filter(_of_subscription(chosen.get("subscription")), **moments).order_by("id")
 
 
-def preview(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> SelectionPreview:
+def preview_selection(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> SelectionPreview:
     rows = selected(chosen, verb)
     statuses = counted_by_status(rows)
     if sum(statuses.values()) <= COUNT_LIMIT:

@@ -61,7 +61,7 @@ class EventTypeForm(forms.ModelForm[EventType]):
 
 
 def _storable(value: Any) -> Any:
-    if value is not None and jsonb.read(json.dumps(value).encode()) is jsonb.MISSING:
+    if value is not None and jsonb.parse_jsonb(json.dumps(value).encode()) is jsonb.MISSING:
         raise ValidationError(
             "It holds what PostgreSQL cannot store: a NUL, half a surrogate pair, or too large a number."
         )

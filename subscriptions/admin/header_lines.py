@@ -11,7 +11,7 @@ def masked(headers: Mapping[str, str]) -> str:
     return "\n".join(f"{name}: {MASKED}" for name in headers)
 
 
-def read(text: str, *, stored: Mapping[str, str]) -> dict[str, str]:
+def parse_header_lines(text: str, *, stored: Mapping[str, str]) -> dict[str, str]:
     """Read the lines; a masked value keeps the stored one. Raises HeaderError with the line's number."""
     headers: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):

@@ -204,7 +204,9 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
 
     def _clean_headers(self, cleaned: dict[str, Any]) -> None:
         try:
-            headers = header_lines.read(cleaned.get("header_lines", ""), stored=self.instance.headers or {})
+            headers = header_lines.parse_header_lines(
+                cleaned.get("header_lines", ""), stored=self.instance.headers or {}
+            )
             check_headers(headers)
         except HeaderError as error:
             self.add_error("header_lines", str(error))

@@ -25,7 +25,7 @@ class Document:
 
     @cached_property
     def body(self) -> jsonb.Json | jsonb.Missing:
-        return jsonb.read(self._raw_body)
+        return jsonb.parse_jsonb(self._raw_body)
 
     def text_of(self, value: jsonb.Json | jsonb.Missing) -> str | None:
         """What `->>` gives of a value of this document. A container is printed once, whoever asks."""

@@ -38,7 +38,7 @@ _CERTAINLY_FITS = 1000
 _INT_DIGITS = 640
 
 
-def read(body: bytes) -> Json | Missing:
+def parse_jsonb(body: bytes) -> Json | Missing:
     """The value jsonb would hold, MISSING for what jsonb would refuse or what grows too long as text."""
     numbers = _Numbers()
     try:

@@ -19,7 +19,7 @@ from delivery.models import (
 from delivery.states import OPEN
 from delivery.support import bulk_jobs
 from delivery.support.bulk_jobs import advance, cancel, start
-from delivery.support.selection import one_of, preview
+from delivery.support.selection import one_of, preview_selection
 from subscriptions.models import ConfigurationChange, Mode
 from tests import factories
 from tests.delivery.test_resubmission import finish, statuses
@@ -40,16 +40,16 @@ def job_for(rate: float | None = None, **chosen: Any) -> Resubmission:
 class TestWhatIsSelected:
     def test_what_is_open_and_only_if_named_what_is_in_doubt(self) -> None:
         rows = [factories.delivery(status) for status in Status]
-        assert preview({}, BulkVerb.CANCEL).sample == [row.pk for row in rows if row.status in OPEN]
+        assert preview_selection({}, BulkVerb.CANCEL).sample == [row.pk for row in rows if row.status in OPEN]
         every = {"status": [status.value for status in CANCELLABLE]}
-        assert preview(every, BulkVerb.CANCEL).sample == [
+        assert preview_selection(every, BulkVerb.CANCEL).sample == [
             row.pk for row in rows if row.status in (*OPEN, Status.IN_DOUBT)
         ]
 
     def test_it_is_counted_by_status_with_the_oldest(self) -> None:
         first, *_ = waiting(2)
         factories.delivery(Status.IN_DOUBT)
-        found = preview({"status": ["PENDING", "IN_DOUBT"]}, BulkVerb.CANCEL)
+        found = preview_selection({"status": ["PENDING", "IN_DOUBT"]}, BulkVerb.CANCEL)
         assert list(found.statuses.items()) == [("PENDING", 2), ("IN_DOUBT", 1)]
         assert (found.count, found.oldest_at) == (3, first.message.published_at)
 
@@ -60,7 +60,7 @@ class TestWhatIsSelected:
 
     def test_nothing_that_a_publisher_waits_for(self) -> None:
         factories.delivery(lane=None)
-        assert preview({}, BulkVerb.CANCEL).count == 0
+        assert preview_selection({}, BulkVerb.CANCEL).count == 0
 
 
 class TestWorkingItOff:

@@ -8,7 +8,7 @@ from pytest_django import DjangoAssertNumQueries
 from delivery.calls.sync import exchange
 from delivery.models import Delivery, IdempotencyKey, JournalEntry, JournalKind, Message
 from delivery.publishing.drafts import Draft, PublishRefusedError
-from delivery.publishing.explain import explain
+from delivery.publishing.explain import explain_message
 from delivery.publishing.publish import publish
 from subscriptions.models import (
     EventType,
@@ -127,7 +127,7 @@ def test_of_several_each_goes_to_its_own(orders: Subscription) -> None:
 def test_explain_says_who_was_not_meant(orders: Subscription) -> None:
     other = factories.subscription(event_type=orders.event_type)
     message = deliver(orders.event_type, "crm/orders")
-    said = {explanation.subscription: explanation for explanation in explain(message)}
+    said = {explanation.subscription: explanation for explanation in explain_message(message)}
     assert said[orders].qualifies
     assert (said[other].qualifies, "another destination" in said[other].reason) == (False, True)
 
@@ -135,7 +135,7 @@ def test_explain_says_who_was_not_meant(orders: Subscription) -> None:
 def test_explain_of_a_destination_that_is_gone_names_nobody(orders: Subscription) -> None:
     message = deliver(orders.event_type, "crm/orders")
     Subscription.objects.filter(pk=orders.pk).update(name="renamed")
-    assert not any(explanation.qualifies for explanation in explain(message))
+    assert not any(explanation.qualifies for explanation in explain_message(message))
 
 
 def test_a_key_stands_for_one_destination(orders: Subscription) -> None:

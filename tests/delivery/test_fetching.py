@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from delivery.client.mailbox import read
+from delivery.client.mailbox import parse_messages
 
 KNOWN = {
     "id": "msg_1",
@@ -38,25 +38,25 @@ def answer(*bodies: dict[str, Any]) -> bytes:
     ],
 )
 def test_a_json_body_is_what_was_published(body: str) -> None:
-    (message, other) = read(answer({"body": orjson.Fragment(body)}, {"body": 2}))
+    (message, other) = parse_messages(answer({"body": orjson.Fragment(body)}, {"body": 2}))
     assert (message.body.decode(), message.is_json) == (body, True)
     assert other.body == b"2"
 
 
 def test_any_other_body_is_bytes() -> None:
-    (message,) = read(answer({"body_base64": "AP8="}))
+    (message,) = parse_messages(answer({"body_base64": "AP8="}))
     assert (message.body, message.is_json) == (b"\x00\xff", False)
 
 
 def test_bodies_of_both_kinds_stay_with_their_messages() -> None:
-    found = read(answer({"body_base64": "YQ=="}, {"body": []}, {"body_base64": "Yg=="}))
+    found = parse_messages(answer({"body_base64": "YQ=="}, {"body": []}, {"body_base64": "Yg=="}))
     assert [message.body for message in found] == [b"a", b"[]", b"b"]
 
 
 def test_no_answer_is_no_message() -> None:
-    assert read(b"") == []
+    assert parse_messages(b"") == []
 
 
 def test_what_stands_around_is_read_as_well() -> None:
-    (message,) = read(answer({"body": 1}))
+    (message,) = parse_messages(answer({"body": 1}))
     assert (message.id, message.receipt, message.headers["body"]) == ("msg_1", "r", "a header of that name")

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from delivery import pipeline
 from delivery.models import Archived, JournalEntry, PipelineRun, Replay, ReplayState, RunState
-from delivery.replays.replays import ReplayRefusedError, ask, cancel, run_of, select_again, start
+from delivery.replays.replays import ReplayRefusedError, cancel, request_replay, run_of, select_again, start
 from subscriptions.models import ConfigurationChange, Kind, Subscription
 from tests import factories
 from tests.delivery.replays import ready
@@ -32,7 +32,7 @@ def subscription() -> Subscription:
 
 def asked(subscription: Subscription, **wished: Any) -> Replay:
     wished.setdefault("since", timezone.now() - timedelta(days=1))
-    return ask(subscription, actor="ann", **wished)
+    return request_replay(subscription, actor="ann", **wished)
 
 
 class TestAsking:

@@ -18,7 +18,7 @@ from delivery.models import (
 )
 from delivery.support import bulk_jobs, selection
 from delivery.support.bulk_jobs import advance, cancel, start
-from delivery.support.selection import preview
+from delivery.support.selection import preview_selection
 from subscriptions.models import ConfigurationChange
 from tests import factories
 from tests.delivery.test_resubmit import group
@@ -73,29 +73,29 @@ class TestWhatIsSelected:
             {"until": "2026-05-04T12:00:01Z"},
             {"status": ["FAILED", "REJECTED"], "subscriber": "crm", "since": "2026-05-04T12:00:00Z"},
         ):
-            found = preview(chosen)
+            found = preview_selection(chosen)
             assert (found.count, found.sample) == (1, [wanted.pk]), chosen
 
     def test_nothing_that_was_received_or_is_open_or_is_in_no_lane(self) -> None:
         rows = [factories.delivery(status) for status in Status]
         factories.delivery(Status.REJECTED, lane=None)
         every = {"status": [status.value for status in RESUBMITTABLE]}
-        assert preview(every).sample == [row.pk for row in rows if row.status in RESUBMITTABLE]
+        assert preview_selection(every).sample == [row.pk for row in rows if row.status in RESUBMITTABLE]
 
     def test_without_a_status_what_a_person_decided_or_has_to_decide_is_left_alone(self) -> None:
         rows = [factories.delivery(status) for status in Status]
         failed = (Status.REJECTED, Status.UNSUPPORTED, Status.FAILED, Status.EXPIRED)
-        assert preview({}).sample == [row.pk for row in rows if row.status in failed]
+        assert preview_selection({}).sample == [row.pk for row in rows if row.status in failed]
 
     def test_counting_ends_at_its_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(selection, "COUNT_LIMIT", 2)
         rejected(5)
-        assert preview({}).count == 3
+        assert preview_selection({}).count == 3
         assert bulk_jobs.counted(job_for()) == "more than 2"
 
     def test_looking_changes_nothing(self) -> None:
         rows = rejected(2)
-        preview({})
+        preview_selection({})
         assert statuses(rows) == ["REJECTED"] * 2
         assert not Resubmission.objects.exists()
 

@@ -61,6 +61,6 @@ def test_of_two_people_one_releases_a_url() -> None:
     UrlHealth.objects.create(url=URL, state="FROZEN", attempts=9, failures=9)
     released = "UPDATE delivery_urlhealth SET state = 'ENABLED'"
     with first(released, before="SELECT"), pytest.raises(release_url.NotStoppedError):
-        release_url.release(URL, actor="ann")
+        release_url.release_url(URL, actor="ann")
     assert UrlHealth.objects.get().attempts == 9
     assert not JournalEntry.objects.exists()

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from delivery.models import Replay, ReplayItem, ReplayState
 from delivery.pipeline.cleanup import tidy
-from delivery.replays.replays import ask, run_of, select_again
+from delivery.replays.replays import request_replay, run_of, select_again
 from tests import factories
 from tests.delivery.replays import archived
 from tests.history.archived import AT
@@ -31,7 +31,7 @@ def test_it_is_selected_again_with_nothing_twice(tmp_path: Path) -> None:
     archive = tmp_path / "archive"
     subscription = factories.subscription()
     archived(archive, subscription.event_type, range(1, 51))
-    replay = ask(subscription, since=AT - timedelta(days=1), actor="ann")
+    replay = request_replay(subscription, since=AT - timedelta(days=1), actor="ann")
     select(replay, archive, kill=True)
     assert (replay.state, ReplayItem.objects.count()) == (ReplayState.SELECTING, 0)
     tidy(timezone.now())

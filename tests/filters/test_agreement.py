@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from subscriptions.filters import document, parse, text_at
-from subscriptions.filters.jsonb import MISSING, printed, read
+from subscriptions.filters.jsonb import MISSING, parse_jsonb, printed
 from subscriptions.filters.sql import Parameter
 from subscriptions.filters.tree import Condition, Path
 from tests.filters.asking import answers, ask, truth
@@ -39,7 +39,7 @@ def test_python_and_postgresql_give_the_same_true_false_or_null(
 @given(st.lists(bodies, min_size=1, max_size=20))
 def test_python_reads_and_prints_json_as_jsonb_does(asked: list[bytes]) -> None:
     rows = ask(["body::text"], [], [({}, body) for body in asked])
-    ours = [read(body) for body in asked]
+    ours = [parse_jsonb(body) for body in asked]
     assert [text for (text,) in rows] == [None if value is MISSING else printed(value) for value in ours]
 
 
@@ -75,14 +75,14 @@ def test_no_oddity_is_read_differently() -> None:
     ]
     rows = ask(["body::text"], [], [({}, body) for body in asked])
     for body, (text,) in zip(asked, rows, strict=True):
-        value = read(body)
+        value = parse_jsonb(body)
         assert text == (None if value is MISSING else printed(value)), body
 
 
 def test_numbers_grow_to_the_same_bound_everywhere() -> None:
     asked = [text.encode() for text in GROWING]
     rows = ask(["sha256(convert_to(body::text, 'UTF8'))"], [], [({}, body) for body in asked])
-    ours = [read(body) for body in asked]
+    ours = [parse_jsonb(body) for body in asked]
     assert [digest and bytes(digest) for (digest,) in rows] == [
         None if value is MISSING else sha256(printed(value).encode()).digest() for value in ours
     ]

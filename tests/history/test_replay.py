@@ -12,7 +12,7 @@ from delivery.history.schemas import MESSAGES
 from delivery.history.steps.replay import ReplaySelection, matching, select
 from delivery.models import PipelineRun, Replay, ReplayItem, ReplayState
 from delivery.replays import replays as asking
-from delivery.replays.replays import ask
+from delivery.replays.replays import request_replay
 from subscriptions.models import Subscription
 from tests import factories
 from tests.history.archived import AT, Told, frame, job, message, seconds, write
@@ -87,7 +87,7 @@ class TestSelecting:
         later = AT + timedelta(days=1)
         rows = [message(1), message(2), message(5, published_at=later), message(4, event_type="Other")]
         write(tmp_path, messages=rows)
-        return ask(subscription, since=AT, actor="ann")
+        return request_replay(subscription, since=AT, actor="ann")
 
     def test_keeps_the_items_and_what_they_are(
         self, asked: Replay, tmp_path: Path, spark: SparkSession
@@ -142,7 +142,7 @@ class TestSelecting:
         self, subscription: Subscription, tmp_path: Path, spark: SparkSession
     ) -> None:
         write(tmp_path, until=seconds(60))
-        asked = ask(subscription, since=AT, actor="ann")
+        asked = request_replay(subscription, since=AT, actor="ann")
         with job(tmp_path, spark=spark) as given:
             assert select(given, replay_id=asked.pk)["state"] == "READY"
         asked.refresh_from_db()

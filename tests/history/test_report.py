@@ -11,7 +11,14 @@ from pyspark.sql import SparkSession
 
 from delivery.history.job import Stopped
 from delivery.history.schemas import ATTEMPTS, DELIVERIES
-from delivery.history.steps.report import ReportError, ReportOptions, read, report, settled, tried
+from delivery.history.steps.report import (
+    ReportError,
+    ReportOptions,
+    read_report_request,
+    report,
+    settled,
+    tried,
+)
 from delivery.history.steps.report_columns import REPORT
 from delivery.history.steps.report_file import cell
 from delivery.models import PipelineRun, RunState, Step
@@ -26,7 +33,7 @@ def asked(**fields: Any) -> ReportOptions:
 
 
 def found(spark: SparkSession, rows: list[dict[str, Any]], **fields: Any) -> list[int]:
-    kept = settled(frame(spark, DELIVERIES, rows), read(asked(**fields)))
+    kept = settled(frame(spark, DELIVERIES, rows), read_report_request(asked(**fields)))
     return sorted(row["id"] for row in kept.collect())
 
 
@@ -91,11 +98,11 @@ class TestWhatIsInIt:
     )
     def test_is_refused_when_it_makes_no_sense(self, fields: dict[str, Any]) -> None:
         with pytest.raises(ReportError):
-            read(asked(**fields))
+            read_report_request(asked(**fields))
 
     def test_is_refused_for_a_wrong_filter_at_once(self) -> None:
         with pytest.raises(FilterError, match="column 7"):
-            read(asked(filter="true ="))
+            read_report_request(asked(filter="true ="))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from config.embedded.cluster import DATABASE, OWNER, SUPERUSER, say
+from config.embedded.cluster import DATABASE, OWNER, SUPERUSER, execute_statements
 from config.embedded.postgres import THROWAWAY, Server
 from config.embedded.programs import PostgresError, find_account, find_programs
 from tests.operation.test_refusals import refusal
@@ -92,7 +92,7 @@ def make_earlier(server: Server) -> None:
     """Make it as an earlier version left it: all is the superuser's, who has the password."""
     folder = server.cluster.folder
     statements = BEFORE.format(password=(folder / "password").read_text())
-    say(statements, find_account(), find_programs(), data=server.cluster.data)
+    execute_statements(statements, find_account(), find_programs(), data=server.cluster.data)
     (folder / "owner").unlink()
 
 

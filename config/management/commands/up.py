@@ -20,7 +20,7 @@ class Command:
     def run_from_argv(self, argv: list[str]) -> None:
         options = self._parser(argv[0], argv[1]).parse_args(argv[2:])
         try:
-            Supervisor(env.read(), demo=options.demo).run()
+            Supervisor(env.read_environment(), demo=options.demo).run()
         except (CannotStartError, PostgresError) as error:
             sys.exit(f"inturn: {error}")
 

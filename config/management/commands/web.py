@@ -17,6 +17,6 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        command = web_command(env.read())
+        command = web_command(env.read_environment())
         os.chdir(CHECKOUT)
         os.execve(command[0], command, processes.environment())

@@ -75,7 +75,9 @@ def forget(database: psycopg.Connection[Any], chunk: Chunk) -> None:
     database.execute("DELETE FROM delivery_archivechunk WHERE id = %s AND state = 'WRITING'", [chunk.id])
 
 
-def publish(database: psycopg.Connection[Any], archive: Archive, chunk: Chunk, content: Content) -> None:
+def add_to_archive(
+    database: psycopg.Connection[Any], archive: Archive, chunk: Chunk, content: Content
+) -> None:
     """Make verified files part of the archive, in place of those they replace."""
     rows = [
         {

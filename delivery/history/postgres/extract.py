@@ -20,7 +20,7 @@ from delivery.history.archive.archive import Archive
 from delivery.history.archive.chunk import Chunk, WrittenFile
 from delivery.history.archive.fingerprint import CHECKSUM, Fingerprint, given, in_postgresql, of_batches
 from delivery.history.postgres.names import Names
-from delivery.history.postgres.source import Piece, in_snapshot, read
+from delivery.history.postgres.source import Piece, in_snapshot, read_batches
 from delivery.history.schemas import ATTEMPTS, BY_NAME, DAY, Column, Table, arrow_schema
 
 
@@ -50,7 +50,7 @@ class Extraction:
         files: dict[date, _File] = {}
         sent = Fingerprint()
         with ExitStack() as closing:
-            for batch in read(select, schema, conninfo=self.conninfo, snapshot=self.snapshot):
+            for batch in read_batches(select, schema, conninfo=self.conninfo, snapshot=self.snapshot):
                 sent += given(batch.column(CHECKSUM))
                 for day, rows in _by_day(self.names.completed(table, batch), table.at):
                     if day not in files:

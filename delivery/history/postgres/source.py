@@ -1,6 +1,6 @@
 """PostgreSQL as a source: the tables of the archive as they are now, in pieces by ranges of ids, all in one exported snapshot.
 
-`read` gives a piece as Arrow batches: by ADBC, whose driver has them from the server's binary COPY; where there is no such driver, by
+`read_batches` gives a piece as Arrow batches: by ADBC, whose driver has them from the server's binary COPY; where there is no such driver, by
 psycopg's COPY, at half the speed. Workers of an export write those as they come (see `extract`).
 
 A Python Data Source gives them to Spark as a frame, each piece read by one worker, conditions of comparison pushed down into the
@@ -115,7 +115,7 @@ class InturnReader(spark.DataSourceReader):
 
     def read(self, partition: spark.InputPartition) -> Iterator[pa.RecordBatch]:
         schema = arrow_schema(self._table.bare)
-        return read(partition.value, schema, conninfo=self._conninfo, snapshot=self._snapshot)
+        return read_batches(partition.value, schema, conninfo=self._conninfo, snapshot=self._snapshot)
 
 
 def condition_of(condition: spark.Filter) -> str | None:
@@ -138,7 +138,9 @@ def literal(value: object) -> str:
     return sql.Literal(value).as_string(None)
 
 
-def read(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Generator[pa.RecordBatch]:
+def read_batches(
+    select: str, schema: pa.Schema, *, conninfo: str, snapshot: str
+) -> Generator[pa.RecordBatch]:
     """Yield what a snapshot of PostgreSQL has, in batches of some megabytes."""
     by = by_adbc if find_spec("adbc_driver_postgresql") else by_copy
     return by(select, schema, conninfo=conninfo, snapshot=snapshot)

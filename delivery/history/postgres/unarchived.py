@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from delivery.database.statements import statement
-from delivery.history.postgres.source import ALL_IDS, FORMAT, InturnReader, InturnSource, Piece, literal, read
+from delivery.history.postgres.source import (
+    ALL_IDS,
+    FORMAT,
+    InturnReader,
+    InturnSource,
+    Piece,
+    literal,
+    read_batches,
+)
 from delivery.history.schemas import JOURNAL, Column, Table
 from delivery.history.spark.frames import frame_of_arrow
 
@@ -123,7 +131,9 @@ class Rest:
     def _few(self, table: Table, piece: Piece) -> "DataFrame | None":
         """Return all rows, read by this process; None when they are many, and worth the seconds that starting workers takes."""
         batches = []
-        with closing(read(piece.select, table.arrow, conninfo=self.conninfo, snapshot=self.snapshot)) as rows:
+        with closing(
+            read_batches(piece.select, table.arrow, conninfo=self.conninfo, snapshot=self.snapshot)
+        ) as rows:
             for batch in rows:
                 batches.append(batch)
                 if sum(batch.num_rows for batch in batches) > FEW:

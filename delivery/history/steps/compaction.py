@@ -65,7 +65,7 @@ def _compact(job: StepJob, table: Table, old: list[File]) -> None:
             f"Of {table.name} of {first.day}, {before.rows:,} rows became {after.rows:,}. Nothing was replaced."
         )
     content = chunks.Content(written=written, replaced=old, counts={table.name: after.rows})
-    chunks.publish(job.database, job.archive, chunk, content)
+    chunks.add_to_archive(job.database, job.archive, chunk, content)
 
 
 def _count(job: StepJob, table: Table, paths: list[str]) -> Fingerprint:

@@ -97,7 +97,7 @@ def _export_window(job: StepJob, window: ExportWindow) -> dict[str, int] | None:
         written = [file for one in extracted for file in one.files]
         counts = _compared(job, names, extracted, counted)
     content = chunks.Content(written=written, snapshot=seen.visible, counts=counts)
-    chunks.publish(job.database, job.archive, chunk, content)
+    chunks.add_to_archive(job.database, job.archive, chunk, content)
     return counts
 
 

@@ -89,7 +89,7 @@ class ReportRequest:
 
 def report(job: StepJob, **asked: Unpack[ReportOptions]) -> dict[str, Any]:
     """Write the file, and return its `path`, `rows`, `bytes`, `columns`, and `until` when it is complete: no later than the watermark."""
-    wanted = read(asked)
+    wanted = read_report_request(asked)
     archived = ledger.archived_until(job.database)
     if archived is None:
         raise ReportError("Nothing is archived yet, and a report reads the archive: run the export first.")
@@ -111,7 +111,7 @@ def report(job: StepJob, **asked: Unpack[ReportOptions]) -> dict[str, Any]:
     }
 
 
-def read(asked: ReportOptions) -> ReportRequest:
+def read_report_request(asked: ReportOptions) -> ReportRequest:
     """Return what is asked for; raises ReportError, and FilterError for its filter."""
     form = asked.get("format", "csv")
     if form not in FORMATS:

@@ -288,10 +288,12 @@ class TestOtherThings:
 
 class TestHeaderLines:
     def test_a_masked_value_keeps_the_stored_one(self) -> None:
-        read = header_lines.read(f"X-Key: {MASKED}\n\nX-New: a: b", stored={"X-Key": "s", "X-Gone": "t"})
+        read = header_lines.parse_header_lines(
+            f"X-Key: {MASKED}\n\nX-New: a: b", stored={"X-Key": "s", "X-Gone": "t"}
+        )
         assert read == {"X-Key": "s", "X-New": "a: b"}
 
     @pytest.mark.parametrize("text", ["X-Key", ": value", "A: 1\na: 2"])
     def test_what_is_no_header_is_refused_with_its_line(self, text: str) -> None:
         with pytest.raises(HeaderError, match="Line"):
-            header_lines.read(text, stored={})
+            header_lines.parse_header_lines(text, stored={})

@@ -8,7 +8,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
 from delivery.console import filter_preview
-from delivery.console.filter_preview import preview
+from delivery.console.filter_preview import preview_filter
 from delivery.models import Delivery
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
@@ -48,7 +48,7 @@ def test_the_preview_is_what_publishing_did(db: None, text: str, header_filter_s
     )
     publish_each(event_type)
     delivered = set(Delivery.objects.filter(subscription=subscription).values_list("message_id", flat=True))
-    said = preview(event_type.pk, header_filter_string=header_filter_string, filter_text=text)
+    said = preview_filter(event_type.pk, header_filter_string=header_filter_string, filter_text=text)
     assert (said.published, said.matched) == (len(BODIES) * len(HEADERS), len(delivered))
     assert {one.message_id for one in said.matching} <= delivered
     assert not {one.message_id for one in said.others} & delivered
@@ -62,7 +62,7 @@ def test_the_preview_looks_at_the_newest_of_that_event_type(
     event_type = factories.event_type()
     rows = [factories.message(event_type=event_type) for _ in range(5)]
     factories.message()
-    said = preview(event_type.pk, header_filter_string="", filter_text="")
+    said = preview_filter(event_type.pk, header_filter_string="", filter_text="")
     assert [one.message_id for one in said.matching] == [row.pk for row in rows[:1:-1]]
     assert (said.asked, said.is_cut) == (3, False)
 
@@ -72,7 +72,7 @@ def test_the_preview_ends_where_the_bodies_are_long(db: None, monkeypatch: pytes
     event_type = factories.event_type()
     for _ in range(5):
         factories.message(b'{"number":1}', event_type=event_type)
-    said = preview(event_type.pk, header_filter_string="", filter_text="$$->'Body'->'number' = 1")
+    said = preview_filter(event_type.pk, header_filter_string="", filter_text="$$->'Body'->'number' = 1")
     assert (said.asked, said.matched, said.bytes, said.is_cut) == (3, 3, 36, True)
 
 
@@ -80,7 +80,7 @@ def test_what_was_delivered_to_one_destination_is_left_out(db: None) -> None:
     event_type = factories.event_type()
     factories.message(event_type=event_type)
     factories.message(event_type=event_type, destination="crm")
-    said = preview(event_type.pk, header_filter_string="", filter_text="")
+    said = preview_filter(event_type.pk, header_filter_string="", filter_text="")
     assert (said.asked, said.published, said.delivered, said.matched) == (2, 1, 1, 1)
 
 

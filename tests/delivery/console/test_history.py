@@ -59,7 +59,7 @@ def orders(db: None) -> Subscription:
 
 
 def read(**given: str) -> history.HistoryPage:
-    return history.read(asked(given, now=NOW))
+    return history.read_history_page(asked(given, now=NOW))
 
 
 def test_hours_are_added_up_and_percentiles_are_the_worst(orders: Subscription) -> None:

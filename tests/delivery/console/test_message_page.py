@@ -71,7 +71,7 @@ def test_of_a_delivery_tried_for_long_the_newest_attempts_are_shown(ann: Client)
     delivery = factories.delivery(attempts=15)
     for number in range(1, 16):
         factories.attempt(delivery, number=number, outcome=OutcomeClass.TIMEOUT)
-    page = message_page.read(delivery.message, may_see=True)
+    page = message_page.read_message_page(delivery.message, may_see=True)
     (shown,) = page.deliveries
     assert [item.attempt.number for item in shown.attempts] == list(range(15, 5, -1))
     assert shown.earlier == 5

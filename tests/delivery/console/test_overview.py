@@ -22,7 +22,7 @@ PART = "/admin/overview/"
 
 
 def read() -> Overview:
-    return overview.read(now=timezone.now(), user=AnonymousUser())
+    return overview.read_overview(now=timezone.now(), user=AnonymousUser())
 
 
 @pytest.mark.django_db
@@ -42,7 +42,7 @@ class TestTiles:
         Message.objects.exclude(deliveries__status=Status.DELIVERED).update(
             published_at=now - timedelta(hours=1)
         )
-        shown = overview.read(now=now, user=AnonymousUser())
+        shown = overview.read_overview(now=now, user=AnonymousUser())
         assert shown.accepted_per_second == pytest.approx(3 / 60)
         assert shown.delivered_per_second == pytest.approx(3 / 60)
 
@@ -55,7 +55,7 @@ class TestTiles:
         for number in range(40):
             at = now - timedelta(milliseconds=100 * number + 100)
             factories.message(event_type=event_type, publisher=publisher, published_at=at)
-        assert overview.read(now=now, user=AnonymousUser()).accepted_per_second == pytest.approx(10)
+        assert overview.read_overview(now=now, user=AnonymousUser()).accepted_per_second == pytest.approx(10)
 
     def test_nothing_at_all_is_no_error(self) -> None:
         shown = read()

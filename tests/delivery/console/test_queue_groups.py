@@ -174,7 +174,7 @@ class TestRetryLane:
         retried(in_four_minutes, subscription=first.subscription)
         retried(now + timedelta(hours=1))
         factories.delivery()
-        shown = retry_lane.read()
+        shown = retry_lane.read_retry_lane()
         counts = [str(shown.retries.waiting), str(shown.retries.due), str(shown.held)]
         assert counts == ["3", "1", "0"]
         assert (shown.retries.next_at, shown.subscriptions) == (in_four_minutes, 2)
@@ -191,7 +191,7 @@ class TestRetryLane:
         UrlHealth.objects.create(url="https://frozen.example/", state="FROZEN")
         for subscription in (inactive, frozen):
             retried(past, subscription=subscription)
-        shown = retry_lane.read()
+        shown = retry_lane.read_retry_lane()
         assert (str(shown.retries.waiting), str(shown.retries.due), str(shown.held)) == ("2", "0", "2")
         assert (shown.disabled_urls, shown.frozen_urls) == (0, 1)
 

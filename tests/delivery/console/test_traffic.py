@@ -47,7 +47,7 @@ class TestChart:
         minute(NOON - timedelta(minutes=1), accepted=3, delivered=2, failed=1)
         minute(NOON - timedelta(minutes=60), accepted=5)
         minute(NOON - timedelta(minutes=61), accepted=100)
-        chart = charts.read(ChartSpan.HOUR, now=NOON)
+        chart = charts.read_chart(ChartSpan.HOUR, now=NOON)
         assert len(chart.points) == 60
         assert (chart.accepted, chart.delivered, chart.failed) == (8, 2, 1)
         assert (chart.points[0].accepted, chart.points[-1].accepted) == (5, 3)
@@ -55,14 +55,14 @@ class TestChart:
     def test_of_the_day_has_a_point_for_each_quarter_of_an_hour(self) -> None:
         for minutes in (8, 20, 22):
             minute(NOON - timedelta(minutes=minutes), delivered=1)
-        chart = charts.read(ChartSpan.DAY, now=NOON)
+        chart = charts.read_chart(ChartSpan.DAY, now=NOON)
         assert len(chart.points) == 96
         assert chart.points[-1].at == NOON.replace(hour=11, minute=45, second=0)
         assert [point.delivered for point in chart.points[-2:]] == [0, 3]
 
     def test_says_when_nobody_counts(self) -> None:
-        assert not charts.read(ChartSpan.HOUR, now=NOON).is_stale
-        assert charts.read(ChartSpan.HOUR, now=NOON + timedelta(minutes=5)).is_stale
+        assert not charts.read_chart(ChartSpan.HOUR, now=NOON).is_stale
+        assert charts.read_chart(ChartSpan.HOUR, now=NOON + timedelta(minutes=5)).is_stale
 
     @pytest.mark.parametrize(("asked", "span"), [(None, "hour"), ("day", "day"), ("week", "hour")])
     def test_shows_the_span_that_stands_in_the_address(self, asked: str | None, span: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from delivery.models import RunState, Step
-from delivery.pipeline import RunOpenError, ask
+from delivery.pipeline import RunOpenError, request_run
 from delivery.pipeline.cleanup import KILLED
 from tests.delivery.pipeline import rows
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 def test_a_run_waits_for_its_turn() -> None:
     now = timezone.now()
-    run = ask(Step.REPORT, options={"format": "csv"}, actor="ann", now=now)
+    run = request_run(Step.REPORT, options={"format": "csv"}, actor="ann", now=now)
     run.refresh_from_db()
     assert (run.state, run.asked_by, run.options) == (RunState.WAITING, "ann", {"format": "csv"})
     assert run.asked_at == now
@@ -21,11 +21,11 @@ def test_a_run_waits_for_its_turn() -> None:
 
 @pytest.mark.parametrize("step", [Step.EXPORT, Step.ROLLUP, Step.VERIFY])
 def test_a_second_one_is_refused_while_the_first_waits(step: Step) -> None:
-    first = ask(step, now=timezone.now())
+    first = request_run(step, now=timezone.now())
     with pytest.raises(
         RunOpenError, match=rf"{step.label} {first.pk} was asked for at .* and waits"
     ) as refused:
-        ask(step, now=timezone.now())
+        request_run(step, now=timezone.now())
     assert refused.value.run == first
 
 
@@ -33,13 +33,13 @@ def test_a_second_one_is_refused_while_the_first_is_under_way() -> None:
     first = rows.run(state=RunState.RUNNING)
     said = f"export {first.pk} is under way since {first.started_at:%Y-%m-%d %H:%M:%S} UTC; it goes on by itself."
     with rows.held(first), pytest.raises(RunOpenError) as refused:
-        ask(Step.EXPORT, now=timezone.now())
+        request_run(Step.EXPORT, now=timezone.now())
     assert str(refused.value) == said
 
 
 def test_one_that_was_killed_keeps_nobody_from_asking() -> None:
     killed = rows.run(state=RunState.RUNNING)
-    assert ask(Step.EXPORT, now=timezone.now()).state == RunState.WAITING
+    assert request_run(Step.EXPORT, now=timezone.now()).state == RunState.WAITING
     killed.refresh_from_db()
     assert (killed.state, killed.error) == (RunState.FAILED, KILLED)
 
@@ -47,10 +47,10 @@ def test_one_that_was_killed_keeps_nobody_from_asking() -> None:
 def test_another_step_and_what_has_ended_keep_nobody_from_asking() -> None:
     for state in (RunState.DONE, RunState.FAILED, RunState.CANCELLED):
         rows.run(state=state)
-    ask(Step.ROLLUP, now=timezone.now())
-    assert ask(Step.EXPORT, now=timezone.now()).state == RunState.WAITING
+    request_run(Step.ROLLUP, now=timezone.now())
+    assert request_run(Step.EXPORT, now=timezone.now()).state == RunState.WAITING
 
 
 @pytest.mark.parametrize("step", [Step.REPLAY, Step.REPORT])
 def test_of_the_rest_many_may_wait(step: Step) -> None:
-    assert ask(step, now=timezone.now()) != ask(step, now=timezone.now())
+    assert request_run(step, now=timezone.now()) != request_run(step, now=timezone.now())

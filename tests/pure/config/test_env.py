@@ -51,7 +51,7 @@ KEY = "0123456789abcdef01234567"
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
     def read_given(**given: str) -> env.Environment:
-        return env.read({"INTURN_HOME": str(tmp_path / "home")} | given)
+        return env.read_environment({"INTURN_HOME": str(tmp_path / "home")} | given)
 
     return read_given
 
@@ -157,7 +157,7 @@ def test_a_secret_that_was_not_given_is_made_once(read: Read) -> None:
 def test_a_home_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ImproperlyConfigured, match=r"^INTURN_HOME: .* cannot be used"):
-        env.read({"INTURN_HOME": str(tmp_path / "file")})
+        env.read_environment({"INTURN_HOME": str(tmp_path / "file")})
 
 
 def test_it_answers_to_the_base_urls_host_and_always_to_this_machine(read: Read) -> None:

@@ -9,7 +9,7 @@ from config import env
 
 
 def read(home: Path, **given: str) -> env.Environment:
-    return env.read({"INTURN_HOME": str(home)} | given)
+    return env.read_environment({"INTURN_HOME": str(home)} | given)
 
 
 def test_by_default_all_is_on_this_machine(tmp_path: Path) -> None:

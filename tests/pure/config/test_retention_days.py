@@ -51,7 +51,9 @@ def test_a_name_that_is_given_twice_is_refused() -> None:
 
 
 def test_the_environment_has_both_settings(tmp_path: object) -> None:
-    read = env.read({"INTURN_HOME": str(tmp_path), SETTING: "DELIVERED=7, UNMATCHED=1"})
+    read = env.read_environment({"INTURN_HOME": str(tmp_path), SETTING: "DELIVERED=7, UNMATCHED=1"})
     assert (read.retention_days["DELIVERED"], read.retention_days["UNMATCHED"]) == (7, 1)
     assert read.retention_unarchived is False
-    assert env.read({"INTURN_HOME": str(tmp_path), "INTURN_RETENTION_UNARCHIVED": "yes"}).retention_unarchived
+    assert env.read_environment(
+        {"INTURN_HOME": str(tmp_path), "INTURN_RETENTION_UNARCHIVED": "yes"}
+    ).retention_unarchived

@@ -6,14 +6,14 @@ from uuid import UUID
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from delivery.mailbox.receipts import Receipt, read
+from delivery.mailbox.receipts import Receipt, parse_receipt
 
 receipts = st.builds(Receipt, st.integers(1, 2**63 - 1), st.integers(1, 2**31 - 1), st.uuids())
 
 
 @given(receipts)
 def test_a_receipt_is_read_as_it_was_written(receipt: Receipt) -> None:
-    assert read(str(receipt)) == receipt
+    assert parse_receipt(str(receipt)) == receipt
 
 
 @given(receipts)
@@ -23,7 +23,7 @@ def test_a_receipt_needs_no_quoting(receipt: Receipt) -> None:
 
 @given(st.text() | st.text(alphabet="AEgz019_-/+= \n", min_size=36, max_size=44))
 def test_whatever_else_is_read_as_none_or_written_like_that(text: str) -> None:
-    receipt = read(text)
+    receipt = parse_receipt(text)
     assert receipt is None or str(receipt) == text
 
 
@@ -32,4 +32,4 @@ def test_whatever_else_is_read_as_none_or_written_like_that(text: str) -> None:
 def test_a_changed_receipt_is_another_or_none(receipt: Receipt, place: int, character: str) -> None:
     text = str(receipt)
     changed = text[:place] + character + text[place + 1 :]
-    assert changed == text or read(changed) != receipt
+    assert changed == text or parse_receipt(changed) != receipt
