@@ -1,4 +1,4 @@
-"""What a policy makes of an outcome: SPEC 4's table, pure."""
+"""What a policy makes of an outcome. Pure."""
 
 import random
 from dataclasses import dataclass, replace
@@ -170,8 +170,8 @@ def asked_seconds(outcome: Outcome, rules: Rules) -> float | None:
 def retry_seconds(schedule: RetrySchedule, tries: Tries) -> float:
     """Return the wait until the next try.
 
-    Workfront's exponential schedule tells the offset of the n-th retry from the first failure, (2^n - 1) units
-    (domain.md 2.1), so the waits between two grow as 2^n. A retry that comes late does not make the
+    Workfront's exponential schedule tells the offset of the n-th retry from the first failure, (2^n - 1) units,
+    so the waits between two grow as 2^n. A retry that comes late does not make the
     next one come sooner than one unit after it.
     """
     if not schedule.is_exponential:

@@ -1,4 +1,4 @@
-"""The sidebar: SPEC's words, in SPEC's order."""
+"""The sidebar."""
 
 from dataclasses import dataclass
 from typing import Any

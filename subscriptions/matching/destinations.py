@@ -1,7 +1,7 @@
 """The destination of a delivered message: one subscriber, or one subscription of it.
 
 A message is published to everybody who wants it, or delivered to a destination. webMethods loses what is delivered to a
-destination that is not there (domain.md 3.1); here that is refused.
+destination that is not there; here that is refused.
 """
 
 from dataclasses import dataclass

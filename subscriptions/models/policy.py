@@ -45,7 +45,7 @@ def _action(default: Action, help_text: str) -> "models.CharField[str, str]":
 class Policy(Named, Watched):
     """One row a policy; those that come with the installation stay as they are.
 
-    `blocks_when_overloaded` is the switch of SPEC 4 for 503 and 429: both block the
+    `blocks_when_overloaded` is the switch for 503 and 429: both block the
     lane then, whatever their own action says, and Retry-After is honoured up to
     `retry_after_max_seconds`.
 

@@ -1,5 +1,6 @@
-"""What stands where: the top level is what STYLE says, and pure modules stay pure."""
+"""What stands where: the top level is as agreed, and documents that are named are here."""
 
+import re
 import subprocess
 
 from config.env import CHECKOUT
@@ -17,9 +18,27 @@ TOP = {
 }
 
 
-def test_the_top_level_is_what_the_readme_shows() -> None:
-    listed = subprocess.run(
+# In backticks, or with a section.
+DOCUMENT = re.compile(r"`([\w/]+\.md)`|\b(\w+\.md) \d|\b([A-Z]{4,}) \d+\.\d")
+
+
+def listed() -> list[str]:
+    return subprocess.run(
         ["git", "ls-files"], cwd=CHECKOUT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
-    top = {path.split("/")[0] for path in listed}
+
+
+def test_the_top_level_is_what_the_readme_shows() -> None:
+    top = {path.split("/")[0] for path in listed()}
     assert {name for name in top if not name.startswith(".")} <= TOP
+
+
+def test_every_document_that_is_named_is_in_the_repository() -> None:
+    named = {
+        (path, next(filter(None, found)))
+        for path in listed()
+        if path.endswith((".py", ".sql", ".md", ".html"))
+        for found in DOCUMENT.findall((CHECKOUT / path).read_text())
+    }
+    ends = [path for path in listed() if path.endswith(".md")]
+    assert {(path, name) for path, name in named if not any(end.endswith(name) for end in ends)} == set()

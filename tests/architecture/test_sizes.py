@@ -1,4 +1,4 @@
-"""How big things get: STYLE's figures, for the whole and for the worst."""
+"""How big things get, as a whole and at worst."""
 
 import ast
 import statistics

@@ -137,7 +137,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
 
 
 def print_report(bench: str, results: Sequence[Result], receipt: Receipt, *, as_json: bool) -> None:
-    """Print one JSON object (SPEC 12), or the same for people."""
+    """Print one JSON object or the same for people."""
     if as_json:
         report = {
             "bench": bench,

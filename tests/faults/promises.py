@@ -1,11 +1,11 @@
-"""What has to hold after any crash: SPEC 10, promises 1 to 4, seen from a receiver."""
+"""What has to hold after any crash: README's promises 1 to 4, seen from a receiver."""
 
 from collections.abc import Sequence
 
 from tests.product import Flow, Subscribed
 from tests.receivers import Received
 
-# SPEC: a killed worker's lanes flow again within 2 s. A loaded machine gets some grace.
+# Promised: a killed worker's lanes flow again within 2 s. A loaded machine gets some grace.
 FLOWS_AGAIN_SECONDS = 10.0
 
 

@@ -14,7 +14,7 @@ from tests.operation.installation import eventually
 from tests.product import Flow
 from tests.receivers import OK, Hold, Receiver
 
-# SPEC has 10 s; a loaded machine gets some grace.
+# Promised are 10 s; a loaded machine gets some grace.
 TAKEN_OVER_SECONDS = 30.0
 
 

@@ -7,7 +7,7 @@ from tests.product import Flow, Subscribed
 from tests.receivers import OK, Answer, Endpoint, Hold, Receiver, Slow
 from tests.rest import Json
 
-# SPEC 4: INACTIVE reaches a run that is under way within 2 s. A loaded machine gets some grace.
+# Promised: INACTIVE reaches a run that is under way within 2 s. A loaded machine gets some grace.
 INACTIVE_SECONDS = 10.0
 
 

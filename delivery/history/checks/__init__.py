@@ -1,1 +1,1 @@
-"""What is checked of the whole history: SPEC's promises (section 10), each a pure transform that returns what breaks it."""
+"""What is checked of the whole history: the promises of README, each a pure transform that returns what breaks it."""

@@ -1,4 +1,4 @@
-"""GROUP: of the endpoints of a QUEUE group one takes the message (SPEC 4, QUEUE). Pure transforms.
+"""GROUP: of the endpoints of a QUEUE group one takes the message. Pure transforms.
 
 Never two DELIVERED; REDUNDANT only beside a DELIVERED. That all are settled and nobody took it is explained: all refused, or were given up.
 """

@@ -1,4 +1,4 @@
-"""ORDER and, of what was never tried, GAPS: first attempts happen in the order of publication (SPEC 10.2). Pure transforms.
+"""ORDER and, of what was never tried, GAPS: first attempts happen in the order of publication (README, promise 2). Pure transforms.
 
 A was certainly accepted before B was published iff A's transaction had ended when B's looked (`A.transaction_id < B.seen_before`), or if both
 are of one transaction, whose messages are published in the order of their ids. Then, of one subscriber whose

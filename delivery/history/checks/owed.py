@@ -1,4 +1,4 @@
-"""OWED and, of messages, STRAY: an accepted message has every delivery that it was accepted with (SPEC 10.1, 10.6). Pure transforms.
+"""OWED and, of messages, STRAY: an accepted message has every delivery that it was accepted with (README, promises 1 and 6). Pure transforms.
 
 Deliveries that a replay made later are not among them. Of messages that were accepted before that number was kept nothing can be proven.
 """

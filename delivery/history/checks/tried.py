@@ -1,10 +1,10 @@
 """TWICE, GAPS and STRAY: what each delivery's attempts must come to. Pure transforms.
 
-- TWICE: a delivery whose success is recorded is never sent again (SPEC 10.3). Explained: a person settled it while it was being sent,
+- TWICE: a delivery whose success is recorded is never sent again (README, promise 3). Explained: a person settled it while it was being sent,
   and had it sent again later, although its success was in its history by then.
-- GAPS: its attempts are numbered from 1 to as many as it counts (SPEC 10.4, 10.6). A lost one has its number, too. And it has as many
+- GAPS: its attempts are numbered from 1 to as many as it counts (README, promises 4 and 6). A lost one has its number, too. And it has as many
   settlements as it counts: each is kept.
-- STRAY: no attempt without its delivery, no row of the archive twice (SPEC 7.1).
+- STRAY: no attempt without its delivery, no row of the archive twice.
 """
 
 from typing import TYPE_CHECKING

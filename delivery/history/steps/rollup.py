@@ -1,4 +1,4 @@
-"""Rollup: the hours that new chunks of the archive touch are measured again, whole, and replaced in PostgreSQL (SPEC 7.2).
+"""Rollup: the hours that new chunks of the archive touch are measured again, whole, and replaced in PostgreSQL.
 
 A chunk holds all that happened since the one before it ended, so the hours of that time are what it touches; one that ends within an hour is
 followed by one that touches the hour again. What stood still at the end of the one is counted until there, and goes on in the other.

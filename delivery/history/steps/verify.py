@@ -1,4 +1,4 @@
-"""Verify: is all that SPEC promises (section 10) true of the whole history? "Proven", or "broken here" with the rows (SPEC 7.3).
+"""Verify: do README's promises hold for the whole history? "Proven", or "broken here" with the rows.
 
 The whole history is the archive and what is not archived yet, as one snapshot of PostgreSQL shows both: the ledger's files, and the deliveries
 that are open or were settled since the watermark. Those are read first, onto the disk of whoever computes, and the snapshot ends

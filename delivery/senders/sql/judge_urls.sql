@@ -1,4 +1,4 @@
--- Says what the attempts just counted make of the URLs of these subscriptions (domain.md 2.2), and writes the journal.
+-- Says what the attempts just counted make of the URLs of these subscriptions, and writes the journal.
 -- Too many failures disable a URL, a success enables a disabled one, days without a success freeze it; a probe that
 -- failed is followed by the next after a while. A frozen one only a person releases.
 WITH tried AS (

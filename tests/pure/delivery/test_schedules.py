@@ -1,4 +1,4 @@
-"""Workfront's and webMethods' schedules (domain.md 2.1, 3.7), by a clock that is moved."""
+"""Workfront's and webMethods' schedules, by a clock that is moved."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""SPEC 4's table for `teamforge` and `strict`, cell by cell."""
+"""What `teamforge` and `strict` make of each outcome, cell by cell."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
