@@ -8,11 +8,12 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from config.api_schema import SchemaView
 from config.web import errors, health, metrics
 from delivery.api.callbacks import CallbackView
-from delivery.console.guide import guide_page
+from delivery.console.guide import guide_index, guide_page
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("admin/", admin.site.urls),
+    path("guide/", admin.site.admin_view(guide_index), name="guide-index"),
     path("guide/<slug:name>/", admin.site.admin_view(guide_page), name="guide"),
     path("api/v1/", include("delivery.api.urls")),
     path("api/v1/", include("subscriptions.api.urls")),

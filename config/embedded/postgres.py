@@ -105,7 +105,7 @@ class Server:
         if others and self.cluster.folder not in others:
             raise PostgresError(
                 f"the data in {others[0]} is not of PostgreSQL {self._programs.major}, which is installed now and would "
-                "begin empty beside it: go back to the version that made it, and move the data as README.md says under "
+                "begin empty beside it: go back to the version that made it, and move the data as the guide says (templates/guide/operating.md) under "
                 "*A new major version of PostgreSQL*; or set DATABASE_URL"
             )
 

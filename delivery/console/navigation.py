@@ -6,8 +6,6 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
-from delivery.console.guide import GUIDE_PAGES, GuidePage
-
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -73,18 +71,15 @@ GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     overview = {"title": "Overview", "icon": "dashboard", "link": reverse("admin:index")}
+    guide = {"title": "Guide", "icon": "menu_book", "link": reverse("guide-index")}
     return [
         {"items": [overview]},
         *(
             {"title": title, "separator": True, "items": [_item(page, request) for page in pages]}
             for title, pages in GROUPS
         ),
-        {"title": "Guide", "separator": True, "items": [_guide_item(page) for page in GUIDE_PAGES.values()]},
+        {"separator": True, "items": [guide]},
     ]
-
-
-def _guide_item(page: GuidePage) -> dict[str, Any]:
-    return {"title": page.title, "icon": page.icon, "link": reverse("guide", args=[page.name])}
 
 
 def _item(page: Page, request: HttpRequest) -> dict[str, Any]:

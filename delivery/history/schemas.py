@@ -31,7 +31,7 @@ class SchemaError(TypeError):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`type` is Spark's name of it; `meaning` stands in the README and beside reports.
+    """`type` is Spark's name of it; `meaning` stands beside reports.
 
     `is_called`: it follows from the row's subscription (see `names`).
     """

@@ -33,6 +33,10 @@ def test_the_top_level_is_what_the_readme_shows() -> None:
     assert {name for name in top if not name.startswith(".")} <= TOP
 
 
+def test_the_readme_can_be_read_in_five_minutes() -> None:
+    assert (CHECKOUT / "README.md").stat().st_size <= 10_000
+
+
 def test_every_document_that_is_named_is_in_the_repository() -> None:
     named = {
         (path, next(filter(None, found)))

@@ -71,6 +71,9 @@ def test_every_form_can_be_filled_in_at_any_width(rows: None, ann: Visitor) -> N
 
 def test_the_guide_can_be_read_at_any_width(ann: Visitor) -> None:
     ann.page.goto("/admin/")
+    ann.page.get_by_role("link", name="Guide").click()
+    ann.page.locator(".inturn-guide-index").wait_for()
+    ann.photograph("guide")
     ann.page.get_by_role("link", name="Speed").click()
     expect(ann.page.locator(".inturn-guide table").first).to_be_visible()
     ann.photograph("guide-speed")

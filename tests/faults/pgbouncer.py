@@ -15,7 +15,7 @@ from tests.operation.installation import eventually, free_port
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 HOW_TO_GET_IT = "apt-get install pgbouncer"
 
-# As README says: it does not hand on what Inturn asks of plans, so that is ignored.
+# As the guide says: it does not hand on what Inturn asks of plans, so that is ignored.
 _CONFIGURATION = """
 [databases]
 * = host={host} port={port} user={user} password={password}

@@ -42,4 +42,15 @@ def test_what_the_guide_does_not_have_is_404(ann: Client) -> None:
 
 
 def test_the_sidebar_leads_to_it(ann: Client) -> None:
-    assert 'href="/guide/speed/"' in ann.get("/admin/").text
+    assert 'href="/guide/"' in ann.get("/admin/").text
+
+
+def test_the_index_leads_to_every_page(ann: Client) -> None:
+    index = ann.get("/guide/").text
+    assert [name for name in GUIDE_PAGES if f'href="/guide/{name}/"' not in index] == []
+
+
+@pytest.mark.parametrize("name", GUIDE_PAGES)
+def test_links_between_pages_lead_somewhere(ann: Client, name: str) -> None:
+    text = ann.get(f"/guide/{name}/").text
+    assert set(re.findall(r'href="\.\./([\w-]+)/"', text)) <= set(GUIDE_PAGES)
