@@ -5,15 +5,15 @@ from collections.abc import Iterator
 import django
 import pytest
 
-from tests import surroundings
+from tests.support import surroundings
 
 # Here, not in a hook: conftests further down import models as they are loaded.
 surroundings.arrange()
 django.setup()
 
-from tests.faults import pgbouncer, twin, vanishing  # noqa: E402 - settings must be readable before
-from tests.flows import webhooks  # noqa: E402
-from tests.receivers import Receiver  # noqa: E402
+from tests.support.receivers import Receiver  # noqa: E402
+from tests.system.faults import pgbouncer, twin, vanishing  # noqa: E402 - settings must be readable before
+from tests.system.flows import webhooks  # noqa: E402
 
 # Fixtures that make a test transactional, whatever its mark says.
 EMPTYING = {"live_server", "transactional_db"}

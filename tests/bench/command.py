@@ -160,7 +160,7 @@ def surroundings(
 
 def _fill(deliveries: int, environment: dict[str, str]) -> None:
     """Let the tests' generator fill the database, unless it is full enough."""
-    command = [sys.executable, "-m", "tests.many", "--deliveries", str(deliveries)]
+    command = [sys.executable, "-m", "tests.support.many", "--deliveries", str(deliveries)]
     if run(command, environment):
         sys.exit("bench: there are too few deliveries to measure: see above")
 

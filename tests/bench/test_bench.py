@@ -13,7 +13,7 @@ import pytest
 
 from config.env import CHECKOUT
 from config.up.processes import having
-from tests.operation.installation import eventually
+from tests.system.operation.installation import eventually
 
 pytestmark = pytest.mark.long
 RESULT = {

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from django.db import connection, connections, transaction
 
-from tests.operation.installation import eventually
+from tests.system.operation.installation import eventually
 
 
 def meet(first: Callable[[], object], second: Callable[[], object]) -> BaseException | None:

@@ -11,7 +11,7 @@ from delivery.models.dedup import DedupKey
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import Accepted, publish
 from subscriptions.models import DedupMode, Publisher
-from tests import factories
+from tests.support import factories
 
 
 @pytest.mark.django_db(transaction=True)

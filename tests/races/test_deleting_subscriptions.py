@@ -10,8 +10,8 @@ from delivery.models import Delivery, Message
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
 from subscriptions.models import EventType, Kind, Subscription
-from tests import factories
 from tests.races.meeting import meet
+from tests.support import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

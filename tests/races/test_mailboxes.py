@@ -16,9 +16,9 @@ from delivery.mailbox import fetch as mailboxes
 from delivery.mailbox.fetch import LeasedMessage
 from delivery.models import Attempt, Delivery, Status
 from subscriptions.models import Mode, Subscription
-from tests import factories
-from tests.delivery.mailbox.box import Box, box, end_visibility, ids, now_of, public_ids, status_of
 from tests.races.meeting import backend, meet, unfinished
+from tests.support import factories
+from tests.unit.delivery.mailbox.box import Box, box, end_visibility, ids, now_of, public_ids, status_of
 
 CLIENTS = 6
 # Server processes count fetches in so many places (`delivery/mailbox/sql/fetch.sql`); two that share one wait for each other.

@@ -10,12 +10,12 @@ from delivery.senders.entries import Redundant
 from delivery.senders.settler import Settler
 from delivery.support.resolve import NotResolvedError, cancel, mark_delivered
 from delivery.support.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited
-from tests import factories
-from tests.delivery.test_failures import failed
-from tests.delivery.test_resubmit import group, now_of
 from tests.races.meeting import meet
-from tests.senders.handed_in import settlement
-from tests.senders.running import serve_lanes, with_settler
+from tests.support import factories
+from tests.unit.delivery.senders.handed_in import settlement
+from tests.unit.delivery.senders.running import serve_lanes, with_settler
+from tests.unit.delivery.test_failures import failed
+from tests.unit.delivery.test_resubmit import group, now_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -5,7 +5,7 @@ import signal
 import psycopg
 
 from config.up import processes
-from tests.operation.installation import eventually
+from tests.system.operation.installation import eventually
 from tests.torture.stage import Stage
 
 _END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from config.up import processes
-from tests.operation.installation import eventually
+from tests.system.operation.installation import eventually
 from tests.torture.records import PUBLISHERS, Woken
 from tests.torture.stage import Stage
 

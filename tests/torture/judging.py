@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from tests.product import Flow
-from tests.receivers import Received
+from tests.support.product import Flow
+from tests.support.receivers import Received
 from tests.torture import oracle
 from tests.torture.clock import LONGEST_STEP_SECONDS
 from tests.torture.lanes import MAX_IN_FLIGHT, QUEUE_LANES, Lane

@@ -4,9 +4,9 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tests.product import Flow, Subscribed
-from tests.receivers import Answer, Behaviour, Close, Hold, Received, Receiver, Slow
-from tests.rest import Json, Rest
+from tests.support.product import Flow, Subscribed
+from tests.support.receivers import Answer, Behaviour, Close, Hold, Received, Receiver, Slow
+from tests.support.rest import Json, Rest
 
 # Longer than any fault, so that a stopped sender does not take an answer that came for a time-out.
 PATIENT_SECONDS = 60

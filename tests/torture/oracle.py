@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tests.receivers import Received
+from tests.support.receivers import Received
 from tests.torture.records import PUBLISHERS, Fetched, Published, Window, Woken
 
 # No lane stands still longer than its fault and these seconds.

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tests.receivers import Received
+from tests.support.receivers import Received
 
 # The lane of a window that explains why publishers had to wait.
 PUBLISHERS = "publishers"

@@ -4,9 +4,9 @@ import threading
 import time
 from pathlib import Path
 
-from tests.product import Flow, Product
-from tests.receivers import Receiver
-from tests.rest import Rest
+from tests.support.product import Flow, Product
+from tests.support.receivers import Receiver
+from tests.support.rest import Rest
 from tests.torture import clock, faults
 from tests.torture.judging import MAILBOX, Judge, Result, Seen
 from tests.torture.lanes import QUEUE_ROLES, ROLES, configure_policies, subscribe

@@ -11,10 +11,10 @@ from typing import Any
 import psycopg
 
 from config.embedded.postgres import running_url
-from tests.operation.installation import eventually
-from tests.product import Product
-from tests.receivers import Receiver
-from tests.rest import RefusedError
+from tests.support.product import Product
+from tests.support.receivers import Receiver
+from tests.support.rest import RefusedError
+from tests.system.operation.installation import eventually
 from tests.torture.clock import Clock
 from tests.torture.lanes import Lane
 from tests.torture.records import Journal

@@ -1,6 +1,6 @@
 """The oracle itself: each rule finds its broken promise, and nothing in a history that keeps it."""
 
-from tests.receivers import Received
+from tests.support.receivers import Received
 from tests.torture import oracle
 from tests.torture.records import Fetched, Published, Window, Woken
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import orjson
 import requests
 
-from tests.product import Flow
-from tests.rest import Json, Rest
+from tests.support.product import Flow
+from tests.support.rest import Json, Rest
 from tests.torture.records import Fetched, Published
 
 # How long a publisher that is to end still repeats a request that nobody answers.

@@ -1,0 +1,46 @@
+"""`python -m tests.support.many --deliveries 5000000`: fill an empty database (DATABASE_URL) with a history of that size.
+
+One that has as many is left as it is.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import django
+from django.db import transaction
+from django.utils import timezone
+
+from tests.support.many.sizes import FULL, sizes_of
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.support.many", description=__doc__.partition("\n")[0]
+    )
+    parser.add_argument("--deliveries", type=int, default=FULL)
+    parser.add_argument(
+        "--bodies",
+        type=Path,
+        help="real payloads to cut bodies from; made ones where it is missing",
+    )
+    options = parser.parse_args()
+    django.setup()
+    # Models cannot be imported before.
+    from delivery.models import Delivery
+    from tests.support.many import configured, history
+
+    if count := Delivery.objects.count():
+        print(f"The database has {count:,} deliveries already: only an empty one is filled.", file=sys.stderr)
+        return 0 if count >= options.deliveries else 1
+    sizes, now = sizes_of(options.deliveries), timezone.now()
+    with transaction.atomic():
+        configured.configure(sizes, now=now)
+    history.write(
+        sizes, now=now, real=options.bodies, say=lambda line: print(line, file=sys.stderr, flush=True)
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""The started product, as its users run it: `manage.py up`, used by REST."""
+
+import secrets
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from config.embedded.postgres import running_url
+from tests.support.receivers import Endpoint
+from tests.support.rest import Json, Rest
+from tests.support.surroundings import NETWORKS
+from tests.system.operation.installation import Installation, eventually
+
+BOOTSTRAP_KEY = f"inturn_{secrets.token_urlsafe(32)}"
+
+
+class Product(Installation):
+    """An `up` with its own home, port and, unless it is given another, embedded PostgreSQL."""
+
+    def __init__(self, home: Path, *, prefix: Sequence[str] = (), **environment: str) -> None:
+        super().__init__(home, prefix=prefix)
+        self._environment = environment
+        self.rest = Rest(f"http://127.0.0.1:{self.port}", BOOTSTRAP_KEY)
+
+    def launch(self, **changed: str) -> subprocess.Popen[str]:
+        given = {"INTURN_BOOTSTRAP_KEY": BOOTSTRAP_KEY, "INTURN_ALLOWED_NETWORKS": NETWORKS}
+        return super().launch(**given | self._environment | changed)
+
+    def connect(self) -> psycopg.Connection:
+        """A connection of the test's own to the product's database."""
+        url = self._environment.get("DATABASE_URL") or running_url(self.home)
+        if url is None:
+            raise psycopg.OperationalError("PostgreSQL does not run")
+        return psycopg.connect(url, autocommit=True, application_name="test")
+
+    def flow(self, name: str, **fields: Any) -> "Flow":
+        """Make an event type and a publisher that no other test uses."""
+        unique = f"{name}.{secrets.token_hex(4)}"
+        self.rest.post("event-types", {"name": unique, **fields})
+        self.rest.post("publishers", {"name": unique})
+        return Flow(self, unique, self.publisher_of(unique))
+
+    def publisher_of(self, name: str) -> Rest:
+        key = self.rest.post(f"publishers/{name}/keys")["key"]
+        return Rest(self.rest.base_url, key)
+
+
+@dataclass(frozen=True, slots=True)
+class Subscribed:
+    """A subscription and the endpoint that it sends to."""
+
+    endpoint: Endpoint
+    subscriber: str
+    id: int
+    secret: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One event type and its publisher, on a product."""
+
+    product: Product
+    event_type: str
+    publisher: Rest
+
+    @property
+    def rest(self) -> Rest:
+        return self.product.rest
+
+    def subscriber(self, name: str, **fields: Any) -> str:
+        unique = f"{self.event_type}.{name}"
+        self.rest.post("subscribers", {"name": unique, **fields})
+        return unique
+
+    def subscribe(self, endpoint: Endpoint, /, *, subscriber: str = "", **fields: Any) -> Subscribed:
+        """Subscribe an endpoint, for a subscriber of its own unless one is named."""
+        name = endpoint.url.rpartition("/")[2]
+        owner = subscriber or self.subscriber(name)
+        wish = {"name": name, "subscriber": owner, "event_type": self.event_type, "endpoint": endpoint.url}
+        made = self.rest.post("subscriptions", wish | fields)
+        return Subscribed(endpoint, owner, made["id"], made["secret"])
+
+    def publish(self, body: bytes = b"{}", **headers: str) -> str:
+        """Publish and return the message's public id."""
+        id: str = self.publisher.publish(self.event_type, body, **headers)["id"]
+        return id
+
+    def publish_numbered(self, count: int) -> list[str]:
+        """Publish that many in one transaction and return their ids."""
+        items = [{"event": self.event_type, "body": {"number": number}} for number in range(count)]
+        return [result["id"] for result in self.publisher.publish_batch(items)]
+
+    def deliveries(self, of: Subscribed) -> list[Json]:
+        """The subscription's deliveries, in publication order."""
+        found = self.rest.all("deliveries", subscription=of.id)
+        return sorted(found, key=lambda delivery: int(delivery["id"]))
+
+    def statuses(self, of: Subscribed) -> list[str]:
+        return [delivery["status"] for delivery in self.deliveries(of)]
+
+    def delivery(self, of: Subscribed, message: str) -> Json:
+        """The delivery of that message, with its attempts."""
+        found = self.rest.get("deliveries", subscription=of.id, message=message)["results"]
+        assert len(found) == 1, found
+        return self.rest.get(f"deliveries/{found[0]['id']}")
+
+    def lane(self, of: Subscribed) -> Json:
+        return self.rest.get(f"lanes/{of.subscriber}")
+
+    def endpoint_state(self, of: Subscribed) -> str:
+        state: str = self.rest.get(f"subscriptions/{of.id}")["endpoint_state"]
+        return state
+
+    def wait_until_blocked(self, of: Subscribed) -> Json:
+        eventually(lambda: self.lane(of)["state"] == "BLOCKED", f"the lane of {of.subscriber} is BLOCKED")
+        return self.lane(of)
+
+    def wait_until_settled(self, of: Subscribed) -> list[str]:
+        """Wait until nothing of the subscription is open; the statuses then."""
+        eventually(lambda: "PENDING" not in self.statuses(of), f"all of {of.subscriber} is settled")
+        return self.statuses(of)

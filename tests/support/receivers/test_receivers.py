@@ -1,0 +1,86 @@
+"""What the other tests rely on: the receivers themselves."""
+
+import threading
+
+import pytest
+import requests
+
+from tests.support.receivers import OK, Answer, Behaviour, Close, Drip, Hold, Receiver, Stream
+
+# Nobody waits that long for a receiver that answers.
+LONG = 30
+
+
+def post(url: str, body: bytes = b"{}", headers: dict[str, str] | None = None) -> int:
+    return requests.post(url, data=body, headers=headers, timeout=LONG).status_code
+
+
+def test_it_remembers_every_request(receiver: Receiver) -> None:
+    endpoint = receiver.endpoint("a")
+    post(f"{endpoint.url}?x=1", b"first", {"webhook-id": "msg_1"})
+    post(receiver.endpoint("b").url, b"elsewhere")
+    received = endpoint.wait_for_count(1)
+    assert [(request.body, request.path, request.id) for request in received] == [
+        (b"first", "/a?x=1", "msg_1")
+    ]
+
+
+def test_it_answers_as_told_then_as_usual(receiver: Receiver) -> None:
+    endpoint = receiver.endpoint("a")
+    endpoint.next(Answer(500), Answer(503, headers={"Retry-After": "1"}))
+    assert [post(endpoint.url) for _ in range(3)] == [500, 503, 200]
+    assert [request.status for request in endpoint.accepted] == [200]
+
+
+def test_a_script_sees_how_often_an_id_was_tried(receiver: Receiver) -> None:
+    endpoint = receiver.endpoint("a")
+    endpoint.follow(lambda received: Answer(500) if received.tries == 1 else OK)
+    ids = ["msg_1", "msg_1", "msg_2", "msg_1"]
+    assert [post(endpoint.url, headers={"webhook-id": id}) for id in ids] == [500, 200, 500, 200]
+
+
+def test_a_held_request_is_answered_once_released(receiver: Receiver) -> None:
+    endpoint = receiver.endpoint("a")
+    hold = Hold()
+    endpoint.always(hold)
+    answers: list[int] = []
+    asking = threading.Thread(target=lambda: answers.append(post(endpoint.url)))
+    asking.start()
+    endpoint.wait_for_count(1)
+    assert answers == []
+    hold.release()
+    asking.join()
+    assert answers == [200]
+
+
+def read_patiently(url: str) -> None:
+    """Read on until more came than a well-behaved client would ever read."""
+    with requests.post(url, data=b"", timeout=0.3, stream=True) as response:
+        read = 0
+        for part in response.iter_content(10_000):
+            read += len(part)
+            if read > 1_000_000:
+                raise requests.Timeout
+
+
+@pytest.mark.parametrize(
+    "behaviour", [Hold(), Close(), Drip(), Stream()], ids=lambda each: type(each).__name__
+)
+def test_it_can_misbehave(receiver: Receiver, behaviour: Behaviour) -> None:
+    endpoint = receiver.endpoint("a")
+    endpoint.always(behaviour)
+    with pytest.raises((requests.ConnectionError, requests.Timeout)):
+        read_patiently(endpoint.url)
+    assert len(endpoint.wait_for_count(1)) == 1
+
+
+def test_its_port_can_be_closed_and_opened_again(receiver: Receiver) -> None:
+    endpoint = receiver.endpoint("a")
+    with requests.Session() as session:
+        session.post(endpoint.url, timeout=LONG)
+        receiver.refuse_connections()
+        with pytest.raises(requests.ConnectionError):
+            session.post(endpoint.url, timeout=LONG)
+        receiver.accept_connections()
+        assert session.post(endpoint.url, timeout=LONG).status_code == 200
+    assert len(endpoint.received) == 2

@@ -1,0 +1,68 @@
+"""A real browser before the real console: what it logs and where it calls is watched in every test."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connections
+from django.test import Client
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from tests.support.surroundings import CHROMIUM, HOW_TO_GET_CHROMIUM
+from tests.system.browser.visitor import PASSWORD, Visitor
+from tests.system.browser.watching import watched
+
+# As long as whatever else is waited for in a page; on a busy machine its own five seconds are not many.
+expect.set_options(timeout=30_000)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _folder_of_static_files() -> None:
+    """What `prepare` fills; the test server finds the files themselves, but whitenoise wants the folder."""
+    settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+
+
+@pytest.fixture(scope="package")
+def chromium(django_db_setup: None) -> Iterator[Browser]:
+    """Debian's chromium; not the plug-in's fixture, whose event loop would outlive these tests."""
+    if CHROMIUM is None:
+        pytest.skip(f"no chromium: {HOW_TO_GET_CHROMIUM}")
+    # Playwright runs an event loop on this thread, so Django would refuse to ask the database.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    known = vars(connections["default"])
+    made_by_migrations = {name: known[name] for name in known.keys() & {"_test_serialized_contents"}}
+    try:
+        with sync_playwright() as playwright:
+            # And it has another connection there, which must be able to put the same back.
+            vars(connections["default"]).update(made_by_migrations)
+            yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    finally:
+        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def watched_page(chromium: Browser, live_server: LiveServer, transactional_db: None) -> Iterator[Page]:
+    """Before the console of this very process."""
+    with watched(chromium, live_server.url) as page:
+        yield page
+
+
+@pytest.fixture
+def administrator(transactional_db: None) -> User:
+    return User.objects.create_superuser("ann", password=PASSWORD)
+
+
+@pytest.fixture
+def ann(watched_page: Page, administrator: User, client: Client, live_server: LiveServer) -> Visitor:
+    """The administrator, logged in and on the overview."""
+    client.force_login(administrator)
+    session = {
+        "name": settings.SESSION_COOKIE_NAME,
+        "value": client.cookies[settings.SESSION_COOKIE_NAME].value,
+    }
+    watched_page.context.add_cookies([session | {"url": live_server.url}])  # type: ignore[list-item]
+    watched_page.goto("/admin/")
+    return Visitor(watched_page)

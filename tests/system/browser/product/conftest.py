@@ -1,0 +1,64 @@
+"""One started product, and the four people before it: each logs in by the form, as the role that migrations made."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import pytest
+from playwright.sync_api import Browser
+
+from subscriptions.management.commands.provision import ADMINISTRATOR
+from tests.support.product import Flow, Product
+from tests.system.browser.visitor import PASSWORD, Visitor
+from tests.system.browser.watching import watched
+
+Enter = Callable[[str], Visitor]
+# Who works here, by the role that the administrator gives to each.
+ROLES = {"sam": "Support", "audrey": "Auditors"}
+
+
+@pytest.fixture(scope="package")
+def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    product = Product(tmp_path_factory.mktemp("console"), INTURN_ADMIN_PASSWORD=PASSWORD)
+    try:
+        product.start()
+        yield product
+        assert product.stop()[0] == 0
+    finally:
+        product.kill_all()
+
+
+@pytest.fixture(scope="package")
+def staff(product: Product, chromium: Browser) -> None:
+    """The administrator lets the others in, by the forms for users."""
+    with watched(chromium, product.rest.base_url) as page:
+        visitor = Visitor(page)
+        page.goto("/admin/")
+        visitor.log_in(ADMINISTRATOR)
+        for name, role in ROLES.items():
+            page.goto("/admin/auth/user/add/")
+            page.locator("#id_username").fill(name)
+            page.locator("#id_password1").fill(PASSWORD)
+            page.locator("#id_password2").fill(PASSWORD)
+            page.get_by_role("button", name="Save", exact=True).click()
+            page.get_by_label(f"{role}:").check()
+            page.get_by_role("button", name="Save", exact=True).click()
+            page.locator("#result_list").wait_for()
+
+
+@pytest.fixture
+def enter(product: Product, staff: None, chromium: Browser) -> Iterator[Enter]:
+    """Log somebody in, by name, in a browser of their own."""
+    with ExitStack() as stack:
+
+        def log_in(name: str) -> Visitor:
+            visitor = Visitor(stack.enter_context(watched(chromium, product.rest.base_url)))
+            visitor.page.goto("/admin/")
+            visitor.log_in(name)
+            return visitor
+
+        yield log_in
+
+
+@pytest.fixture
+def flow(product: Product) -> Flow:
+    return product.flow("Console")

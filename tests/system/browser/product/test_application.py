@@ -1,0 +1,44 @@
+"""The application publishes and fetches by REST; what became of it is the same there and in the console."""
+
+from playwright.sync_api import expect
+
+from tests.support.product import Flow
+from tests.support.receivers import Receiver
+from tests.support.rest import Rest
+from tests.system.browser.product.conftest import Enter
+from tests.system.operation.installation import eventually
+
+
+def test_publishes_and_sees_what_became_of_its_message(flow: Flow, enter: Enter, receiver: Receiver) -> None:
+    flow.subscribe(receiver.endpoint("orders"))
+    id = flow.publish(b'{"order": 4711}')
+    receiver.endpoint("orders").wait_for_count(1)
+    eventually(
+        lambda: [d["status"] for d in flow.publisher.get(f"messages/{id}")["deliveries"]] == ["DELIVERED"],
+        "the publisher is told that it was delivered",
+    )
+    (delivery,) = flow.publisher.get(f"messages/{id}")["deliveries"]
+    assert [attempt["status_code"] for attempt in delivery["attempts"]] == [200]
+
+    sam = enter("sam")
+    sam.page.goto(f"/admin/delivery/message/{id}/change/")
+    expect(sam.page.get_by_text('{"order": 4711}', exact=True)).to_be_visible()
+    expect(sam.page.get_by_text("DELIVERED").first).to_be_visible()
+    sam.photograph("product-application-message")
+
+
+def test_fetches_and_acknowledges_what_is_in_its_mailbox(flow: Flow, enter: Enter) -> None:
+    depot = flow.subscriber("depot")
+    wish = {"name": "parcels", "subscriber": depot, "event_type": flow.event_type, "mode": "PULL"}
+    flow.rest.post("subscriptions", wish)
+    fetching = Rest(flow.rest.base_url, flow.rest.post(f"subscribers/{depot}/keys")["key"])
+    id = flow.publish(b'{"parcel": 12}')
+    (message,) = fetching.post(f"mailboxes/{depot}/next")["messages"]
+    assert (message["id"], message["body"]) == (id, {"parcel": 12})
+    (result,) = fetching.post(f"mailboxes/{depot}/ack", {"receipts": [message["receipt"]]})["results"]
+    assert result["ok"]
+
+    sam = enter("sam")
+    sam.page.goto(f"/admin/delivery/delivery/?subscriber={depot}")
+    expect(sam.page.locator("#result_list tbody tr")).to_have_count(1)
+    expect(sam.page.locator("#result_list")).to_contain_text("DELIVERED")

@@ -1,0 +1,134 @@
+"""Every page, as a person sees it: no errors, no calls elsewhere, not wider than the window."""
+
+import re
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from delivery.models import JournalEntry, RetentionRun
+from delivery.states import Status
+from subscriptions.models import ConfigurationChange, Policy
+from tests.support import factories
+from tests.system.browser.visitor import Visitor
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LISTS = {
+    "subscribers": "subscriptions/subscriber",
+    "subscriptions": "subscriptions/subscription",
+    "messages": "delivery/message",
+    "deliveries": "delivery/delivery",
+    "resubmissions": "delivery/resubmission",
+    "lanes": "delivery/lane",
+    "url-health-empty": "delivery/urlhealth",
+    "journal": "delivery/journalentry",
+    "retention": "delivery/retentionrun",
+    "event-types": "subscriptions/eventtype",
+    "publishers": "subscriptions/publisher",
+    "keys": "subscriptions/apikey",
+    "policies": "subscriptions/policy",
+    "configuration-changes": "subscriptions/configurationchange",
+    "users": "auth/user",
+    "roles": "auth/group",
+}
+FORMS = ("subscribers", "subscriptions", "event-types", "publishers", "keys", "policies", "users", "roles")
+
+
+@pytest.fixture
+def rows(transactional_db: None) -> None:
+    factories.api_key()
+    for status in (Status.PENDING, Status.DELIVERED, Status.REJECTED, Status.IN_DOUBT):
+        factories.delivery(status, reason="what happened, at some length, as it stands in the row")
+    JournalEntry.objects.create(kind="UNMATCHED", text="Nobody wants msg_1.", message_id=1)
+    RetentionRun.objects.create(
+        state="DONE", messages=1_204, deliveries=3_612, attempts=3_700, ended_at=timezone.now()
+    )
+    RetentionRun.objects.create(first_id=1, position=40, last_id=100, messages=40, deliveries=80, attempts=90)
+    ConfigurationChange.objects.create(
+        actor="ann",
+        action="changed",
+        object_type="subscriber",
+        object_name="crm",
+        before={"a": 1},
+        after={"a": 2},
+    )
+
+
+def test_every_list_can_be_read_at_any_width(rows: None, ann: Visitor) -> None:
+    for name, address in LISTS.items():
+        ann.page.goto(f"/admin/{address}/")
+        ann.page.locator("#result_list, .inturn-empty").first.wait_for()
+        ann.photograph(name)
+
+
+def test_every_form_can_be_filled_in_at_any_width(rows: None, ann: Visitor) -> None:
+    for name in FORMS:
+        ann.page.goto(f"/admin/{LISTS[name]}/add/")
+        ann.page.get_by_role("button", name="Save", exact=True).wait_for()
+        ann.photograph(f"{name}-add")
+
+
+def test_the_guide_can_be_read_at_any_width(ann: Visitor) -> None:
+    ann.page.goto("/admin/")
+    ann.page.get_by_role("link", name="Guide").click()
+    ann.page.locator(".inturn-guide-index").wait_for()
+    ann.photograph("guide")
+    ann.page.get_by_role("link", name="Speed").click()
+    expect(ann.page.locator(".inturn-guide table").first).to_be_visible()
+    ann.photograph("guide-speed")
+
+
+def test_a_message_shows_what_a_publisher_sent_as_text(ann: Visitor) -> None:
+    message = factories.message(b"<script>document.title = 'taken over'</script>")
+    subscription = factories.subscription(event_type=message.event_type)
+    delivery = factories.delivery(Status.REJECTED, message=message, subscription=subscription, attempts=2)
+    factories.attempt(delivery, number=1, excerpt=b"<img src=x onerror=alert(1)>")
+    factories.attempt(delivery, number=2)
+    ann.page.goto(f"/admin/delivery/message/{message.pk}/change/")
+    assert "taken over" not in ann.page.title()
+    assert "<script>document.title" in "".join(ann.page.locator(".inturn-payload").all_inner_texts())
+    ann.page.get_by_text("Request and response").last.click()
+    expect(ann.page.get_by_text("bytes of the answer").last).to_be_visible()
+    ann.photograph("message")
+    ann.page.goto(f"/admin/delivery/delivery/{delivery.pk}/change/")
+    ann.photograph("delivery")
+
+
+def test_a_built_in_policy_is_read_and_copied(ann: Visitor) -> None:
+    policy, _ = Policy.objects.get_or_create(name="strict", defaults={"is_built_in": True})
+    ann.page.goto(f"/admin/subscriptions/policy/{policy.pk}/change/")
+    assert ann.page.get_by_role("button", name="Save").count() == 0
+    ann.photograph("policy")
+    ann.page.goto("/admin/subscriptions/policy/")
+    ann.page.get_by_role("link", name="Copy").first.click()
+    assert ann.page.locator("#id_name").input_value() == "strict-copy"
+
+
+def test_a_policy_shows_what_has_an_effect_and_says_at_the_field_what_does_not_fit(ann: Visitor) -> None:
+    ann.page.goto("/admin/subscriptions/policy/add/")
+    attempts, percent = (ann.page.locator(f"#id_{name}") for name in ("max_attempts", "breaker_percent"))
+    expect(attempts).to_be_hidden()
+    expect(percent).to_be_hidden()
+    ann.page.locator("#id_name").fill("mine")
+    ann.page.locator("#id_on_unreachable").select_option("IN_PLACE")
+    ann.page.locator("#id_when_used_up").select_option("SUSPEND")
+    ann.page.get_by_label("Breaks circuit").check()
+    expect(percent).to_be_visible()
+    ann.photograph("policy-form")
+    ann.page.get_by_role("button", name="Save", exact=True).click()
+    expect(ann.page.get_by_text("Say after how many attempts the lane is suspended")).to_be_visible()
+    ann.photograph("policy-refused")
+    attempts.fill("5")
+    ann.page.get_by_role("button", name="Save and continue editing").click()
+    expect(ann.page.get_by_text("the lane is SUSPENDED with that delivery on top")).to_be_visible()
+    ann.photograph("policy-in-words")
+
+
+def test_filters_open_and_stay_in_the_url(rows: None, ann: Visitor) -> None:
+    ann.page.goto("/admin/delivery/delivery/")
+    ann.page.get_by_text("Filters filter_list").click()
+    ann.photograph("deliveries-filters")
+    ann.page.get_by_label("Message").fill("msg_1")
+    ann.page.get_by_role("button", name="Apply Filters").click()
+    expect(ann.page).to_have_url(re.compile("message=msg_1"))

@@ -1,0 +1,156 @@
+"""The administrator sets up a subscription in the browser: tries the filter, tests the endpoint, moves it, reads the catalogue."""
+
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Dialog, expect
+
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import publish
+from subscriptions.models import EventType, SigningSecret, Subscription
+from tests.support import factories
+from tests.support.receivers import Answer, Receiver
+from tests.system.browser.visitor import Visitor
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SCHEMA = {"type": "object", "properties": {"project": {"type": "object"}}}
+
+
+@pytest.fixture
+def event_type(transactional_db: None) -> EventType:
+    """With a sample, and twelve messages of three projects."""
+    row = factories.event_type(
+        "TeamForge.Artifact.Create",
+        description="Somebody made an artifact in a tracker.",
+        sample={"project": {"id": "proj1008"}, "title": "It does not start", "priority": 2},
+        json_schema=SCHEMA,
+    )
+    drafts = [
+        Draft(
+            event_type=row,
+            headers={"filter-string": f"proj100{number % 3}"},
+            body=b'{"project": {"id": "proj100%d"}}' % (number % 3),
+        )
+        for number in range(12)
+    ]
+    publish(factories.publisher("teamforge"), drafts)
+    return row
+
+
+def test_a_filter_is_tried_before_it_is_saved(event_type: EventType, ann: Visitor) -> None:
+    page = ann.page
+    page.goto(f"/admin/subscriptions/subscription/add/?event_type={event_type.pk}")
+    page.locator("#id_filter").fill("$$->'Body'->'project'->>'id' = = 'proj1008'")
+    expect(page.get_by_text("(line 1, column 32)")).to_be_visible()
+    ann.photograph("filter-wrong")
+    page.locator("#id_filter").fill("$$->'Body'->'project'->>'id' = 'proj1001'")
+    expect(page.get_by_text("The filter can be read.")).to_be_visible()
+    page.get_by_text("With a message of your own").click()
+    page.get_by_label("Body", exact=True).fill('{"project": {"id": "proj1001"}}')
+    page.get_by_role("button", name="Try the filter").click()
+    expect(page.get_by_text("It would have matched 4 of the last 12 messages")).to_be_visible()
+    tested = page.locator("#filter-tested")
+    expect(tested).to_contain_text("no match the sample of TeamForge.Artifact.Create")
+    expect(tested).to_contain_text("matches what you pasted")
+    ann.photograph("filter-tried")
+    assert not Subscription.objects.exists()
+
+
+def test_the_tester_is_reached_by_the_keyboard(event_type: EventType, ann: Visitor) -> None:
+    row = factories.subscription(event_type=event_type, filter="$$->'Body'->'project'->>'id' = 'proj1001'")
+    ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/change/")
+    ann.page.locator("#id_filter").focus()
+    ann.page.keyboard.press("Tab")
+    expect(ann.page.get_by_text("With a message of your own")).to_be_focused()
+    ann.page.keyboard.press("Tab")
+    ann.page.keyboard.press("Enter")
+    expect(ann.page.get_by_text("It would have matched 4 of the last 12 messages")).to_be_visible()
+
+
+def test_a_test_message_is_sent_and_answered_on_the_page(
+    event_type: EventType, ann: Visitor, receiver: Receiver
+) -> None:
+    endpoint = receiver.endpoint("artifacts")
+    endpoint.always(Answer(status=422, headers={"X-Trace": "t-1"}, body=b'{"error": "no such tracker"}'))
+    row = factories.subscription(
+        "artifacts", subscriber=factories.subscriber("crm"), event_type=event_type, endpoint=endpoint.url
+    )
+    now = timezone.now()
+    SigningSecret.objects.filter(subscription=row).update(
+        created_at=now - timedelta(days=90), expires_at=now + timedelta(hours=20)
+    )
+    SigningSecret.objects.create(subscription=row)
+    ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/change/")
+    ann.photograph("subscription-secrets")
+    ann.page.get_by_role("link", name="Send test message").click()
+    expect(ann.page.get_by_role("button", name="Send test message")).to_be_visible()
+    ann.photograph("test-message")
+    ann.page.get_by_role("button", name="Send test message").click()
+    expect(ann.page.get_by_text("no such tracker")).to_be_visible()
+    ann.page.get_by_text("of the answer").first.click()
+    ann.page.get_by_text("What was sent beside the body").click()
+    ann.photograph("test-message-answered")
+    (sent,) = endpoint.received
+    assert sent.headers["inturn-test"] == "true"
+
+
+def test_an_old_secret_is_ended_after_a_question(ann: Visitor, transactional_db: None) -> None:
+    row = factories.subscription()
+    ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/change/")
+    ann.page.once("dialog", Dialog.accept)
+    ann.page.get_by_role("button", name="Rotate secret").click()
+    ann.page.get_by_role("link", name="Done").click()
+    ann.page.once("dialog", Dialog.accept)
+    ann.page.get_by_role("button", name="End it now").click()
+    expect(ann.page.get_by_text("carry no signature of that secret any more")).to_be_visible()
+    expect(ann.page.get_by_role("button", name="End it now")).to_have_count(0)
+
+
+def test_endpoints_are_rewritten_after_a_look(event_type: EventType, ann: Visitor) -> None:
+    for name in ("artifacts", "documents", "long"):
+        rest = "x" * 1975 if name == "long" else f"hooks/{name}?tenant=7"
+        factories.subscription(
+            name,
+            subscriber=factories.subscriber(f"{name}-crm"),
+            event_type=event_type,
+            endpoint=f"https://127.0.0.1/{rest}",
+        )
+    ann.page.goto("/admin/subscriptions/subscription/")
+    ann.photograph("subscriptions-rewrite-link")
+    ann.page.get_by_role("link", name="Rewrite endpoint URLs").click()
+    expect(ann.page.get_by_role("heading", name="Which endpoint URLs to rewrite")).to_be_visible()
+    ann.photograph("rewrite")
+    ann.page.get_by_label("URLs that begin with").fill("https://127.0.0.1/")
+    ann.page.get_by_label("are to begin with").fill("https://127.0.0.2:8443/inturn/")
+    ann.page.get_by_role("button", name="Show what would change").click()
+    expect(ann.page.get_by_role("heading", name="2 subscriptions would change, 1 would not")).to_be_visible()
+    ann.photograph("rewrite-plan")
+    ann.page.get_by_role("button", name="Rewrite 2").click()
+    expect(ann.page.get_by_text("The URLs of 2 subscriptions were rewritten.")).to_be_visible()
+    assert (
+        Subscription.objects.filter(endpoint__startswith="https://127.0.0.2:8443/inturn/hooks/").count() == 2
+    )
+
+
+def test_the_catalogue_says_how_to_publish(event_type: EventType, ann: Visitor) -> None:
+    factories.subscription(event_type=event_type)
+    factories.event_type("Quiet", kind="QUEUE")
+    ann.page.goto("/admin/subscriptions/eventtype/")
+    ann.photograph("event-types")
+    ann.page.get_by_role("link", name="TeamForge.Artifact.Create", exact=True).click()
+    expect(ann.page.locator("#publish-command")).to_contain_text("/api/v1/events/TeamForge.Artifact.Create")
+    ann.photograph("event-type")
+
+
+def test_inactive_says_what_it_does_with_the_backlog(ann: Visitor, transactional_db: None) -> None:
+    row = factories.subscription("orders", subscriber=factories.subscriber("crm"))
+    for _ in range(3):
+        factories.delivery(subscription=row)
+    ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/change/")
+    ann.page.get_by_role("button", name="Make INACTIVE").click()
+    expect(ann.page.get_by_text("What is published while it is INACTIVE")).to_be_visible()
+    ann.photograph("subscription-inactive")
+    ann.page.get_by_role("button", name="Make ACTIVE, deliver 3").click()
+    expect(ann.page.get_by_text("is ACTIVE again, and what was held is delivered in order")).to_be_visible()

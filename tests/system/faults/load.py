@@ -1,0 +1,58 @@
+"""A publisher that goes on whatever happens."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
+
+import requests
+
+from tests.support.product import Flow
+from tests.system.operation.installation import eventually
+
+
+class Load:
+    """Publishes one after the other; what got no answer is asked again, with the same idempotency key."""
+
+    def __init__(self, flow: Flow) -> None:
+        self._flow = flow
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._publish_on, name="load")
+        self.accepted: list[str] = []
+        self.refused: list[requests.Response] = []
+
+    @contextmanager
+    def running(self) -> Iterator[Self]:
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self._is_over.set()
+            self._thread.join()
+
+    def wait_for_more(self, count: int) -> None:
+        """Wait until so many more than now are accepted."""
+        wanted = len(self.accepted) + count
+        eventually(lambda: len(self.accepted) >= wanted, f"{count} more messages are accepted")
+
+    def _publish_on(self) -> None:
+        number = 0
+        while not self._is_over.is_set():
+            if self._publish(number):
+                number += 1
+
+    def _publish(self, number: int) -> bool:
+        try:
+            answer = self._flow.publisher.ask(
+                "POST",
+                f"events/{self._flow.event_type}/messages",
+                body=b"%d" % number,
+                headers={"Content-Type": "application/json", "Idempotency-Key": f"message {number}"},
+            )
+        except requests.RequestException:
+            return False
+        if answer.ok:
+            self.accepted.append(answer.json()["id"])
+        else:
+            self.refused.append(answer)
+        return answer.ok

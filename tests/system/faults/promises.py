@@ -1,0 +1,34 @@
+"""What has to hold after any crash: README's promises 1 to 4, seen from a receiver."""
+
+from collections.abc import Sequence
+
+from tests.support.product import Flow, Subscribed
+from tests.support.receivers import Received
+
+# Promised: a killed worker's lanes flow again within 2 s. A loaded machine gets some grace.
+FLOWS_AGAIN_SECONDS = 10.0
+
+
+def resent(received: Sequence[Received]) -> list[Received]:
+    """The requests for messages that the endpoint had already got."""
+    return [request for request in received if request.tries > 1]
+
+
+def insist(flow: Flow, of: Subscribed, published: Sequence[str], *, crashes: int = 1) -> None:
+    """All of it arrived, first attempts in order; at most one a crash was sent again, marked, with its history."""
+    assert set(flow.wait_until_settled(of)) == {"DELIVERED"}
+    received = of.endpoint.received
+    assert list(dict.fromkeys(request.id for request in received)) == list(published)
+    again = resent(received)
+    assert len(again) <= crashes
+    for request in again:
+        assert request.redelivery == "in-doubt"
+        assert request.attempt > 1
+        assert outcomes(flow, of, request.id)[request.attempt - 2] == "LOST"
+
+
+def outcomes(flow: Flow, of: Subscribed, message: str) -> list[str]:
+    """The outcomes in a delivery's history."""
+    attempts = flow.delivery(of, message)["attempts"]
+    assert [attempt["number"] for attempt in attempts] == list(range(1, len(attempts) + 1))
+    return [attempt["outcome"] for attempt in attempts]

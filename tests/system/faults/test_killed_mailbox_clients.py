@@ -1,0 +1,53 @@
+"""Clients of a mailbox are killed -9 holding messages, and so are the web server and PostgreSQL while they drain it."""
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.support.product import Flow, Product
+from tests.system.faults import drained
+from tests.system.faults.draining import BATCH, Draining
+from tests.system.operation.installation import kill
+
+MESSAGES = 20_000
+# With the three that are killed they are 50.
+CLIENTS = (12, 12, 12, 11)
+
+
+@pytest.fixture
+def draining(flow: Flow, tmp_path: Path) -> Draining:
+    return Draining(flow, tmp_path)
+
+
+def test_what_killed_clients_held_is_acknowledged_once_by_others(draining: Draining) -> None:
+    draining.fill(MESSAGES)
+    with draining.drained_by(*CLIENTS), ExitStack() as stack:
+        victims = [stack.enter_context(draining.started(1, holds_after=number)) for number in (1, 3, 9)]
+        held = [victim.wait_until_holding() for victim in victims]
+        kill(*(victim.pid for victim in victims))
+    drained.insist(draining)
+    settled = draining.settled()
+    for batch in held:
+        assert len(batch) == BATCH
+        for message, count in batch.items():
+            assert settled[message].receive_count > count
+
+
+def test_a_killed_web_server_and_a_killed_postgresql_cost_clients_nothing_but_time(
+    draining: Draining, product: Product
+) -> None:
+    draining.fill(6_000)
+    # Found before it is time: on a busy machine all may be drained when a search is over.
+    serving, killed = product.whole("web") - {product.top("web")}, product.postmaster()
+    with draining.drained_by(15, 15, 20):
+        draining.wait_until_left(5_000)
+        kill(*serving)
+        # More than what was out: the web server is there again, and asks the database.
+        draining.wait_until_left(3_000)
+        kill(killed)
+        product.wait_for_postgres_after(killed)
+    statuses = {status for line in draining.lines("unanswered") for _, status in line["of"]}
+    # No answer at all while there is no web server; while there is no database, one that says when to ask again.
+    assert statuses == {0, 503}
+    drained.insist(draining)

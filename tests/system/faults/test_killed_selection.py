@@ -1,0 +1,43 @@
+"""What selects a replay is killed -9 as it keeps what it found: nothing of that counts, and it is selected again."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from delivery.models import Replay, ReplayItem, ReplayState
+from delivery.pipeline.cleanup import tidy
+from delivery.replays.replays import request_replay, run_of, select_again
+from tests.support import factories
+from tests.unit.delivery.history.archived import AT
+from tests.unit.delivery.history.commands import history, kill_where_it_writes
+from tests.unit.delivery.replays import archived
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+
+def select(replay: Replay, archive: Path, *, kill: bool = False) -> None:
+    run = run_of(replay)
+    assert run is not None
+    if kill:
+        kill_where_it_writes("delivery_replayitem", "run", str(run.pk), archive=archive)
+    else:
+        history("run", str(run.pk), archive=archive)
+    replay.refresh_from_db()
+
+
+def test_it_is_selected_again_with_nothing_twice(tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    subscription = factories.subscription()
+    archived(archive, subscription.event_type, range(1, 51))
+    replay = request_replay(subscription, since=AT - timedelta(days=1), actor="ann")
+    select(replay, archive, kill=True)
+    assert (replay.state, ReplayItem.objects.count()) == (ReplayState.SELECTING, 0)
+    tidy(timezone.now())
+    replay.refresh_from_db()
+    assert replay.state == ReplayState.FAILED
+    assert "killed" in replay.error
+    assert select_again(replay, actor="ann")
+    select(replay, archive)
+    assert (replay.state, replay.count, ReplayItem.objects.count()) == (ReplayState.READY, 50, 50)

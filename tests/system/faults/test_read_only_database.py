@@ -1,0 +1,112 @@
+"""The database takes no changes for a while, as during a fail-over: all parts survive that, and go on when it is over."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from config.embedded.postgres import running_url
+from tests.support.product import Flow, Product
+from tests.support.receivers import Answer, Hold, Receiver
+from tests.system.faults.observed import Observed
+from tests.system.faults.promises import outcomes
+from tests.system.operation.installation import eventually, kill
+
+_TAKES_CHANGES = "-c default_transaction_read_only=off"
+
+
+class Database:
+    """The product's, as an administrator has it who may write whatever others may."""
+
+    def __init__(self, product: Product) -> None:
+        url = running_url(product.home)
+        assert url is not None
+        self._url = url
+
+    def take_no_changes(self) -> None:
+        """From now on, whoever is connected has to connect again."""
+        with psycopg.connect(self._url, autocommit=True, options=_TAKES_CHANGES) as own:
+            self._set(own, "on")
+            own.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND usename = current_user AND pid <> pg_backend_pid()"
+            )
+
+    def take_changes(self) -> None:
+        """Nobody is told: what is connected stays read-only, and has to find out."""
+        with psycopg.connect(self._url, autocommit=True, options=_TAKES_CHANGES) as own:
+            self._set(own, "off")
+
+    def _set(self, own: psycopg.Connection, value: str) -> None:
+        name = sql.Identifier(own.info.dbname)
+        said = sql.SQL("ALTER DATABASE {} SET default_transaction_read_only = {}")
+        own.execute(said.format(name, sql.SQL(value)))
+
+
+@pytest.fixture
+def database(product: Product) -> Iterator[Database]:
+    database = Database(product)
+    try:
+        yield database
+    finally:
+        database.take_changes()
+
+
+def is_refused(flow: Flow) -> bool:
+    """Whether a publisher is told that nothing can be changed now, and when to repeat it."""
+    answer = flow.publisher.ask("POST", f"events/{flow.event_type}/messages", body=b"{}")
+    told = answer.json().get("type") == "urn:inturn:problem:database-read-only"
+    return told and answer.status_code == 503 and "retry-after" in answer.headers
+
+
+def test_nothing_is_lost_and_nothing_is_sent_twice(
+    product: Product, database: Database, flow: Flow, receiver: Receiver, observed: Observed
+) -> None:
+    of, bad = flow.subscribe(receiver.endpoint("a")), product.flow("Bad")
+    failing = bad.subscribe(receiver.endpoint("b"))
+    failing.endpoint.always(Answer(400))
+    told = {"name": "told", "subscriber": flow.subscriber("told"), "event_type": "Inturn.Delivery.Failed"}
+    told |= {"mode": "PULL", "header_filter_string": failing.subscriber}
+    mailbox = flow.rest.post("subscriptions", told)["id"]
+    hold = Hold()
+    of.endpoint.next(hold)
+    published = flow.publish_numbered(3)
+    of.endpoint.wait_for_count(1)
+    database.take_no_changes()
+    # A connection that was ended is noticed by the first that asks.
+    eventually(lambda: is_refused(flow), "publishing is refused")
+    assert not product.is_ready()
+    # It is answered, and that cannot be recorded: nothing more is sent.
+    hold.release()
+    eventually(lambda: len(observed.senders()) == 2, "both senders are connected again")
+    database.take_changes()
+    received = of.endpoint.wait_for_count(3)
+    assert [request.id for request in received] == published
+    assert [request.redelivery for request in received] == [None] * 3
+    assert flow.wait_until_settled(of) == ["DELIVERED"] * 3
+    assert outcomes(flow, of, published[0]) == ["SUCCESS"]
+    eventually(product.is_ready, "the web server has found out")
+    # So have the senders, and the chores, which tell of what failed.
+    bad.publish()
+    assert bad.wait_until_settled(failing) == ["REJECTED"]
+    eventually(lambda: list(flow.rest.all("deliveries", subscription=mailbox)), "the failure is told")
+
+
+def test_what_a_sender_that_dies_meanwhile_has_sent_is_in_doubt(
+    database: Database, flow: Flow, receiver: Receiver, observed: Observed
+) -> None:
+    of, hold = flow.subscribe(receiver.endpoint("a")), Hold()
+    of.endpoint.next(hold)
+    published = flow.publish_numbered(2)
+    of.endpoint.wait_for_count(1)
+    sender = observed.sender_of(of)
+    database.take_no_changes()
+    hold.release()
+    kill(sender)
+    database.take_changes()
+    received = of.endpoint.wait_for_count(3)
+    assert [request.id for request in received] == [published[n] for n in (0, 0, 1)]
+    assert [request.redelivery for request in received] == [None, "in-doubt", None]
+    assert flow.wait_until_settled(of) == ["DELIVERED"] * 2
+    assert outcomes(flow, of, published[0]) == ["LOST", "SUCCESS"]

@@ -1,0 +1,87 @@
+"""A firewall resets the product's connections, and the database keeps their sessions: all goes on once these are over."""
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+
+from config.embedded.postgres import throwaway
+from delivery.models.lane import SHARD_LOCKS
+from tests.support.product import Product
+from tests.support.receivers import OK, Hold, Receiver
+from tests.system.faults.firewall import Firewall
+from tests.system.faults.promises import insist, outcomes
+
+LOCKS = "SELECT count(DISTINCT pid) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s"
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[str]:
+    with throwaway() as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def firewall(database: str) -> Iterator[Firewall]:
+    parts = urlsplit(database)
+    assert parts.hostname is not None
+    assert parts.port is not None
+    with Firewall(parts.hostname, parts.port) as firewall:
+        yield firewall
+
+
+@pytest.fixture(scope="module")
+def product(database: str, firewall: Firewall, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    port = urlsplit(database).port
+    url = database.replace(f":{port}/", f":{firewall.port}/")
+    product = Product(tmp_path_factory.mktemp("behind"), DATABASE_URL=url)
+    try:
+        product.start()
+        yield product
+    finally:
+        product.kill_all()
+
+
+def sessions_with_shards(url: str) -> int:
+    with psycopg.connect(url) as connection:
+        row = connection.execute(LOCKS, [SHARD_LOCKS]).fetchone()
+    assert row is not None
+    count: int = row[0]
+    return count
+
+
+def test_lanes_flow_on_and_what_was_under_way_is_in_doubt(
+    product: Product, firewall: Firewall, receiver: Receiver, database: str
+) -> None:
+    flow = product.flow("Reset")
+    lanes = [flow.subscribe(receiver.endpoint(f"lane-{number}")) for number in range(5)]
+    holds = [Hold() for _ in lanes]
+    for of, hold in zip(lanes, holds, strict=True):
+        of.endpoint.next(OK, hold)
+    published = flow.publish_numbered(10)
+    for of in lanes:
+        of.endpoint.wait_for_count(2)
+    assert firewall.reset_all()
+    # The sender that is connected again cannot have its shards yet.
+    assert sessions_with_shards(database) == 1
+    for hold in holds:
+        hold.release()
+    for of in lanes:
+        of.endpoint.wait_for_count(11)
+        insist(flow, of, published)
+        assert outcomes(flow, of, published[1]) == ["LOST", "SUCCESS"]
+
+
+def test_messages_are_accepted_and_delivered_after_it(
+    product: Product, firewall: Firewall, receiver: Receiver
+) -> None:
+    flow = product.flow("Reset")
+    of = flow.subscribe(receiver.endpoint("idle"))
+    first = flow.publish()
+    of.endpoint.wait_for_count(1)
+    flow.wait_until_settled(of)
+    assert firewall.reset_all()
+    second = flow.publish()
+    of.endpoint.wait_for_count(2)
+    insist(flow, of, [first, second], crashes=0)

@@ -1,0 +1,128 @@
+"""Hundreds of payloads as QUEUE messages, over three groups of three endpoints, one of which dies midway."""
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+import standardwebhooks
+
+from tests.support.product import Flow, Product, Subscribed
+from tests.support.receivers import OK, Behaviour, Close, Received, Receiver
+from tests.system.flows import webhooks
+from tests.system.flows.webhooks import Webhook
+from tests.system.operation.installation import eventually
+
+# After so many messages one endpoint of each group takes no more.
+DIES_AFTER = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a group wants, in Inturn's words and in Python's."""
+
+    name: str
+    filter: str
+    wants: Callable[[Webhook], bool]
+
+
+WISHES = [
+    Wish("everything", "", lambda _: True),
+    Wish(
+        "sent-by-codertocat",
+        "$$->'Body'->'sender'->>'login' = 'Codertocat'",
+        lambda webhook: (webhook.body.get("sender") or {}).get("login") == "Codertocat",
+    ),
+    Wish(
+        "has-a-repository",
+        "$$->'Body'->'repository'->>'id' is not null",
+        lambda webhook: (webhook.body.get("repository") or {}).get("id") is not None,
+    ),
+]
+
+
+class QueueRun:
+    """The run; afterwards everything is settled, and the tests only look."""
+
+    def __init__(self, flow: Flow, receiver: Receiver, *, source: str) -> None:
+        self.flow = flow
+        self._source = source
+        self.messages: dict[str, Webhook] = {}
+        self._is_dead = False
+        self.groups = {wish.name: self._subscribe(wish, receiver) for wish in WISHES}
+
+    def run(self) -> None:
+        for number, webhook in enumerate(webhooks.read(self._source)):
+            if number == DIES_AFTER:
+                self._is_dead = True
+            self.messages[self.flow.publish(webhook.raw)] = webhook
+        for wish in WISHES:
+            count = len(self.expected(wish))
+            eventually(partial(self._are_delivered, wish, count), f"{wish.name} is delivered")
+
+    def expected(self, wish: Wish) -> list[str]:
+        return [id for id, webhook in self.messages.items() if wish.wants(webhook)]
+
+    def received(self, wish: Wish) -> list[Received]:
+        """What its endpoints took."""
+        every = itertools.chain.from_iterable(of.endpoint.received for of in self.groups[wish.name])
+        return [request for request in every if request.status == 200]
+
+    def _are_delivered(self, wish: Wish, count: int) -> bool:
+        return len(self.received(wish)) >= count and not any(
+            "PENDING" in self.flow.statuses(of) for of in self.groups[wish.name]
+        )
+
+    def _subscribe(self, wish: Wish, receiver: Receiver) -> list[Subscribed]:
+        group = []
+        for name in ("living-1", "living-2", "dying"):
+            endpoint = receiver.endpoint(f"{wish.name}-{name}")
+            if name == "dying":
+                endpoint.follow(self._answer)
+            group.append(self.flow.subscribe(endpoint, filter=wish.filter))
+        return group
+
+    def _answer(self, _: Received) -> Behaviour:
+        return Close() if self._is_dead else OK
+
+
+@pytest.fixture(scope="module", params=webhooks.SOURCES)
+def run(request: pytest.FixtureRequest, product: Product) -> Iterator[QueueRun]:
+    with Receiver() as receiver:
+        run = QueueRun(product.flow("RealQueue", kind="QUEUE"), receiver, source=request.param)
+        run.run()
+        yield run
+
+
+@pytest.fixture(params=WISHES, ids=[wish.name for wish in WISHES])
+def wish(request: pytest.FixtureRequest) -> Wish:
+    found: Wish = request.param
+    return found
+
+
+def test_every_message_came_exactly_once_to_the_group(run: QueueRun, wish: Wish) -> None:
+    assert Counter(request.id for request in run.received(wish)) == Counter(run.expected(wish))
+
+
+def test_each_group_has_one_delivered_and_the_rest_redundant(run: QueueRun, wish: Wish) -> None:
+    statuses: dict[str, Counter[str]] = {}
+    for of in run.groups[wish.name]:
+        for delivery in run.flow.deliveries(of):
+            statuses.setdefault(delivery["message"], Counter())[delivery["status"]] += 1
+    assert statuses == {id: Counter(DELIVERED=1, REDUNDANT=2) for id in run.expected(wish)}
+
+
+def test_the_living_share_evenly_what_came_after_the_death(run: QueueRun, wish: Wish) -> None:
+    late = set(list(run.messages)[DIES_AFTER:])
+    shares = [sum(request.id in late for request in of.endpoint.received) for of in run.groups[wish.name][:2]]
+    assert max(shares) <= 1.2 * sum(shares) / len(shares)
+
+
+def test_bytes_and_signatures_are_right(run: QueueRun, wish: Wish) -> None:
+    secrets = {of.endpoint.url.rpartition("/")[2]: of.secret for of in run.groups[wish.name]}
+    for request in run.received(wish):
+        secret = secrets[request.path.removeprefix("/")]
+        standardwebhooks.Webhook(secret).verify(request.body, dict(request.headers))
+        assert request.body == run.messages[request.id].raw

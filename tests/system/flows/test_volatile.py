@@ -1,0 +1,63 @@
+"""VOLATILE messages against the started product: tried once, in whatever way, and in nobody's way."""
+
+import secrets
+
+import pytest
+
+from tests.support.product import Flow, Product
+from tests.support.receivers import Answer, Close, Receiver
+from tests.system.flows.test_concurrent import subscribe
+from tests.system.operation.installation import eventually
+
+
+@pytest.fixture
+def flow(product: Product) -> Flow:
+    return product.flow("Volatile", durability="VOLATILE")
+
+
+@pytest.mark.parametrize("processing", ["SERIAL", "CONCURRENT"])
+def test_it_is_delivered_like_any_other(flow: Flow, receiver: Receiver, processing: str) -> None:
+    of = subscribe(flow, receiver, processing=processing)
+    flow.publish_numbered(20)
+    assert flow.wait_until_settled(of) == ["DELIVERED"] * 20
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "teamforge",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("strict", "workfront-2017", "webmethods")),
+    ],
+)
+@pytest.mark.parametrize("processing", ["SERIAL", "CONCURRENT"])
+def test_one_that_fails_is_failed_and_the_next_is_sent(
+    flow: Flow, receiver: Receiver, policy: str, processing: str
+) -> None:
+    of = subscribe(flow, receiver, policy=policy, processing=processing, max_in_flight=1)
+    of.endpoint.next(Answer(500), Close())
+    flow.publish_numbered(3)
+    assert flow.wait_until_settled(of) == ["FAILED", "FAILED", "DELIVERED"]
+    assert [request.attempt for request in of.endpoint.received] == [1, 1, 1]
+    eventually(lambda: flow.lane(of)["state"] != "BLOCKED", "nothing stops it")
+
+
+@pytest.mark.parametrize("processing", ["SERIAL", "CONCURRENT"])
+def test_one_that_failed_blocks_nothing_though_no_other_comes(
+    flow: Flow, receiver: Receiver, processing: str
+) -> None:
+    of = subscribe(flow, receiver, processing=processing)
+    of.endpoint.next(Close())
+    flow.publish()
+    assert flow.wait_until_settled(of) == ["FAILED"]
+    eventually(lambda: flow.lane(of)["state"] != "BLOCKED", "nothing stops it")
+
+
+def test_of_a_queue_the_next_endpoint_is_tried(product: Product, receiver: Receiver) -> None:
+    flow = product.flow("VolatileQueue", kind="QUEUE", durability="VOLATILE")
+    group = [flow.subscribe(receiver.endpoint(f"{name}-{secrets.token_hex(4)}")) for name in "ab"]
+    group[0].endpoint.always(Answer(500))
+    flow.publish_numbered(10)
+    statuses = [flow.wait_until_settled(of) for of in group]
+    assert statuses[1] == ["DELIVERED"] * 10
+    assert set(statuses[0]) <= {"FAILED", "REDUNDANT"}
+    assert statuses[0].count("FAILED") == len(group[0].endpoint.received)

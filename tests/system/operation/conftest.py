@@ -1,0 +1,23 @@
+"""One installation for all tests here: what a test leaves is what the next `up` has to cope with."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.system.operation.installation import Installation
+
+
+@pytest.fixture(scope="session")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    installation = Installation(tmp_path_factory.mktemp("home"))
+    try:
+        yield installation
+    finally:
+        installation.kill_all()
+
+
+@pytest.fixture
+def running(installation: Installation) -> Installation:
+    if not installation.is_running():
+        installation.start()
+    return installation

@@ -1,0 +1,64 @@
+"""The cluster stops when it is told to, and its chores come back after whatever dies."""
+
+import re
+import signal
+import time
+
+import psycopg
+
+from config.embedded.postgres import running_url
+from config.up import processes
+from tests.system.operation.installation import Installation, eventually, kill
+
+# An idle worker has nothing to wait for; a loaded machine gets some grace.
+STOP_SECONDS = 10.0
+WORKER = re.compile(r"inturn chores (\d+)")
+
+
+def worker(of: Installation) -> int | None:
+    """The process that does chores, None while nobody does."""
+    url = running_url(of.home)
+    if url is None:
+        return None
+    try:
+        with psycopg.connect(url) as connection:
+            rows = connection.execute("SELECT application_name FROM pg_stat_activity").fetchall()
+    except psycopg.OperationalError:
+        return None
+    return next((int(found[1]) for (name,) in rows if (found := WORKER.match(name or ""))), None)
+
+
+def test_it_stops_soon_and_leaves_nothing(running: Installation) -> None:
+    eventually(lambda: worker(running), "somebody does chores")
+    before, top = running.whole("cluster"), running.top("cluster")
+    assert top is not None
+    asked_at = time.monotonic()
+    processes.send(signal.SIGTERM, [top])
+    eventually(lambda: not running.whole("cluster") & (before - {top}), "nobody works any more")
+    assert time.monotonic() - asked_at < STOP_SECONDS
+    eventually(lambda: not running.whole("cluster") & before, "all of it is gone")
+    # `up` took it for dead.
+    eventually(lambda: worker(running), "another does chores")
+
+
+def test_a_killed_cluster_is_restarted_and_its_worker_does_not_go_on_beside_it(running: Installation) -> None:
+    before = running.whole("cluster")
+    kill(running.top("cluster"))
+    eventually(lambda: running.whole("cluster") - before, "another cluster")
+    eventually(lambda: not running.whole("cluster") & before, "nothing is left of the killed one")
+    eventually(lambda: worker(running), "its worker does chores")
+
+
+def test_a_killed_worker_is_replaced(running: Installation) -> None:
+    eventually(lambda: worker(running), "somebody does chores")
+    killed = worker(running)
+    kill(killed)
+    eventually(lambda: worker(running) not in (None, killed), "another does chores")
+
+
+def test_it_goes_on_with_a_database_that_was_restarted(running: Installation) -> None:
+    eventually(lambda: worker(running), "somebody does chores")
+    before, killed = running.whole("cluster"), running.postmaster()
+    kill(killed)
+    running.wait_for_postgres_after(killed)
+    eventually(lambda: worker(running) in before, "the same worker does chores")

@@ -1,0 +1,173 @@
+"""`up --demo`: within seconds there is something to see, and it ends and starts again like all of `up`."""
+
+import signal
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from delivery.demo.cast import WISHES
+from delivery.demo.trickle import BRISK_SECONDS, LATER_PAUSE_SECONDS, PAUSE_SECONDS, pause_seconds
+from tests.support.product import Product
+from tests.support.rest import Json
+from tests.system.operation.installation import DEADLINE_SECONDS, eventually, kill
+
+MAILBOX = ("demo-warehouse/goods-in", "demo-warehouse/relocations")
+
+
+class Demo(Product):
+    """An installation with the demo; of the loopback it was told nothing."""
+
+    arguments = ("--demo",)
+
+    def start(self) -> None:
+        """The demo provisions while the web server is ready already."""
+        super().start()
+        eventually(lambda: len(self.subscriptions()) == len(WISHES), "everything is provisioned")
+
+    def subscriptions(self) -> dict[str, Json]:
+        """Those of the demo: what callbacks need comes with the first of them."""
+        rows = self.rest.all("subscriptions")
+        names = {f"{row['subscriber']}/{row['name']}": row for row in rows}
+        return {name: row for name, row in names.items() if name.startswith("demo-")}
+
+    def delivered(self, subscription: str) -> int:
+        """How many of a subscription are DELIVERED; it counts to 500."""
+        return len(self.deliveries(subscription, status="DELIVERED"))
+
+    def deliveries(self, subscription: str, **query: str) -> list[Json]:
+        id = self.subscriptions()[subscription]["id"]
+        found: list[Json] = self.rest.get("deliveries", subscription=id, limit=500, **query)["results"]
+        return found
+
+    def wait_until_more(self, subscription: str) -> None:
+        before = self.delivered(subscription)
+        eventually(lambda: self.delivered(subscription) > before, f"more of {subscription} is DELIVERED")
+
+    def billing(self) -> Json:
+        return self.rest.get("lanes/demo-billing")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    demo = Demo(tmp_path_factory.mktemp("demo"), INTURN_ALLOWED_NETWORKS="10.9.0.0/16")
+    try:
+        yield demo
+    finally:
+        demo.kill_all()
+
+
+@pytest.fixture
+def running_demo(demo: Demo) -> Demo:
+    if not demo.is_running():
+        demo.start()
+    return demo
+
+
+def test_messages_are_delivered_and_one_subscriber_is_blocked(running_demo: Demo) -> None:
+    for subscription in ("demo-reporting/all-created", "demo-reporting/two-projects", "demo-crm/cases"):
+        running_demo.wait_until_more(subscription)
+    eventually(lambda: running_demo.billing()["state"] == "BLOCKED", "demo-billing is BLOCKED")
+    assert running_demo.billing()["waiting"] > 0
+
+
+def test_to_make_the_endpoint_that_is_down_inactive_unblocks_the_other(running_demo: Demo) -> None:
+    eventually(lambda: running_demo.billing()["state"] == "BLOCKED", "demo-billing is BLOCKED")
+    invoices = f"subscriptions/{running_demo.subscriptions()['demo-billing/invoices']['id']}"
+    running_demo.rest.patch(invoices, {"status": "INACTIVE"})
+    running_demo.wait_until_more("demo-billing/contracts")
+    running_demo.rest.patch(invoices, {"status": "ACTIVE", "backlog": "deliver"})
+    eventually(lambda: running_demo.billing()["state"] == "BLOCKED", "demo-billing is BLOCKED again")
+
+
+def test_workers_share_the_jobs_and_do_the_share_of_the_one_that_is_down(running_demo: Demo) -> None:
+    for worker in ("demo-builds/worker-1", "demo-builds/worker-2"):
+        running_demo.wait_until_more(worker)
+    assert running_demo.deliveries("demo-builds/worker-3", status="REDUNDANT")
+    assert running_demo.delivered("demo-builds/worker-3") == 0
+
+
+def test_what_could_not_be_taken_is_retried_while_the_rest_flows(running_demo: Demo) -> None:
+    def retried() -> list[Json]:
+        taken = running_demo.deliveries("demo-search/index", status="DELIVERED")
+        return [delivery for delivery in taken if delivery["attempt_count"] > 1]
+
+    eventually(lambda: bool(retried()), "a message that demo-search could not take is DELIVERED")
+    assert {delivery["lane"] for delivery in retried()} == {"retry:0"}
+    assert running_demo.rest.get("lanes/demo-search")["state"] in ("IDLE", "SENDING")
+
+
+def test_a_build_tells_by_callback_how_it_ended(running_demo: Demo) -> None:
+    def told() -> list[Json]:
+        answers = {"subscriber": "Inturn.Callbacks", "status": "DELIVERED"}
+        found: list[Json] = running_demo.rest.get("deliveries", **answers)["results"]
+        return found
+
+    eventually(lambda: bool(told()), "an answer is DELIVERED to the publisher's URL")
+    answer = running_demo.rest.get(f"messages/{told()[0]['message']}")
+    assert answer["body"]["result"] in ("passed", "failed")
+
+
+def test_a_slow_reader_acknowledges_what_is_in_its_mailbox(running_demo: Demo) -> None:
+    for subscription in MAILBOX:
+        running_demo.wait_until_more(subscription)
+    delivery = running_demo.deliveries(MAILBOX[0], status="DELIVERED")[0]
+    fetches = running_demo.rest.get(f"deliveries/{delivery['id']}")["attempts"]
+    assert fetches[-1]["outcome"] == "ACKNOWLEDGED"
+
+
+def test_a_message_is_delivered_to_one_subscriber_now_and_then(running_demo: Demo) -> None:
+    def delivered() -> list[Json]:
+        found: list[Json] = running_demo.rest.get("messages", destination="demo-reporting")["results"]
+        return found
+
+    eventually(lambda: bool(delivered()), "a message is delivered to demo-reporting")
+    shown = running_demo.rest.get(f"messages/{delivered()[0]['id']}")
+    assert {delivery["subscriber"] for delivery in shown["deliveries"]} == {"demo-reporting"}
+
+
+def test_the_trickle_outlives_its_database(running_demo: Demo) -> None:
+    trickle, postgres = running_demo.top("demo"), running_demo.postmaster()
+    kill(postgres)
+    running_demo.wait_for_postgres_after(postgres)
+    running_demo.wait_until_more("demo-reporting/all-created")
+    assert running_demo.top("demo") == trickle
+
+
+@pytest.mark.slow
+def test_it_ends_whole_having_said_what_it_allowed_and_starts_again_as_it_was(running_demo: Demo) -> None:
+    before = running_demo.subscriptions()
+    assert running_demo.up is not None
+    running_demo.up.send_signal(signal.SIGINT)
+    _, told = running_demo.up.communicate(timeout=DEADLINE_SECONDS)
+    assert running_demo.up.returncode == 0
+    assert len([line for line in told.splitlines() if "127.0.0.0/8" in line]) == 1
+    assert "killing it" not in told
+    assert running_demo.processes() == set()
+    running_demo.start()
+    running_demo.wait_until_more("demo-reporting/all-created")
+    assert running_demo.subscriptions() == before
+
+
+@pytest.mark.slow
+def test_its_endpoints_move_when_their_port_was_taken_meanwhile(running_demo: Demo) -> None:
+    before = running_demo.subscriptions()
+    running_demo.stop()
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", answering_port(running_demo)))
+        other.listen()
+        running_demo.start()
+        running_demo.wait_until_more("demo-reporting/all-created")
+    after = running_demo.subscriptions()
+    moved = {name for name in before if before[name]["endpoint"] != after[name]["endpoint"]}
+    without_it = {"demo-billing/invoices", "demo-builds/worker-3", *MAILBOX}
+    assert moved == set(before) - without_it
+
+
+def answering_port(demo: Demo) -> int:
+    return int((demo.home / "demo-port").read_text().split()[0])
+
+
+def test_it_is_brisk_at_first_and_slow_when_it_is_forgotten() -> None:
+    assert pause_seconds(0.0) == PAUSE_SECONDS
+    assert pause_seconds(BRISK_SECONDS) == LATER_PAUSE_SECONDS

@@ -1,0 +1,54 @@
+"""Where the web server listens: an address of this machine's, or all of them."""
+
+import socket
+from pathlib import Path
+
+import pytest
+import requests
+
+from tests.support.rest import SECONDS
+from tests.system.operation.installation import Installation
+from tests.system.operation.test_refusals import refusal
+
+ELSEWHERE = "127.0.0.2"
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+def test_it_listens_where_it_is_told_to_and_nowhere_else(tmp_path: Path) -> None:
+    installation = Installation(tmp_path)
+    try:
+        installation.up = installation.launch(INTURN_LISTEN=ELSEWHERE)
+        url = f"http://{ELSEWHERE}:{installation.port}"
+        assert installation.first_line() == f"ready {url}\n"
+        assert requests.get(f"{url}/readyz", timeout=SECONDS).status_code == 200
+        with pytest.raises(requests.ConnectionError):
+            requests.get(f"http://127.0.0.1:{installation.port}/readyz", timeout=SECONDS)
+        assert installation.stop() == (0, "")
+    finally:
+        installation.kill_all()
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+def test_it_listens_on_ipv6(tmp_path: Path) -> None:
+    installation = Installation(tmp_path)
+    try:
+        installation.up = installation.launch(INTURN_LISTEN="[::1]")
+        url = f"http://[::1]:{installation.port}"
+        assert installation.first_line() == f"ready {url}\n"
+        assert requests.get(f"{url}/readyz", timeout=SECONDS).status_code == 200
+        assert installation.stop() == (0, "")
+    finally:
+        installation.kill_all()
+
+
+def test_an_address_that_is_not_this_machines_is_refused(tmp_path: Path) -> None:
+    told = refusal(tmp_path, "up", INTURN_LISTEN="192.0.2.77")
+    assert told == "inturn: 192.0.2.77 is no address of this machine: set INTURN_LISTEN\n"

@@ -1,0 +1,188 @@
+"""The embedded PostgreSQL by itself: needs no Django."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from config.embedded.cluster import OWNER
+from config.embedded.postgres import THROWAWAY, Server, running_url
+from config.embedded.programs import NOBODY, find_programs
+from config.env import CHECKOUT
+from config.up import processes
+from tests.system.operation.installation import eventually, kill
+
+START = """
+import sys
+from pathlib import Path
+import psycopg
+from config.embedded.postgres import THROWAWAY, Server
+server = Server(Path(sys.argv[1]), settings=THROWAWAY)
+with psycopg.connect(server.start()) as connection:
+    print(connection.execute("SELECT 42").fetchone()[0], flush=True)
+sys.stdin.read()
+server.stop()
+"""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    server = Server(tmp_path, settings=THROWAWAY)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def one(url: str, query: str) -> object:
+    with psycopg.connect(url) as connection:
+        row = connection.execute(query).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def test_a_commit_survives_a_killed_server(server: Server) -> None:
+    url = server.start()
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 7 AS value")
+    kill(*processes.working_in(server.cluster.data))
+    eventually(lambda: not server.is_alive(), "it is dead")
+    assert server.start() == url
+    assert one(url, "SELECT value FROM kept") == 7
+
+
+def test_a_server_left_by_somebody_is_ended_before_another_starts(server: Server, tmp_path: Path) -> None:
+    server.start()
+    successor = Server(tmp_path, settings=THROWAWAY)
+    try:
+        url = successor.start()
+        assert not server.is_alive()
+        assert one(url, "SELECT 1") == 1
+    finally:
+        successor.stop()
+
+
+def test_backends_that_outlive_their_postmaster_do_not_hinder_the_next(server: Server) -> None:
+    with psycopg.connect(server.start(), autocommit=True) as connection:
+        connection.execute("SELECT 1")
+        postmaster = server.cluster.pid()
+        os.kill(connection.info.backend_pid, signal.SIGSTOP)  # It cannot notice.
+        kill(postmaster)
+        eventually(lambda: not server.is_alive(), "it is dead")
+        assert one(server.start(), "SELECT 1") == 1
+
+
+def test_the_password_is_needed_and_secret(server: Server) -> None:
+    url = server.start()
+    assert (server.cluster.folder / "password").stat().st_mode & 0o777 == 0o600
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(url.replace(f"{OWNER}:", f"{OWNER}:not", 1))
+
+
+def test_a_taken_port_is_given_up_for_another(server: Server, tmp_path: Path) -> None:
+    first = server.start()
+    other = Server(tmp_path / "other", settings=THROWAWAY)
+    other.cluster.folder.mkdir(parents=True)
+    (other.cluster.folder / "port").write_text(first.rpartition(":")[2].split("/")[0])
+    try:
+        assert one(other.start(), "SELECT 1") == 1
+    finally:
+        other.stop()
+
+
+def test_an_initdb_that_was_cut_short_starts_over(server: Server) -> None:
+    (server.cluster.folder / "data.unfinished" / "base").mkdir(parents=True)
+    assert one(server.start(), "SELECT 1") == 1
+
+
+def test_its_url_is_known_only_while_it_runs(server: Server, tmp_path: Path) -> None:
+    assert running_url(tmp_path) is None
+    assert running_url(tmp_path / "nowhere") is None
+    url = server.start()
+    assert running_url(tmp_path) == url
+    server.stop()
+    assert running_url(tmp_path) is None
+
+
+def test_foreign_settings_do_not_reach_it(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGPORT", "1")
+    monkeypatch.setenv("PGDATA", "/nowhere")
+    assert one(server.start(), "SELECT 1") == 1
+
+
+def start_without(folder: Path, home: Path, *programs: str) -> subprocess.Popen[str]:
+    """Start a server where of the programs that change the user only these are found."""
+    folder.mkdir()
+    for name in (*programs, "true"):
+        (folder / name).symlink_to(shutil.which(name) or "nowhere")
+    return subprocess.Popen(
+        [sys.executable, "-c", START, str(home)],
+        env={"PATH": str(folder)},
+        cwd=CHECKOUT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def is_open_to_all(folder: Path) -> bool:
+    return all(parent.stat().st_mode & 0o001 for parent in folder.resolve().parents)
+
+
+def owners(home: Path) -> set[int]:
+    found: set[int] = set()
+    for pid in serving(home):
+        # Some of its processes come and go.
+        with suppress(FileNotFoundError):
+            found.add(Path(f"/proc/{pid}").stat().st_uid)
+    return found
+
+
+def serving(home: Path) -> set[int]:
+    return {pid for data in home.glob("postgresql-*/data") for pid in processes.working_in(data)}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others run PostgreSQL as themselves")
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="no setpriv here")
+def test_root_without_user_namespaces_runs_it_as_nobody_even_in_closed_folders(tmp_path: Path) -> None:
+    home = tmp_path / "closed" / "home"
+    home.parent.mkdir(mode=0o700)
+    with start_without(tmp_path / "path", home, "setpriv") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "42\n"
+        assert owners(home) == {NOBODY}
+        process.kill()
+    eventually(lambda: not serving(home), "it ends with its parent")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others run PostgreSQL as themselves")
+@pytest.mark.skipif(not is_open_to_all(find_programs().folder), reason="the programs are in a closed folder")
+def test_root_without_anything_runs_it_as_nobody_where_folders_are_open() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        with start_without(Path(folder) / "path", Path(folder) / "home") as process:
+            assert process.communicate("")[0] == "42\n"
+        assert process.returncode == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="others run PostgreSQL as themselves")
+def test_a_server_made_by_root_one_way_can_be_started_another_way(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    first = Server(home, settings=THROWAWAY)
+    first.start()
+    first.stop()
+    with start_without(tmp_path / "path", home, "setpriv") as process:
+        assert process.communicate("")[0] == "42\n"
+    again = Server(home, settings=THROWAWAY)
+    try:
+        assert one(again.start(), "SELECT 1") == 1
+    finally:
+        again.stop()

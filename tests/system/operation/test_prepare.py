@@ -1,0 +1,68 @@
+"""`prepare`: several machines may start at once on one empty database."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from config.env import CHECKOUT
+from config.management.commands.prepare import PREPARE_LOCK
+from tests.system.operation.installation import DEADLINE_SECONDS
+
+MACHINES = 3
+
+
+@pytest.fixture
+def empty_database() -> Iterator[str]:
+    """The URL of a database with nothing in it."""
+    server, name = os.environ["DATABASE_URL"], f"empty_{os.getpid()}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        yield urlsplit(server)._replace(path=f"/{name}").geturl()
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def prepare(home: Path, url: str) -> subprocess.Popen[str]:
+    environment = os.environ | {
+        "INTURN_HOME": str(home),
+        "DATABASE_URL": url,
+        "INTURN_SECRET_KEY": "of-all-machines" * 4,
+        "INTURN_ENCRYPTION_KEYS": "of-all-machines" * 4,
+        "PYTHONUNBUFFERED": "1",
+    }
+    return subprocess.Popen(
+        [sys.executable, str(CHECKOUT / "manage.py"), "prepare"],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_machines_that_start_at_once_on_an_empty_database_all_prepare_it(
+    empty_database: str, tmp_path: Path
+) -> None:
+    started = [prepare(tmp_path / str(number), empty_database) for number in range(MACHINES)]
+    told = [machine.communicate(timeout=2 * DEADLINE_SECONDS)[0] for machine in started]
+    assert [machine.returncode for machine in started] == [0] * MACHINES, told
+    # One of them made the administrator.
+    assert len([said for said in told if "administrator admin" in said]) == 1
+
+
+def test_who_comes_second_waits_and_says_so(empty_database: str, tmp_path: Path) -> None:
+    with psycopg.connect(empty_database, autocommit=True) as first:
+        first.execute("SELECT pg_advisory_lock(%s)", [PREPARE_LOCK])
+        second = prepare(tmp_path, empty_database)
+        assert second.stdout is not None
+        assert second.stdout.readline() == "another machine prepares the database: waiting for it\n"
+        tables = "SELECT count(*) FROM pg_class WHERE relnamespace = 'public'::regnamespace"
+        assert first.execute(tables).fetchone() == (0,)
+    assert "administrator admin" in second.communicate(timeout=DEADLINE_SECONDS)[0]
+    assert second.returncode == 0

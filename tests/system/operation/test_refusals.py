@@ -1,0 +1,72 @@
+"""What a person can mend ends any command with one line that tells how, never with a traceback."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from config.env import CHECKOUT
+from tests.system.operation.installation import DEADLINE_SECONDS, free_port
+
+COMMANDS = [
+    ("up",),
+    ("web",),
+    ("qcluster",),
+    ("migrate",),
+    ("prepare",),
+    ("publish", "A", "--key", "k"),
+]
+NOBODY_THERE = "postgresql://me:hunter2@127.0.0.1:1/name"
+
+
+def refusal(home: Path, *command: str, **given: str) -> str:
+    """What the command said, having failed."""
+    environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    ended = subprocess.run(
+        [sys.executable, str(CHECKOUT / "manage.py"), *command],
+        env=environment | {"INTURN_HOME": str(home), "PORT": str(free_port())} | given,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_SECONDS,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (1, "")
+    return ended.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_a_wrong_setting_ends_every_command(tmp_path: Path, command: tuple[str, ...]) -> None:
+    told = refusal(tmp_path, *command, SENDER_PROCESSES="none")
+    assert told == "inturn: SENDER_PROCESSES: 'none' is not a whole number from 1 to 100\n"
+
+
+@pytest.mark.parametrize("command", ["qcluster", "migrate", "rotate_keys"])
+def test_a_database_that_does_not_answer_ends_what_needs_it(tmp_path: Path, command: str) -> None:
+    (line,) = refusal(tmp_path, command, DATABASE_URL=NOBODY_THERE).splitlines()
+    assert line.startswith("inturn: no database answers (connection ")
+    assert line.endswith("start it, or correct DATABASE_URL")
+    assert "hunter2" not in line
+
+
+def test_without_any_database_a_command_says_where_to_get_one(tmp_path: Path) -> None:
+    assert refusal(tmp_path, "rotate_keys") == (
+        f"inturn: no database answers (none runs on {tmp_path}, and DATABASE_URL is not set): "
+        "start `python3 manage.py up`, or set DATABASE_URL\n"
+    )
+
+
+def test_up_says_in_two_lines_that_its_database_does_not_answer(tmp_path: Path) -> None:
+    first, second = refusal(tmp_path, "up", DATABASE_URL=NOBODY_THERE).splitlines()
+    assert "Connection refused" in first
+    assert second == "inturn: the database could not be prepared: see above"
+
+
+@pytest.mark.parametrize("option", ["nonsense=1", "options=-crole%3Dnobody_at_all"])
+def test_up_says_in_two_lines_what_its_database_does_not_take(tmp_path: Path, option: str) -> None:
+    url = f"{os.environ['DATABASE_URL']}?{option}"
+    first, second = refusal(tmp_path, "up", DATABASE_URL=url).splitlines()
+    assert "nonsense" in first or "nobody_at_all" in first
+    assert second == "inturn: the database could not be prepared: see above"

@@ -1,0 +1,57 @@
+"""However `up` ends, nothing of it goes on, and the next one starts."""
+
+import signal
+
+import pytest
+
+from config.embedded.programs import USER_NAMESPACE, find_account
+from config.up import processes
+from tests.system.operation.installation import Installation, eventually
+
+
+def test_ctrl_c_stops_everything_and_exits_with_0(running: Installation) -> None:
+    assert running.stop(signal.SIGINT) == (0, "")
+    assert running.processes() == set()
+
+
+def test_a_stop_while_it_starts_leaves_nothing(installation: Installation) -> None:
+    if installation.is_running():
+        installation.stop()
+    installation.up = installation.launch()
+    eventually(installation.postgres, "PostgreSQL runs")
+    assert installation.stop(signal.SIGTERM) == (0, "")
+    assert installation.processes() == set()
+
+
+def test_a_killed_up_leaves_nothing_and_the_next_recovers(running: Installation) -> None:
+    running.kill_up()
+    eventually(lambda: not running.processes(), "all of it is gone")
+    running.start()
+
+
+def test_up_recovers_after_everything_was_killed(running: Installation) -> None:
+    running.kill_all()
+    assert (next(running.home.glob("postgresql-*/data")) / "postmaster.pid").exists()
+    running.start()
+
+
+def test_up_ends_what_an_unguarded_one_left(running: Installation) -> None:
+    guardian, leftover = running.guardian(), running.whole("cluster")
+    assert guardian is not None
+    # They cannot notice that their parent dies, as where a system has no means for it.
+    processes.send(signal.SIGSTOP, {guardian} | leftover)
+    running.kill_up()
+    running.start()
+    assert not leftover & running.processes()
+
+
+@pytest.mark.skipif(find_account().prefix != USER_NAMESPACE, reason="only root can stop being root")
+@pytest.mark.slow
+def test_up_runs_without_root(tmp_path_factory: pytest.TempPathFactory) -> None:
+    installation = Installation(tmp_path_factory.mktemp("nobody"), prefix=USER_NAMESPACE)
+    try:
+        installation.start()
+        assert installation.stop() == (0, "")
+        assert installation.processes() == set()
+    finally:
+        installation.kill_all()

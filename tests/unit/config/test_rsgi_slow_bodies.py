@@ -1,0 +1,117 @@
+"""Whoever is slow, or sends much, costs nobody else an answer."""
+
+import select
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from config.web.request_bodies import SHORT_BYTES
+from tests.system.operation.installation import eventually
+from tests.unit.config.serving import Served, answer, serving
+from tests.unit.config.test_rsgi_bodies import CHUNKED, chunks, known, refusal
+
+LONG = SHORT_BYTES + 1
+KEY = b"Authorization: Bearer key\r\n"
+
+
+def with_key(raw: bytes) -> bytes:
+    return raw.replace(b"Host", KEY + b"Host")
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Gives up half a second after the last byte, and has little room."""
+    with serving("bridged_tight", tmp_path_factory.mktemp("impatient")) as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def cramped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Has little room, and all the patience."""
+    with serving("patient_tight", tmp_path_factory.mktemp("cramped")) as served:
+        yield served
+
+
+@pytest.mark.parametrize("begun", [known(10), known(10) + b"1", known(LONG) + b"1", CHUNKED + b"1"])
+def test_a_body_that_stalls_is_given_up_and_its_connection_closed(impatient: Served, begun: bytes) -> None:
+    with impatient.connect() as connection:
+        connection.sendall(begun)
+        assert refusal(connection) == (408, "stalled-body")
+
+
+def test_a_body_that_only_trickles_is_given_up(impatient: Served) -> None:
+    with impatient.connect() as connection:
+        connection.sendall(known(LONG))
+        while not select.select([connection], [], [], 0.05)[0]:
+            connection.sendall(b".")
+        assert refusal(connection) == (408, "stalled-body")
+
+
+def test_stalled_bodies_take_no_place_of_others(cramped: Served) -> None:
+    with ExitStack() as stack:
+        for number in range(50):
+            stalled = stack.enter_context(cramped.connect())
+            stalled.sendall((known(LONG) if number % 2 else CHUNKED) + b"1")
+        assert cramped.ask(known(LONG) + b"x" * LONG)[0].status == 200
+        assert cramped.ask(CHUNKED + chunks(b"x" * LONG, size=1000))[0].status == 200
+
+
+def test_strangers_share_a_room_that_is_not_that_of_others(cramped: Served) -> None:
+    def is_refused() -> bool:
+        with cramped.connect() as connection:
+            connection.sendall(known(LONG) + b"x" * LONG)
+            response, _ = answer(connection)
+            return response.status == 503
+
+    with ExitStack() as stack:
+        for _ in range(6):
+            connection: socket.socket = stack.enter_context(cramped.connect())
+            connection.sendall(known(LONG) + b"x" * (LONG - 1))
+        eventually(is_refused, "there is no room for one more stranger")
+        body = b"x" * (2 * LONG)
+        assert cramped.ask(with_key(known(len(body))) + body)[0].status == 200
+    eventually(lambda: not is_refused(), "who has gone leaves room")
+
+
+def test_who_finds_no_room_is_told_to_come_again(cramped: Served) -> None:
+    with cramped.connect() as connection:
+        connection.sendall(known(300_000) + b"x" * 200_000)
+        response, _ = answer(connection)
+        assert (response.status, response.getheader("Retry-After")) == (503, "1")
+
+
+def test_no_sender_takes_all_the_room_of_those_who_are_known(cramped: Served) -> None:
+    with cramped.connect() as connection:
+        connection.sendall(with_key(known(300_000)) + b"x" * 250_000)
+        assert answer(connection)[0].status == 503
+    with ExitStack() as stack:
+        for _ in range(2):
+            greedy: socket.socket = stack.enter_context(cramped.connect())
+            greedy.sendall(with_key(known(LONG)) + b"x" * (LONG - 1))
+        other = known(3 * LONG).replace(b"Host", b"Authorization: Bearer other\r\nHost")
+        assert cramped.ask(other + b"x" * (3 * LONG))[0].status == 200
+
+
+def test_nobody_speaks_http_2(cramped: Served) -> None:
+    """One connection of it would be hundreds of requests at once."""
+    with cramped.connect() as connection:
+        connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000"))
+        said = connection.recv(1000)
+    assert said == b"" or said.startswith(b"HTTP/1.1 ")
+
+
+def test_a_silent_connection_is_closed(tmp_path: Path) -> None:
+    with serving("bridged_echo", tmp_path, "--http1-header-read-timeout", "500") as served:
+        with served.connect() as silent:
+            assert silent.recv(1) == b""
+        with served.connect() as slow:
+            slow.sendall(b"GET / HTTP/1.1\r\nHost:")
+            while slow.recv(1000):
+                pass
+        with served.connect() as kept:
+            kept.sendall(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+            while kept.recv(65_536):
+                pass

@@ -1,0 +1,43 @@
+"""What is served without signing in, and to whom."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.test import Client
+
+from config import api_schema
+from subscriptions.models import Scope
+from tests.support import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def metrics(**headers: str) -> int:
+    return Client(REMOTE_ADDR=headers.pop("remote", "127.0.0.1")).get("/metrics", headers=headers).status_code
+
+
+def test_metrics_are_for_this_machine() -> None:
+    assert metrics() == metrics(remote="::1") == 200
+    assert metrics(remote="192.0.2.7") == 401
+    assert metrics(**{"X-Forwarded-For": "127.0.0.1"}) == 401
+
+
+@pytest.mark.parametrize(("scope", "status"), [(Scope.READ, 200), (Scope.MANAGE, 200), (Scope.FETCH, 401)])
+def test_metrics_are_for_keys_that_may_read(scope: Scope, status: int) -> None:
+    _, key = factories.api_key(scope)
+    assert metrics(remote="192.0.2.7", Authorization=f"Bearer {key}") == status
+
+
+def test_an_unknown_key_reads_no_metrics() -> None:
+    assert metrics(remote="192.0.2.7", Authorization="Bearer x") == 401
+
+
+def test_the_description_is_generated_once_however_many_want_it() -> None:
+    api_schema._document.cache_clear()
+
+    def status(_: int) -> int:
+        return Client().get("/api/schema/").status_code
+
+    with ThreadPoolExecutor(8) as clients:
+        assert set(clients.map(status, range(8))) == {200}
+    assert api_schema._document.cache_info().misses == 1

@@ -1,0 +1,175 @@
+"""Answering a callback over HTTP: by token, without a key, once."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from delivery.api import callbacks as view
+from delivery.models import Callback, Delivery, Message
+from delivery.publishing.callback_tokens import callback_key, make_token
+from subscriptions.models import EventType, Kind
+from tests.support import factories
+from tests.unit.subscriptions.api.client import Answer, Caller, caller, refused
+
+EVENT = "Report.Wanted"
+URL = "https://publisher.example/answers"
+
+
+@pytest.fixture(autouse=True)
+def event_type(db: None) -> EventType:
+    event_type = factories.event_type(EVENT, kind=Kind.QUEUE)
+    factories.subscription(event_type=event_type)
+    view._bucket.cache_clear()
+    return event_type
+
+
+@pytest.fixture
+def anybody() -> Caller:
+    return Caller(None)
+
+
+@pytest.fixture
+def callback(publishing: Caller) -> Callback:
+    id = publishing.publish(EVENT, CallbackURL=URL).body["id"]
+    return Callback.objects.get(message_id=int(id.removeprefix("msg_")))
+
+
+def address(callback: Callback) -> str:
+    return f"/callbacks/{make_token(callback.pk, key=callback_key(settings.SECRET_KEY))}"
+
+
+def post(
+    by: Caller, callback: Callback, body: bytes = b"{}", headers: Mapping[str, str] | None = None
+) -> Answer:
+    return by.ask("POST", address(callback), body, headers=headers)
+
+
+def test_an_answer_is_taken_without_a_key(anybody: Caller, callback: Callback) -> None:
+    answer = post(anybody, callback, b'{"rows": 5}')
+    assert answer.status == 202
+    message = Message.objects.get(event_type__name="Inturn.Callback")
+    assert answer.body == {"id": message.public_id, "deliveries": 1}
+    assert (bytes(message.body), message.content_type) == (b'{"rows": 5}', "application/json")
+
+
+def test_it_need_not_be_json_whatever_it_says_it_is(anybody: Caller, callback: Callback) -> None:
+    assert post(anybody, callback, b"\xff{").status == 202
+    assert bytes(Message.objects.get(event_type__name="Inturn.Callback").body) == b"\xff{"
+
+
+def test_a_form_of_another_site_needs_no_csrf_token(callback: Callback) -> None:
+    client = Client(enforce_csrf_checks=True)
+    assert client.post(address(callback), b"x", content_type="text/plain").status_code == 202
+
+
+def test_headers_are_stored_as_of_a_message(anybody: Caller, callback: Callback) -> None:
+    post(anybody, callback, headers={"authorization": "Bearer s3cret", "cookie": "a=b", "x-trace": "7"})
+    message = Message.objects.get(event_type__name="Inturn.Callback")
+    assert message.headers == {"content-type": "application/json", "x-trace": "7"}
+
+
+def test_the_same_again_is_202_and_another_409(anybody: Caller, callback: Callback) -> None:
+    first = post(anybody, callback)
+    assert post(anybody, callback).body == first.body
+    refused(post(anybody, callback, b"[]"), 409, "answered-already")
+    assert Delivery.objects.filter(callback=callback).count() == 1
+
+
+@pytest.mark.parametrize("token", ["x", "1.AAAAAAAAAAAAAAAAAAAAAAAA", "%F0%9F%98%80", "1.%00"])
+def test_a_forged_token_is_404_and_asks_the_database_nothing(
+    anybody: Caller, django_assert_num_queries: DjangoAssertNumQueries, token: str
+) -> None:
+    with django_assert_num_queries(0):
+        refused(anybody.ask("POST", f"/callbacks/{token}", b"{}"), 404, "no-such-callback")
+
+
+def test_the_token_of_one_callback_with_the_id_of_another_is_404(anybody: Caller, callback: Callback) -> None:
+    _, _, code = address(callback).rpartition(".")
+    refused(anybody.ask("POST", f"/callbacks/{callback.pk + 1}.{code}", b"{}"), 404)
+
+
+def test_one_that_is_gone_is_404(anybody: Caller, callback: Callback) -> None:
+    token = make_token(callback.pk + 1, key=callback_key(settings.SECRET_KEY))
+    refused(anybody.ask("POST", f"/callbacks/{token}", b"{}"), 404, "no-such-callback")
+
+
+def test_an_expired_one_is_410(anybody: Caller, callback: Callback) -> None:
+    Callback.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    refused(post(anybody, callback), 410, "expired")
+    assert not Delivery.objects.filter(callback=callback).exists()
+
+
+def test_a_body_over_the_limit_is_413(anybody: Caller, callback: Callback) -> None:
+    refused(post(anybody, callback, b"x" * (settings.ENVIRONMENT.max_message_bytes + 1)), 413, "too-large")
+
+
+def test_a_next_url_is_guarded(anybody: Caller, callback: Callback) -> None:
+    for url in ("http://10.0.0.1/", "PATCH:https://publisher.example/"):
+        refused(post(anybody, callback, headers={"CallbackURL": url}), 400, "callback-refused")
+    assert not Delivery.objects.filter(callback=callback).exists()
+
+
+def test_who_posts_again_and_again_waits(anybody: Caller, callback: Callback) -> None:
+    assert {post(anybody, callback).status for _ in range(view.POSTS)} == {202}
+    answer = post(anybody, callback)
+    refused(answer, 429, "too-fast")
+    assert 1 <= int(answer.headers["Retry-After"]) <= view.SECONDS
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
+def test_a_callback_is_posted_to_and_nothing_else(anybody: Caller, callback: Callback, method: str) -> None:
+    refused(anybody.ask(method, address(callback), b"{}"), 405)
+
+
+class TestPublishing:
+    def test_a_url_that_cannot_be_called_is_400_with_the_reason(self, publishing: Caller) -> None:
+        problem = refused(publishing.publish(EVENT, CallbackURL="http://10.1.2.3/"), 400, "callback-refused")
+        assert "10.0.0.0/8" in problem["detail"]
+        assert not Message.objects.exists()
+
+    def test_an_item_of_a_batch_may_want_an_answer(self, publishing: Caller) -> None:
+        items = [
+            {"event": EVENT, "body": {}, "headers": {"CallbackURL": URL}},
+            {"event": EVENT, "body": {}, "headers": {"callbackurl": "http://10.1.2.3/"}},
+        ]
+        problem = refused(publishing.post("messages:batch", items), 400, "callback-refused")
+        assert problem["index"] == 1
+        answer = publishing.post("messages:batch?partial=true", items)
+        assert [set(result) for result in answer.body["results"]] == [{"id", "deliveries"}, {"error"}]
+        assert Callback.objects.get().url == URL
+
+
+class TestHistory:
+    def test_a_message_tells_of_its_callbacks_and_an_answer_of_what_it_answers(
+        self, manager: Caller, anybody: Caller, callback: Callback
+    ) -> None:
+        id = f"messages/msg_{callback.message_id}"
+        (waiting,) = manager.get(id).body["callbacks"]
+        assert waiting["state"] == "WAITING"
+        assert (waiting["queue_group"], waiting["url"], waiting["hop"]) == (0, URL, 1)
+        assert (waiting["answered_at"], waiting["answer"]) == (None, None)
+        answer = post(anybody, callback).body["id"]
+        (answered,) = manager.get(id).body["callbacks"]
+        assert (answered["state"], answered["answer"]) == ("ANSWERED", answer)
+        assert manager.get(id).body["answer_to"] is None
+        assert manager.get(f"messages/{answer}").body["answer_to"] == f"msg_{callback.message_id}"
+
+    def test_one_that_expired_says_so(self, manager: Caller, callback: Callback) -> None:
+        Callback.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+        (shown,) = manager.get(f"messages/msg_{callback.message_id}").body["callbacks"]
+        assert shown["state"] == "EXPIRED"
+
+    def test_nothing_shows_a_token(self, manager: Caller, anybody: Caller, callback: Callback) -> None:
+        answer = post(anybody, callback, headers={"CallbackURL": URL}).body["id"]
+        for path in (f"messages/msg_{callback.message_id}", f"messages/{answer}", "deliveries"):
+            assert b"/callbacks/" not in manager.get(path).content
+
+    def test_another_publisher_does_not_see_them(self, callback: Callback) -> None:
+        from subscriptions.models import Scope
+
+        refused(caller(Scope.PUBLISH).get(f"messages/msg_{callback.message_id}"), 404)

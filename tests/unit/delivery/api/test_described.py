@@ -1,0 +1,114 @@
+"""The OpenAPI document is complete, and requests made from it get the answers that it describes."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from django.core.management import call_command
+from django.core.signals import request_finished, request_started
+from django.db import close_old_connections
+from hypothesis import HealthCheck, settings
+from schemathesis import checks
+
+from config.wsgi import application
+from subscriptions.models import Mode, Scope
+from tests.support import factories
+
+EXAMPLES = 12
+
+DESCRIPTION = schemathesis.openapi.from_wsgi("/api/schema/?format=json", application)
+# Refused everywhere, which the document says once.
+DESCRIPTION.config.generation.allow_x00 = False
+CHECKS: list[Any] = [
+    checks.not_a_server_error,
+    checks.content_type_conformance,
+    checks.status_code_conformance,
+    checks.response_schema_conformance,
+    checks.response_headers_conformance,
+    checks.unsupported_method,
+    checks.negative_data_rejection,
+]
+# Rules about other rows, the time of day, or two fields together, which OpenAPI has no keyword for.
+BEYOND_OPENAPI = re.compile(
+    "|".join(
+        [
+            "Choose REJECT: only an answer of 3xx",
+            "Datetime value out of range",
+            "Expecting value",
+            "There is none of the name",
+            "There is no (subscription|event type)",
+            "This time is over",
+            "This is a time to come",
+            "must (be less|not be more) than",
+            "A SYNC message is answered at once",
+            "It cannot be changed",
+            "in the address or several in the body, not both",
+            "It counts the attempts of the actions",
+            "A PUSH subscription needs an endpoint",
+            "With type (none|basic|bearer) give exactly",
+        ]
+    )
+)
+
+
+@pytest.fixture(autouse=True)
+def connection_of_the_test(db: None) -> Iterator[None]:
+    """As Django's own test client: each request would end the connection, and the transaction of the test."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture
+def keys() -> dict[str, str]:
+    """Rows that the examples' names hit, and a key for each part of the API, which no example can revoke."""
+    factories.event_type("0")
+    subscriber = factories.subscriber("0")
+    factories.delivery()
+    factories.delivery(subscription=factories.subscription(subscriber=subscriber, mode=Mode.PULL))
+    publisher = factories.publisher("0")
+    return {
+        "publish": factories.api_key(Scope.PUBLISH, publisher=publisher)[1],
+        "fetch": factories.api_key(Scope.FETCH, subscriber=subscriber)[1],
+        "manage": factories.api_key()[1],
+    }
+
+
+def test_the_description_is_generated_without_a_warning(tmp_path: Path) -> None:
+    call_command("spectacular", validate=True, fail_on_warn=True, file=str(tmp_path / "schema.yml"))
+
+
+# JSON lines, which it cannot make.
+@pytest.mark.filterwarnings("ignore:Skipped test cases with unsupported payload media types")
+@DESCRIPTION.parametrize()
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+def test_requests_made_from_the_description_get_answers_that_fit_it(
+    case: schemathesis.Case[Any], keys: dict[str, str]
+) -> None:
+    path = case.operation.path
+    part = (
+        "fetch"
+        if "/mailboxes/" in path
+        else "publish"
+        if path.endswith(("/messages", "messages:batch"))
+        else "manage"
+    )
+    response = case.call(headers={"Authorization": f"Bearer {keys[part]}"})
+    if response.status_code == 202 and path.endswith("messages:batch"):
+        # With `partial=true` what is wrong with one message is told as its result.
+        return
+    is_beyond = response.status_code == 400 and BEYOND_OPENAPI.search(response.json()["detail"])
+    case.validate_response(
+        response, checks=[*CHECKS, *([] if is_beyond else [checks.positive_data_acceptance])]
+    )

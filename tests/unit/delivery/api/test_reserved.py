@@ -1,0 +1,40 @@
+"""Event types of Inturn's own: everybody may subscribe to them, and nobody else make, change or publish them."""
+
+import pytest
+
+from subscriptions.models import EventType, Publisher
+from tests.support import factories
+from tests.unit.subscriptions.api.client import Caller, created, fields_of, refused
+
+NAME = "Inturn.Delivery.Failed"
+
+
+@pytest.mark.parametrize("name", ["Inturn.Mine", NAME])
+def test_none_is_made_with_a_reserved_name(manager: Caller, name: str) -> None:
+    assert fields_of(refused(manager.post("event-types", {"name": name}), 400)) == {"name"}
+
+
+def test_no_other_is_renamed_to_one(manager: Caller) -> None:
+    factories.event_type("Mine")
+    refused(manager.patch("event-types/Mine", {"name": "Inturn.Mine"}), 400)
+
+
+def test_it_stays_as_it_is(manager: Caller) -> None:
+    refused(manager.patch(f"event-types/{NAME}", {"description": "mine"}), 409, "built-in")
+    refused(manager.delete(f"event-types/{NAME}"), 409, "built-in")
+    assert EventType.objects.filter(name=NAME).exists()
+
+
+def test_nobody_publishes_it(publisher: Publisher, publishing: Caller) -> None:
+    refused(publishing.publish(NAME), 403, "reserved")
+    refused(publishing.post("messages:batch", [{"event": NAME, "body": {}}]), 403, "reserved")
+
+
+def test_everybody_may_subscribe(manager: Caller) -> None:
+    wish = {"name": "failures", "subscriber": factories.subscriber("ops").name, "event_type": NAME}
+    created(manager.post("subscriptions", wish | {"endpoint": "http://127.0.0.1:9/hook"}))
+
+
+def test_names_that_only_look_alike_are_free(manager: Caller) -> None:
+    for name in ("Inturnal.Audit", "My.Inturn.Failed", "inturn.mine"):
+        created(manager.post("event-types", {"name": name}))

@@ -1,0 +1,90 @@
+"""What is served beside the API, and what is answered when everything else fails."""
+
+from unittest.mock import patch
+
+import pytest
+from django.db import InterfaceError, OperationalError
+from django.test import Client
+
+from subscriptions.models import Scope
+from tests.support import factories
+from tests.unit.subscriptions.api.client import Answer, Caller, caller, refused
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_process_lives_whatever_the_database_does() -> None:
+    with patch("django.db.backends.utils.CursorWrapper.execute", side_effect=OperationalError):
+        assert Client().get("/healthz").status_code == 200
+
+
+def test_it_is_ready_when_the_database_is() -> None:
+    assert Client().get("/readyz").json() == {"status": "ready"}
+    with patch("django.db.backends.utils.CursorWrapper.execute", side_effect=OperationalError):
+        answer = Answer(Client().get("/readyz"))
+    refused(answer, 503, "database-away")
+    assert "Retry-After" in answer.headers
+
+
+def test_it_is_not_ready_without_its_migrations() -> None:
+    from config.web import health
+
+    health._require_migrations.cache_clear()
+    with patch("config.web.health.MigrationExecutor.migration_plan", return_value=["one"]):
+        refused(Answer(Client().get("/readyz")), 503, "not-migrated")
+    assert Client().get("/readyz").status_code == 200
+
+
+def test_metrics_are_served_for_prometheus() -> None:
+    assert b"inturn_http_request_seconds_count" in Client().get("/metrics").content
+
+
+def test_the_root_leads_to_the_console() -> None:
+    assert Client().get("/").headers["Location"] == "/admin/"
+
+
+def test_the_api_describes_itself() -> None:
+    assert b"openapi: 3" in Client().get("/api/schema/").content
+    page = Client().get("/api/docs/")
+    assert page.status_code == 200
+    # Our policy allows no script and no style within a page.
+    assert b"<style" not in page.content
+    assert page.content.count(b"<script>") == 0
+
+
+@pytest.mark.parametrize("error", [OperationalError("gone"), InterfaceError("closed")])
+def test_a_database_that_goes_away_is_503_wherever_it_was_asked(error: Exception) -> None:
+    client = Client(raise_request_exception=False)
+    with patch("django.middleware.common.CommonMiddleware.process_request", side_effect=error):
+        answer = Answer(client.get("/api/v1/event-types"))
+    refused(answer, 503, "database-away")
+    assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_a_fault_of_ours_is_500_without_a_traceback() -> None:
+    _, key = factories.api_key()
+    client = Client(raise_request_exception=False, headers={"authorization": f"Bearer {key}"})
+    with patch("subscriptions.api.resource.Resource.list", side_effect=RuntimeError("secret detail")):
+        answer = Answer(client.get("/api/v1/event-types"))
+    refused(answer, 500, "unexpected")
+    assert b"secret detail" not in answer.content
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
+def test_nothing_under_the_api_is_answered_by_a_page(method: str) -> None:
+    client = Client(enforce_csrf_checks=True)
+    for path in ["/api/", "/api/v1", "/api/v1/nothing", "/api/v2/event-types"]:
+        refused(Answer(client.generic(method, path)), 404, "not-found")
+
+
+def test_outside_the_api_errors_are_plain_text() -> None:
+    answer = Client().get("/nothing")
+    assert answer.status_code == 404
+    assert answer.headers["Content-Type"].startswith("text/plain")
+
+
+def test_another_publishers_key_finds_nothing(db: None) -> None:
+    message = factories.message()
+    for scope in (Scope.PUBLISH, Scope.FETCH):
+        assert caller(scope).get(f"messages/{message.public_id}").status in (403, 404)
+    refused(Caller(None).get(f"messages/{message.public_id}"), 401)

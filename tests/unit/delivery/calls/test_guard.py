@@ -1,0 +1,97 @@
+"""Only allowed addresses are connected to, and only servers that are who they say."""
+
+import contextlib
+import ipaddress
+import socket
+import ssl
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from delivery.calls import guard, http
+from delivery.states import OutcomeClass
+from subscriptions.values.resolver import Resolver
+from tests.support.receivers import Receiver
+from tests.support.receivers.name_server import name_server
+from tests.unit.delivery.calls.calling import called, outcome, read_request, serving
+
+
+def test_a_server_without_tls_fails_as_tls(receiver: Receiver) -> None:
+    hook = receiver.endpoint("hook")
+    assert outcome(called(hook.url.replace("http:", "https:"))) is OutcomeClass.TLS
+
+
+def test_a_forbidden_address_is_never_connected_to(receiver: Receiver) -> None:
+    hook = receiver.endpoint("hook")
+    ended = called(hook.url, allowed=[])
+    assert outcome(ended) is OutcomeClass.REFUSED_ADDRESS
+    assert "127.0.0.1" in ended.outcome.error
+    assert hook.received == []
+
+
+def test_a_name_that_leads_to_a_forbidden_address_is_refused_though_a_proxy_is_set(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = receiver.endpoint("hook")
+    monkeypatch.setenv("http_proxy", hook.url)
+    assert (
+        outcome(called(hook.url.replace("127.0.0.1", "localhost"), allowed=[]))
+        is OutcomeClass.REFUSED_ADDRESS
+    )
+    assert hook.received == []
+
+
+def test_the_address_that_was_checked_is_the_one_that_is_connected_to(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A resolver that answers something else the second time changes nothing: nobody asks it again."""
+    hook = receiver.endpoint("hook")
+    known = {"rebinding.example": ["127.0.0.1"]}
+    only = [ipaddress.ip_network("127.0.0.1/32")]
+    url = hook.url.replace("127.0.0.1", "rebinding.example")
+    with name_server(known) as names:
+        monkeypatch.setattr(guard, "resolver", Resolver(servers=[names.address]))
+        assert outcome(called(url, allowed=only)) is OutcomeClass.SUCCESS
+        known["rebinding.example"] = ["127.0.0.2"]
+        # The connection that is kept was checked when it was made.
+        assert outcome(called(url, allowed=only)) is OutcomeClass.SUCCESS
+        receiver.refuse_connections()
+        receiver.accept_connections()
+        monkeypatch.setattr(guard, "resolver", Resolver(servers=[names.address]))
+        assert outcome(called(url, allowed=only)) is OutcomeClass.REFUSED_ADDRESS
+
+
+@pytest.fixture
+def vouched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The port of a TLS server that this machine trusts, by the name of localhost."""
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+    subprocess.run(
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost "
+        f"-addext subjectAltName=DNS:localhost -keyout {key} -out {certificate}".split(),
+        check=True,
+        capture_output=True,
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+
+    def talk(connection: socket.socket) -> None:
+        with contextlib.suppress(OSError), context.wrap_socket(connection, server_side=True) as secured:
+            read_request(secured)
+            secured.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    http._session.cache_clear()
+    with serving(talk) as port:
+        yield port
+    http._session.cache_clear()
+
+
+def test_a_certificate_is_verified_against_the_name(vouched: int) -> None:
+    ended = called(f"https://localhost:{vouched}/")
+    assert ended.answer is not None
+    assert ended.answer.body == b"ok"
+    ended = called(f"https://127.0.0.1:{vouched}/")
+    assert (outcome(ended), ended.answer) == (OutcomeClass.TLS, None)
+    assert "certificate" in ended.outcome.error

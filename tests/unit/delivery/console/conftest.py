@@ -1,0 +1,41 @@
+"""People before the console, without a browser."""
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from subscriptions.models import Mode, Subscription
+from tests.support import factories
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _folder_of_static_files() -> None:
+    # What `prepare` fills; whitenoise warns when it is not there.
+    settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+
+
+@pytest.fixture
+def ann(db: None) -> Client:
+    """An administrator, logged in."""
+    client = Client()
+    client.force_login(User.objects.create_superuser("ann"))
+    return client
+
+
+@pytest.fixture
+def reader(db: None) -> Client:
+    """Somebody who may see everything and change nothing."""
+    user = User.objects.create_user("ray", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def pulled(db: None) -> Subscription:
+    """A subscription in the mailbox of depot."""
+    return factories.subscription(
+        "parcels", subscriber=factories.subscriber("depot"), mode=Mode.PULL, max_receives=5
+    )

@@ -1,0 +1,168 @@
+"""One of each thing that the console shows, and what tells whether any of it changed."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.admin.utils import quote
+from django.contrib.auth.models import Group, User
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection
+from django.utils import timezone
+
+from delivery.models import (
+    ArchiveFile,
+    JournalEntry,
+    Lane,
+    LaneState,
+    PayloadView,
+    ReplayState,
+    Resubmission,
+    RetentionRun,
+    RunState,
+    Step,
+    UrlHealth,
+    UrlState,
+)
+from delivery.states import Status
+from subscriptions import sign_in
+from subscriptions.models import ConfigurationChange, SignIn, Subscription
+from subscriptions.sign_in import Visitor
+from tests.support import factories
+from tests.unit.delivery.console import history_rows
+from tests.unit.delivery.console.blocking import block
+from tests.unit.delivery.console.history_rows import ARCHIVED, archived_message
+
+# What looking and signing in write, whoever it is.
+_WRITTEN_BY_LOOKING = {"delivery_payloadview", "subscriptions_signin"}
+
+
+def make_everything() -> dict[str, dict[str, Any]]:
+    """Make it, and return the arguments of the addresses: by model, and by name for those that need more."""
+    subscription = factories.subscription()
+    rejected = factories.delivery(Status.REJECTED, subscription=subscription)
+    head = factories.delivery(subscription=subscription)
+    lane = block(head)
+    waiting = factories.delivery(subscription=factories.subscription("waiting"))
+    made = {
+        "subscriptions_subscription": subscription.pk,
+        "subscriptions_subscriber": subscription.subscriber_id,
+        "subscriptions_eventtype": subscription.event_type_id,
+        "subscriptions_publisher": factories.publisher().pk,
+        "subscriptions_policy": factories.policy("mine", is_built_in=False).pk,
+        "subscriptions_apikey": factories.api_key()[0].pk,
+        "subscriptions_configurationchange": _change().pk,
+        "subscriptions_signin": _held_back().pk,
+        "delivery_message": rejected.message_id,
+        "delivery_delivery": rejected.pk,
+        "delivery_lane": lane.pk,
+        "delivery_journalentry": JournalEntry.objects.create(
+            kind="BLOCKED", text="It is.", lane_id=lane.pk
+        ).pk,
+        "delivery_payloadview": _payload_view(rejected.message_id).pk,
+        "delivery_resubmission": Resubmission.objects.create(
+            filter={"status": ["FAILED"]}, actor="ann", count=9
+        ).pk,
+        "delivery_retentionrun": RetentionRun.objects.create().pk,
+        "delivery_urlhealth": quote(_url_health().pk),
+        **_history(subscription),
+        "auth_user": User.objects.create_user("uma", is_staff=True).pk,
+        "auth_group": Group.objects.get(name="Auditors").pk,
+    }
+    arguments: dict[str, dict[str, Any]] = {model: {"object_id": pk} for model, pk in made.items()}
+    suspended = Lane.objects.get(subscriber=waiting.subscription.subscriber)
+    Lane.objects.filter(pk=suspended.pk).update(state=LaneState.SUSPENDED, delivery_id=waiting.pk)
+    return arguments | {
+        "auth_user_password_change": {"id": made["auth_user"]},
+        "delivery_delivery_cancel": {"object_id": head.pk},
+        "delivery_lane_skip": {"object_id": lane.pk, "delivery_id": head.pk},
+        "delivery_lane_resume": {"object_id": suspended.pk},
+        "subscriptions_subscription_activate": {"object_id": subscription.pk, "backlog": "cancel"},
+        "subscriptions_subscription_end_secret": {
+            "object_id": subscription.pk,
+            "secret_id": subscription.secrets.get().pk,
+        },
+        **_asked_of_the_history(subscription),
+        "app_list": {"app_label": "delivery"},
+        "view_on_site": {"content_type_id": ContentType.objects.get_for_model(User).pk, "object_id": 1},
+    }
+
+
+def fingerprint() -> dict[str, str]:
+    """Return each of our tables with a digest of its rows."""
+    ours = [
+        name
+        for name in connection.introspection.table_names()
+        if name.startswith(("delivery_", "subscriptions_", "auth_")) and name not in _WRITTEN_BY_LOOKING
+    ]
+    parts = [
+        f"SELECT '{name}', count(*) || ':' || coalesce(md5(string_agg(t::text, '|' ORDER BY t::text)), '') FROM {name} t"  # noqa: S608
+        for name in ours
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(parts))
+        return dict(cursor.fetchall())
+
+
+def _change() -> ConfigurationChange:
+    return ConfigurationChange.objects.create(
+        actor="ann",
+        action="changed",
+        object_type="policy",
+        object_name="mine",
+        before={"a": 1},
+        after={"a": 2},
+    )
+
+
+def _held_back() -> SignIn:
+    visitor = Visitor(username="uma", address="198.51.100.7")
+    failures = [
+        sign_in.begin(visitor, now=timezone.now()) for _ in range(sign_in.MOST_OF_ACCOUNT_FROM_ORIGIN)
+    ]
+    return failures[-1]
+
+
+def _payload_view(message_id: int) -> PayloadView:
+    now = timezone.now()
+    return PayloadView.objects.create(
+        actor="ann",
+        message_id=message_id,
+        hour=now - timedelta(hours=2),
+        first_at=now - timedelta(hours=2),
+        last_at=now - timedelta(hours=2),
+        views=1,
+    )
+
+
+def _history(subscription: Subscription) -> dict[str, Any]:
+    """Make what the pages of the history show, and return what each is about."""
+    verified = history_rows.verified()
+    archived_message(settings.ENVIRONMENT.history_url)
+    return {
+        "delivery_historyhour": history_rows.hour(history_rows.this_hour(), of=subscription).pk,
+        "delivery_pipelinerun": verified.pk,
+        "delivery_pipelineschedule": Step.EXPORT,
+        "delivery_finding": verified.findings.get().pk,
+        "delivery_replay": history_rows.replay(subscription=subscription).pk,
+        "delivery_archivefile": ArchiveFile.objects.values_list("pk", flat=True).first(),
+    }
+
+
+def _asked_of_the_history(subscription: Subscription) -> dict[str, dict[str, Any]]:
+    exporting = history_rows.run(Step.ROLLUP, RunState.RUNNING)
+    failed = history_rows.replay(ReplayState.FAILED, subscription=subscription)
+    return {
+        "delivery_pipelinerun_ask": {"step": "export"},
+        "delivery_pipelinerun_stop": {"object_id": exporting.pk},
+        "delivery_pipelinerun_file": {"object_id": history_rows.reported().pk},
+        "delivery_replay_again": {"object_id": failed.pk},
+        "delivery_archivefile_message": {"message_id": ARCHIVED},
+        "delivery_archivefile_raw": {"message_id": ARCHIVED},
+    }
+
+
+def _url_health() -> UrlHealth:
+    return UrlHealth.objects.create(
+        url="https://receiver.example/hook", state=UrlState.FROZEN, since=timezone.now()
+    )

@@ -1,0 +1,150 @@
+"""The archive in the console: what it holds, and messages that are nowhere else, found by id and by time."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from pytest_django import Settings
+
+from delivery.models import ArchiveChunk, ArchiveFile, ChunkKind, ChunkState, PayloadView
+from tests.support import factories
+from tests.unit.delivery.console import history_rows
+from tests.unit.delivery.console.history_rows import ARCHIVED
+from tests.unit.delivery.history.archived import AT, message, seconds, write
+
+PAGE = "/admin/delivery/archivefile/"
+MESSAGE = f"{PAGE}message/{ARCHIVED}/"
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def archive(tmp_path: Path, settings: Settings) -> str:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, history_url=str(tmp_path))
+    return str(tmp_path)
+
+
+@pytest.fixture
+def one(archive: str) -> str:
+    """A message in the archive alone, with its delivery."""
+    history_rows.archived_message(archive)
+    return archive
+
+
+def test_it_says_what_it_holds_and_how_far_it_reaches(ann: Client, one: str) -> None:
+    page = ann.get(PAGE).text
+    assert "everything that was settled before" in page
+    assert f"<code>{one}</code>" in page
+    assert "messages/day=" in page
+
+
+def test_files_that_do_not_count_are_not_shown(ann: Client, one: str) -> None:
+    now = AT
+    done = ArchiveChunk.objects.create(
+        kind=ChunkKind.COMPACTION, state=ChunkState.DONE, run_id=2, since=now, until=now, ended_at=now
+    )
+    writing = ArchiveChunk.objects.create(kind=ChunkKind.COMPACTION, run_id=3, since=now, until=now)
+    replaced = ArchiveFile.objects.get(table="messages")
+    ArchiveFile.objects.filter(pk=replaced.pk).update(replaced_by=done)
+    history_rows.archive_file(path="messages/day=1/not-yet.parquet", chunk=writing)
+    page = ann.get(PAGE).text
+    assert replaced.path not in page
+    assert "not-yet" not in page
+    assert "An export is under way" in page
+
+
+def test_without_an_archive_it_offers_the_export(ann: Client, reader: Client) -> None:
+    assert "nothing is in it yet" in ann.get(PAGE).text
+    assert "/ask/export/" in ann.get(PAGE).text
+    assert "/ask/export/" not in reader.get(PAGE).text
+
+
+@pytest.mark.parametrize("typed", [f"msg_{ARCHIVED}", f" {ARCHIVED} "])
+def test_an_id_leads_to_its_message(ann: Client, one: str, typed: str) -> None:
+    assert ann.get(f"{PAGE}lookup/", {"id": typed}).headers["Location"] == MESSAGE
+
+
+def test_what_is_no_id_is_said(ann: Client) -> None:
+    assert "is no id of a message" in ann.get(f"{PAGE}lookup/", {"id": "<order>"}).text
+
+
+def test_a_message_is_shown_with_what_became_of_it(ann: Client, one: str) -> None:
+    page = ann.get(MESSAGE).text
+    for told in ("from the archive", "Retention has removed it", "REJECTED", "404 Not Found", ">gone</pre>"):
+        assert told in page
+    assert "{&quot;order&quot;: 42}" in page
+    assert "priority" in page
+    assert PayloadView.objects.get().message_id == ARCHIVED
+
+
+def test_its_ordinary_page_leads_there_once_it_is_removed(ann: Client, one: str) -> None:
+    assert ann.get(f"/admin/delivery/message/{ARCHIVED}/change/").headers["Location"] == MESSAGE
+    assert ann.get(f"/admin/delivery/message/{ARCHIVED + 1}/change/").status_code == 404
+
+
+def test_what_is_in_the_database_as_well_says_so(ann: Client, archive: str) -> None:
+    there = factories.message()
+    write(archive, messages=[message(there.pk)])
+    page = ann.get(f"{PAGE}message/{there.pk}/").text
+    assert f"/admin/delivery/message/{there.pk}/change/" in page
+    assert ann.get(f"/admin/delivery/message/{there.pk}/change/").status_code == 200
+
+
+@pytest.mark.parametrize("id", ["1", "9" * 30])
+def test_what_is_not_archived_is_not_found(ann: Client, one: str, id: str) -> None:
+    assert ann.get(f"{PAGE}message/{id}/").status_code == 404
+
+
+def test_the_exact_bytes_are_downloaded_as_text(ann: Client, one: str) -> None:
+    answer = ann.get(f"{MESSAGE}raw/")
+    assert answer.content == b'{"order": 42}'
+    assert answer.headers["Content-Type"].startswith("text/plain")
+    assert "attachment" in answer.headers["Content-Disposition"]
+
+
+def test_payloads_are_for_who_may_see_them(reader: Client, one: str) -> None:
+    User.objects.get(username="ray").user_permissions.remove(Permission.objects.get(codename="view_payload"))
+    page = reader.get(MESSAGE).text
+    assert "You may not see payloads" in page
+    for hidden in ("order&quot;", ">high<", ">gone<"):
+        assert hidden not in page
+    assert reader.get(f"{MESSAGE}raw/").status_code == 403
+    assert not PayloadView.objects.exists()
+
+
+def test_who_may_not_see_messages_looks_none_up(db: None, one: str) -> None:
+    user = User.objects.create_user("sue", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename="view_archivefile"))
+    client = Client()
+    client.force_login(user)
+    assert "lookup" not in client.get(PAGE).text
+    for address in (MESSAGE, f"{MESSAGE}raw/", f"{PAGE}lookup/"):
+        assert client.get(address).status_code == 403
+
+
+def test_messages_are_found_by_when_they_were_published(ann: Client, archive: str) -> None:
+    write(archive, messages=[message(id, event_type="B" if id == 3 else "A") for id in (1, 2, 3, 4)])
+    span = {"since": f"{seconds(2):%Y-%m-%dT%H:%M:%S}", "until": f"{seconds(4):%Y-%m-%dT%H:%M:%S}"}
+    found = ann.get(f"{PAGE}lookup/", span).context["found"]
+    assert [one.id for one in found] == [2, 3]
+    found = ann.get(f"{PAGE}lookup/", span | {"event_type": "B"}).context["found"]
+    assert [one.id for one in found] == [3]
+    nothing = ann.get(f"{PAGE}lookup/", {"since": "2020-01-01T00:00", "until": "2020-01-01T01:00"}).text
+    assert "Nothing was published then" in nothing
+
+
+def test_more_than_a_day_is_not_searched_while_somebody_waits(ann: Client, one: str) -> None:
+    page = ann.get(f"{PAGE}lookup/", {"since": "2020-01-01T00:00", "until": "2020-01-09T01:00"})
+    assert "make a report" in page.text
+    assert page.context["found"] is None
+
+
+def test_a_file_that_is_gone_is_told_and_no_failure(ann: Client, one: str) -> None:
+    row = ArchiveFile.objects.get(table="messages")
+    Path(one, row.path).unlink()
+    assert ann.get(MESSAGE).status_code == 404
+    at = f"{seconds(ARCHIVED):%Y-%m-%dT%H:%M}"
+    until = f"{seconds(ARCHIVED + 3600):%Y-%m-%dT%H:%M}"
+    assert "cannot be read" in ann.get(f"{PAGE}lookup/", {"since": at, "until": until}).text

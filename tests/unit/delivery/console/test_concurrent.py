@@ -1,0 +1,82 @@
+"""A CONCURRENT subscriber whose endpoint is down, as the console shows it."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from delivery.console import blocked, next_try
+from delivery.models import Delivery, EndpointHealth, Lane
+from delivery.states import Status
+from subscriptions.models import Processing, Subscriber
+from tests.support import factories
+from tests.unit.delivery.console.blocking import block
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def crm() -> Subscriber:
+    return factories.subscriber("crm", processing=Processing.CONCURRENT, max_in_flight=16)
+
+
+@pytest.fixture
+def head(crm: Subscriber) -> Delivery:
+    head = factories.delivery(subscription=factories.subscription(subscriber=crm))
+    factories.delivery(subscription=head.subscription)
+    block(head)
+    return head
+
+
+def test_only_what_is_for_that_endpoint_waits(crm: Subscriber, head: Delivery) -> None:
+    factories.delivery(subscription=factories.subscription(subscriber=crm))
+    (lane,) = blocked.lanes(limit=10)
+    assert (lane.delivery_id, str(lane.waiting), str(lane.freed)) == (head.pk, "1", "0")
+    assert lane.unblocks == "Its messages are held; the others of this CONCURRENT subscriber flow."
+
+
+def test_all_its_endpoints_that_are_down_are_named(ann: Client, crm: Subscriber, head: Delivery) -> None:
+    assert blocked.lanes(limit=10)[0].downs == ""
+    for number in range(11):
+        row = factories.delivery(subscription=factories.subscription(f"hook-{number}", subscriber=crm))
+        factories.endpoint_down(row)
+    factories.endpoint_down(factories.delivery())
+    names = ", ".join([head.subscription.name, *(f"hook-{number}" for number in range(9))])
+    assert blocked.lanes(limit=10)[0].downs == f"12 endpoints are down: {names} and 2 more."
+    assert "12 endpoints are down" in ann.get("/admin/").text
+
+
+def test_so_says_the_page_of_a_subscription(ann: Client, head: Delivery) -> None:
+    page = f"/admin/subscriptions/subscription/{head.subscription_id}/change/"
+    shown = ann.get(page).text
+    assert "It is down since" in shown
+    assert ": unreachable: connection refused" in shown
+    EndpointHealth.objects.all().delete()
+    assert "It is down" not in ann.get(page).text
+
+
+def test_and_what_waits_for_it_says_when_it_is_tried(head: Delivery) -> None:
+    health = EndpointHealth.objects.get()
+    Lane.objects.update(run_is_concurrent=True)
+    behind = Delivery.objects.exclude(pk=head.pk).get()
+    later = timezone.now() + timedelta(hours=1)
+    Delivery.objects.filter(pk=behind.pk).update(next_attempt_at=later)
+    rows = list(Delivery.objects.select_related("subscription__policy", "lane").order_by("pk"))
+    found = next_try.of_each(rows)
+    assert [found[row.pk].words for row in rows] == ["its endpoint is DOWN, and is tried again"] * 2
+    assert [found[row.pk].at for row in rows] == [health.next_try_at, later]
+
+
+def test_says_so_when_it_has_no_other_subscription(head: Delivery) -> None:
+    assert blocked.lanes(limit=10)[0].unblocks == "Its messages are held; nothing else waits."
+
+
+def test_it_is_shown_although_what_failed_last_is_settled(crm: Subscriber) -> None:
+    block(factories.delivery(Status.FAILED, subscription=factories.subscription(subscriber=crm)))
+    (lane,) = blocked.lanes(limit=10)
+    assert not lane.may_skip
+
+
+def test_the_list_of_subscribers_tells_how_many_at_once(ann: Client, crm: Subscriber) -> None:
+    assert "CONCURRENT, 16 at once" in ann.get("/admin/subscriptions/subscriber/").text

@@ -1,0 +1,90 @@
+"""Dedup and probe URL in the console's form of a subscription: what the API refuses, it refuses."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from subscriptions.models import Kind, Subscription
+from tests.support import factories
+
+ADD = "/admin/subscriptions/subscription/add/"
+PATH = "$$->'Body'->>'id'"
+
+
+@pytest.fixture
+def values(db: None) -> dict[str, Any]:
+    return {
+        "name": "artifacts",
+        "subscriber": factories.subscriber("crm").pk,
+        "event_type": factories.event_type("Made").pk,
+        "policy": factories.policy("teamforge").pk,
+        "mode": "PUSH",
+        "endpoint": "https://127.0.0.1/hook",
+        "timeout_seconds": "30",
+        "position": "0",
+        "auth_type": "none",
+        "dedup_mode": "NONE",
+        "dedup_window_seconds": "259200",
+    }
+
+
+def errors(answer: Any) -> dict[str, list[str]]:
+    return dict(answer.context["adminform"].form.errors)
+
+
+def test_both_are_saved(ann: Client, values: dict[str, Any]) -> None:
+    ann.post(
+        ADD,
+        values
+        | {
+            "dedup_mode": "PATH",
+            "dedup_path": PATH,
+            "dedup_window_seconds": "60",
+            "probe_url": "http://127.0.0.1/up",
+        },
+    )
+    row = Subscription.objects.get()
+    assert (row.dedup_mode, row.dedup_path, row.dedup_window_seconds) == ("PATH", PATH, 60)
+    assert row.probe_url == "http://127.0.0.1/up"
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "said"),
+    [
+        ({"dedup_mode": "PATH"}, "dedup_path", "Give the path"),
+        ({"dedup_mode": "PATH", "dedup_path": "$$->'Body' ="}, "dedup_path", "(line 1, column"),
+        ({"dedup_mode": "KEY", "dedup_window_seconds": "0"}, "dedup_window_seconds", "greater than or equal"),
+        ({"probe_url": "PATCH:https://127.0.0.1/"}, "probe_url", "without a method"),
+        ({"probe_url": "https://10.0.0.1/"}, "probe_url", "10.0.0.1 is refused"),
+    ],
+)
+def test_what_is_wrong_is_said_at_the_field(
+    ann: Client, values: dict[str, Any], given: dict[str, str], field: str, said: str
+) -> None:
+    answer = ann.post(ADD, values | given)
+    assert said in " ".join(errors(answer)[field])
+    assert not Subscription.objects.exists()
+
+
+def test_a_path_that_the_page_hides_is_forgotten(ann: Client, values: dict[str, Any]) -> None:
+    ann.post(ADD, values | {"dedup_mode": "KEY", "dedup_path": "whatever was typed before"})
+    assert Subscription.objects.get().dedup_path == ""
+
+
+def test_of_a_queue_dedup_is_refused(ann: Client, values: dict[str, Any]) -> None:
+    queue = factories.event_type(kind=Kind.QUEUE).pk
+    answer = ann.post(ADD, values | {"event_type": queue, "dedup_mode": "KEY"})
+    assert "of kind QUEUE" in " ".join(errors(answer)["dedup_mode"])
+
+
+def test_of_a_stored_one_the_event_type_still_counts(ann: Client, values: dict[str, Any]) -> None:
+    stored = factories.subscription(event_type=factories.event_type(kind=Kind.QUEUE))
+    page = f"/admin/subscriptions/subscription/{stored.pk}/change/"
+    answer = ann.post(page, values | {"dedup_mode": "KEY"})
+    assert "of kind QUEUE" in " ".join(errors(answer)["dedup_mode"])
+
+
+def test_nobody_subscribes_to_answers_of_callbacks(ann: Client, values: dict[str, Any]) -> None:
+    answer = ann.post(ADD, values | {"event_type": factories.event_type("Inturn.Callback").pk})
+    assert "Nobody can subscribe" in " ".join(errors(answer)["event_type"])

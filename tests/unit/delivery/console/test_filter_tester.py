@@ -1,0 +1,208 @@
+"""The filter tester: what it says is what publishing does, it says where a filter is wrong, and its work is bounded."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from delivery.console import filter_preview
+from delivery.console.filter_preview import preview_filter
+from delivery.models import Delivery
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import publish
+from subscriptions.models import EventType
+from tests.support import factories
+
+ADDRESS = "/admin/subscriptions/subscription/filter-test/"
+FILTERS = (
+    ("", ""),
+    ("", "a"),
+    ("$$->'Body'->>'n' = '3'", ""),
+    ("$$->'Body'->'n' > 2 AND NOT $$->'Header'->>'Priority' = 'low'", ""),
+    ("$$->'Body'->'nothing' is null", "a"),
+    ("$$->'Body' ? 'list' or $$->'Header'->>'priority' like 'h%'", ""),
+)
+BODIES = (b'{"n": 3}', b'{"n": 1, "list": []}', b'{"n": "3"}', b"[1, 2]", b'{"n": 4}')
+HEADERS: tuple[dict[str, str], ...] = (
+    {},
+    {"filter-string": "a"},
+    {"filter-string": "b", "priority": "low"},
+    {"priority": "high"},
+)
+
+
+def publish_each(event_type: EventType) -> None:
+    drafts = [
+        Draft(event_type=event_type, body=body, headers=headers) for body in BODIES for headers in HEADERS
+    ]
+    publish(factories.publisher(), drafts)
+
+
+@pytest.mark.parametrize(("text", "header_filter_string"), FILTERS)
+def test_the_preview_is_what_publishing_did(db: None, text: str, header_filter_string: str) -> None:
+    event_type = factories.event_type()
+    subscription = factories.subscription(
+        event_type=event_type, filter=text, header_filter_string=header_filter_string
+    )
+    publish_each(event_type)
+    delivered = set(Delivery.objects.filter(subscription=subscription).values_list("message_id", flat=True))
+    said = preview_filter(event_type.pk, header_filter_string=header_filter_string, filter_text=text)
+    assert (said.published, said.matched) == (len(BODIES) * len(HEADERS), len(delivered))
+    assert {one.message_id for one in said.matching} <= delivered
+    assert not {one.message_id for one in said.others} & delivered
+    assert all(one.reason for one in said.others)
+
+
+def test_the_preview_looks_at_the_newest_of_that_event_type(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filter_preview, "MESSAGES", 3)
+    event_type = factories.event_type()
+    rows = [factories.message(event_type=event_type) for _ in range(5)]
+    factories.message()
+    said = preview_filter(event_type.pk, header_filter_string="", filter_text="")
+    assert [one.message_id for one in said.matching] == [row.pk for row in rows[:1:-1]]
+    assert (said.asked, said.is_cut) == (3, False)
+
+
+def test_the_preview_ends_where_the_bodies_are_long(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filter_preview, "BYTES", 25)
+    event_type = factories.event_type()
+    for _ in range(5):
+        factories.message(b'{"number":1}', event_type=event_type)
+    said = preview_filter(event_type.pk, header_filter_string="", filter_text="$$->'Body'->'number' = 1")
+    assert (said.asked, said.matched, said.bytes, said.is_cut) == (3, 3, 36, True)
+
+
+def test_what_was_delivered_to_one_destination_is_left_out(db: None) -> None:
+    event_type = factories.event_type()
+    factories.message(event_type=event_type)
+    factories.message(event_type=event_type, destination="crm")
+    said = preview_filter(event_type.pk, header_filter_string="", filter_text="")
+    assert (said.asked, said.published, said.delivered, said.matched) == (2, 1, 1, 1)
+
+
+class TestInTheForm:
+    @pytest.fixture
+    def event_type(self, db: None) -> EventType:
+        event_type = factories.event_type("Made", sample={"n": 3})
+        publish_each(event_type)
+        return event_type
+
+    def test_an_unsaved_filter_is_tried_on_sample_pasted_body_and_messages(
+        self, ann: Client, event_type: EventType
+    ) -> None:
+        typed = {
+            "event_type": event_type.pk,
+            "filter": " $$->'Body'->'n' = 3 \r\n",
+            "tested_body": '{"n": 5}',
+        }
+        answer = said(ann, **typed)
+        assert "matches the sample of Made" in answer
+        assert "no match what you pasted: its filter is not true of the message" in answer
+        assert "It would have matched 4 of the last 20 messages of Made." in answer
+
+    def test_headers_are_tried_too(self, ann: Client, event_type: EventType) -> None:
+        typed = {"event_type": event_type.pk, "header_filter_string": "a", "filter": ""}
+        assert "the message has no FILTER_STRING header" in said(ann, **typed)
+        answer = said(ann, **typed, tested_headers="FILTER_STRING: a")
+        assert "matches the sample of Made" in answer
+        assert "It would have matched 5 of the last 20" in answer
+
+    def test_it_says_where_a_filter_is_wrong_and_tries_nothing(
+        self, ann: Client, event_type: EventType, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        text = "$$->'Body'->>'n' = '3'\r\nand $$->'Body' = = 1"
+        answer = ann.post(ADDRESS, {"event_type": event_type.pk, "filter": text}).text
+        assert "(line 2, column 18)" in answer
+        assert "and $$-&gt;&#x27;Body&#x27; = = 1\n                 ^</pre>" in answer
+        assert "would have matched" not in answer
+        # The session and the user.
+        with django_assert_num_queries(2):
+            checked = ann.post(ADDRESS, {"filter": text, "check": "1"}).text
+        assert "(line 2, column 18)" in checked
+        assert (
+            "The filter can be read."
+            in ann.post(ADDRESS, {"filter": "$$->'Body' is null", "check": "1"}).text
+        )
+
+    @pytest.mark.parametrize(
+        ("typed", "text"),
+        [
+            ({"tested_headers": "no colon"}, "Line 1 is no header"),
+            ({"header_filter_string": "a\x01"}, "holds a control character"),
+            ({"tested_body": "<xml/>"}, "The body is not JSON"),
+            ({"event_type": ""}, "Choose an event type"),
+            ({"event_type": "9" * 30}, "Choose an event type"),
+            ({}, "every message of the event type qualifies"),
+        ],
+    )
+    def test_it_says_the_next_step(
+        self, ann: Client, event_type: EventType, typed: dict[str, Any], text: str
+    ) -> None:
+        assert text in said(ann, **({"event_type": event_type.pk, "filter": ""} | typed))
+
+    def test_without_sample_and_messages_it_says_so(self, ann: Client) -> None:
+        answer = said(ann, event_type=factories.event_type("New").pk, filter="")
+        assert "New has no sample yet" in answer
+        assert "No message of New is stored yet" in answer
+
+    def test_nothing_of_what_a_publisher_sent_is_shown(self, ann: Client, event_type: EventType) -> None:
+        factories.message(b'{"n": "within"}', event_type=event_type, headers={"filter-string": "beside"})
+        typed = {"event_type": event_type.pk, "filter": "", "header_filter_string": "x"}
+        answer = said(ann, **typed)
+        assert "it has another FILTER_STRING header, or none" in answer
+        assert "within" not in answer
+        assert "beside" not in answer
+
+
+class TestWhoMay:
+    @pytest.fixture
+    def stored(self, db: None) -> Any:
+        row = factories.subscription(filter="$$->'Body'->>'number' = '1'")
+        factories.message(event_type=row.event_type)
+        return row
+
+    def test_who_may_only_look_tries_what_is_stored(self, reader: Client, stored: Any) -> None:
+        page = reader.get(f"/admin/subscriptions/subscription/{stored.pk}/change/").text
+        assert 'name="tested_subscription"' in page
+        answer = said(reader, tested_subscription=stored.pk)
+        assert "It would have matched 1 of the last message" in answer
+
+    def test_who_may_not_see_payloads_learns_nothing_of_them_by_filters(
+        self, reader: Client, stored: Any
+    ) -> None:
+        User.objects.get(username="ray").user_permissions.remove(
+            *Permission.objects.filter(codename="view_payload")
+        )
+        typed = {"event_type": stored.event_type_id, "filter": "$$->'Body'->>'number' = '1'"}
+        answer = said(reader, **typed)
+        assert "would have matched" not in answer
+        assert "you may not see payloads" in answer
+        assert "would have matched 1" in said(reader, tested_subscription=stored.pk)
+        guessed = {"event_type": stored.event_type_id, "header_filter_string": "a guess"}
+        assert "would have matched" not in said(reader, **guessed)
+
+    def test_others_may_not(self, reader: Client, stored: Any) -> None:
+        ray = User.objects.get(username="ray")
+        ray.user_permissions.remove(Permission.objects.get(codename="view_message"))
+        assert reader.post(ADDRESS, {"filter": ""}).status_code == 403
+        assert (
+            "Try the filter" not in reader.get(f"/admin/subscriptions/subscription/{stored.pk}/change/").text
+        )
+
+    @pytest.mark.django_db
+    def test_who_is_logged_out_meanwhile_gets_the_page_reloaded(self, client: Client) -> None:
+        assert client.post(ADDRESS, {"filter": ""}).headers["HX-Refresh"] == "true"
+
+
+def said(client: Client, **typed: Any) -> str:
+    """What the answer says, without markup."""
+    from html import unescape
+    from re import sub
+
+    answer = client.post(ADDRESS, typed)
+    assert answer.status_code == 200
+    return " ".join(unescape(sub(r"<[^>]+>", "", answer.text)).split())

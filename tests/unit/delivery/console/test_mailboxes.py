@@ -1,0 +1,186 @@
+"""Mailboxes in the console: configured, looked into, and their deliveries told from those that are sent."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from delivery.console import mailboxes
+from delivery.database.statements import statement
+from delivery.models import MailboxRate
+from delivery.states import Status
+from subscriptions.models import Kind, Mode, Subscription, SubscriptionStatus
+from tests.support import factories
+from tests.unit.delivery.console.fetching import SOON, fetched, released
+
+ROOT = "/admin/subscriptions"
+
+
+class TestConfiguring:
+    @pytest.fixture
+    def values(self, db: None) -> dict[str, Any]:
+        """What the page sends: also what it hides, and what was typed there before."""
+        return {
+            "name": "orders",
+            "subscriber": factories.subscriber("crm").pk,
+            "event_type": factories.event_type("Made").pk,
+            "policy": factories.policy("strict").pk,
+            "mode": "PULL",
+            "endpoint": "no endpoint at all",
+            "header_lines": "neither a header",
+            "timeout_seconds": "5",
+            "max_receives": "7",
+            "dedup_mode": "NONE",
+            "dedup_window_seconds": "259200",
+            "position": "0",
+            "auth_type": "basic",
+        }
+
+    def test_what_the_page_hides_is_left_out(self, ann: Client, values: dict[str, Any]) -> None:
+        page = ann.post(f"{ROOT}/subscription/add/", values, follow=True)
+        made = Subscription.objects.get()
+        assert "waits in the mailbox" in page.text
+        assert (made.endpoint, made.headers, made.auth["type"]) == ("", {}, "none")
+        assert (made.policy.name, made.timeout_seconds, made.max_receives) == ("teamforge", 30, 7)
+
+    def test_no_secret_is_made(self, ann: Client, values: dict[str, Any]) -> None:
+        page = ann.post(f"{ROOT}/subscription/add/", values, follow=True)
+        assert not Subscription.objects.get().secrets.exists()
+        assert "Rotate secret" not in page.text
+
+    def test_a_queue_has_no_mailboxes(self, ann: Client, values: dict[str, Any]) -> None:
+        values["event_type"] = factories.event_type(kind=Kind.QUEUE).pk
+        answer = ann.post(f"{ROOT}/subscription/add/", values)
+        assert "one endpoint of a group" in answer.context["adminform"].form.errors["mode"][0]
+
+    def test_the_mode_stays(self, ann: Client, values: dict[str, Any]) -> None:
+        ann.post(f"{ROOT}/subscription/add/", values)
+        made = Subscription.objects.get()
+        changed = values | {"mode": "PUSH", "endpoint": "https://127.0.0.1/hook", "max_receives": "8"}
+        ann.post(f"{ROOT}/subscription/{made.pk}/change/", changed)
+        made.refresh_from_db()
+        assert (made.mode, made.endpoint, made.max_receives) == ("PULL", "", 8)
+
+    def test_rotating_says_that_there_is_nothing_to_rotate(self, ann: Client, pulled: Subscription) -> None:
+        page = ann.post(f"{ROOT}/subscription/{pulled.pk}/rotate/", follow=True)
+        assert "has no signing secret" in page.text
+        assert not pulled.secrets.exists()
+
+
+class TestFigures:
+    def test_tell_what_can_be_fetched_from_what_is_out_and_what_comes_later(
+        self, pulled: Subscription
+    ) -> None:
+        factories.delivery(subscription=pulled)
+        fetched(pulled, ends_in=-SOON)
+        released(pulled, until=-SOON)
+        fetched(pulled)
+        released(pulled)
+        factories.delivery(Status.DELIVERED, subscription=pulled)
+        box = mailboxes.of_subscription(pulled.pk, now=timezone.now())
+        assert box is not None
+        assert [str(count) for count in (box.available, box.in_flight, box.delayed, box.held)] == list("3110")
+        assert str(box.holds) == "5"
+
+    def test_what_is_inactive_is_held(self, pulled: Subscription) -> None:
+        Subscription.objects.update(status=SubscriptionStatus.INACTIVE)
+        factories.delivery(subscription=pulled)
+        fetched(pulled)
+        box = mailboxes.of_subscribers([pulled.subscriber_id], now=timezone.now())[pulled.subscriber_id]
+        assert [str(count) for count in (box.available, box.in_flight, box.held)] == ["0", "1", "1"]
+
+    def test_rates_are_of_the_last_minute_that_is_complete(self, pulled: Subscription) -> None:
+        now = timezone.now().replace(second=35, microsecond=0)
+        for seconds_ago, received in ((5, 100), (15, 1), (65, 10), (75, 1000)):
+            MailboxRate.objects.create(
+                subscriber=pulled.subscriber,
+                at=now - timedelta(seconds=seconds_ago),
+                slot=0,
+                received=received,
+            )
+        box = mailboxes.of_subscription(pulled.pk, now=now)
+        assert box is not None
+        assert box.received_per_minute == 11
+
+    def test_who_has_no_pull_subscription_has_no_mailbox(self, db: None) -> None:
+        row = factories.subscription()
+        assert mailboxes.of_subscription(row.pk, now=timezone.now()) is None
+        assert mailboxes.of_subscribers([row.subscriber_id], now=timezone.now()) == {}
+
+    def test_are_counted_on_the_indexes_of_mailboxes_alone(self, pulled: Subscription) -> None:
+        other = factories.subscription(mode=Mode.PULL)
+        for _ in range(300):
+            factories.delivery(Status.DELIVERED, subscription=pulled, attempts=1)
+            factories.delivery(subscription=other)
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE delivery_delivery")
+        plan = planned("mailboxes", {"subscriptions": [pulled.pk], "subscribers": [], "limit": 10})
+        for index in ("delivery_in_mailbox", "delivery_delayed", "delivery_leased"):
+            assert index in plan
+        assert "Seq Scan on delivery_waiting" not in plan
+
+
+def planned(name: str, parameters: dict[str, Any]) -> str:
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {statement(name)}", parameters)
+        return "\n".join(row[0] for row in cursor.fetchall())
+
+
+class TestPages:
+    def test_the_subscription_s_page_shows_what_is_in_the_mailbox(
+        self, ann: Client, pulled: Subscription
+    ) -> None:
+        fetched(pulled)
+        page = ann.get(f"{ROOT}/subscription/{pulled.pk}/change/").text
+        assert "In the mailbox" in page
+        assert "fetched, not acknowledged yet" in page
+        assert "1 in the mailbox" in page
+
+    def test_the_subscriber_s_page_says_how_to_fetch(self, ann: Client, pulled: Subscription) -> None:
+        page = ann.get(f"{ROOT}/subscriber/{pulled.subscriber_id}/change/").text
+        assert "/api/v1/mailboxes/depot/next" in page
+        assert "manage.py listen depot" in page
+
+    def test_no_key_stands_in_a_command_where_others_see_it(self, ann: Client, pulled: Subscription) -> None:
+        page = ann.get(f"{ROOT}/subscriber/{pulled.subscriber_id}/change/").text
+        assert "export INTURN_FETCH_KEY=$SUBSCRIBER_KEY" in page
+        assert "--key" not in page
+
+    def test_a_subscriber_without_one_has_no_such_panel(self, ann: Client) -> None:
+        row = factories.subscription()
+        assert "mailbox" not in ann.get(f"{ROOT}/subscriber/{row.subscriber_id}/change/").text
+
+    def test_the_overview_shows_the_mailboxes_with_the_oldest_first(
+        self, ann: Client, pulled: Subscription
+    ) -> None:
+        factories.delivery(subscription=pulled)
+        later = factories.subscription(mode=Mode.PULL, subscriber=factories.subscriber("office"))
+        fetched(later)
+        page = ann.get("/admin/").text
+        assert page.index("depot") < page.index("office")
+
+    def test_the_backlog_of_a_list_counts_what_is_out_as_well(
+        self, ann: Client, pulled: Subscription
+    ) -> None:
+        factories.delivery(subscription=pulled)
+        fetched(pulled)
+        released(pulled)
+        for address in ("subscription", "subscriber"):
+            assert ">3" in ann.get(f"{ROOT}/{address}/").text.replace("\n", "").replace(" ", ""), address
+
+
+class TestADeliveredMessage:
+    def test_is_told_from_one_that_was_published(self, ann: Client) -> None:
+        delivered = factories.message(destination="crm/orders")
+        published = factories.message()
+        assert "delivered to crm/orders" in ann.get(f"/admin/delivery/message/{delivered.pk}/change/").text
+        assert "to all who want it" in ann.get(f"/admin/delivery/message/{published.pk}/change/").text
+
+    @pytest.mark.parametrize("asked", ["delivered", "published"])
+    def test_is_found_by_how_it_went_out(self, ann: Client, asked: str) -> None:
+        made = {"delivered": factories.message(destination="crm"), "published": factories.message()}
+        page = ann.get(f"/admin/delivery/message/?destination={asked}")
+        assert [row.pk for row in page.context["cl"].result_list] == [made[asked].pk]

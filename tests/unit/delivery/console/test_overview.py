@@ -1,0 +1,217 @@
+"""The overview: what it counts, and that it costs the same whatever waits."""
+
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import AnonymousUser
+from django.test import Client
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from delivery.console import counting, overview
+from delivery.console.counting import Bounded
+from delivery.console.overview import Overview
+from delivery.models import Lane, Message
+from delivery.states import Status
+from subscriptions.models import Mode, Subscription
+from tests.support import factories
+from tests.unit.delivery.console.blocking import block, suspend
+
+INDEX = "/admin/"
+PART = "/admin/overview/"
+
+
+def read() -> Overview:
+    return overview.read_overview(now=timezone.now(), user=AnonymousUser())
+
+
+@pytest.mark.django_db
+class TestTiles:
+    def test_rates_are_those_of_the_last_minute(self) -> None:
+        now = timezone.now()
+        for age in (10, 20, 59, 61, 600):
+            message = factories.message(published_at=now - timedelta(seconds=age))
+            subscription = factories.subscription(event_type=message.event_type)
+            factories.delivery(
+                Status.DELIVERED,
+                message=message,
+                subscription=subscription,
+                settled_at=now - timedelta(seconds=age),
+            )
+        factories.delivery(Status.REJECTED, settled_at=now)
+        Message.objects.exclude(deliveries__status=Status.DELIVERED).update(
+            published_at=now - timedelta(hours=1)
+        )
+        shown = overview.read_overview(now=now, user=AnonymousUser())
+        assert shown.accepted_per_second == pytest.approx(3 / 60)
+        assert shown.delivered_per_second == pytest.approx(3 / 60)
+
+    def test_a_rate_of_many_is_taken_over_the_time_the_newest_span(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(overview, "RATE_ROWS", 10)
+        now = timezone.now()
+        event_type, publisher = factories.event_type(), factories.publisher()
+        for number in range(40):
+            at = now - timedelta(milliseconds=100 * number + 100)
+            factories.message(event_type=event_type, publisher=publisher, published_at=at)
+        assert overview.read_overview(now=now, user=AnonymousUser()).accepted_per_second == pytest.approx(10)
+
+    def test_nothing_at_all_is_no_error(self) -> None:
+        shown = read()
+        assert (shown.accepted_per_second, shown.delivered_per_second, shown.oldest_at) == (0, 0, None)
+        assert not shown.has_subscriptions
+        assert str(shown.backlog) == "0"
+
+    def test_what_inactive_subscriptions_hold_back_is_told_apart(self) -> None:
+        now = timezone.now()
+        held = factories.subscription(status="INACTIVE")
+        factories.delivery(
+            subscription=held,
+            message=factories.message(event_type=held.event_type, published_at=now - timedelta(days=3)),
+        )
+        waiting = factories.delivery()
+        shown = read()
+        assert (str(shown.backlog), str(shown.held)) == ("2", "1")
+        assert shown.oldest_at == waiting.message.published_at
+
+    def test_of_the_backlog_it_tells_what_is_in_mailboxes(self) -> None:
+        now = timezone.now()
+        box = factories.subscription(mode=Mode.PULL)
+        old = factories.message(event_type=box.event_type, published_at=now - timedelta(days=3))
+        factories.delivery(subscription=box, message=old)
+        factories.delivery(subscription=box, next_attempt_at=now + timedelta(minutes=5))
+        factories.delivery(subscription=factories.subscription(mode=Mode.PULL, status="INACTIVE"))
+        factories.delivery(Status.IN_FLIGHT, subscription=box, lease_expires_at=now - timedelta(minutes=5))
+        waiting = factories.delivery()
+        shown = read()
+        assert (str(shown.backlog), str(shown.in_mailboxes)) == ("4", "3")
+        assert shown.oldest_at == waiting.message.published_at
+
+    def test_in_doubt_counts_what_a_person_must_decide(self) -> None:
+        factories.delivery(Status.IN_DOUBT)
+        factories.delivery(Status.FAILED)
+        assert str(read().in_doubt) == "1"
+
+
+@pytest.mark.django_db
+class TestBlockedSubscribers:
+    def test_says_what_waits_behind_and_what_would_flow_again(self) -> None:
+        crm = factories.subscriber("crm")
+        down = factories.subscription(subscriber=crm)
+        head = factories.delivery(subscription=down)
+        factories.delivery(subscription=down)
+        for _ in range(2):
+            factories.delivery(subscription=factories.subscription(subscriber=crm))
+        factories.delivery(subscription=factories.subscription(subscriber=crm, status="INACTIVE"))
+        block(head)
+        (lane,) = read().lanes
+        assert (lane.name, lane.message, lane.subscription) == ("crm", head.message.public_id, down.name)
+        assert (str(lane.waiting), str(lane.freed), lane.others) == ("3", "2", 2)
+        assert lane.unblocks == "The other 2 subscriptions of crm with 2 waiting messages flow again."
+
+    def test_says_so_when_nothing_else_would_flow(self) -> None:
+        head = factories.delivery(subscription=factories.subscription(subscriber=factories.subscriber("crm")))
+        block(head)
+        assert read().lanes[0].unblocks.startswith("crm has no other subscription")
+
+    def test_waiting_is_counted_up_to_a_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("delivery.console.blocked.WAITING_LIMIT", 2)
+        subscription = factories.subscription()
+        head, *_ = (factories.delivery(subscription=subscription) for _ in range(5))
+        block(head)
+        assert str(read().lanes[0].waiting) == "2+"
+
+    def test_a_lane_whose_head_is_settled_or_held_is_not_blocked_any_more(self) -> None:
+        settled, held = factories.delivery(Status.CANCELLED), factories.delivery()
+        block(settled)
+        block(held)
+        Subscription.objects.filter(pk=held.subscription_id).update(status="INACTIVE")
+        assert read().lanes == []
+
+    def test_the_longest_blocked_comes_first(self) -> None:
+        lanes = [block(factories.delivery()) for _ in range(3)]
+        for age, lane in zip((1, 3, 2), lanes, strict=True):
+            Lane.objects.filter(pk=lane.pk).update(since=timezone.now() - timedelta(hours=age))
+        assert [lane.lane_id for lane in read().lanes] == [lanes[1].pk, lanes[2].pk, lanes[0].pk]
+
+    def test_a_suspended_lane_is_shown_too_and_what_resuming_it_does(self) -> None:
+        top = factories.delivery(attempts=5)
+        suspend(top)
+        (lane,) = read().lanes
+        assert (lane.is_suspended, lane.may_skip) == (True, True)
+        assert lane.resumes == f"{top.message.public_id} is tried again, with all its attempts."
+
+    def test_after_a_rejection_only_what_waits_flows_again(self) -> None:
+        rejected = factories.delivery(Status.REJECTED)
+        suspend(rejected)
+        assert read().lanes[0].resumes == "The rejection stays; nothing else waits."
+        factories.delivery(subscription=rejected.subscription)
+        (lane,) = read().lanes
+        assert (lane.may_skip, str(lane.waiting)) == (False, "1")
+        assert lane.resumes == "The rejection stays; 1 waiting message flows again."
+
+
+class TestPage:
+    def test_costs_the_same_number_of_queries_however_many_are_blocked(
+        self, ann: Client, django_assert_num_queries: DjangoAssertNumQueries
+    ) -> None:
+        for _ in range(12):
+            block(factories.delivery())
+        # Session and user, six of the overview's own, and whether there are subscriptions.
+        with django_assert_num_queries(9):
+            ann.get(PART)
+
+    def test_the_oldest_is_told_in_one_unit_and_where_it_is(self, ann: Client) -> None:
+        factories.delivery(message=factories.message(published_at=timezone.now() - timedelta(seconds=317)))
+        page = ann.get(INDEX).text
+        assert ">5 min</time>" in page
+        assert "in lanes, since it was published" in page
+
+    def test_without_subscriptions_says_what_to_do_first(self, ann: Client) -> None:
+        assert "Create the first subscription" in ann.get(INDEX).text
+
+    def test_offers_no_button_to_who_may_not_use_it(self, reader: Client, ann: Client) -> None:
+        block(factories.delivery())
+        assert "Make INACTIVE" in ann.get(INDEX).text
+        page = reader.get(INDEX).text
+        assert "connection refused" in page
+        for button in ("Make INACTIVE", "Retry now", "Skip this message"):
+            assert button not in page
+
+    def test_a_suspended_lane_offers_to_resume_it_and_not_to_retry(self, reader: Client, ann: Client) -> None:
+        lane = suspend(factories.delivery(attempts=5))
+        page = ann.get(INDEX).text
+        assert f"/admin/delivery/lane/{lane.pk}/resume/" in page
+        assert "Skip this message" in page
+        assert "Retry now" not in page
+        assert "waits for a person" in page
+        assert "it has no probe URL" in page
+        assert "Resume" not in reader.get(INDEX).text
+
+    def test_a_suspended_lane_says_when_it_is_probed_and_where(self, ann: Client) -> None:
+        subscription = factories.subscription(probe_url="https://receiver.example/health")
+        suspend(factories.delivery(subscription=subscription, attempts=5), probes_in=timedelta(seconds=40))
+        page = ann.get(INDEX).text
+        assert "https://receiver.example/health" in page
+        assert "waits for a person" not in page
+
+    def test_after_a_rejection_there_is_nothing_to_skip(self, ann: Client) -> None:
+        suspend(factories.delivery(Status.REJECTED))
+        page = ann.get(INDEX).text
+        assert "after a rejection" in page
+        assert "Skip this message" not in page
+
+    def test_who_was_logged_out_gets_the_page_again_and_not_a_login_form_inside_it(
+        self, client: Client, db: None
+    ) -> None:
+        answer = client.get(PART)
+        assert (answer.status_code, answer.headers["HX-Refresh"]) == (200, "true")
+        assert answer.content == b""
+
+
+def test_a_bounded_number_says_that_there_is_more() -> None:
+    assert str(Bounded(10_001, counting.WAITING_LIMIT)) == "10,000+"
+    assert str(Bounded(10_000, counting.WAITING_LIMIT)) == "10,000"
+    assert Bounded(1, 10).of("message") == "1 message"
+    assert not Bounded(0, 10)

@@ -1,0 +1,267 @@
+"""Role × page × action: who may look, who may change, and that nobody is shown what they may not press."""
+
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.db import transaction
+from django.test import Client
+from django.urls import Resolver404, resolve
+
+from delivery.models import Delivery
+from tests.unit.delivery.console.everything import fingerprint, make_everything
+from tests.unit.delivery.console.matrix import (
+    ADMINISTRATOR,
+    ALL,
+    AUDITOR,
+    MATRIX,
+    OF_DJANGO,
+    SUPPORT,
+    Row,
+    address_of,
+    addresses,
+)
+
+NO_ROLE = "no role"
+REFUSED = {403, 405}
+# They change nothing: one leaves, another tries a filter, and a report is only read.
+HARMLESS = {
+    "/admin/logout/",
+    "/admin/subscriptions/subscription/filter-test/",
+    "/admin/delivery/pipelinerun/report/",
+}
+# Asks the endpoint, which is not there.
+_CALLS_OUT = {"subscriptions_subscription_send_test"}
+
+
+@pytest.fixture
+def everything(db: None) -> dict[str, dict[str, Any]]:
+    return make_everything()
+
+
+@pytest.fixture(params=[*sorted(ALL), NO_ROLE])
+def role(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def visitor(db: None, role: str) -> Client:
+    return visitor_of(role)
+
+
+def visitor_of(role: str) -> Client:
+    user = User.objects.create_user("visitor", is_staff=True)
+    if role != NO_ROLE:
+        user.groups.add(Group.objects.get(name=role))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def every_address(everything: dict[str, dict[str, Any]]) -> Iterator[tuple[str, Row, str]]:
+    """Yield name, row and address of each page."""
+    for name in sorted(MATRIX):
+        yield name, MATRIX[name], address_of(name, everything)
+
+
+def test_every_page_has_a_row() -> None:
+    named = {str(pattern.name) for pattern in addresses()}
+    assert named - OF_DJANGO == set(MATRIX)
+
+
+def test_who_may_look(everything: dict[str, dict[str, Any]], visitor: Client, role: str) -> None:
+    wrong = []
+    for name, row, address in every_address(everything):
+        answer = visitor.get(address)
+        # A part of a page that may not be shown has the page reloaded.
+        is_shown = answer.status_code in (200, 302) and "HX-Refresh" not in answer.headers
+        if is_shown != (role in row.get) and not _is_for_all(name):
+            wrong.append((name, answer.status_code))
+        # Of an app of which somebody may see nothing, there is no page.
+        refused = {404} if name == "app_list" else REFUSED
+        is_refused = answer.status_code in refused or "HX-Refresh" in answer.headers
+        assert is_shown or is_refused, (name, answer.status_code)
+    assert wrong == []
+
+
+def test_who_may_change_and_that_nothing_changes_for_others(
+    everything: dict[str, dict[str, Any]], visitor: Client, role: str
+) -> None:
+    wrong: list[tuple[object, ...]] = []
+    before = fingerprint()
+    for name, row, address in every_address(everything):
+        if role in row.post and name in _CALLS_OUT:
+            continue
+        with transaction.atomic():
+            status = visitor.post(address, {"post": "yes"}).status_code
+            changed = {table for table, rows in fingerprint().items() if rows != before[table]}
+            transaction.set_rollback(True)
+        if role in row.post:
+            if status not in (200, 302):
+                wrong.append((name, status))
+        elif changed or (row.is_action and status not in REFUSED):
+            wrong.append((name, status, *changed))
+    assert wrong == []
+
+
+def test_every_action_really_acts_for_those_who_may(everything: dict[str, dict[str, Any]]) -> None:
+    """So that a refusal means the right is missing, not that the button did nothing anyhow."""
+    visitor = visitor_of(ADMINISTRATOR)
+    before = fingerprint()
+    idle = []
+    # Takes a form that is filled in; or changes nothing by itself.
+    spared = {
+        "delivery_delivery_edit",
+        "delivery_delivery_mark_delivered",
+        "delivery_retentionrun_start",
+        "delivery_pipelinerun_report",
+        "subscriptions_subscription_filter_test",
+        "subscriptions_subscription_end_secret",
+        "subscriptions_subscription_activate",
+        "subscriptions_subscription_rewrite",
+        *_CALLS_OUT,
+    }
+    for name, row, address in every_address(everything):
+        if row.is_action and name not in spared:
+            with transaction.atomic():
+                visitor.post(address)
+                if fingerprint() == before:
+                    idle.append(name)
+                transaction.set_rollback(True)
+    assert idle == []
+
+
+def test_strangers_are_led_to_the_door(everything: dict[str, dict[str, Any]]) -> None:
+    before = fingerprint()
+    stranger = Client()
+    for name, _, address in every_address(everything):
+        for answer in (stranger.get(address), stranger.post(address, {"post": "yes"})):
+            is_sent_away = answer.status_code == 302 and answer.headers["Location"].startswith(
+                "/admin/login/"
+            )
+            is_reloaded = "HX-Refresh" in answer.headers and not answer.content
+            assert is_sent_away or is_reloaded or answer.status_code in REFUSED, (name, answer.status_code)
+    assert fingerprint() == before
+
+
+@pytest.mark.parametrize("verb", ["resubmit_chosen", "cancel_chosen", "mark_chosen_delivered"])
+def test_an_auditor_has_no_actions_on_what_is_picked(
+    everything: dict[str, dict[str, Any]], verb: str
+) -> None:
+    visitor = visitor_of(AUDITOR)
+    before = fingerprint()
+    picked = list(Delivery.objects.values_list("pk", flat=True))
+    visitor.post("/admin/delivery/delivery/", {"action": verb, "_selected_action": picked, "index": 0})
+    assert fingerprint() == before
+
+
+class Shown(HTMLParser):
+    """The ways on that a page shows: links, and buttons with where they lead."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.links: set[str] = set()
+        self.posts: set[str] = set()
+        self._form: dict[str, str | None] | None = None
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag == "a" and given.get("href"):
+            self.links.add(str(given["href"]))
+        if tag == "form":
+            self._form = given
+        if given.get("formaction"):
+            self.posts.add(str(given["formaction"]))
+        elif given.get("hx-post"):
+            self.posts.add(str(given["hx-post"]))
+        elif self._is_submit(tag, given) and (self._form or {}).get("method", "get").lower() == "post":  # type: ignore[union-attr]
+            self.posts.add(str((self._form or {}).get("action") or "this page"))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag == "form":
+            self._form = None
+
+    def _is_submit(self, tag: str, given: dict[str, str | None]) -> bool:
+        kind = given.get("type")
+        return (tag == "button" and kind in (None, "submit")) or (tag == "input" and kind == "submit")
+
+
+def row_of(address: str) -> Row | None:
+    """Return the row of an address of the console, None for any other."""
+    try:
+        match = resolve(address.partition("?")[0].partition("#")[0])
+    except Resolver404:
+        return None
+    return MATRIX.get(match.url_name or "") if match.app_name == "admin" else None
+
+
+@pytest.mark.parametrize("role", sorted(ALL))
+def test_nobody_is_shown_a_way_to_what_they_may_not_do(
+    everything: dict[str, dict[str, Any]], role: str
+) -> None:
+    visitor = visitor_of(role)
+    wrong = []
+    for name, row, address in every_address(everything):
+        answer = visitor.get(address) if role in row.get else None
+        if answer is None or answer.status_code != 200 or answer.streaming:
+            continue
+        shown = Shown(answer.text)
+        for link in shown.links:
+            leads_to = row_of(link)
+            if leads_to is not None and role not in leads_to.get:
+                wrong.append((name, "link", link))
+        for button in shown.posts - {"/admin/logout/"}:
+            leads_to = row if button == "this page" else row_of(button)
+            if leads_to is None or role not in leads_to.post:
+                wrong.append((name, "button", button))
+    assert wrong == []
+
+
+def test_an_auditor_sees_no_button_that_changes_anything(everything: dict[str, dict[str, Any]]) -> None:
+    visitor = visitor_of(AUDITOR)
+    for name, row, address in every_address(everything):
+        if AUDITOR in row.get:
+            answer = visitor.get(address)
+            if answer.status_code == 200 and not answer.streaming:
+                assert Shown(answer.text).posts <= HARMLESS, name
+
+
+def test_support_sees_the_buttons_that_rescue(everything: dict[str, dict[str, Any]]) -> None:
+    visitor = visitor_of(SUPPORT)
+    for page, verbs in {
+        "delivery_lane_changelist": ["/retry/", "/resume/"],
+        "delivery_delivery_change": ["/resubmit/"],
+        "delivery_urlhealth_change": ["/release/"],
+        "subscriptions_subscription_changelist": ["/deactivate/"],
+        "subscriptions_subscription_change": ["/deactivate/"],
+        "index": ["/deactivate/", "/retry/", "/skip/"],
+    }.items():
+        posts = Shown(visitor.get(address_of(page, everything)).text).posts
+        for verb in verbs:
+            assert any(verb in post for post in posts), (page, verb, posts)
+
+
+@pytest.mark.django_db
+def test_without_a_role_the_first_page_says_whom_to_ask() -> None:
+    page = visitor_of(NO_ROLE).get("/admin/").text
+    assert "Ask an administrator to give visitor one" in page
+    assert 'id="overview"' not in page
+
+
+def _is_for_all(name: str) -> bool:
+    """Those that anybody may open who has an account: they show what the rights allow, or lead to what asks for them."""
+    return name in {
+        "index",
+        "search",
+        "shown_once",
+        "app_list",
+        "overview_part",
+        "delivery_retentionrun_change",
+        "delivery_historyhour_change",
+        "delivery_archivefile_change",
+        "delivery_finding_change",
+    }

@@ -1,0 +1,110 @@
+"""What each list costs in queries: pinned, and the same for two rows and for twenty."""
+
+from django.contrib import admin
+from django.contrib.auth.models import Group, User
+from django.db import connection
+from django.db.models import Model
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from delivery.models import JournalEntry, PayloadView, Resubmission, RetentionRun, UrlHealth
+from delivery.states import Status
+from subscriptions.models import ConfigurationChange, SignIn
+from tests.support import factories
+from tests.unit.delivery.console import history_rows
+
+# Session and user are two of each. A list that is not here fails: say what it costs.
+QUERIES = {
+    "auth.group": 7,
+    "auth.user": 7,
+    "delivery.delivery": 4,
+    "delivery.journalentry": 5,
+    "delivery.lane": 6,
+    "delivery.message": 6,
+    "delivery.payloadview": 3,
+    "delivery.resubmission": 3,
+    "delivery.retentionrun": 5,
+    "delivery.archivefile": 6,
+    "delivery.finding": 4,
+    "delivery.historyhour": 9,
+    "delivery.pipelinerun": 6,
+    "delivery.pipelineschedule": 5,
+    "delivery.replay": 3,
+    "delivery.urlhealth": 6,
+    "subscriptions.apikey": 5,
+    "subscriptions.configurationchange": 3,
+    "subscriptions.eventtype": 6,
+    "subscriptions.policy": 5,
+    "subscriptions.publisher": 7,
+    "subscriptions.signin": 6,
+    "subscriptions.subscriber": 9,
+    "subscriptions.subscription": 10,
+}
+FEW, MANY = 2, 20
+
+
+def lists() -> dict[str, type[Model]]:
+    return {model._meta.label_lower: model for model in admin.site._registry}
+
+
+def make_rows() -> None:
+    """Make a row of each list, with everything that its cells show."""
+    factories.api_key()
+    factories.publisher(all_event_types=False).event_types.add(factories.event_type())
+    factories.policy()
+    group = Group.objects.create(name=factories.unique("role"))
+    User.objects.create_user(factories.unique("user")).groups.add(group)
+    delivery = factories.delivery(Status.REJECTED, reason="404 Not Found")
+    factories.delivery(message=delivery.message, subscription=factories.subscription(mode="PULL"))
+    UrlHealth.objects.create(url=factories.unique("https://receiver.example/"))
+    JournalEntry.objects.create(
+        kind="SKIPPED",
+        text="Skipped.",
+        actor="ann",
+        message_id=delivery.message_id,
+        delivery_id=delivery.pk,
+        subscription_id=delivery.subscription_id,
+        lane_id=delivery.lane_id,
+    )
+    ConfigurationChange.objects.create(
+        actor="ann", action="changed", object_type="policy", object_name="x", before={"a": 1}, after={"a": 2}
+    )
+    Resubmission.objects.create(filter={"status": ["FAILED"]}, actor="ann", count=1)
+    RetentionRun.objects.create(state="DONE", ended_at=timezone.now())
+    now = timezone.now()
+    PayloadView.objects.create(
+        actor="ann", message_id=delivery.message_id, hour=now, first_at=now, last_at=now, views=1
+    )
+    SignIn.objects.create(kind="SIGNED_IN", username="ann")
+    history_rows.make_one_of_each()
+
+
+def queries_of(ann: Client, model: type[Model]) -> list[str]:
+    address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+    with CaptureQueriesContext(connection) as queries:
+        answer = ann.get(address)
+    assert answer.status_code == 200
+    return [query["sql"] for query in queries]
+
+
+def test_every_list_has_its_pin() -> None:
+    assert set(QUERIES) == set(lists())
+
+
+def test_a_list_costs_the_same_number_of_queries_however_many_rows_it_has(ann: Client) -> None:
+    for count in (FEW, MANY - FEW):
+        for _ in range(count):
+            make_rows()
+        asked = {name: queries_of(ann, model) for name, model in lists().items()}
+        changed = {name: queries for name, queries in asked.items() if len(queries) != QUERIES.get(name)}
+        told = [f"{name}: {len(queries)}\n" + "\n".join(queries) for name, queries in changed.items()]
+        assert not changed, "\n\n".join(told)
+
+
+def test_no_list_was_counted_without_its_rows(ann: Client) -> None:
+    before = {name: model._default_manager.count() for name, model in lists().items()}
+    make_rows()
+    after = {name: model._default_manager.count() for name, model in lists().items()}
+    assert {name for name in after if after[name] <= before[name]} == set()

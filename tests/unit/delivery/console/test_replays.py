@@ -1,0 +1,165 @@
+"""Replays in the console: asked for with what the subscription has, looked at, started, cancelled."""
+
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from delivery.models import PipelineRun, Replay, ReplayState, Step
+from subscriptions.models import Kind, Subscription
+from tests.support import factories
+from tests.unit.delivery.console import history_rows
+
+PAGE = "/admin/delivery/replay/"
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def orders() -> Subscription:
+    history_rows.archived()
+    return factories.subscription("orders", filter="$$->'Body'->>'id' = '1'")
+
+
+def form(subscription: Subscription, **fields: str) -> dict[str, str]:
+    since = timezone.now() - timedelta(days=2)
+    own = {"event_types": subscription.event_type.name, "filter": subscription.filter}
+    return (
+        {"since": f"{since:%Y-%m-%dT%H:%M:%S}", "until": "", "header_filter_string": "", "rate": ""}
+        | own
+        | fields
+    )
+
+
+def ask(client: Client, subscription: Subscription, **fields: str) -> str:
+    address = f"{PAGE}add/?subscription={subscription.pk}"
+    return client.post(address, form(subscription, **fields), follow=True).text
+
+
+def page_of(replay: Replay) -> str:
+    return f"{PAGE}{replay.pk}/change/"
+
+
+def test_the_form_begins_with_what_the_subscription_has(ann: Client, orders: Subscription) -> None:
+    sync = factories.subscription("sync", event_type=factories.event_type(kind=Kind.SYNC))
+    first = ann.get(f"{PAGE}add/").text
+    assert str(orders) in first
+    assert str(sync) not in first
+    page = ann.get(f"{PAGE}add/", {"subscription": orders.pk}).text
+    assert orders.event_type.name in page
+    assert "id&#x27; = &#x27;1&#x27;" in page
+
+
+def test_before_anything_is_archived_it_offers_the_export(ann: Client) -> None:
+    page = ann.get(f"{PAGE}add/").text
+    assert "Nothing is archived yet" in page
+    assert "/admin/delivery/pipelinerun/ask/export/" in page
+
+
+def test_asked_for_its_messages_are_looked_for_and_nothing_is_sent(ann: Client, orders: Subscription) -> None:
+    page = ask(ann, orders, rate="5", filter="")
+    replay = Replay.objects.get()
+    assert (replay.state, replay.rate, replay.filter) == (ReplayState.SELECTING, 5.0, "")
+    assert replay.asked_by == "ann"
+    run = PipelineRun.objects.get()
+    assert run.step == Step.REPLAY
+    assert "Nothing is sent before you start it" in page
+    assert f"/admin/delivery/pipelinerun/{run.pk}/change/" in page
+    assert f"{PAGE}{replay.pk}/part/" in page
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"filter": "$$->"}, "line 1"),
+        ({"until": "2999-01-01T00:00"}, "run the export first"),
+        ({"event_types": "No.Such.Event"}, "There is no event type"),
+        ({"event_types": "  "}, "required"),
+        ({"since": ""}, "required"),
+        ({"rate": "0"}, "greater than or equal to"),
+    ],
+)
+def test_what_cannot_be_is_said_at_the_field(
+    ann: Client, orders: Subscription, fields: dict[str, str], said: str
+) -> None:
+    assert said in ask(ann, orders, **fields)
+    assert not Replay.objects.exists()
+
+
+@pytest.mark.parametrize("subscription", ["0", "x", "9" * 40])
+def test_an_address_with_no_subscription_asks_for_one(
+    ann: Client, orders: Subscription, subscription: str
+) -> None:
+    answer = ann.get(f"{PAGE}add/", {"subscription": subscription})
+    assert answer.status_code == 200
+    assert "To which subscription" in answer.text
+
+
+def test_ready_it_shows_what_would_be_sent_by_event_type_and_day(ann: Client) -> None:
+    replay = history_rows.replay(rate=2.0)
+    page = ann.get(page_of(replay)).text
+    assert "42 messages would be delivered" in page
+    assert "which takes 21 s at 2.0 a second" in page
+    for told in ("2026-11-20", "2026-11-21", "Order.Created", "Order.Paid"):
+        assert told in page
+    assert f"{PAGE}{replay.pk}/start/" in page
+    assert f"{PAGE}{replay.pk}/part/" not in page
+
+
+def test_with_nothing_selected_there_is_nothing_to_start(ann: Client) -> None:
+    replay = history_rows.replay(count=0, preview=[])
+    page = ann.get(page_of(replay)).text
+    assert "Nothing fits" in page
+    assert f"{PAGE}{replay.pk}/start/" not in page
+    assert f"{PAGE}{replay.pk}/cancel/" in page
+
+
+def test_it_is_started_once_and_cancelled(ann: Client) -> None:
+    replay = history_rows.replay()
+    assert "are being made" in ann.post(f"{PAGE}{replay.pk}/start/", follow=True).text
+    assert "Nothing was done: it is RUNNING" in ann.post(f"{PAGE}{replay.pk}/start/", follow=True).text
+    Replay.objects.filter(pk=replay.pk).update(done=21, made=20)
+    part = ann.get(f"{PAGE}{replay.pk}/part/")
+    assert "21 of 42 messages" in part.text
+    assert "20 deliveries made; 1 could not be" in part.text
+    assert f"?replay={replay.pk}" in part.text
+    assert "Cancelled; the 20 deliveries" in ann.post(f"{PAGE}{replay.pk}/cancel/", follow=True).text
+    replay.refresh_from_db()
+    assert replay.state == ReplayState.CANCELLED
+    assert "hx-get" not in ann.get(f"{PAGE}{replay.pk}/part/").text
+
+
+def test_one_that_failed_is_selected_again(ann: Client) -> None:
+    replay = history_rows.replay(ReplayState.FAILED, error="Spark ended.", count=0, preview=[])
+    page = ann.get(page_of(replay)).text
+    assert "Spark ended." in page
+    assert f"{PAGE}{replay.pk}/again/" in page
+    ann.post(f"{PAGE}{replay.pk}/again/")
+    replay.refresh_from_db()
+    assert replay.state == ReplayState.SELECTING
+
+
+def test_its_deliveries_are_listed(ann: Client) -> None:
+    replay = history_rows.replay()
+    of_it = factories.delivery(subscription=replay.subscription, replay=replay)
+    other = factories.delivery()
+    page = ann.get("/admin/delivery/delivery/", {"replay": replay.pk})
+    assert [row.pk for row in page.context["cl"].result_list] == [of_it.pk]
+    assert other.pk != of_it.pk
+
+
+def test_who_may_only_look_changes_nothing(reader: Client) -> None:
+    replay = history_rows.replay()
+    page = reader.get(page_of(replay)).text
+    assert "42 messages would be delivered" in page
+    for verb in ("start", "cancel", "again"):
+        assert f"{PAGE}{replay.pk}/{verb}/" not in page
+        assert reader.post(f"{PAGE}{replay.pk}/{verb}/").status_code == 403
+    assert reader.get(f"{PAGE}add/").status_code == 403
+
+
+def test_the_part_is_reloaded_for_who_is_logged_out(ann: Client) -> None:
+    replay = history_rows.replay()
+    assert Client().get(f"{PAGE}{replay.pk}/part/").headers["HX-Refresh"] == "true"
+    assert ann.get(f"{PAGE}{replay.pk}/part/").headers["Cache-Control"] == "no-store"

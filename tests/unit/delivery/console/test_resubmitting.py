@@ -1,0 +1,275 @@
+"""Support sends deliveries again in the console: by a button, edited, many by a filter; each a POST with its right."""
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.utils import timezone
+
+from delivery.models import Delivery, JournalEntry, JournalKind, Message, Resubmission, Status
+from delivery.support.bulk_jobs import advance
+from tests.support import factories
+from tests.unit.delivery.test_resubmission import rejected
+from tests.unit.delivery.test_resubmit import now_of
+
+DELIVERY = "/admin/delivery/delivery"
+RESUBMISSION = "/admin/delivery/resubmission"
+BUTTONS = {
+    "resubmit": "Resubmit",
+    "edit": "Edit and resubmit",
+    "mark-delivered": "Mark as",
+    "cancel": "Cancel",
+}
+
+
+@pytest.fixture
+def row(db: None) -> Delivery:
+    return factories.delivery(Status.REJECTED)
+
+
+def posted(client: Client, address: str, **data: str) -> str:
+    return client.post(address, data, follow=True).text
+
+
+class TestButtons:
+    @pytest.mark.parametrize(
+        ("status", "offered"),
+        [
+            (Status.PENDING, {"cancel"}),
+            (Status.DELIVERED, {"edit"}),
+            (Status.REJECTED, {"resubmit", "edit"}),
+            (Status.IN_DOUBT, {"resubmit", "edit", "mark-delivered", "cancel"}),
+        ],
+    )
+    def test_a_page_offers_what_may_be_done(self, ann: Client, status: Status, offered: set[str]) -> None:
+        row = factories.delivery(status)
+        page = ann.get(f"{DELIVERY}/{row.pk}/change/").text
+        assert {verb for verb in BUTTONS if f"{DELIVERY}/{row.pk}/{verb}/" in page} == offered
+
+    def test_one_that_was_answered_to_a_waiting_publisher_is_not_offered(self, ann: Client, db: None) -> None:
+        row = factories.delivery(Status.REJECTED, lane=None)
+        assert f"{DELIVERY}/{row.pk}/resubmit/" not in ann.get(f"{DELIVERY}/{row.pk}/change/").text
+
+    def test_it_is_sent_again_and_twice_says_why_not(self, ann: Client, row: Delivery) -> None:
+        assert "is sent again" in posted(ann, f"{DELIVERY}/{row.pk}/resubmit/")
+        assert (now_of(row).status, now_of(row).reason) == (Status.PENDING, "resubmitted by ann")
+        assert "Nothing was done. It is PENDING" in posted(ann, f"{DELIVERY}/{row.pk}/resubmit/")
+        assert JournalEntry.objects.get().kind == JournalKind.RESUBMITTED
+
+    def test_what_is_in_doubt_is_decided(self, ann: Client, db: None) -> None:
+        received, unwanted = factories.delivery(Status.IN_DOUBT), factories.delivery(Status.IN_DOUBT)
+        assert "is DELIVERED" in posted(ann, f"{DELIVERY}/{received.pk}/mark-delivered/")
+        assert "is CANCELLED" in posted(ann, f"{DELIVERY}/{unwanted.pk}/cancel/")
+        assert [now_of(row).status for row in (received, unwanted)] == [Status.DELIVERED, Status.CANCELLED]
+        assert "Nothing was done" in posted(ann, f"{DELIVERY}/{received.pk}/mark-delivered/")
+
+    def test_those_that_were_picked_are_sent_again_as_far_as_they_may_be(
+        self, ann: Client, row: Delivery
+    ) -> None:
+        delivered = factories.delivery(Status.DELIVERED)
+        chosen = {"action": "resubmit_chosen", "_selected_action": [row.pk, delivered.pk]}
+        page = ann.post(f"{DELIVERY}/", chosen, follow=True).text
+        assert "1 are sent again. 1 cannot be sent again" in page
+        assert [now_of(one).status for one in (row, delivered)] == [Status.PENDING, Status.DELIVERED]
+
+    def test_those_that_were_picked_are_marked(self, ann: Client, row: Delivery) -> None:
+        doubtful = factories.delivery(Status.IN_DOUBT)
+        chosen = {"action": "mark_chosen_delivered", "_selected_action": [row.pk, doubtful.pk]}
+        assert "1 DELIVERED. 1 were not IN_DOUBT" in ann.post(f"{DELIVERY}/", chosen, follow=True).text
+        assert now_of(doubtful).status == Status.DELIVERED
+
+
+class TestEditing:
+    def test_the_edited_copy_goes_to_the_one_subscription(self, ann: Client, row: Delivery) -> None:
+        page = ann.get(f"{DELIVERY}/{row.pk}/edit/").text
+        assert "{&quot;number&quot;: 1}" in page
+        page = posted(ann, f"{DELIVERY}/{row.pk}/edit/", body='{"number": 2}')
+        copy = Message.objects.get(edited_from=row.message)
+        assert f"{copy.public_id} is sent to {row.subscription} alone" in page
+        assert (bytes(copy.body), copy.headers) == (b'{"number": 2}', row.message.headers)
+        assert now_of(row).status == Status.REJECTED
+        original = ann.get(f"/admin/delivery/message/{row.message_id}/change/").text
+        assert f'/admin/delivery/message/{copy.pk}/change/">{copy.public_id}<' in original
+        edited = ann.get(f"/admin/delivery/message/{copy.pk}/change/").text
+        assert f'/admin/delivery/message/{row.message_id}/change/">{row.message.public_id}<' in edited
+
+    @pytest.mark.parametrize(
+        ("body", "sent", "stored"),
+        [(b"a\nb", "a\r\nc", b"a\nc"), (b"a\r\nb", "a\r\nc", b"a\r\nc"), (b"\n a ", "\r\n b ", b"\n b ")],
+    )
+    def test_line_breaks_and_spaces_stay_what_they_were(
+        self, ann: Client, db: None, body: bytes, sent: str, stored: bytes
+    ) -> None:
+        event_type = factories.event_type(content_type="text/plain")
+        message = factories.message(body, event_type=event_type, content_type="text/plain")
+        subscription = factories.subscription(event_type=event_type)
+        row = factories.delivery(Status.REJECTED, message=message, subscription=subscription)
+        ann.post(f"{DELIVERY}/{row.pk}/edit/", {"body": sent})
+        assert bytes(Message.objects.get(edited_from=message).body) == stored
+
+    def test_what_cannot_be_published_is_said_at_the_body(self, ann: Client, row: Delivery) -> None:
+        page = posted(ann, f"{DELIVERY}/{row.pk}/edit/", body='{"number": ')
+        assert "The body is not JSON" in page
+        assert "{&quot;number&quot;: </textarea>" in page
+
+    def test_what_is_on_its_way_is_cancelled_first(self, ann: Client, db: None) -> None:
+        row = factories.delivery()
+        assert "cancel it first" in posted(ann, f"{DELIVERY}/{row.pk}/edit/", body="{}")
+
+    @pytest.mark.parametrize("body", [b"\xff", b"a\0b"])
+    def test_what_a_browser_cannot_hold_is_left_to_the_api(self, ann: Client, db: None, body: bytes) -> None:
+        row = factories.delivery(Status.REJECTED, message=factories.message(body))
+        page = ann.get(f"{DELIVERY}/{row.pk}/edit/").text
+        assert "body_base64" in page
+        assert "<textarea" not in page
+        ann.post(f"{DELIVERY}/{row.pk}/edit/", {"body": "x"})
+        assert not Message.objects.exclude(edited_from=None).exists()
+
+
+class TestMany:
+    def test_the_list_leads_to_a_count_with_its_filters(self, ann: Client, db: None) -> None:
+        first, *_ = rejected(3)
+        factories.delivery(Status.FAILED)
+        page = ann.get(f"{DELIVERY}/?status=REJECTED&since=2026-05-04T10%3A00&q=").text
+        address = f"{RESUBMISSION}/add/?status=REJECTED&amp;since=2026-05-04T10%3A00"
+        assert f'href="{address}"' in page
+        counted = ann.get(address.replace("&amp;", "&")).text
+        assert "3 deliveries would be sent again" in counted
+        assert f">delivery {first.pk}<" in counted
+        assert not Resubmission.objects.exists()
+
+    def test_it_is_started_watched_and_done(self, ann: Client, db: None) -> None:
+        rejected(3)
+        page = posted(ann, f"{RESUBMISSION}/add/?status=REJECTED", status="REJECTED", rate="2")
+        job = Resubmission.objects.get()
+        assert (job.filter, job.rate, job.actor, job.count) == ({"status": ["REJECTED"]}, 2, "ann", 3)
+        assert "0 of 3" in page
+        part = f"{RESUBMISSION}/{job.pk}/part/"
+        assert f'hx-get="{part}"' in page
+        advance(timezone.now())
+        assert "2 of 3" in ann.get(part).text
+        advance(timezone.now().replace(year=2099))
+        ended = ann.get(part).text
+        assert "DONE" in ended
+        # It does not ask again.
+        assert "hx-get" not in ended
+        assert f"{job.pk}" in ann.get(f"{RESUBMISSION}/").text
+
+    def test_it_is_cancelled_once(self, ann: Client, db: None) -> None:
+        posted(ann, f"{RESUBMISSION}/add/", subscriber="crm")
+        job = Resubmission.objects.get()
+        assert "Stopped after 0" in posted(ann, f"{RESUBMISSION}/{job.pk}/cancel/")
+        assert "Nothing was done" in posted(ann, f"{RESUBMISSION}/{job.pk}/cancel/")
+
+    def test_many_are_cancelled_after_counting(self, ann: Client, db: None) -> None:
+        row, doubtful = factories.delivery(), factories.delivery(Status.IN_DOUBT)
+        page = ann.get(f"{DELIVERY}/?subscriber={row.subscription.subscriber.name}").text
+        query = f"verb=CANCEL&amp;subscriber={row.subscription.subscriber.name}"
+        assert f'href="{RESUBMISSION}/add/?{query}"' in page
+        address = f"{RESUBMISSION}/add/?verb=CANCEL&status=PENDING"
+        counted = ann.get(address).text
+        assert "1 delivery would be cancelled" in counted
+        assert "the oldest was published" in counted
+        page = posted(ann, address, status="PENDING")
+        job = Resubmission.objects.get()
+        assert (job.verb, job.filter, job.count) == ("CANCEL", {"status": ["PENDING"]}, 1)
+        assert f"Cancellation {job.pk}" in page
+        advance(timezone.now())
+        assert "1 cancelled." in ann.get(f"{RESUBMISSION}/{job.pk}/part/").text
+        assert [now_of(one).status for one in (row, doubtful)] == [Status.CANCELLED, Status.IN_DOUBT]
+
+    @pytest.mark.parametrize(
+        ("status", "offered"),
+        [
+            ("", (True, True)),
+            ("REJECTED", (True, False)),
+            ("PENDING", (False, True)),
+            ("IN_DOUBT", (True, True)),
+        ],
+    )
+    def test_of_a_status_that_is_offered_which_may_be(
+        self, ann: Client, db: None, status: str, offered: tuple[bool, bool]
+    ) -> None:
+        page = ann.get(f"{DELIVERY}/?status={status}").text
+        assert ("Resubmit all that" in page, "Cancel all" in page) == offered
+
+    def test_the_count_says_how_many_of_each_status(self, ann: Client, db: None) -> None:
+        rejected(2)
+        factories.delivery(Status.FAILED)
+        page = ann.get(f"{RESUBMISSION}/add/?since=2026-01-01T00:00").text
+        counted = page.partition("3 deliveries would be sent again")[2]
+        assert counted.index("REJECTED") < counted.index("FAILED")
+
+    @pytest.mark.parametrize(
+        ("query", "said"),
+        [
+            ("verb=CANCEL&status=REJECTED", "Select a valid choice"),
+            ("verb=CANCEL&subscriber=nobody", "Nothing that may be cancelled fits"),
+            ("status=", "Choose at least one"),
+            ("message=x", "Give the id of a message"),
+            ("since=x", "Enter a valid date/time"),
+            ("status=DELIVERED", "Select a valid choice"),
+            ("subscriber=nobody", "Nothing that may be sent again fits"),
+        ],
+    )
+    def test_a_wrong_filter_is_said(self, ann: Client, query: str, said: str) -> None:
+        assert said in ann.get(f"{RESUBMISSION}/add/?{query}").text
+
+    def test_a_wrong_rate_is_said_beside_the_count(self, ann: Client, db: None) -> None:
+        rejected(2)
+        page = posted(ann, f"{RESUBMISSION}/add/", status="REJECTED", rate="fast")
+        assert "2 deliveries would be sent again" in page
+        assert "Enter a number" in page
+        assert not Resubmission.objects.exists()
+
+    def test_everything_at_once_is_not_started(self, ann: Client) -> None:
+        posted(ann, f"{RESUBMISSION}/add/", rate="5")
+        assert not Resubmission.objects.exists()
+
+    def test_a_part_after_logging_out_reloads_the_page(self, client: Client, db: None) -> None:
+        rejected(1)
+        assert client.get(f"{RESUBMISSION}/1/part/").headers["HX-Refresh"] == "true"
+
+
+class TestRights:
+    @pytest.mark.parametrize("verb", ["resubmit", "mark-delivered", "cancel", "edit"])
+    def test_who_may_only_read_sends_nothing_again(self, reader: Client, row: Delivery, verb: str) -> None:
+        assert reader.post(f"{DELIVERY}/{row.pk}/{verb}/").status_code == 403
+        page = reader.get(f"{DELIVERY}/{row.pk}/change/").text
+        assert not any(f"/{row.pk}/{one}/" in page for one in BUTTONS)
+
+    def test_who_may_only_read_sees_resubmissions_and_starts_none(
+        self, reader: Client, row: Delivery
+    ) -> None:
+        assert reader.get(f"{RESUBMISSION}/").status_code == 200
+        assert reader.get(f"{RESUBMISSION}/add/?status=REJECTED").status_code == 403
+        assert reader.post(f"{RESUBMISSION}/add/", {"status": "REJECTED"}).status_code == 403
+        assert reader.post(f"{RESUBMISSION}/add/?verb=CANCEL", {"status": "PENDING"}).status_code == 403
+        assert f"{RESUBMISSION}/add/" not in reader.get(f"{DELIVERY}/").text
+
+    def test_who_may_not_read_messages_edits_none(self, client: Client, row: Delivery) -> None:
+        user = User.objects.create_user("sue", is_staff=True)
+        names = ("view_delivery", "change_delivery")
+        user.user_permissions.set(Permission.objects.filter(codename__in=names))
+        client.force_login(user)
+        assert client.get(f"{DELIVERY}/{row.pk}/edit/").status_code == 403
+        page = client.get(f"{DELIVERY}/{row.pk}/change/").text
+        assert f"/{row.pk}/resubmit/" in page
+        assert f"/{row.pk}/edit/" not in page
+
+    @pytest.mark.parametrize("verb", ["resubmit", "mark-delivered", "cancel"])
+    def test_a_link_changes_nothing(self, ann: Client, row: Delivery, verb: str) -> None:
+        assert ann.get(f"{DELIVERY}/{row.pk}/{verb}/").status_code == 405
+        assert now_of(row).status == Status.REJECTED
+
+
+class TestReserved:
+    def test_what_inturn_publishes_itself_is_only_read(self, ann: Client, db: None) -> None:
+        event_type = factories.event_type("Inturn.Other")
+        page = ann.get(f"/admin/subscriptions/eventtype/{event_type.pk}/change/").text
+        assert 'name="_save"' not in page
+        assert ann.post(f"/admin/subscriptions/eventtype/{event_type.pk}/delete/").status_code == 403
+
+    def test_no_other_is_made_with_its_name(self, ann: Client, db: None) -> None:
+        values = {"name": "Inturn.Mine", "kind": "TOPIC", "content_type": "text/plain"}
+        page = posted(ann, "/admin/subscriptions/eventtype/add/", **values, durability="GUARANTEED")
+        assert "own; choose another name" in page

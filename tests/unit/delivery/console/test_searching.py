@@ -1,0 +1,123 @@
+"""The list of messages is searched by texts: the address says since when, and a search that is not done goes on."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+
+from delivery.admin import message_search
+from delivery.states import Status
+from delivery.support import search as searching
+from subscriptions.admin.keyset import KeysetAdmin
+from tests.support import factories
+from tests.unit.delivery.console.test_lists import ids
+
+MESSAGES = "/admin/delivery/message/"
+
+
+def progress(answer: Any) -> Any:
+    return answer.context["cl"].progress
+
+
+def test_texts_are_looked_for_in_the_last_day_and_the_address_says_so(ann: Client) -> None:
+    message = factories.message(b"a needle in it")
+    answer = ann.get(f"{MESSAGES}?body=needle")
+    assert answer.status_code == 302
+    assert "body=needle&since=20" in answer.headers["Location"]
+    found = ann.get(MESSAGES + answer.headers["Location"])
+    assert ids(found) == [message.pk]
+    assert "Published since" in found.text
+    assert "last week" in found.text
+
+
+@pytest.mark.parametrize("given", ["since=2026-01-01T00:00:00", "id_from=msg_1", "before=99999999"])
+def test_who_says_where_to_begin_is_asked_nothing(ann: Client, given: str) -> None:
+    message = factories.message(b"a needle in it")
+    assert ids(ann.get(f"{MESSAGES}?body=needle&{given}")) == [message.pk]
+
+
+def test_all_filters_go_together(ann: Client) -> None:
+    row = factories.delivery(Status.REJECTED, message=factories.message(b"needle", headers={"a": "b"}))
+    factories.message(b"needle", event_type=row.message.event_type)
+    kind = row.message.event_type.name
+    query = f"body=needle&header=A: B&status=REJECTED&event_type={kind}&since=2026-01-01T00:00:00"
+    assert ids(ann.get(f"{MESSAGES}?{query}")) == [row.message_id]
+    assert ids(ann.get(f"{MESSAGES}?{query}&id_from={row.message_id + 1}")) == []
+    assert ids(ann.get(f"{MESSAGES}?{query}&id_to={row.message_id}")) == [row.message_id]
+    assert ids(ann.get(f"{MESSAGES}?{query}&until=2026-01-02T00:00:00")) == []
+
+
+def test_a_range_of_ids_is_found_and_what_is_no_id_finds_nothing(ann: Client) -> None:
+    made = [factories.message().pk for _ in range(4)]
+    assert ids(ann.get(f"{MESSAGES}?id_from=msg_{made[1]}&id_to={made[2]}")) == [made[2], made[1]]
+    assert ids(ann.get(f"{MESSAGES}?id_from=x")) == []
+
+
+def test_pages_lead_to_the_end_and_back_to_the_newest(ann: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KeysetAdmin, "list_per_page", 2)
+    made = [factories.message(b"needle").pk for _ in range(3)][::-1]
+    first = ann.get(f"{MESSAGES}?body=needle&since=2026-01-01T00:00:00")
+    assert ids(first) == made[:2]
+    second = ann.get(MESSAGES + first.context["cl"].paginator.older_url)
+    assert ids(second) == made[2:]
+    assert second.context["cl"].paginator.older_url is None
+    assert "Searched to the end" in second.text
+    assert ids(ann.get(MESSAGES + second.context["cl"].paginator.newer_url)) == made[:2]
+
+
+def test_what_is_not_done_in_time_says_how_far_it_got_and_goes_on(
+    ann: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oldest, *_ = [factories.message(b"needle" if number == 0 else b"hay") for number in range(5)]
+    monkeypatch.setattr(searching, "FIRST_PART", 2)
+    # The walk's default is what was there when it was defined.
+    monkeypatch.setattr(
+        message_search,
+        "walk",
+        lambda rows, search, **fields: searching.walk(rows, search, **fields, seconds=0),
+    )
+    address = f"{MESSAGES}?body=needle&id_from={oldest.pk}"
+    answer = ann.get(address)
+    assert ids(answer) == []
+    assert "and found 0 so far" in answer.text
+    while (older := answer.context["cl"].paginator.older_url) is not None:
+        assert "Go on from there" in answer.text
+        answer = ann.get(MESSAGES + older)
+    assert ids(answer) == [oldest.pk]
+    assert progress(answer).reached is None
+
+
+def test_a_search_costs_the_same_number_of_queries_however_many_are_found(
+    ann: Client, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    made = [factories.delivery(Status.REJECTED, message=factories.message(b"needle")) for _ in range(6)]
+    # So few ids that one part holds them all, whatever ran before.
+    ids_of_them = f"id_from={made[0].message_id}&id_to={made[-1].message_id}"
+    # Session, user, the first id of the filter, the newest id, the first id of the time, the page in a transaction with a limit of time (four more),
+    # the counts, suggestions of two filters.
+    with django_assert_num_queries(13):
+        answer = ann.get(f"{MESSAGES}?body=needle&status=REJECTED&since=2026-01-01T00:00:00&{ids_of_them}")
+    assert len(ids(answer)) == 6
+
+
+def test_who_may_not_see_payloads_does_not_search_in_them(client: Client, db: None) -> None:
+    user = User.objects.create_user("paula", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=["view_message", "view_delivery"]))
+    client.force_login(user)
+    factories.delivery(Status.REJECTED, message=factories.message(b"needle", headers={"a": "needle"}))
+    for query in ("body=needle", "header=needle", "body=needle&status=REJECTED"):
+        answer = client.get(f"{MESSAGES}?{query}&since=2026-01-01T00:00:00")
+        assert ids(answer) == []
+        assert "you cannot search in them" in answer.text
+    assert len(ids(client.get(f"{MESSAGES}?status=REJECTED"))) == 1
+    assert 'name="body"' not in client.get(MESSAGES).text
+
+
+@pytest.mark.parametrize(
+    "query", ["body=%00", "body=" + "x" * 5000, "status=nonsense", "since=x&header=y", "open=x"]
+)
+def test_nonsense_is_answered(ann: Client, query: str) -> None:
+    factories.message()
+    assert ann.get(f"{MESSAGES}?{query}", follow=True).status_code == 200

@@ -1,0 +1,188 @@
+"""A test message: sent as a message would be, answered on the page, told in the journal, and stored nowhere else."""
+
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from standardwebhooks.webhooks import Webhook
+
+from delivery.admin import trial_page
+from delivery.calls import slots, trial
+from delivery.models import Attempt, Delivery, JournalEntry, JournalKind, Lane, Message, UrlHealth
+from delivery.models.message import parse_public_id
+from subscriptions.models import Mode, Subscription, SubscriptionStatus
+from tests.support import factories
+from tests.support.receivers import Answer, Endpoint, Receiver
+from tests.support.receivers.behaviours import Drip
+
+
+@pytest.fixture
+def endpoint(receiver: Receiver) -> Endpoint:
+    return receiver.endpoint("tested")
+
+
+@pytest.fixture
+def subscription(db: None, endpoint: Endpoint) -> Subscription:
+    return factories.subscription(
+        "orders",
+        subscriber=factories.subscriber("crm"),
+        event_type=factories.event_type("Order.Made", sample={"order": 7}),
+        endpoint=endpoint.url,
+        headers={"X-Tenant": "seven"},
+        auth={"type": "bearer", "token": "hunter2"},
+    )
+
+
+def address(subscription: Subscription) -> str:
+    return f"/admin/subscriptions/subscription/{subscription.pk}/test/"
+
+
+def send(client: Client, subscription: Subscription, **typed: str) -> Any:
+    form = {"content_type": "application/json", "body": '{"order": 7}'} | typed
+    return client.post(address(subscription), form)
+
+
+def test_the_form_begins_with_the_sample(ann: Client, subscription: Subscription) -> None:
+    page = ann.get(address(subscription)).text
+    assert "{\n  &quot;order&quot;: 7\n}" in page
+    assert "hunter2" not in page
+
+
+def test_it_arrives_as_a_message_would_and_says_that_it_is_a_test(
+    ann: Client, subscription: Subscription, endpoint: Endpoint
+) -> None:
+    send(ann, subscription, body='{\r\n"order": 8}')
+    (sent,) = endpoint.received
+    headers = {name.lower(): value for name, value in sent.headers.items()}
+    assert sent.body == b'{\n"order": 8}'
+    assert headers["inturn-test"] == "true"
+    assert (headers["inturn-event"], headers["inturn-attempt"], headers["inturn-delivery"]) == (
+        "Order.Made",
+        "1",
+        "0",
+    )
+    assert (headers["x-tenant"], headers["authorization"]) == ("seven", "Bearer hunter2")
+    assert headers["content-type"] == "application/json"
+    Webhook(subscription.secrets.get().secret).verify(sent.body, headers)
+
+
+def test_no_message_ever_has_its_id(ann: Client, subscription: Subscription, endpoint: Endpoint) -> None:
+    before = factories.message().pk
+    send(ann, subscription)
+    send(ann, subscription)
+    ids = [parse_public_id(sent.headers["webhook-id"]) for sent in endpoint.received]
+    assert [before, *ids, factories.message().pk] == list(range(before, before + 4))
+
+
+def test_the_page_shows_status_time_headers_and_the_first_of_the_answer(
+    ann: Client, subscription: Subscription, endpoint: Endpoint
+) -> None:
+    endpoint.always(Answer(status=422, headers={"X-Trace": "t-1"}, body=b"<b>no</b>" + b"." * 10_000))
+    page = send(ann, subscription).text
+    for said in ("422", "X-Trace", "t-1", "&lt;b&gt;no&lt;/b&gt;", "First 4.0", "X-Tenant"):
+        assert said in page
+    for unsaid in ("<b>no", "." * 4096, "hunter2", "seven<"):
+        assert unsaid not in page
+
+
+@pytest.mark.parametrize("status", SubscriptionStatus.values)
+def test_nothing_is_stored_but_the_journal_entry(
+    ann: Client, subscription: Subscription, endpoint: Endpoint, status: str
+) -> None:
+    Subscription.objects.update(status=status)
+    lanes = list(Lane.objects.order_by("pk").values())
+    endpoint.always(Answer(status=503, body=b"busy"))
+    send(ann, subscription)
+    for model in (Message, Delivery, Attempt, UrlHealth):
+        assert not model.objects.exists()
+    assert list(Lane.objects.order_by("pk").values()) == lanes
+    entry = JournalEntry.objects.get()
+    assert (entry.kind, entry.actor, entry.subscription_id) == ("TESTED", "ann", subscription.pk)
+    assert "was sent to crm/orders as a test message: 503, after" in entry.text
+
+
+def test_the_journal_has_it_before_the_answer(
+    ann: Client, subscription: Subscription, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(_: object) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr(trial, "call_now", crash)
+    with pytest.raises(SystemExit):
+        send(ann, subscription)
+    assert JournalEntry.objects.get().text.endswith("as a test message; no answer is recorded.")
+
+
+def test_an_address_that_is_not_allowed_is_not_called(ann: Client, subscription: Subscription) -> None:
+    Subscription.objects.update(endpoint="http://10.0.0.1/hook")
+    page = send(ann, subscription).text
+    assert "The address 10.0.0.1 is refused" in page
+    assert "10.0.0.1 is refused" in JournalEntry.objects.get().text
+
+
+def test_an_endpoint_that_hangs_is_waited_for_so_long(
+    ann: Client, subscription: Subscription, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Long enough for the answer to begin, however busy the machine is.
+    monkeypatch.setattr(trial, "LONGEST_WAIT_SECONDS", 3.0)
+    endpoint.always(Drip())
+    assert "no whole answer within 3 s" in send(ann, subscription).text
+
+
+def test_so_many_at_a_time(ann: Client, subscription: Subscription, endpoint: Endpoint) -> None:
+    turns = slots.turns("test", settings.ENVIRONMENT.web_threads // 8)
+    taken = 0
+    while turns.acquire(blocking=False):
+        taken += 1
+    try:
+        assert "Other test messages are under way" in send(ann, subscription).text
+    finally:
+        turns.release(taken)
+    assert not endpoint.received
+    assert not JournalEntry.objects.exists()
+
+
+def test_a_subscription_that_is_deleted_meanwhile_is_said(
+    ann: Client, subscription: Subscription, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def deleted_first(*asked: Any, **more: Any) -> trial.Tested:
+        Subscription.objects.get(pk=subscription.pk).delete()
+        return trial.send_test(*asked, **more)
+
+    monkeypatch.setattr(trial_page, "send_test", deleted_first)
+    form = {"content_type": "application/json", "body": "{}"}
+    page = ann.post(address(subscription), form, follow=True)
+    assert page.status_code == 200
+    assert "Nothing was sent: the subscription was deleted meanwhile." in page.text
+    assert not endpoint.received
+    assert not JournalEntry.objects.filter(kind=JournalKind.TESTED).exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ({"content_type": "no type"}, "media type"),
+        ({"content_type": "a/b\r\nX: 1"}, "media type"),
+        ({"body": "x" * (1024 * 1024 + 1)}, "It is longer than"),
+    ],
+)
+def test_what_cannot_be_sent_is_said_at_the_field(
+    ann: Client, subscription: Subscription, endpoint: Endpoint, typed: dict[str, str], said: str
+) -> None:
+    assert said in send(ann, subscription, **typed).text
+    assert not endpoint.received
+
+
+def test_a_mailbox_is_fetched_from_instead(ann: Client, db: None) -> None:
+    pulled = factories.subscription(mode=Mode.PULL)
+    assert "its page says how to fetch" in ann.get(address(pulled), follow=True).text
+    page = ann.get(f"/admin/subscriptions/subscription/{pulled.pk}/change/").text
+    assert "Send test message" not in page
+
+
+def test_only_who_may_change_subscriptions_may(reader: Client, subscription: Subscription) -> None:
+    assert reader.get(address(subscription)).status_code == 403
+    assert send(reader, subscription).status_code == 403
+    page = reader.get(f"/admin/subscriptions/subscription/{subscription.pk}/change/").text
+    assert address(subscription) not in page

@@ -1,0 +1,189 @@
+"""The chart of the overview, and the health of subscriptions and subscribers: drawn from what was counted beforehand."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from delivery.console import charts, health
+from delivery.console.charts import ChartSpan
+from delivery.console.sparkline import sparkline, sparkline_in_detail
+from delivery.database.statements import statement
+from delivery.models import SubscriptionTraffic, TrafficMark, TrafficMinute
+from delivery.states import Status
+from subscriptions.models import Subscription
+from tests.support import factories
+from tests.unit.delivery.console.fetching import fetched
+
+NOON = datetime(2026, 5, 4, 12, 7, 30, tzinfo=UTC)
+ROOT = "/admin/subscriptions"
+
+
+def minute(at: datetime, **counts: int) -> None:
+    TrafficMinute.objects.create(at=at.replace(second=0, microsecond=0), **counts)
+
+
+def quarter(
+    subscription: Subscription, *, hours_ago: float, step: int = 3, now: datetime = NOON, **counts: int
+) -> None:
+    at = now - timedelta(seconds=now.timestamp() % 900) - timedelta(hours=hours_ago)
+    SubscriptionTraffic.objects.create(subscription=subscription, at=at, step=step, **counts)
+
+
+@pytest.mark.django_db
+class TestChart:
+    @pytest.fixture(autouse=True)
+    def _counted(self) -> None:
+        TrafficMark.objects.create(pk=1, until=NOON)
+
+    def test_of_the_hour_has_a_point_for_each_minute_that_is_counted_to_its_end(self) -> None:
+        minute(NOON, accepted=100)
+        minute(NOON - timedelta(minutes=1), accepted=3, delivered=2, failed=1)
+        minute(NOON - timedelta(minutes=60), accepted=5)
+        minute(NOON - timedelta(minutes=61), accepted=100)
+        chart = charts.read_chart(ChartSpan.HOUR, now=NOON)
+        assert len(chart.points) == 60
+        assert (chart.accepted, chart.delivered, chart.failed) == (8, 2, 1)
+        assert (chart.points[0].accepted, chart.points[-1].accepted) == (5, 3)
+
+    def test_of_the_day_has_a_point_for_each_quarter_of_an_hour(self) -> None:
+        for minutes in (8, 20, 22):
+            minute(NOON - timedelta(minutes=minutes), delivered=1)
+        chart = charts.read_chart(ChartSpan.DAY, now=NOON)
+        assert len(chart.points) == 96
+        assert chart.points[-1].at == NOON.replace(hour=11, minute=45, second=0)
+        assert [point.delivered for point in chart.points[-2:]] == [0, 3]
+
+    def test_says_when_nobody_counts(self) -> None:
+        assert not charts.read_chart(ChartSpan.HOUR, now=NOON).is_stale
+        assert charts.read_chart(ChartSpan.HOUR, now=NOON + timedelta(minutes=5)).is_stale
+
+    @pytest.mark.parametrize(("asked", "span"), [(None, "hour"), ("day", "day"), ("week", "hour")])
+    def test_shows_the_span_that_stands_in_the_address(self, asked: str | None, span: str) -> None:
+        assert charts.chosen(asked) == span
+
+
+class TestOverview:
+    def test_has_the_figures_in_words_in_a_table_and_for_the_browser_to_draw(self, ann: Client) -> None:
+        now = timezone.now()
+        TrafficMark.objects.create(pk=1, until=now)
+        minute(now - timedelta(minutes=5), accepted=1200, delivered=2400, failed=7)
+        page = ann.get("/admin/").text
+        for words in ("1,200 messages accepted", "2,400 deliveries delivered", "7 failed", "As a table"):
+            assert words in page
+        part = ann.get("/admin/overview/traffic/?span=hour")
+        assert sum(orjson.loads(part.context["chart"].values)["failed"]) == 7
+
+    def test_keeps_the_span_in_what_it_refreshes_by(self, ann: Client) -> None:
+        assert "/admin/overview/traffic/?span=day" in ann.get("/admin/?span=day").text
+        assert "/admin/overview/traffic/?span=hour" in ann.get("/admin/?span=<script>").text
+
+    def test_says_what_to_do_when_nobody_counts(self, ann: Client) -> None:
+        assert "manage.py qcluster" in ann.get("/admin/").text
+
+    def test_reads_no_deliveries_for_the_chart(self, ann: Client) -> None:
+        factories.delivery(Status.DELIVERED)
+        with CaptureQueriesContext(connection) as queries:
+            ann.get("/admin/overview/traffic/")
+        assert not [query["sql"] for query in queries if "delivery_delivery" in query["sql"]]
+        # Session, user, mark and minutes.
+        assert len(queries) == 4
+
+    def test_who_was_logged_out_gets_the_page_again(self, client: Client, db: None) -> None:
+        assert client.get("/admin/overview/traffic/").headers["HX-Refresh"] == "true"
+
+
+@pytest.mark.django_db
+class TestHealth:
+    def test_is_of_the_last_day(self) -> None:
+        row = factories.subscription()
+        for hours, delivered in ((0, 1), (23.75, 10), (24, 100)):
+            quarter(row, hours_ago=hours, delivered=delivered)
+        (found,) = health.of_subscriptions([row.pk], now=NOON).values()
+        assert len(found.bars) == 24
+        assert (found.bars[0].delivered, found.bars[-1].delivered, found.delivered) == (10, 1, 11)
+
+    def test_tells_how_much_succeeded_and_never_more_than_that(self) -> None:
+        row = factories.subscription()
+        quarter(row, hours_ago=1, delivered=9_999, failed=1)
+        (found,) = health.of_subscriptions([row.pk], now=NOON).values()
+        assert found.success == "99.9 %"
+
+    def test_of_nothing_tells_nothing(self) -> None:
+        row = factories.subscription()
+        (found,) = health.of_subscriptions([row.pk], now=NOON).values()
+        assert (found.success, found.p95_ms, found.settled) == ("–", None, 0)
+        assert "Nothing was settled" in sparkline(found)
+
+    def test_percentiles_are_of_all_whose_time_is_known(self) -> None:
+        row = factories.subscription()
+        quarter(row, hours_ago=1, step=2, delivered=94)
+        quarter(row, hours_ago=2, step=19, failed=6)
+        quarter(row, hours_ago=3, step=-1, failed=1000)
+        (found,) = health.of_subscriptions([row.pk], now=NOON).values()
+        assert found.p50_ms == 2
+        assert found.p95_ms == pytest.approx(1200, rel=0.22)
+
+    def test_of_a_subscriber_is_that_of_its_subscriptions_together(self) -> None:
+        crm = factories.subscriber()
+        for _ in range(2):
+            quarter(factories.subscription(subscriber=crm), hours_ago=1, delivered=2, failed=1)
+        quarter(factories.subscription(), hours_ago=1, delivered=100)
+        (found,) = health.of_subscribers([crm.pk], now=NOON).values()
+        assert (found.delivered, found.failed) == (4, 2)
+
+    def test_is_read_by_the_primary_key(self) -> None:
+        asked: dict[str, Any] = {"subscriptions": [1], "subscribers": [], "since": NOON, "step": health.HOUR}
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN {statement('traffic_of_subscriptions')}", asked)
+            plan = "\n".join(line[0] for line in cursor.fetchall())
+        assert "delivery_subscriptiontraffic_pkey" in plan
+
+    def test_what_failed_is_seen_however_little_it_was(self) -> None:
+        row = factories.subscription()
+        quarter(row, hours_ago=1, delivered=100_000, failed=1)
+        (found,) = health.of_subscriptions([row.pk], now=NOON).values()
+        drawn = sparkline_in_detail(found, height=20)
+        assert re.search(r'class="inturn-spark-bad" d="M[0-9]+ 18.0h3v2.0h-3z"', drawn)
+        assert 'style="' not in drawn
+        assert "100,000 delivered, 1 failed" in drawn
+
+
+class TestPages:
+    def test_the_lists_show_the_last_day(self, ann: Client) -> None:
+        row = factories.subscription()
+        quarter(row, hours_ago=1, now=timezone.now(), step=0, delivered=3, failed=1)
+        for address in ("subscription", "subscriber"):
+            page = ann.get(f"{ROOT}/{address}/").text
+            assert "75 %, p95 0 ms" in page, address
+            assert "3 delivered, 1 failed" in page, address
+
+    def test_a_subscription_and_its_subscriber_show_theirs(self, ann: Client) -> None:
+        row = factories.subscription()
+        quarter(row, hours_ago=1, now=timezone.now(), delivered=3, failed=1)
+        for address in (f"subscription/{row.pk}", f"subscriber/{row.subscriber_id}"):
+            for page in (ann.get(f"{ROOT}/{address}/change/").text, ann.get(f"{ROOT}/{address}/live/").text):
+                assert "Success rate" in page, address
+                assert "75 %" in page, address
+
+    def test_what_moves_comes_by_itself(self, ann: Client, pulled: Subscription) -> None:
+        fetched(pulled)
+        for address in (f"subscription/{pulled.pk}", f"subscriber/{pulled.subscriber_id}"):
+            assert f"{ROOT}/{address}/live/" in ann.get(f"{ROOT}/{address}/change/").text
+            assert "fetched, not acknowledged yet" in ann.get(f"{ROOT}/{address}/live/").text
+
+    def test_what_is_not_there_is_not_found(self, ann: Client) -> None:
+        for address in ("subscription/123456/live/", "subscriber/123456/live/"):
+            assert ann.get(f"{ROOT}/{address}").status_code == 404
+
+    def test_who_may_not_see_it_gets_the_page_again(self, client: Client, db: None) -> None:
+        row = factories.subscription()
+        for address in (f"subscription/{row.pk}/live/", f"subscriber/{row.subscriber_id}/live/"):
+            answer = client.get(f"{ROOT}/{address}")
+            assert (answer.headers["HX-Refresh"], answer.content) == ("true", b"")

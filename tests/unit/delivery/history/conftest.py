@@ -1,0 +1,33 @@
+"""One real Spark for all tests of the history: its JVM takes seconds to start."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from delivery.history.job import StepJob
+from delivery.history.spark.session import Spark, spark_session
+from tests.unit.delivery.history import archived
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    with pytest.MonkeyPatch.context() as environment:
+        # A few rows, again and again in other ways: what compiles longest never pays.
+        environment.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+        with spark_session(Spark(master="local[2]", memory="1g")) as session:
+            yield session
+
+
+@pytest.fixture
+def told() -> archived.Told:
+    """Whom the fixture `job` tells how far it is."""
+    return archived.Told()
+
+
+@pytest.fixture
+def job(tmp_path: Path, spark: SparkSession, told: archived.Told) -> Iterator[StepJob]:
+    """A run whose archive is the test's own folder; the test has to be transactional."""
+    with archived.job(tmp_path, spark=spark, progress=told) as given:
+        yield given

@@ -1,0 +1,76 @@
+"""The pipeline on a cluster: another SPARK_MASTER, and nothing else is different."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from config.env import CHECKOUT
+from delivery.models import ArchiveFile, HistoryHour, PipelineRun, RunState
+from delivery.states import Status
+from tests.support import factories
+from tests.unit.delivery.history.cluster import Cluster, cluster
+from tests.unit.delivery.history.commands import SECONDS, history
+
+# What a worker says of where it has our modules from, and of a file that is no module.
+WHERE = """
+import json, sys
+from pathlib import Path
+from delivery.history.spark.session import Spark, spark_session
+
+def look(_number):
+    import os
+    import delivery.history.postgres.source, subscriptions.filters.to_spark
+    from delivery.database.statements import statement
+    places = [delivery.history.postgres.source.__file__, subscriptions.filters.to_spark.__file__]
+    return places, os.getcwd(), statement("archive_messages")[:2]
+
+with spark_session(Spark(master=sys.argv[1], log=Path(sys.argv[2]))) as session:
+    print(json.dumps(session.sparkContext.parallelize(range(4), 2).map(look).collect()))
+"""
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with cluster(tmp_path_factory.mktemp("cluster")) as found:
+        yield found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2 * SECONDS)
+@pytest.mark.django_db(transaction=True)
+def test_the_whole_pipeline_runs_on_it(running: Cluster, tmp_path: Path) -> None:
+    for days in (2, 1):
+        factories.delivery(
+            Status.DELIVERED, message=factories.message(published_at=timezone.now() - timedelta(days=days))
+        )
+    history("all", archive=tmp_path / "archive", SPARK_MASTER=running.url, SPARK_LOCAL_IP="127.0.0.1")
+    assert set(PipelineRun.objects.values_list("step", "state")) == {
+        (step, RunState.DONE) for step in ("EXPORT", "ROLLUP", "VERIFY")
+    }
+    assert sum(ArchiveFile.objects.filter(table="deliveries").values_list("rows", flat=True)) == 2
+    assert HistoryHour.objects.count() == 2
+    # All three were one application of the cluster, which was sent our modules.
+    assert len(list(running.work.glob("*/*/inturn.zip"))) == 1
+
+
+@pytest.mark.slow
+def test_workers_have_our_modules_from_what_they_were_sent(running: Cluster, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WHERE, running.url, str(tmp_path / "log")],
+        cwd=CHECKOUT,
+        env=os.environ | {"SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert str(CHECKOUT) not in done.stdout.replace(str(CHECKOUT / ".venv"), "")
+    assert done.stdout.count("inturn.zip") == 8
+    assert done.stdout.count('"--"') == 4

@@ -1,0 +1,92 @@
+"""Compaction: many small files of a day become one, with the same rows."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from delivery.history.archive import ledger
+from delivery.history.archive.ledger import files
+from delivery.history.job import StepJob
+from delivery.history.schemas import MESSAGES
+from delivery.history.steps.compaction import compact
+from delivery.history.steps.export import export
+from delivery.models import ArchiveFile
+from tests.unit.delivery.history import archived
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def ids(job: StepJob) -> list[int]:
+    frame = job.archive.frame(job.spark, MESSAGES, files(job.database, MESSAGES.name))
+    return [row["id"] for row in frame.select("id").orderBy("id").collect()]
+
+
+def on_disk(folder: Path) -> list[str]:
+    return sorted(str(file.relative_to(folder)) for file in folder.glob("messages/*/*.parquet"))
+
+
+@pytest.fixture
+def in_three_files(tmp_path: Path) -> Path:
+    for id in (1, 2, 3):
+        archived.write(tmp_path, messages=[archived.message(id)])
+    return tmp_path
+
+
+def test_small_files_of_a_day_become_one(in_three_files: Path, spark: SparkSession) -> None:
+    with archived.job(in_three_files, spark=spark) as job:
+        assert compact(job, many=3) == 3
+        assert ids(job) == [1, 2, 3]
+    (path,) = on_disk(in_three_files)
+    assert ArchiveFile.objects.get().path == path
+
+
+def test_each_day_keeps_its_own(tmp_path: Path, spark: SparkSession) -> None:
+    days = [
+        archived.message(id, published_at=archived.AT + timedelta(days=id % 2, seconds=id))
+        for id in range(1, 5)
+    ]
+    for row in days:
+        archived.write(tmp_path, messages=[row])
+    with archived.job(tmp_path, spark=spark) as job:
+        assert compact(job, many=2) == 4
+        assert ids(job) == [1, 2, 3, 4]
+        assert [file.rows for file in files(job.database, "messages")] == [2, 2]
+
+
+def test_a_few_files_are_left_as_they_are(in_three_files: Path) -> None:
+    before = on_disk(in_three_files)
+    with archived.job(in_three_files, spark=None) as job:  # type: ignore[arg-type]
+        assert compact(job, many=4) == 0
+    assert on_disk(in_three_files) == before
+
+
+def test_while_a_run_reads_files_none_is_taken_from_it(in_three_files: Path, spark: SparkSession) -> None:
+    before = on_disk(in_three_files)
+    with archived.job(in_three_files, spark=spark) as job:
+        with archived.job(in_three_files, spark=spark) as reading:
+            ledger.read_files(reading.database, before_waiting=lambda: pytest.fail("nobody compacts yet"))
+            assert compact(job, many=3) == 0
+            assert on_disk(in_three_files) == before
+            # As the end of its connection does, a moment later.
+            reading.database.execute("SELECT pg_advisory_unlock_all()")
+        assert compact(job, many=3) == 3
+
+
+def test_what_was_not_removed_before_a_crash_is_removed_by_the_next_export(
+    in_three_files: Path, spark: SparkSession
+) -> None:
+    before = {path: (in_three_files / path).read_bytes() for path in on_disk(in_three_files)}
+    rows = list(ArchiveFile.objects.order_by("pk"))
+    with archived.job(in_three_files, spark=spark) as job:
+        compact(job, many=3)
+        # As whoever is killed just after the new file counts leaves it.
+        for row in rows:
+            row.replaced_by_id = ArchiveFile.objects.get(replaced_by=None).chunk_id
+            row.save(force_insert=True)
+            (in_three_files / row.path).write_bytes(before[row.path])
+        assert ids(job) == [1, 2, 3]
+        export(job)
+        assert ids(job) == [1, 2, 3]
+    assert len(on_disk(in_three_files)) == 1

@@ -1,0 +1,190 @@
+"""The export waits for who commits late, and what is broken off leaves nothing that counts."""
+
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow as pa
+import pytest
+from django.utils import timezone
+from psycopg.conninfo import make_conninfo
+from pyarrow import parquet
+
+from delivery.database.connections import connection_parameters
+from delivery.history.archive import chunk as chunks
+from delivery.history.archive.ledger import archived_until
+from delivery.history.job import StepJob, Stopped
+from delivery.history.postgres.window import LAG
+from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES
+from delivery.history.steps.export import MismatchError, export
+from delivery.lifecycle import transitions
+from delivery.models import ArchiveChunk, Archived, ArchiveFile, ChunkState, Delivery, EarlierSettlement
+from delivery.states import Status
+from tests.support import factories
+from tests.unit.delivery.history import archived
+from tests.unit.delivery.history.exporting import AT_ONCE, rows, settled, visible
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class TestLateCommits:
+    def test_what_is_not_committed_yet_holds_the_export_back(self, job: StepJob) -> None:
+        early = factories.message(published_at=timezone.now() - timedelta(days=1))
+        with psycopg.connect(make_conninfo(**connection_parameters())) as slow:
+            slow.execute(
+                "INSERT INTO delivery_journalentry (kind, text, actor) VALUES ('TESTED', 'late', '')"
+            )
+            factories.message(published_at=timezone.now())
+            held = export(job, lag=AT_ONCE)
+            assert [row["id"] for row in rows(job, MESSAGES)] == [early.pk]
+            assert datetime.fromisoformat(held["until"]) <= _began(slow)
+            slow.commit()
+        export(job, lag=AT_ONCE)
+        assert len(rows(job, MESSAGES)) == 2
+        assert [row["text"] for row in rows(job, JOURNAL)] == ["late"]
+
+    def test_who_only_reads_holds_nothing_back(self, job: StepJob) -> None:
+        with psycopg.connect(make_conninfo(**connection_parameters())) as reader:
+            reader.execute("SELECT count(*) FROM delivery_message")
+            factories.message(published_at=timezone.now() - timedelta(seconds=1))
+            export(job, lag=AT_ONCE)
+        assert len(rows(job, MESSAGES)) == 1
+
+    def test_the_newest_seconds_are_left_to_the_next(self, job: StepJob) -> None:
+        factories.message(published_at=timezone.now())
+        result = export(job)
+        assert result["rows"]["messages"] == 0
+        assert datetime.fromisoformat(result["until"]) <= timezone.now() - LAG
+
+
+class TestCrash:
+    def test_stopped_at_any_point_and_run_again_it_has_everything_once(
+        self, job: StepJob, told: archived.Told, tmp_path: Path
+    ) -> None:
+        deliveries = [settled(days=days) for days in (3, 2, 1)]
+        stops = 0
+        while True:
+            told.stop_after(stops)
+            try:
+                export(job, rows=1)
+                break
+            except Stopped:
+                stops += 1
+        told.stop_after(None)
+        export(job)
+        # At each word of a chunk.
+        assert stops >= 4
+        assert [row["id"] for row in rows(job, DELIVERIES)] == [one.pk for one in deliveries]
+        assert [row["delivery_id"] for row in rows(job, ATTEMPTS)] == [one.pk for one in deliveries]
+        assert visible(tmp_path) == sorted(ArchiveFile.objects.values_list("path", flat=True))
+
+    def test_what_was_being_written_is_forgotten(
+        self, job: StepJob, told: archived.Told, tmp_path: Path
+    ) -> None:
+        settled()
+        told.when("comparing", _stop)
+        with pytest.raises(Stopped):
+            export(job)
+        assert visible(tmp_path) == []
+        assert archived_until(job.database) is None
+        export(job)
+        assert ArchiveChunk.objects.get().state == ChunkState.DONE
+        assert not list((tmp_path / ".staging").rglob("*"))
+
+    def test_what_was_being_moved_is_finished(self, job: StepJob, tmp_path: Path) -> None:
+        settled()
+        export(job)
+        watermark = archived_until(job.database)
+        # As whoever is killed after the first file leaves it.
+        ArchiveChunk.objects.update(state=ChunkState.MOVING, ended_at=None)
+        job.database.execute("DELETE FROM delivery_archived")
+        for file in ArchiveFile.objects.all()[1:]:
+            staged = tmp_path / file.staged
+            staged.parent.mkdir(parents=True)
+            (tmp_path / file.path).rename(staged)
+        chunks.recover(job.database, job.archive)
+        assert ArchiveChunk.objects.get().state == ChunkState.DONE
+        assert archived_until(job.database) == watermark
+        assert visible(tmp_path) == sorted(ArchiveFile.objects.values_list("path", flat=True))
+        assert len(rows(job, DELIVERIES)) == 1
+
+    def test_what_was_changed_on_its_way_counts_nowhere(
+        self, job: StepJob, told: archived.Told, tmp_path: Path
+    ) -> None:
+        settled()
+
+        def lose_a_file() -> None:
+            (written,) = (tmp_path / ".staging").rglob("messages/*/*.parquet")
+            written.unlink()
+
+        told.when("comparing", lose_a_file)
+        with pytest.raises(
+            MismatchError,
+            match=r"Of messages, PostgreSQL has 1 rows, it sent 1, and 0 were written. Nothing of it counts",
+        ):
+            export(job)
+        assert archived_until(job.database) is None
+        export(job)
+        assert len(rows(job, MESSAGES)) == 1
+
+    @pytest.mark.parametrize(
+        ("table", "column"),
+        [("deliveries", "endpoint"), ("attempts", "subscriber"), ("deliveries", "reason")],
+    )
+    def test_nor_does_what_came_to_be_called_otherwise(
+        self, job: StepJob, told: archived.Told, tmp_path: Path, table: str, column: str
+    ) -> None:
+        settled()
+
+        def change_a_file() -> None:
+            (written,) = (tmp_path / ".staging").rglob(f"{table}/*/*.parquet")
+            rows = parquet.ParquetFile(written).read()
+            place = rows.schema.get_field_index(column)
+            changed = pa.array(["changed"] * len(rows))
+            parquet.write_table(rows.set_column(place, rows.schema.field(place), changed), written)
+
+        told.when("comparing", change_a_file)
+        with pytest.raises(MismatchError, match=rf"Of {table}, PostgreSQL has 1 rows, it sent 1, and "):
+            export(job)
+        assert archived_until(job.database) is None
+
+
+class TestAClockThatGoesBack:
+    def test_what_happens_behind_the_archive_is_archived_when_the_clock_is_there_again(
+        self, job: StepJob
+    ) -> None:
+        export(job, lag=AT_ONCE)
+        hour = timedelta(hours=1)
+        archived_until = timezone.now() + hour
+        Archived.objects.update_or_create(pk=1, defaults={"until": archived_until})
+        delivery = settled(Status.PENDING)
+        transitions.cancel([delivery.pk], actor="anna")
+        assert export(job, lag=AT_ONCE)["chunks"] == 0
+        assert rows(job, DELIVERIES) == []
+        # An hour passes.
+        Archived.objects.update(until=archived_until - hour)
+        Delivery.objects.update(settled_at=archived_until - hour)
+        EarlierSettlement.objects.all().delete()
+        export(job, lag=AT_ONCE)
+        assert [(row["id"], row["status"]) for row in rows(job, DELIVERIES)] == [(delivery.pk, "CANCELLED")]
+
+    def test_while_it_is_behind_nothing_is_taken(self, job: StepJob) -> None:
+        """As if it had gone back just after the export looked until when all is certain."""
+        settled()
+        result = export(job, lag=-timedelta(hours=1))
+        assert result["chunks"] == 0
+        assert not ArchiveChunk.objects.exists()
+        assert not Archived.objects.exists()
+        assert export(job, lag=AT_ONCE)["chunks"] == 1
+
+
+def _began(connection: psycopg.Connection[Any]) -> datetime:
+    row = connection.execute("SELECT now()").fetchone()
+    assert row is not None
+    began: datetime = row[0]
+    return began
+
+
+def _stop() -> None:
+    raise Stopped

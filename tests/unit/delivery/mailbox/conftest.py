@@ -1,0 +1,18 @@
+"""What claims about mailboxes start from."""
+
+import pytest
+
+from tests.unit.delivery.mailbox.box import Box, box
+from tests.unit.subscriptions.api.client import Caller, caller
+
+
+@pytest.fixture
+def mailbox(db: None) -> Box:
+    """An empty mailbox with one subscription."""
+    return box()
+
+
+@pytest.fixture
+def manager(db: None) -> Caller:
+    """A caller who may resubmit."""
+    return caller()

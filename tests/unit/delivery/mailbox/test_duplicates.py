@@ -1,0 +1,55 @@
+"""Duplicates in a mailbox: what came before is not handed out again."""
+
+import pytest
+
+from delivery.models import Delivery, Status
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import publish
+from subscriptions.models import DedupMode, Publisher
+from tests.support import factories
+from tests.unit.delivery.mailbox.box import Box, box
+from tests.unit.subscriptions.api.client import Caller
+
+
+@pytest.fixture
+def mailbox(db: None) -> Box:
+    return box(dedup_mode=DedupMode.PATH, dedup_path="$$->'Body'->>'id'")
+
+
+@pytest.fixture
+def publisher(db: None) -> Publisher:
+    return factories.publisher()
+
+
+def publish_one(publisher: Publisher, mailbox: Box) -> Delivery:
+    draft = Draft(event_type=mailbox.subscription.event_type, headers={}, body=b'{"id": "o-1"}')
+    publish(publisher, [draft])
+    newest = Delivery.objects.order_by("-id").first()
+    assert newest is not None
+    return newest
+
+
+@pytest.mark.parametrize(
+    ("said", "becomes"),
+    [(None, "IN_DOUBT"), ("release", "IN_DOUBT"), ("ack", "DUPLICATE"), ("reject", "PENDING")],
+)
+def test_a_second_one_is_what_became_of_the_first(
+    mailbox: Box, publisher: Publisher, said: str | None, becomes: str
+) -> None:
+    publish_one(publisher, mailbox)
+    message = mailbox.one()
+    if said:
+        assert mailbox.say(said, message)
+    assert publish_one(publisher, mailbox).status == becomes
+
+
+def test_one_in_doubt_is_handed_out_when_a_person_wants_it(
+    mailbox: Box, publisher: Publisher, manager: Caller
+) -> None:
+    publish_one(publisher, mailbox)
+    mailbox.one()
+    second = publish_one(publisher, mailbox)
+    assert mailbox.next() == []
+    assert manager.post(f"deliveries/{second.pk}/resubmit").status == 200
+    assert mailbox.one()["id"] == second.message.public_id
+    assert Delivery.objects.get(pk=second.pk).status == Status.IN_FLIGHT

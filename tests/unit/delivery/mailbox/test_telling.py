@@ -1,0 +1,48 @@
+"""Web servers where clients wait are told of a mailbox that has something again."""
+
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+from delivery.database.connections import MAILBOX_CHANNEL, connection_parameters
+from delivery.lifecycle import transitions
+from delivery.models import Delivery, Status
+from delivery.support import resubmit, toggle
+from delivery.support.resubmit import Edit
+from tests.unit.delivery.mailbox.box import Box, box
+
+EDIT = Edit(headers={}, content_type="text/plain", body=b"x")
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def release(mailbox: Box) -> None:
+    mailbox.say("release", mailbox.one())
+
+
+def send_again(mailbox: Box) -> None:
+    transitions.cancel([Delivery.objects.get().pk], actor="ann")
+    resubmit.resubmit(Delivery.objects.get().pk, actor="ann")
+
+
+def send_edited(mailbox: Box) -> None:
+    transitions.cancel([Delivery.objects.get().pk], actor="ann")
+    resubmit.resubmit_edited(Delivery.objects.get(), EDIT, actor="ann")
+
+
+def activate(mailbox: Box) -> None:
+    toggle.deactivate(mailbox.subscription, actor="ann")
+    toggle.activate(mailbox.subscription, backlog="deliver", actor="ann")
+
+
+@pytest.mark.parametrize("act", [release, send_again, send_edited, activate])
+def test_what_is_available_again_is_told(transactional_db: None, act: Callable[[Box], None]) -> None:
+    mailbox = box()
+    mailbox.put()
+    with psycopg.connect(**connection_parameters(), autocommit=True) as listening:
+        listening.execute(f"LISTEN {MAILBOX_CHANNEL}")
+        act(mailbox)
+        told = next(listening.notifies(timeout=20))
+    assert told.payload == str(mailbox.subscriber.pk)
+    assert Delivery.objects.filter(status=Status.PENDING).exists()

@@ -1,0 +1,123 @@
+"""The course of a run: what a step tells is in its row soon, and it hears that it is to end."""
+
+import re
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from delivery.history.job import Stopped
+from delivery.models import PipelineRun, RunState, Step
+from delivery.pipeline import progress as courses
+from delivery.pipeline import stop
+from delivery.pipeline.interrupts import interruptible
+from delivery.pipeline.progress import Interruption, RunProgress
+from tests.system.operation.installation import eventually
+from tests.unit.delivery.pipeline import rows
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Told:
+    """A Progress that remembers."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+
+    def doing(self, text: str) -> None:
+        self.told.append(text)
+
+    def advance(self, done: int, count: int | None) -> None:
+        self.told.append((done, count))
+
+
+@pytest.fixture
+def run() -> PipelineRun:
+    return rows.run(Step.VERIFY, RunState.RUNNING)
+
+
+@pytest.fixture
+def database() -> Iterator[psycopg.Connection]:
+    with rows.connected() as connection:
+        yield connection
+
+
+def test_it_is_in_the_row_while_the_step_goes_on(run: PipelineRun, database: psycopg.Connection) -> None:
+    course = RunProgress(run.pk, database)
+
+    def is_told() -> bool:
+        run.refresh_from_db()
+        return (run.doing, run.done, run.count) == ("reading", 10, 20)
+
+    with course.followed():
+        course.doing("reading")
+        course.advance(10, 20)
+        eventually(is_told, "the row has it")
+
+
+def test_the_last_that_was_told_is_not_lost(run: PipelineRun, database: psycopg.Connection) -> None:
+    course = RunProgress(run.pk, database)
+    with course.followed():
+        course.doing("reading")
+        course.doing("writing " + "x" * 500)
+        course.advance(20, None)
+    run.refresh_from_db()
+    assert (run.done, run.count) == (20, None)
+    assert run.doing.startswith("writing x")
+    assert re.fullmatch(r"\d\d:\d\d:\d\d reading\n\d\d:\d\d:\d\d writing x+\n", run.log)
+
+
+def test_a_log_keeps_its_end(run: PipelineRun, database: psycopg.Connection) -> None:
+    course = RunProgress(run.pk, database)
+    with course.followed():
+        for number in range(10):
+            course.doing(f"{number} " + "x" * 20_000)
+    run.refresh_from_db()
+    assert len(run.log) == 100_000
+    assert "9 xxx" in run.log
+
+
+def test_others_are_told_at_once(run: PipelineRun, database: psycopg.Connection) -> None:
+    told = Told()
+    course = RunProgress(run.pk, database, shown=[told])
+    course.doing("reading")
+    course.advance(1, 2)
+    assert told.told == ["reading", (1, 2)]
+
+
+def interrupted(course: RunProgress) -> RunProgress:
+    """Follow it until it interrupts us."""
+    with (
+        interruptible() as interrupts,
+        pytest.raises(KeyboardInterrupt),
+        interrupts.raising(),
+        course.followed(),
+    ):
+        eventually(lambda: False, "interrupted")
+    return course
+
+
+def test_a_step_that_tells_nothing_is_interrupted(run: PipelineRun, database: psycopg.Connection) -> None:
+    stop(run, actor="ann")
+    assert interrupted(RunProgress(run.pk, database)).interruption == Interruption.PERSON
+
+
+def test_a_step_that_has_swallowed_it_is_told_again(
+    run: PipelineRun, database: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stop(run, actor="ann")
+    course = interrupted(RunProgress(run.pk, database))
+    course.advance(1, None)
+    monkeypatch.setattr(courses, "SWALLOWED_SECONDS", 0)
+    with pytest.raises(Stopped):
+        course.advance(2, None)
+
+
+def test_a_run_that_was_taken_for_dead_is_interrupted(run: PipelineRun, database: psycopg.Connection) -> None:
+    PipelineRun.objects.filter(pk=run.pk).update(state=RunState.FAILED, ended_at=run.asked_at)
+    assert interrupted(RunProgress(run.pk, database)).interruption == Interruption.LOST
+
+
+def test_a_lost_connection_interrupts(run: PipelineRun, database: psycopg.Connection) -> None:
+    database.close()
+    assert interrupted(RunProgress(run.pk, database)).interruption == Interruption.LOST

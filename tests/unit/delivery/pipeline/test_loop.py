@@ -1,0 +1,62 @@
+"""Which run is next: the one that waits longest; of those that build on each other one at a time."""
+
+import subprocess
+import sys
+
+import pytest
+
+from delivery.models import PipelineRun, RunState, Step
+from delivery.pipeline.loop import MOST_STARTS, Loop, next_run
+from tests.unit.delivery.pipeline import rows
+
+pytestmark = pytest.mark.django_db
+
+
+def test_it_is_the_one_that_waits_longest() -> None:
+    rows.run(Step.REPORT, RunState.DONE)
+    first = rows.run(Step.VERIFY)
+    rows.run(Step.EXPORT)
+    assert next_run() == first
+
+
+def test_what_builds_on_each_other_waits_for_another_machines() -> None:
+    rows.run(Step.EXPORT, RunState.RUNNING)
+    rows.run(Step.ROLLUP)
+    assert next_run() is None
+    report = rows.run(Step.REPORT)
+    assert next_run() == report
+
+
+def test_a_report_keeps_nothing_waiting() -> None:
+    rows.run(Step.REPORT, RunState.RUNNING)
+    rollup = rows.run(Step.ROLLUP)
+    assert next_run() == rollup
+
+
+def test_a_run_that_cannot_be_begun_is_given_up_and_told() -> None:
+    run, loop = rows.run(), Loop()
+    for _ in range(MOST_STARTS):
+        run.refresh_from_db()
+        assert run.state == RunState.WAITING
+        loop._judge(run.pk, 1)
+    run.refresh_from_db()
+    assert run.state == RunState.FAILED
+    assert "exit code 1" in run.error
+
+
+def test_a_run_that_began_counts_for_nothing() -> None:
+    waits, loop = rows.run(), Loop()
+    done = rows.run(Step.REPORT, RunState.DONE)
+    for _ in range(MOST_STARTS):
+        loop._judge(waits.pk, 1)
+        loop._judge(done.pk, 0)
+    assert PipelineRun.objects.get(pk=waits.pk).state == RunState.WAITING
+
+
+def test_the_loop_knows_neither_spark_nor_arrow() -> None:
+    code = (
+        "import django, sys; django.setup(); import delivery.pipeline.loop;"
+        "print(sorted({'pyspark', 'pyarrow', 'py4j'} & set(sys.modules)))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"

@@ -1,0 +1,154 @@
+"""Running a run in this process: an export of an empty database, which needs no Spark, free or held in the middle."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from django.db import connections
+
+from delivery.models import PipelineRun, RunState, Step
+from delivery.pipeline import RunOpenError, locks, running, stop
+from delivery.pipeline.running import run_now, run_waiting
+from tests.system.operation.installation import eventually
+from tests.unit.delivery.pipeline import rows
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def only_run() -> PipelineRun:
+    return PipelineRun.objects.get()
+
+
+@contextmanager
+def meanwhile(act: Callable[[], object], *, held: str = "delivery_archivechunk") -> Iterator[None]:
+    """In the block the run is held where it needs a table, the step in its middle; then, from another thread, do something."""
+
+    def interfere() -> None:
+        try:
+            with rows.connected() as connection, connection.transaction():
+                connection.execute(f"LOCK TABLE {held} IN ACCESS EXCLUSIVE MODE")
+                holds.append(True)
+                is_needed = is_waited_for(connection.info.backend_pid)
+                eventually(is_needed, "the run needs the table")
+                act()
+                if held == "delivery_archivechunk":
+                    eventually(lambda: not is_needed(), "the step is interrupted")
+        finally:
+            connections.close_all()
+
+    holds: list[bool] = []
+    with ThreadPoolExecutor(1) as thread:
+        interfering = thread.submit(interfere)
+        eventually(lambda: holds or interfering.done(), "the table is locked")
+        yield
+        interfering.result(30)
+
+
+def is_waited_for(backend: int) -> Callable[[], bool]:
+    def look() -> bool:
+        with rows.connected() as connection:
+            query = "SELECT FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))"
+            return connection.execute(query, [backend]).fetchone() is not None
+
+    return look
+
+
+def test_a_run_is_done_and_says_what_it_found() -> None:
+    run = run_now(Step.EXPORT, options={}, actor="ann").run
+    assert (run.state, run.error, run.asked_by) == (RunState.DONE, "", "ann")
+    assert run.result["rows"]["messages"] == 0
+    assert run.seconds is not None
+
+
+def test_nothing_is_held_when_it_has_ended() -> None:
+    run = run_now(Step.EXPORT, options={}, actor="ann").run
+    with rows.held(run), rows.connected() as connection:
+        assert locks.is_taken(connection, locks.step_lock(Step.EXPORT))
+
+
+def test_what_fails_tells_why_and_keeps_the_traceback() -> None:
+    run = run_now(Step.EXPORT, options={"nonsense": 1}, actor="ann").run
+    assert run.state == RunState.FAILED
+    assert "nonsense" in run.error
+    assert "\n" not in run.error
+    assert "Traceback" in run.log
+
+
+def test_one_that_waits_is_taken_over_instead_of_making_another() -> None:
+    waits = rows.run()
+    assert run_now(Step.EXPORT, options={}, actor="ann").run == waits
+    assert only_run().state == RunState.DONE
+
+
+def test_two_exports_at_once_are_refused_and_the_first_is_named() -> None:
+    first = rows.run(state=RunState.RUNNING)
+    with rows.held(first), pytest.raises(RunOpenError, match=f"export {first.pk} is under way since"):
+        run_now(Step.EXPORT, options={}, actor="ann")
+
+
+def test_one_that_is_run_elsewhere_or_has_ended_is_not_run() -> None:
+    for state in RunState:
+        if state != RunState.WAITING:
+            assert run_waiting(rows.run(Step.REPORT, state).pk) is None
+    taken = rows.run(Step.REPORT)
+    with rows.held(taken):
+        assert run_waiting(taken.pk) is None
+
+
+def test_who_was_taken_for_dead_and_still_works_keeps_its_successor_out() -> None:
+    with rows.connected() as connection:
+        assert locks.is_taken(connection, locks.step_lock(Step.EXPORT))
+        run = run_now(Step.EXPORT, options={}, actor="ann").run
+    assert run.state == RunState.FAILED
+    assert "run it again" in run.error
+
+
+def test_a_person_stops_it_in_the_middle() -> None:
+    with meanwhile(lambda: stop(only_run(), actor="ben")):
+        ran = run_now(Step.EXPORT, options={}, actor="ann")
+    assert (ran.run.state, ran.interrupted_by) == (RunState.CANCELLED, None)
+    assert "Stopped by ben." in ran.run.log
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_cancels_what_a_person_runs(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
+    with meanwhile(lambda: os.kill(os.getpid(), number)):
+        ran = run_now(Step.EXPORT, options={}, actor="ann")
+    assert (ran.run.state, ran.interrupted_by) == (RunState.CANCELLED, number)
+    assert signal.getsignal(number) is before
+
+
+def test_what_the_cluster_runs_waits_again_after_a_signal_and_is_done_then() -> None:
+    run = rows.run()
+    with meanwhile(lambda: os.kill(os.getpid(), signal.SIGTERM)):
+        ran = run_waiting(run.pk, gives_back=True)
+    assert ran is not None
+    assert (ran.run.state, ran.run.started_at) == (RunState.WAITING, None)
+    assert run_waiting(run.pk, gives_back=True) == running.Ran(run)
+    assert only_run().state == RunState.DONE
+
+
+def test_a_signal_while_it_begins_does_not_make_it_a_failure() -> None:
+    run = rows.run()
+    with meanwhile(lambda: os.kill(os.getpid(), signal.SIGTERM), held="delivery_pipelinerun"):
+        ran = run_waiting(run.pk, gives_back=True)
+    assert ran is not None
+    assert (ran.run.state, ran.interrupted_by) == (RunState.WAITING, signal.SIGTERM)
+
+
+def test_who_loses_its_lock_ends_and_cannot_end_the_run_as_done() -> None:
+    def cut() -> None:
+        with rows.connected() as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s",
+                [running.APPLICATION],
+            )
+
+    with meanwhile(cut):
+        run = run_now(Step.EXPORT, options={}, actor="ann").run
+    assert run.state == RunState.FAILED
+    assert "lost the database" in run.error

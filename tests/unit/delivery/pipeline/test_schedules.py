@@ -1,0 +1,81 @@
+"""Schedules: each fires once when it is due, keeps its pace, and makes no run that is not needed."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db.migrations.recorder import MigrationRecorder
+from django.utils import timezone
+
+from delivery.models import PipelineRun, PipelineSchedule, RunState, Step
+from delivery.pipeline import schedules
+from tests.races.meeting import unfinished
+from tests.unit.delivery.pipeline import rows
+
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+def due(*steps: Step, at: datetime | None = None) -> datetime:
+    """Let these steps alone be due, and return since when."""
+    PipelineSchedule.objects.exclude(step__in=steps).update(is_on=False)
+    moment = at or timezone.now() - timedelta(minutes=5)
+    PipelineSchedule.objects.filter(step__in=steps).update(next_at=moment)
+    return moment
+
+
+@pytest.mark.django_db
+class TestFiring:
+    def test_after_the_installation_there_is_time_to_look_around(self) -> None:
+        installed_at = MigrationRecorder.Migration.objects.get(app="delivery", name="0013_history").applied
+        assert schedules.fire(installed_at + timedelta(minutes=14)) == 0
+        assert schedules.fire(installed_at + timedelta(minutes=16)) == 3
+
+    def test_what_is_due_is_asked_for_as_it_builds_on_each_other(self) -> None:
+        due(Step.VERIFY, Step.ROLLUP, Step.EXPORT)
+        assert schedules.fire(timezone.now()) == 3
+        asked = PipelineRun.objects.order_by("id").values_list("step", "state", "asked_by")
+        assert list(asked) == [(step, "WAITING", "") for step in ("EXPORT", "ROLLUP", "VERIFY")]
+
+    def test_it_fires_once_and_keeps_its_pace(self) -> None:
+        since = due(Step.EXPORT)
+        assert [schedules.fire(timezone.now()) for _ in range(3)] == [1, 0, 0]
+        assert PipelineSchedule.objects.get(step=Step.EXPORT).next_at == since + timedelta(hours=1)
+
+    def test_what_is_off_does_not_fire(self) -> None:
+        due()
+        assert schedules.fire(timezone.now()) == 0
+
+    def test_a_step_with_an_open_run_needs_no_second(self) -> None:
+        since = due(Step.EXPORT)
+        rows.run(Step.EXPORT)
+        assert schedules.fire(timezone.now()) == 1
+        assert PipelineRun.objects.count() == 1
+        assert PipelineSchedule.objects.get(step=Step.EXPORT).next_at > since
+
+    def test_one_whose_last_run_was_killed_fires_all_the_same(self) -> None:
+        due(Step.EXPORT)
+        rows.run(Step.EXPORT, RunState.RUNNING)
+        schedules.fire(timezone.now())
+        states = PipelineRun.objects.order_by("id").values_list("state", flat=True)
+        assert list(states) == [RunState.FAILED, RunState.WAITING]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_machines_that_look_at_once_one_makes_the_run() -> None:
+    due(Step.EXPORT)
+    with unfinished(lambda: schedules.fire(timezone.now())):
+        assert schedules.fire(timezone.now()) == 0
+    assert schedules.fire(timezone.now()) == 0
+    assert PipelineRun.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("now", "next_at"),
+    [
+        (NOON, NOON + timedelta(minutes=60)),
+        (NOON + timedelta(minutes=59), NOON + timedelta(minutes=60)),
+        (NOON + timedelta(minutes=60), NOON + timedelta(minutes=120)),
+        (NOON + timedelta(days=3, minutes=1), NOON + timedelta(days=3, minutes=60)),
+    ],
+)
+def test_what_was_missed_is_not_made_up_for(now: datetime, next_at: datetime) -> None:
+    assert schedules.next_after(NOON, every_minutes=60, now=now) == next_at

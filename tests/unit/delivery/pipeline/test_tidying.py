@@ -1,0 +1,77 @@
+"""Tidying: a run is dead when nobody holds its lock; old runs are forgotten with their findings."""
+
+import dataclasses
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.utils import timezone
+
+from delivery.models import Finding, PipelineRun, ReplayState, RunState, Step
+from delivery.pipeline import cleanup
+from delivery.pipeline import settings as surroundings
+from tests.unit.delivery.pipeline import rows
+
+pytestmark = pytest.mark.django_db
+
+
+def test_one_whose_process_is_gone_has_failed_and_says_what_comes_next() -> None:
+    run = rows.run(state=RunState.RUNNING)
+    assert cleanup.tidy(timezone.now()) == 1
+    run.refresh_from_db()
+    assert run.state == RunState.FAILED
+    assert "the next run goes on" in run.error
+    assert cleanup.tidy(timezone.now()) == 0
+
+
+def test_one_that_somebody_holds_is_left_alone() -> None:
+    run = rows.run(state=RunState.RUNNING)
+    with rows.held(run):
+        assert cleanup.tidy(timezone.now()) == 0
+    assert cleanup.tidy(timezone.now()) == 1
+
+
+def test_those_that_wait_or_have_ended_are_left_alone() -> None:
+    for state in RunState:
+        if state != RunState.RUNNING:
+            rows.run(state=state)
+    assert cleanup.tidy(timezone.now()) == 0
+
+
+def test_the_replay_of_a_killed_selection_has_failed_too() -> None:
+    replay = rows.replay()
+    rows.run(Step.REPLAY, RunState.RUNNING, options={"replay": replay.pk})
+    cleanup.tidy(timezone.now())
+    replay.refresh_from_db()
+    assert (replay.state, replay.error) == (ReplayState.FAILED, cleanup.KILLED)
+
+
+def test_what_ended_long_ago_is_forgotten_but_for_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cleanup, "KEPT_RUNS", 2)
+    long_ago = timezone.now() - cleanup.KEPT - timedelta(days=1)
+    old = [rows.run(Step.VERIFY, RunState.DONE, ended_at=long_ago) for _ in range(4)]
+    Finding.objects.create(run=old[0], kind="ORDER", text="")
+    assert cleanup.forget(timezone.now()) == 2
+    assert list(PipelineRun.objects.order_by("id")) == old[2:]
+    assert not Finding.objects.exists()
+
+
+def test_what_ended_lately_or_is_open_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cleanup, "KEPT_RUNS", 0)
+    rows.run(asked_at=timezone.now() - timedelta(days=400))
+    rows.run(Step.VERIFY, RunState.DONE)
+    assert cleanup.forget(timezone.now()) == 0
+
+
+def test_reports_of_long_ago_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(settings, "ENVIRONMENT", dataclasses.replace(settings.ENVIRONMENT, home=tmp_path))
+    assert cleanup.forget_reports(timezone.now()) == 0
+    surroundings.reports().mkdir()
+    for name in ("new.csv", "old.csv"):
+        (surroundings.reports() / name).write_text("")
+    long_ago = (timezone.now() - cleanup.KEPT - timedelta(days=1)).timestamp()
+    os.utime(surroundings.reports() / "old.csv", (long_ago, long_ago))
+    assert cleanup.forget_reports(timezone.now()) == 1
+    assert [file.name for file in surroundings.reports().iterdir()] == ["new.csv"]

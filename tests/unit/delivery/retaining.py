@@ -1,0 +1,58 @@
+"""What tests of retention begin from: the past, whole passes, and what is in all tables."""
+
+from collections import Counter
+from datetime import datetime, timedelta
+
+from django.apps import apps
+from django.db import connection, transaction
+from django.utils import timezone
+
+from delivery.maintenance import retention
+from delivery.models import Delivery, Message, RetentionRun, RetentionState, Status
+from tests.support import factories
+
+# Whatever the days of its status, unless they are never.
+LONG_AGO = timedelta(days=400)
+
+
+def past(days: float) -> datetime:
+    return timezone.now() - timedelta(days=days)
+
+
+def old(status: Status = Status.DELIVERED, *, days: float = 400, **fields: object) -> Delivery:
+    """A delivery that was settled so many days ago, of a message published shortly before."""
+    subscription = fields.pop("subscription", None) or factories.subscription()
+    if "message" not in fields:
+        fields["message"] = factories.message(event_type=subscription.event_type, published_at=past(days))  # type: ignore[attr-defined]
+    return factories.delivery(status, subscription=subscription, **fields)
+
+
+def run_whole(now: datetime | None = None) -> RetentionRun:
+    """Do a pass from its beginning to its end, each part a transaction as the duty has it."""
+    RetentionRun.objects.filter(state=RetentionState.DONE).update(started_at=past(1))
+    now = now or timezone.now()
+    while True:
+        with transaction.atomic():
+            retention.advance(now)
+            # At once, and not at the end of the test.
+            with connection.cursor() as cursor:
+                cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
+        run = RetentionRun.objects.latest("id")
+        if run.state == RetentionState.DONE:
+            return run
+
+
+def are_there(*messages: Message) -> list[bool]:
+    return [Message.objects.filter(pk=message.pk).exists() for message in messages]
+
+
+def is_there(row: Delivery) -> bool:
+    return are_there(row.message)[0]
+
+
+def rows_in_all_tables() -> Counter[str]:
+    """How many rows each table of ours has."""
+    models = [
+        model for name in ("delivery", "subscriptions") for model in apps.get_app_config(name).get_models()
+    ]
+    return Counter({model._meta.db_table: model._default_manager.count() for model in models})

@@ -1,0 +1,31 @@
+"""An attempt begins when its first byte is written: not if the lane may be another's by then."""
+
+import asyncio
+import ipaddress
+
+import pytest
+
+from delivery.senders.connector import NotBegunError
+from delivery.senders.http import HttpClient
+from tests.support.receivers import Receiver
+from tests.unit.delivery.senders.test_http import PARCEL, endpoint
+
+LOOPBACK = [ipaddress.ip_network("127.0.0.0/8")]
+
+
+@pytest.mark.parametrize("times", [0, 1])
+def test_nothing_is_sent_once_it_must_not_begin(receiver: Receiver, times: int) -> None:
+    """It may at first, when it is asked so often: there is a connection by then."""
+    hook = receiver.endpoint("hook")
+    answers = iter([True] * times)
+
+    async def scenario() -> None:
+        async with HttpClient(allowed_networks=LOOPBACK) as client:
+            with pytest.raises(NotBegunError):
+                await client.send(PARCEL, endpoint(hook.url), may_begin=lambda: next(answers, False))
+            assert hook.received == []
+            outcome = await client.send(PARCEL, endpoint(hook.url))
+            assert outcome.status_code == 200
+
+    asyncio.run(scenario())
+    assert len(hook.received) == 1

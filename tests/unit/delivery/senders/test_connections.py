@@ -1,0 +1,104 @@
+"""Connections beside Django's: as safe as its own, and made again when they are lost."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+from django.db import connection
+
+from delivery.database.connections import CHANNEL, connect, connection_parameters
+from delivery.lifecycle import transitions, wake
+from delivery.models import Delivery, Lane, LaneState
+from delivery.support import resubmit, toggle, unblock
+from subscriptions import changes
+from subscriptions.models import Policy, Subscription
+from tests.support import factories
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# No notification takes so long.
+SECONDS = 30
+
+
+def test_options_of_the_database_url_hold_for_senders_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"sslmode": "disable", "sslrootcert": "/somewhere/ca.pem", "server_side_binding": False}
+    monkeypatch.setitem(connection.settings_dict, "OPTIONS", options)
+    parameters = connection_parameters()
+    assert (parameters["sslmode"], parameters["sslrootcert"]) == ("disable", "/somewhere/ca.pem")
+    assert "server_side_binding" not in parameters
+    psycopg.connect(**parameters).close()
+
+
+def test_the_server_lets_go_of_a_sender_whose_machine_vanished() -> None:
+    async def asking() -> list[str]:
+        async with await connect("inturn test") as one:
+            cursor = await one.execute(
+                "SELECT setting FROM pg_settings WHERE name ~ '^tcp_(keepalives|user)' ORDER BY name"
+            )
+            return [row[0] for row in await cursor.fetchall()]
+
+    # Three probes, idle for five seconds, one each two; ten seconds for what is sent.
+    assert asyncio.run(asking()) == ["3", "5", "2", "10000"]
+
+
+@pytest.fixture
+def listening() -> Iterator[psycopg.Connection]:
+    with psycopg.connect(**connection_parameters(), autocommit=True) as one:
+        one.execute(f"LISTEN {CHANNEL}")
+        yield one
+
+
+def heard(listening: psycopg.Connection) -> str:
+    return next(iter(listening.notifies(timeout=SECONDS, stop_after=1))).payload
+
+
+def test_what_could_not_be_told_is_told_again(listening: psycopg.Connection) -> None:
+    wake.lanes([1])
+    assert heard(listening) == "work 1"
+    listening.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'inturn wake'"
+    )
+    wake.lanes([2])
+    assert heard(listening) == "work 2"
+
+
+def _skip(row: Delivery) -> None:
+    assert row.lane is not None
+    Lane.objects.filter(pk=row.lane.pk).update(state=LaneState.BLOCKED, delivery_id=row.pk)
+    unblock.skip(row.lane, actor="ann")
+
+
+def _resubmit(row: Delivery) -> None:
+    transitions.cancel([row.pk], actor="ann")
+    resubmit.resubmit(row.pk, actor="ann")
+
+
+def _configure(row: Subscription) -> None:
+    changes.record(actor="ann", action="changed", instance=row, before=None, after=None)
+
+
+@pytest.mark.parametrize(
+    ("act", "told"),
+    [
+        (lambda row: transitions.cancel([row.pk], actor="ann"), "nudge"),
+        (_skip, "nudge"),
+        (_resubmit, "nudge"),
+        (lambda row: toggle.deactivate(row.subscription, actor="ann"), "changed"),
+        (lambda row: _configure(row.subscription), "changed"),
+    ],
+    ids=["cancel", "skip", "resubmit", "toggle", "configuration"],
+)
+def test_what_people_do_is_told_by_the_transaction_that_does_it(
+    listening: psycopg.Connection, act: Callable[[Delivery], object], told: str
+) -> None:
+    """Who dies after the commit has told it: what was cancelled is not sent."""
+    act(factories.delivery())
+    notification = next(iter(listening.notifies(timeout=SECONDS, stop_after=1)))
+    assert notification.payload.partition(" ")[0] == told
+    assert notification.pid == connection.connection.info.backend_pid
+
+
+def _rename(row: Subscription | Policy) -> None:
+    row.name += "x"
+    row.save(update_fields=["name"])

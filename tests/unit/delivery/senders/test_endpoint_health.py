@@ -1,0 +1,275 @@
+"""The health of endpoints: rows written on change, by the lane that they belong to, and read by a lane that begins."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+from importlib import import_module
+from ipaddress import ip_network
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from delivery.database.queries import named_rows
+from delivery.database.statements import statement
+from delivery.models import Delivery, EndpointHealth, Lane, LaneState, OutcomeClass, Status
+from delivery.models.shard import shard_of
+from delivery.senders.claims import Claims
+from delivery.senders.context import SenderContext
+from delivery.senders.entries import EndpointChange, Entry, LaneChange
+from delivery.senders.group_statements import queries
+from delivery.senders.settler import Settler
+from delivery.support import unblock
+from subscriptions.models import Processing, Subscription
+from tests.support import factories
+from tests.support.receivers import OK, Close, Hold, Receiver
+from tests.support.surroundings import NETWORKS
+from tests.unit.delivery.senders.handed_in import run_of, settlement
+from tests.unit.delivery.senders.running import elsewhere, serve_lanes, with_claims, with_settler
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SECONDS = 20
+Row = tuple[int, int, int | None, int]
+
+
+def rows() -> list[Row]:
+    """The subscription, the lane, the delivery and the failures of each endpoint that is DOWN."""
+    found = EndpointHealth.objects.order_by("pk")
+    return list(found.values_list("pk", "lane_id", "delivery_id", "failures"))
+
+
+def commit(*groups: tuple[int, Sequence[Entry]]) -> None:
+    """Commit entries of these lanes one after another."""
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, list({lane_id for lane_id, _ in groups}))
+        for lane_id, entries in groups:
+            await settler.commit(lane_id, *entries)
+
+    with_settler(scenario)
+
+
+def queue_lane(number: int = 0) -> int:
+    return Lane.objects.get(kind="QUEUE", number=number).pk
+
+
+def down(subscription: Subscription, lane_id: int, **fields: Any) -> EndpointChange:
+    given: dict[str, Any] = {
+        "delivery_id": 7,
+        "reason": "timed out",
+        "failures": 1,
+        "wait_seconds": 60.0,
+    } | fields
+    return EndpointChange(lane_id=lane_id, subscription_id=subscription.pk, **given)
+
+
+def up(subscription: Subscription, lane_id: int) -> EndpointChange:
+    return EndpointChange(lane_id=lane_id, subscription_id=subscription.pk)
+
+
+def blocked(by: Delivery, **fields: Any) -> LaneChange:
+    given: dict[str, Any] = {
+        "state": LaneState.BLOCKED,
+        "reason": "503",
+        "failures": 1,
+        "wait_seconds": 60.0,
+    } | fields
+    return LaneChange(lane_id=by.lane_id or 0, delivery_id=by.pk, **given)
+
+
+class TestRows:
+    def test_one_is_down_since_the_first_failure_until_it_takes_a_message(self) -> None:
+        lane, one, other = queue_lane(), factories.subscription(), factories.subscription()
+        commit((lane, [down(one, lane), down(other, lane)]))
+        since = EndpointHealth.objects.get(pk=one.pk).since
+        commit((lane, [down(one, lane, delivery_id=8, failures=2)]))
+        assert rows() == [(one.pk, lane, 8, 2), (other.pk, lane, 7, 1)]
+        found = EndpointHealth.objects.get(pk=one.pk)
+        assert (found.since, found.reason) == (since, "timed out")
+        assert found.next_try_at is not None
+        assert found.next_try_at - timezone.now() == pytest.approx(
+            timedelta(seconds=60), abs=timedelta(seconds=20)
+        )
+        commit((lane, [up(one, lane)]))
+        assert rows() == [(other.pk, lane, 7, 1)]
+
+    def test_it_belongs_to_the_queue_lane_that_wrote_it_last(self) -> None:
+        first, second, one = queue_lane(0), queue_lane(1), factories.subscription()
+        commit((first, [down(one, first)]), (second, [down(one, second)]), (first, [up(one, first)]))
+        assert rows() == [(one.pk, second, 7, 1)]
+        commit((second, [up(one, second)]))
+        assert rows() == []
+
+    def test_of_one_that_two_lanes_tell_of_in_one_commit_the_last_counts(self) -> None:
+        first, second, one = queue_lane(0), queue_lane(1), factories.subscription()
+        commit((first, [down(one, first), down(one, second)]))
+        assert rows() == [(one.pk, second, 7, 1)]
+
+    def test_where_order_is_kept_that_of_the_delivery_that_stops_the_lane_is_down(self) -> None:
+        owner = factories.subscriber()
+        one, other = (
+            factories.delivery(subscription=factories.subscription(subscriber=owner)) for _ in range(2)
+        )
+        lane_id = owner.lane.pk
+        commit((lane_id, [blocked(one)]))
+        assert rows() == [(one.subscription_id, lane_id, one.pk, 1)]
+        since = EndpointHealth.objects.get().since
+        commit((lane_id, [blocked(one, state=LaneState.SUSPENDED, failures=2, wait_seconds=None)]))
+        found = EndpointHealth.objects.get()
+        assert (found.since, found.failures, found.next_try_at) == (since, 2, None)
+        commit((lane_id, [blocked(other)]))
+        assert rows() == [(other.subscription_id, lane_id, other.pk, 1)]
+        commit((lane_id, [LaneChange(lane_id=lane_id, state=LaneState.IDLE, ends_run=False)]))
+        assert rows() == []
+
+    def test_it_goes_with_its_subscription(self) -> None:
+        lane, one = queue_lane(), factories.subscription()
+        commit((lane, [down(one, lane)]))
+        late = down(one, lane)
+        one.delete()
+        assert rows() == []
+        commit((lane, [late]))
+        assert rows() == []
+
+    def test_while_all_is_well_nothing_is_written(self) -> None:
+        row = factories.delivery()
+        entries: list[Entry] = [
+            settlement(row),
+            run_of(row),
+            settlement(row, outcome=OutcomeClass.SERVER_ERROR),
+        ]
+        written = {text for text, _ in queries(entries)}
+        assert written.isdisjoint({statement("endpoints_up"), statement("endpoints_down")})
+
+
+def test_lanes_that_were_stopped_before_there_were_rows_are_given_them() -> None:
+    head, settled = factories.delivery(), factories.delivery(Status.REJECTED)
+    for row, state in ((head, LaneState.BLOCKED), (settled, LaneState.SUSPENDED)):
+        changed = {"state": state, "delivery_id": row.pk, "failures": 3}
+        Lane.objects.filter(pk=row.lane_id or 0).update(**changed)
+    with connection.cursor() as cursor:
+        cursor.execute(import_module("delivery.migrations.0025_endpoint_health").FILL)
+    assert rows() == [(row.subscription_id, row.lane_id, row.pk, 3) for row in (head, settled)]
+
+
+class TestDue:
+    """A pause that a person has ended is found though the notification was lost."""
+
+    def due(self, lane: Lane, *, delivery: int, failures: int) -> list[dict[str, Any]]:
+        asked = {"lane": [lane.pk], "delivery": [delivery], "failures": [failures]}
+        return named_rows("due_lanes", asked)
+
+    def test_it_is_found_and_its_endpoints_are_due_too(self) -> None:
+        head = factories.delivery()
+        commit((head.lane_id or 0, [blocked(head, failures=3)]))
+        assert head.lane is not None
+        assert self.due(head.lane, delivery=head.pk, failures=3) == []
+        unblock.retry(head.lane, actor="ann")
+        assert self.due(head.lane, delivery=head.pk, failures=3) == [{"id": head.lane_id}]
+        assert EndpointHealth.objects.filter(next_try_at__lte=timezone.now()).exists()
+
+    def test_a_row_of_an_earlier_pause_ends_no_later_one(self) -> None:
+        head = factories.delivery()
+        commit((head.lane_id or 0, [blocked(head, failures=3, wait_seconds=0.0)]))
+        assert head.lane is not None
+        assert self.due(head.lane, delivery=head.pk, failures=4) == []
+        assert self.due(head.lane, delivery=head.pk + 1, failures=3) == []
+
+
+class TestBeginning:
+    """A lane that begins knows what its last sender knew."""
+
+    def test_a_restarted_sender_keeps_the_pauses_of_several_endpoints(self, receiver: Receiver) -> None:
+        owner = factories.subscriber(processing=Processing.CONCURRENT, max_in_flight=8)
+        policy = factories.policy(pause_seconds=600, pause_max_seconds=600)
+        made = {
+            name: factories.subscription(
+                name, subscriber=owner, endpoint=receiver.endpoint(name).url, policy=policy
+            )
+            for name in ("a", "b", "up")
+        }
+        for subscription in made.values():
+            factories.delivery(subscription=subscription)
+        for name in ("a", "b"):
+            receiver.endpoint(name).always(Close())
+        lane: Lane = owner.lane
+
+        async def until_down(claims: Claims, _: SenderContext) -> None:
+            await claims.serve([lane.pk])
+            await _eventually(lambda: len(rows()) == 2)
+
+        serving(until_down)
+        lane.refresh_from_db()
+        assert lane.state == LaneState.BLOCKED
+        tried = {name: len(receiver.endpoint(name).received) for name in made}
+        for name, subscription in made.items():
+            receiver.endpoint(name).always(OK)
+            factories.delivery(subscription=subscription)
+
+        async def again(claims: Claims, context: SenderContext) -> None:
+            await claims.serve([lane.pk])
+            served = context.lanes[lane.pk]
+            assert set(served.keys.blocked()) == {made["a"].pk, made["b"].pk}
+            await elsewhere(receiver.endpoint("up").wait_for_count, tried["up"] + 1)
+            assert [len(receiver.endpoint(name).received) for name in ("a", "b")] == [tried["a"], tried["b"]]
+            # A person ends the pauses: each is tried, takes one, and is down no more.
+            served.wake()
+            await _eventually(lambda: rows() == [])
+
+        serving(again)
+        lane.refresh_from_db()
+        assert lane.state == LaneState.IDLE
+
+    def test_a_queue_lane_whose_endpoint_is_down_has_work_until_nothing_waits_for_it(self) -> None:
+        lane, one = queue_lane(), factories.subscription(event_type=factories.event_type(kind="QUEUE"))
+        commit((lane, [down(one, lane, wait_seconds=0.0)]))
+        found = named_rows("lanes_with_work", {"shard": [shard_of(lane)]})
+        assert [row["lane_id"] for row in found] == [lane]
+
+        async def scenario(claims: Claims, _: SenderContext) -> None:
+            await claims.serve([lane])
+            await _eventually(lambda: rows() == [])
+
+        serving(scenario)
+
+    def test_queue_lanes_begin_with_what_any_of_them_knows(self) -> None:
+        first, second, one = queue_lane(0), queue_lane(1), factories.subscription()
+        commit((first, [down(one, first)]))
+        (row,) = named_rows("read_lanes", {"lane": [second]})
+        assert [found["subscription_id"] for found in row["down"]] == [one.pk]
+        (row,) = named_rows("read_lanes", {"lane": [factories.subscriber().lane.pk]})
+        assert row["down"] is None
+
+
+def test_a_queue_endpoint_that_takes_one_has_no_row_any_more(receiver: Receiver) -> None:
+    endpoint, hold = receiver.endpoint("a"), Hold()
+    endpoint.next(Close(), hold)
+    policy = factories.policy(pause_seconds=1, pause_max_seconds=1)
+    one = factories.subscription(
+        event_type=factories.event_type(kind="QUEUE"), endpoint=endpoint.url, policy=policy
+    )
+    lane = Lane.objects.get(pk=queue_lane())
+    factories.delivery(subscription=one, lane=lane, queue_group=0)
+
+    async def scenario(claims: Claims, _: SenderContext) -> None:
+        await claims.serve([lane.pk])
+        await _eventually(lambda: [row[:2] for row in rows()] == [(one.pk, lane.pk)])
+        # It is tried again, and is down until it has taken what it is tried with.
+        await elsewhere(endpoint.wait_for_count, 2)
+        assert await elsewhere(rows) != []
+        hold.release()
+        await _eventually(lambda: rows() == [])
+
+    serving(scenario)
+
+
+def serving(scenario: Callable[[Claims, SenderContext], Awaitable[None]]) -> None:
+    with_claims(scenario, networks=[ip_network(NETWORKS)])  # type: ignore[list-item]
+
+
+async def _eventually(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not await elsewhere(is_so):
+            await asyncio.sleep(0.02)

@@ -1,0 +1,240 @@
+"""A lane in memory: who gets its places, when its pauses are over, and what wakes it."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from delivery.models import LaneKind
+from delivery.senders.entries import Change, EndpointChange, LaneChange
+from delivery.senders.keys import KeyHealth
+from delivery.senders.lane import Lane
+from delivery.senders.parcel import Group, Parcel
+from delivery.states import LaneState
+from tests.unit.delivery.senders.parcels import parcel
+
+ROW: dict[str, Any] = {
+    "id": 1,
+    "kind": LaneKind.TOPIC,
+    "state": LaneState.IDLE,
+    "reason": "",
+    "failures": 0,
+    "wait_seconds": None,
+    "delivery_id": None,
+    "down": None,
+    "run_is_concurrent": True,
+    "processing": "CONCURRENT",
+    "max_in_flight": 4,
+    "max_queued_to_send": 500,
+    "refill_level": 100,
+}
+
+
+def concurrent(**fields: Any) -> Lane:
+    return Lane(ROW | fields)
+
+
+def down(seconds: float) -> KeyHealth:
+    """An endpoint that failed long ago, and is left alone for so many seconds from now."""
+    now = time.monotonic()
+    return KeyHealth(failures=1, failed_at=now - 600, blocked_until=now + seconds)
+
+
+def begin_outage(lane: Lane, at: Parcel, *, seconds: float) -> None:
+    lane.keys.add(at.place, down(300))
+    lane.stops.tell(at, reason="timed out")
+    lane.keys.health(at.place).blocked_until = time.monotonic() + seconds
+
+
+def begun(lane: Lane) -> Sequence[Parcel]:
+    """Take what may be begun now."""
+    found = []
+    while (taken := lane.take()) is not None:
+        found.append(taken[1])
+    return found
+
+
+def fill(lane: Lane, place: int, count: int) -> None:
+    ids = range(place * 100, place * 100 + count)
+    groups = [Group(id, None, left=[parcel(place, delivery_id=id)]) for id in ids]
+    lane.stock.add(groups, more=set())
+
+
+class TestPauses:
+    def test_it_waits_for_what_its_row_says_and_no_other_place(self) -> None:
+        """Else the row, whose time has come, would end the second's pause again and again."""
+        lane = concurrent()
+        begin_outage(lane, parcel(1), seconds=-1)
+        begin_outage(lane, parcel(2), seconds=300)
+        assert lane.stops.pause is None
+        assert lane.keys.blocked() == [2]
+
+    def test_it_waits_while_the_first_is_down(self) -> None:
+        lane = concurrent()
+        begin_outage(lane, parcel(1, delivery_id=7), seconds=300)
+        begin_outage(lane, parcel(2), seconds=-1)
+        assert lane.stops.pause == (7, 1)
+
+    def test_a_failure_that_was_not_told_is_of_another_pause_than_the_row(self) -> None:
+        """What the row says is over then, while the endpoint is down longer."""
+        lane = concurrent()
+        begin_outage(lane, parcel(1, delivery_id=7), seconds=-1)
+        lane.keys.health(1).block(300)
+        assert lane.stops.pause == (7, 2)
+
+    def test_who_is_woken_waits_no_more(self) -> None:
+        lane = concurrent()
+        begin_outage(lane, parcel(1), seconds=300)
+        lane.look_again()
+        assert lane.stops.pause is None
+        assert lane.keys.blocked() == []
+
+    @pytest.mark.parametrize("kind", [LaneKind.TOPIC, LaneKind.QUEUE])
+    def test_each_endpoint_that_was_down_for_the_last_sender_is_waited_for(self, kind: LaneKind) -> None:
+        found = [left_down(3, seconds=60), left_down(4, seconds=-1), left_down(5, seconds=30)]
+        lane = concurrent(kind=kind, down=found)
+        assert lane.keys.blocked() == [3, 5]
+        assert lane.stops.down == [3, 4, 5]
+        # What was blocked is tried with one message.
+        fill(lane, 4, 5)
+        assert len(begun(lane)) == 1
+
+    def test_the_retry_lane_keeps_its_own_schedule(self) -> None:
+        lane = concurrent(kind=LaneKind.RETRY, down=[left_down(3, seconds=60)])
+        assert lane.keys.blocked() == []
+
+    def test_a_lane_that_was_stopped_flows_if_no_endpoint_is_down(self) -> None:
+        stopped = {"state": LaneState.BLOCKED, "delivery_id": 7}
+        (change,) = concurrent(**stopped).stops.begin()
+        assert isinstance(change, LaneChange)
+        assert change.state == LaneState.IDLE
+        assert concurrent(**stopped, down=[left_down(3, seconds=60)]).stops.begin() == []
+        # Who served it in order left this row: the endpoint is no reason to wait.
+        was_serial = concurrent(**stopped, run_is_concurrent=False, down=[left_down(3, seconds=60)])
+        assert was_serial.keys.blocked() == []
+        assert was_serial.stops.begin() != []
+
+
+def left_down(subscription_id: int, *, seconds: float) -> dict[str, Any]:
+    """An endpoint's row as a lane gets it that begins."""
+    return {
+        "subscription_id": subscription_id,
+        "delivery_id": 7,
+        "reason": "timed out",
+        "failures": 2,
+        "wait_seconds": seconds,
+    }
+
+
+class TestTelling:
+    """What one attempt shows of an endpoint is told when no other that may tell otherwise is under way there."""
+
+    def fail(self, lane: Lane, one: Parcel) -> Sequence[Change]:
+        lane.keys.add(one.place, down(300))
+        return lane.stops.tell(one, reason="timed out")
+
+    def test_the_last_may_be_dropped(self) -> None:
+        lane, failing, dropped = concurrent(), parcel(1, delivery_id=7), parcel(1, delivery_id=8)
+        lane.under_way.add(parcel(1, delivery_id=8), 1)
+        assert self.fail(lane, failing) == []
+        lane.under_way.remove(parcel(1, delivery_id=8))
+        change, endpoint = lane.stops.tell(dropped)
+        assert isinstance(change, LaneChange)
+        assert change.state == LaneState.BLOCKED
+        assert isinstance(endpoint, EndpointChange)
+        assert endpoint.subscription_id == 1
+        for told in (change, endpoint):
+            assert (told.delivery_id, told.reason, told.failures) == (7, "timed out", 1)
+            assert told.wait_seconds == pytest.approx(300, abs=5)
+
+    def test_a_queue_lane_tells_of_the_endpoint_alone(self) -> None:
+        lane = concurrent(kind=LaneKind.QUEUE)
+        (change,) = self.fail(lane, parcel(1, delivery_id=7))
+        assert (isinstance(change, EndpointChange), change.delivery_id) == (True, 7)
+        (change,) = lane.stops.end(1)
+        assert change == EndpointChange(lane_id=lane.id, subscription_id=1)
+
+    @pytest.mark.parametrize("kind", [LaneKind.RETRY, LaneKind.CALLBACK])
+    def test_of_a_callback_and_in_the_retry_lane_nothing_is_told(self, kind: LaneKind) -> None:
+        origin = "https://publisher.example" if kind == LaneKind.CALLBACK else ""
+        assert self.fail(concurrent(kind=kind), replace(parcel(1), origin=origin)) == []
+
+    def test_of_several_each_is_told_and_forgotten_by_itself(self) -> None:
+        lane = concurrent()
+        self.fail(lane, parcel(1, delivery_id=7))
+        change, endpoint = self.fail(lane, parcel(2, delivery_id=8))
+        # The lane's row tells of the one that is down longest.
+        assert change.delivery_id == 7
+        assert endpoint.delivery_id == 8
+        change, endpoint = lane.stops.forget([1])
+        assert change.delivery_id == 8
+        assert endpoint == EndpointChange(lane_id=lane.id, subscription_id=1)
+        assert lane.stops.down == [2]
+
+    def test_the_last_may_succeed(self) -> None:
+        lane = concurrent()
+        lane.under_way.add(parcel(1, delivery_id=8), 1)
+        self.fail(lane, parcel(1, delivery_id=7))
+        lane.under_way.remove(parcel(1, delivery_id=8))
+        lane.keys.health(1).accepted()
+        assert lane.stops.tell(parcel(1, delivery_id=8)) == []
+        assert not lane.stops.is_blocked
+
+    def test_what_is_dropped_shows_nothing(self) -> None:
+        assert concurrent().stops.tell(parcel(1)) == []
+
+
+def test_news_are_looked_at_at_once() -> None:
+    lane = concurrent()
+    lane.bring_news()
+    assert lane.news.is_set()
+    assert lane.changed.is_set()
+
+
+class TestPlaces:
+    def test_a_slow_endpoint_leaves_the_others_their_part(self) -> None:
+        lane = concurrent()
+        fill(lane, 1, 10)
+        fill(lane, 2, 10)
+        first = begun(lane)
+        assert Counter(one.place for one in first) == {1: 2, 2: 2}
+        for one in first:
+            if one.place == 2:
+                lane.leave(one)
+        assert [one.place for one in begun(lane)] == [2, 2]
+
+    def test_one_that_is_alone_has_all_of_them(self) -> None:
+        lane = concurrent()
+        fill(lane, 1, 10)
+        assert len(begun(lane)) == 4
+
+    def test_one_that_is_down_has_no_part(self) -> None:
+        lane = concurrent()
+        lane.keys.add(2, down(300))
+        fill(lane, 1, 10)
+        fill(lane, 2, 10)
+        assert [one.place for one in begun(lane)] == [1] * 4
+
+    def test_each_has_one_though_they_are_more_than_the_places(self) -> None:
+        lane = concurrent(max_in_flight=2)
+        for place in (1, 2, 3):
+            fill(lane, place, 5)
+        assert [one.place for one in begun(lane)] == [1, 2]
+
+    @pytest.mark.parametrize("kind", [LaneKind.QUEUE, LaneKind.CALLBACK])
+    def test_where_an_endpoint_has_its_own_number_of_places_it_keeps_it(self, kind: LaneKind) -> None:
+        lane = concurrent(kind=kind)
+        fill(lane, 1, 50)
+        fill(lane, 2, 50)
+        assert Counter(one.place for one in begun(lane)) == {1: 16, 2: 16}
+
+
+def test_what_is_held_is_bounded_over_all_endpoints_by_bytes_too() -> None:
+    lane = concurrent()
+    for place in (1, 2):
+        lane.stock.add([Group(place, None, left=[parcel(place, size=600)])], more=set())
+        lane.keys.health(place)
+    assert lane.stock.closed(rows=100, max_bytes=1_000) == {1, 2}

@@ -1,0 +1,48 @@
+"""A sender with very many lanes: PostgreSQL's lock table has room for their locks, as it is by default."""
+
+import pytest
+from django.db import connection
+
+from delivery.models import Lane
+from delivery.models.lane import DUTY_LOCKS, MEMBER_LOCKS
+from delivery.models.shard import SHARDS
+from delivery.senders.claims import Claims
+from delivery.senders.context import SenderContext
+from subscriptions.models import Subscriber
+from tests.unit.delivery.senders.running import elsewhere, with_claims
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LANES = 10_000
+DEFAULT = "64"
+
+
+@pytest.fixture
+def lanes() -> list[int]:
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW max_locks_per_transaction")
+        assert cursor.fetchone() == (DEFAULT,)
+    made = Subscriber.objects.bulk_create(Subscriber(name=f"subscriber-{number}") for number in range(LANES))
+    return [
+        lane.pk
+        for lane in Lane.objects.bulk_create(Lane(kind="TOPIC", subscriber=subscriber) for subscriber in made)
+    ]
+
+
+def locks_of_lanes() -> int:
+    """Advisory locks but those of senders and duties, which others may have, too."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT classid = ANY (%s)",
+            [[MEMBER_LOCKS, DUTY_LOCKS]],
+        )
+        return int((cursor.fetchone() or (0,))[0])
+
+
+def test_ten_thousand_lanes_take_no_more_locks_than_there_are_shards(lanes: list[int]) -> None:
+    async def scenario(claims: Claims, context: SenderContext) -> None:
+        await claims.serve(lanes)
+        assert sorted(context.lanes) == sorted(lanes)
+        assert await elsewhere(locks_of_lanes) == SHARDS
+
+    with_claims(scenario)

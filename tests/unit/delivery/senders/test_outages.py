@@ -1,0 +1,153 @@
+"""A lane is BLOCKED as long as something stops it, whoever served it before, and no longer."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from delivery.database.statements import statement
+from delivery.models import Delivery, JournalEntry, Lane, LaneState, Status
+from delivery.models.shard import SHARDS
+from delivery.senders.claims import Claims
+from delivery.senders.context import SenderContext
+from subscriptions.models import Processing, Subscription, SubscriptionStatus
+from tests.support import factories
+from tests.unit.delivery.senders.reading import fetch
+from tests.unit.delivery.senders.running import elsewhere, with_claims
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BOTH = pytest.mark.parametrize("processing", list(Processing))
+
+
+def blocked(head: Delivery, *, due_in: float = -1, **fields: Any) -> Lane:
+    """The lane as a sender left it that was killed, or stopped."""
+    lane: Lane = head.subscription.subscriber.lane
+    lane.state, lane.delivery_id, lane.failures, lane.reason = LaneState.BLOCKED, head.pk, 1, "timed out"
+    lane.next_try_at = timezone.now() + timedelta(seconds=due_in)
+    lane.run_is_concurrent = head.subscription.subscriber.processing == Processing.CONCURRENT
+    for name, value in fields.items():
+        setattr(lane, name, value)
+    lane.save()
+    factories.endpoint_down(head, reason=lane.reason, next_try_at=lane.next_try_at)
+    return lane
+
+
+def subscription(processing: str = Processing.CONCURRENT, **fields: Any) -> Subscription:
+    return factories.subscription(subscriber=factories.subscriber(processing=processing), **fields)
+
+
+def lanes_with_work() -> list[int]:
+    return [row["lane_id"] for row in fetch(statement("lanes_with_work"), {"shard": list(range(SHARDS))})]
+
+
+def state(lane: Lane) -> str:
+    lane.refresh_from_db()
+    return lane.state
+
+
+def serve(lane: Lane, *, until: Callable[[], bool]) -> None:
+    """Let a sender have the lane until that is so."""
+
+    async def scenario(claims: Claims, context: SenderContext) -> None:
+        await claims.serve([lane.pk])
+        async with asyncio.timeout(30):
+            while not await elsewhere(until):
+                await asyncio.sleep(0.02)
+
+    with_claims(scenario)
+
+
+def serve_and_give_back(lane: Lane) -> None:
+    """Let a sender have the lane, and take it away from it at once."""
+
+    async def scenario(claims: Claims, context: SenderContext) -> None:
+        await claims.serve([lane.pk])
+        task = context.lanes[lane.pk].task
+        assert task is not None
+        claims.close()
+        await task
+
+    with_claims(scenario)
+
+
+@BOTH
+def test_what_is_blocked_is_served_though_nothing_of_it_waits(processing: str) -> None:
+    lane = blocked(factories.delivery(Status.FAILED, subscription=subscription(processing)))
+    assert lanes_with_work() == [lane.pk]
+    serve(lane, until=lambda: state(lane) != LaneState.BLOCKED)
+    assert state(lane) == LaneState.IDLE
+    assert lanes_with_work() == []
+    assert list(JournalEntry.objects.values_list("text", flat=True)) == ["Flows again."]
+
+
+@BOTH
+def test_what_is_blocked_and_held_is_served_once(processing: str) -> None:
+    lane = blocked(
+        factories.delivery(subscription=subscription(processing, status=SubscriptionStatus.INACTIVE))
+    )
+    assert lanes_with_work() == [lane.pk]
+    serve(lane, until=lambda: state(lane) != LaneState.BLOCKED)
+    assert state(lane) == LaneState.IDLE
+    assert lanes_with_work() == []
+
+
+def test_what_is_no_reason_any_more_is_none_when_the_lane_is_given_back() -> None:
+    lane = blocked(factories.delivery(Status.FAILED, subscription=subscription()))
+    serve_and_give_back(lane)
+    assert state(lane) == LaneState.IDLE
+
+
+def test_what_still_waits_keeps_it_blocked_when_it_is_given_back() -> None:
+    head = factories.delivery(
+        subscription=subscription(), next_attempt_at=timezone.now() + timedelta(hours=1)
+    )
+    lane = blocked(head)
+    serve_and_give_back(lane)
+    assert state(lane) == LaneState.BLOCKED
+    assert lane.delivery_id == head.pk
+
+
+def test_an_endpoint_that_is_down_blocks_though_what_showed_it_is_settled() -> None:
+    """Else it would flow and be blocked by turns, with each message that is tried once."""
+    lane = blocked(factories.delivery(Status.FAILED, subscription=subscription()), due_in=600)
+    serve_and_give_back(lane)
+    assert state(lane) == LaneState.BLOCKED
+
+
+def test_after_a_crash_it_is_known_that_the_lane_was_not_served_in_order() -> None:
+    """Else, if its next sender dies too, it would be taken for one that was, and what stops it for nothing."""
+    head = factories.delivery(
+        subscription=subscription(), next_attempt_at=timezone.now() + timedelta(hours=1)
+    )
+    lane = blocked(head, run_ids=[head.pk + 1], run_attempts=[0], due_in=600)
+
+    serve_and_give_back(lane)
+    assert state(lane) == LaneState.BLOCKED
+    assert (lane.run_ids, lane.run_is_concurrent) == ([], True)
+    serve_and_give_back(lane)
+    assert state(lane) == LaneState.BLOCKED
+
+
+def test_a_fault_of_ours_neither_ends_nor_begins_what_is_known_of_an_endpoint() -> None:
+    """What is VOLATILE is settled by it; that is no answer of the endpoint's."""
+    of = subscription()
+    of.secrets.update(secret="no secret")
+    head = factories.delivery(subscription=of, next_attempt_at=timezone.now() + timedelta(hours=1))
+    lane = blocked(head)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_postmaster_start_time()")
+        (started_at,) = cursor.fetchone() or (None,)
+    volatile = factories.delivery(subscription=of, server_started_at=started_at)
+
+    def is_settled() -> bool:
+        volatile.refresh_from_db()
+        return volatile.status == Status.FAILED
+
+    serve(lane, until=is_settled)
+    assert state(lane) == LaneState.BLOCKED
+    assert lane.delivery_id == head.pk

@@ -1,0 +1,115 @@
+"""Senders whose connections come through a pooler that gives each its server's connection for as long as it lasts."""
+
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from io import BufferedReader
+
+import pytest
+from django.db import connection
+
+from delivery.senders.claims import Claims
+from delivery.senders.context import SenderContext
+from tests.support import factories
+from tests.unit.delivery.senders.running import elsewhere, with_claims
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LANES = 40
+# Of PostgreSQL's protocol: the message that tells a client its backend's process id, and the one that ends the start.
+BACKEND_KEY_DATA, READY_FOR_QUERY = b"K", b"Z"
+NO_TLS = b"N"
+INVENTED = 0x7BADF00D
+
+
+class Pooler:
+    """Hands everything on, but tells each client a process id of its own invention, as PgBouncer does."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._server = (host, port)
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listening.getsockname()[1]
+        self._threads = [threading.Thread(target=self._accept)]
+        self._threads[0].start()
+
+    def close(self) -> None:
+        """Return when all has ended that came through it."""
+        # Whoever waits in accept() does not notice that it is closed.
+        self._listening.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join()
+        self._listening.close()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listening.accept()
+            except OSError:
+                return
+            self._threads.append(threading.Thread(target=self._serve, args=(client,)))
+            self._threads[-1].start()
+
+    def _serve(self, client: socket.socket) -> None:
+        with client, socket.create_connection(self._server) as server, server.makefile("rb") as answers:
+            asking = threading.Thread(target=_pump, args=(client.recv, server))
+            asking.start()
+            _hand_on_start(answers, client)
+            _pump(answers.read1, client)
+            asking.join()
+
+
+def _hand_on_start(answers: BufferedReader, client: socket.socket) -> None:
+    """Hand on what the server says until it takes statements."""
+    kind = b""
+    while kind != READY_FOR_QUERY:
+        kind = answers.read(1)
+        if kind == NO_TLS:  # One byte, and no message.
+            client.sendall(kind)
+            continue
+        length = answers.read(4)
+        content = answers.read(struct.unpack("!I", length)[0] - 4)
+        if kind == BACKEND_KEY_DATA:
+            content = struct.pack("!I", INVENTED) + content[4:]
+        client.sendall(kind + length + content)
+
+
+def _pump(receive: Callable[[int], bytes], other: socket.socket) -> None:
+    try:
+        while piece := receive(65_536):
+            other.sendall(piece)
+        other.shutdown(socket.SHUT_WR)
+    except OSError:
+        return
+
+
+@pytest.fixture
+def pooler(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pooler]:
+    """Whatever connects from now on goes through it."""
+    settings = connection.settings_dict
+    pooler = Pooler(settings["HOST"], int(settings["PORT"]))
+    monkeypatch.setitem(settings, "PORT", str(pooler.port))
+    try:
+        yield pooler
+    finally:
+        connection.close()
+        pooler.close()
+
+
+def told_and_real() -> tuple[int, int]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (real,) = cursor.fetchone() or (0,)
+    return connection.connection.info.backend_pid, real
+
+
+def test_a_sender_serves_every_lane_behind_a_pooler(pooler: Pooler) -> None:
+    lanes = [factories.subscriber().lane.pk for _ in range(LANES)]
+
+    async def scenario(claims: Claims, context: SenderContext) -> None:
+        told, real = await elsewhere(told_and_real)
+        assert told == INVENTED != real
+        await claims.serve(lanes)
+        assert sorted(context.lanes) == sorted(lanes)
+
+    with_claims(scenario)

@@ -1,0 +1,218 @@
+"""Which deliveries a sender reads, in which order, and which lanes it finds work in."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from delivery.models import Delivery, Status
+from delivery.models.shard import SHARDS
+from delivery.senders.parcel import Parcel
+from delivery.senders.reader import Reader, RunRequest, wishes_together
+from subscriptions.models import Subscription, SubscriptionStatus
+from tests.support import factories
+from tests.unit.delivery.senders.running import elsewhere
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def read(lane_id: int, **fields: object) -> list[Parcel]:
+    given = {"rows": 100, "skipped_rows": 50, "max_bytes": 10_000_000} | fields
+    wish = RunRequest(lane_id=lane_id, **given)  # type: ignore[arg-type]
+
+    async def reading() -> list[Parcel]:
+        reader = Reader(name="inturn reader test")
+        answering = asyncio.create_task(reader.run())
+        try:
+            return await reader.parcels(wish)
+        finally:
+            answering.cancel()
+            await asyncio.gather(answering, return_exceptions=True)
+            await reader.close()
+
+    return asyncio.run(reading())
+
+
+def lanes_with_work() -> set[int]:
+    async def reading() -> set[int]:
+        reader = Reader(name="inturn reader test")
+        try:
+            return {
+                row["lane_id"]
+                for row in await reader.fetch("lanes_with_work", {"shard": list(range(SHARDS))})
+            }
+        finally:
+            await reader.close()
+
+    return asyncio.run(reading())
+
+
+@pytest.fixture
+def subscription(transactional_db: None) -> Subscription:
+    return factories.subscription()
+
+
+def pending(subscription: Subscription, count: int = 1, **fields: Any) -> list[Delivery]:
+    return [factories.delivery(subscription=subscription, **fields) for _ in range(count)]
+
+
+def ids(parcels: list[Parcel]) -> list[int]:
+    return [parcel.delivery_id for parcel in parcels]
+
+
+def test_the_oldest_come_first_over_all_subscriptions_of_the_subscriber(subscription: Subscription) -> None:
+    other = factories.subscription(subscriber=subscription.subscriber)
+    rows = [pending(one)[0].pk for one in (subscription, other, other, subscription, other)]
+    assert ids(read(subscription.subscriber.lane.pk)) == rows
+    assert ids(read(subscription.subscriber.lane.pk, rows=3)) == rows[:3]
+
+
+def test_a_parcel_has_what_is_sent(subscription: Subscription) -> None:
+    (row,) = pending(subscription)
+    (parcel,) = read(row.lane_id or 0)
+    assert parcel.body == b'{"number": 1}'
+    assert parcel.event == subscription.event_type.name
+    assert (parcel.message_id, parcel.attempts, parcel.content_type) == (
+        row.message_id,
+        0,
+        "application/json",
+    )
+
+
+@pytest.mark.parametrize("status", sorted(set(Status) - {Status.PENDING, Status.IN_FLIGHT}))
+def test_what_is_settled_is_never_read(subscription: Subscription, status: Status) -> None:
+    (row,) = pending(subscription, status=status)
+    assert read(row.lane_id or 0) == []
+    assert lanes_with_work() == set()
+
+
+def test_what_an_inactive_subscription_holds_is_not_read_and_does_not_wake_the_lane(
+    subscription: Subscription,
+) -> None:
+    lane_id = subscription.subscriber.lane.pk
+    pending(subscription, 3)
+    Subscription.objects.update(status=SubscriptionStatus.INACTIVE)
+    assert read(lane_id) == []
+    assert lanes_with_work() == set()
+    other = factories.subscription(subscriber=subscription.subscriber)
+    (flowing,) = pending(other)
+    assert ids(read(lane_id)) == [flowing.pk]
+    assert lanes_with_work() == {lane_id}
+
+
+def test_another_subscribers_deliveries_are_not_read(subscription: Subscription) -> None:
+    factories.delivery()
+    assert read(subscription.subscriber.lane.pk) == []
+
+
+def test_old_failures_take_at_most_their_share_of_a_run(subscription: Subscription) -> None:
+    skipped = pending(subscription, 6, skipped=True, attempts=1)
+    fresh = pending(subscription, 6)
+    found = read(subscription.subscriber.lane.pk, rows=6, skipped_rows=3)
+    assert ids(found) == [row.pk for row in [*skipped[:3], *fresh[:3]]]
+
+
+def test_while_old_failures_pause_only_fresh_ones_are_read(subscription: Subscription) -> None:
+    pending(subscription, 2, skipped=True, attempts=1)
+    (fresh,) = pending(subscription)
+    assert ids(read(subscription.subscriber.lane.pk, skipped_rows=0)) == [fresh.pk]
+
+
+def test_what_the_sender_holds_already_is_not_read_again(subscription: Subscription) -> None:
+    rows = [row.pk for row in pending(subscription, 5)]
+    assert ids(read(subscription.subscriber.lane.pk, held=tuple(rows[:2]))) == rows[2:]
+
+
+def test_a_wish_that_was_given_up_adds_nothing_to_the_next_one(subscription: Subscription) -> None:
+    rows = [row.pk for row in pending(subscription, 2)]
+    wish = RunRequest(lane_id=subscription.subscriber.lane.pk, rows=10, skipped_rows=5, max_bytes=10_000)
+
+    async def reading() -> tuple[list[Parcel], ...]:
+        reader = Reader(name="inturn reader test")
+        # All wishes are there before the reader looks, so that one statement answers them.
+        given_up, *wanted = (asyncio.create_task(reader.parcels(wish)) for _ in range(3))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        answering = asyncio.create_task(reader.run())
+        try:
+            return tuple(await asyncio.gather(*wanted))
+        finally:
+            answering.cancel()
+            await asyncio.gather(answering, given_up, return_exceptions=True)
+            await reader.close()
+
+    assert [ids(parcels) for parcels in asyncio.run(reading())] == [rows, rows]
+
+
+def test_a_migration_while_it_runs_does_not_stop_the_reader() -> None:
+    async def reading() -> None:
+        reader = Reader(name="inturn reader test")
+        try:
+            for type_ in ("int", "bigint"):
+                await reader.fetch("lanes_with_work", {"shard": list(range(SHARDS))})
+                await elsewhere(_alter_a_table, type_)
+        finally:
+            await reader.close()
+
+    asyncio.run(reading())
+
+
+def _alter_a_table(type_: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE delivery_delivery ALTER COLUMN lane_id TYPE {type_}")
+
+
+def test_one_that_becomes_visible_late_is_read_although_later_ones_were_sent(
+    subscription: Subscription,
+) -> None:
+    late, sent = pending(subscription, 2)
+    Delivery.objects.filter(pk=sent.pk).update(status=Status.DELIVERED, settled_at=sent.message.published_at)
+    assert ids(read(subscription.subscriber.lane.pk)) == [late.pk]
+
+
+def test_a_run_is_bounded_by_bytes_but_never_empty(subscription: Subscription) -> None:
+    big = factories.message(b"x" * 1000, event_type=subscription.event_type)
+    rows = [row.pk for row in pending(subscription, 5, message=big)]
+    assert ids(read(subscription.subscriber.lane.pk, max_bytes=2500)) == rows[:3]
+    assert ids(read(subscription.subscriber.lane.pk, max_bytes=1)) == rows[:1]
+
+
+def test_of_old_failures_those_tried_least_recently_come_first(subscription: Subscription) -> None:
+    now = timezone.now()
+    poisoned = pending(subscription, 4, skipped=True, attempts=9, next_attempt_at=now)
+    (forgotten,) = pending(subscription, skipped=True, attempts=1, next_attempt_at=now - timedelta(hours=1))
+    assert ids(read(subscription.subscriber.lane.pk, rows=4, skipped_rows=2)) == [
+        poisoned[0].pk,
+        forgotten.pk,
+    ]
+
+
+def test_many_lanes_that_are_read_at_once_each_get_their_own(transactional_db: None) -> None:
+    rows = [factories.delivery() for _ in range(25)]
+    lanes = [row.lane_id for row in rows]
+
+    async def reading() -> list[list[int]]:
+        reader = Reader(name="inturn reader test")
+        answering = asyncio.create_task(reader.run())
+        try:
+            wishes = [RunRequest(lane_id=id, rows=9, skipped_rows=0, max_bytes=9_999) for id in lanes if id]
+            await asyncio.gather(*map(reader.parcels, wishes))
+            # Once more, now that it knows how few rows they have.
+            return [ids(answer) for answer in await asyncio.gather(*map(reader.parcels, wishes))]
+        finally:
+            answering.cancel()
+            await asyncio.gather(answering, return_exceptions=True)
+            await reader.close()
+
+    assert asyncio.run(reading()) == [[row.pk] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("wishes", "rows", "together"),
+    [(10, 10, 50), (10, 0, 50), (50, 50, 50), (10, 20, 25), (10, 50, 10), (10, 1_000, 10), (1, 500, 10)],
+)
+def test_the_fewer_rows_lanes_have_the_more_are_read_together(wishes: int, rows: int, together: int) -> None:
+    assert wishes_together(wishes, rows=rows) == together

@@ -1,0 +1,48 @@
+"""What a lane of independent messages holds ready: bounded by place, and given out by room."""
+
+from delivery.senders.parcel import Group
+from delivery.senders.ready import Ready
+from tests.unit.delivery.senders.parcels import parcel
+
+
+def group(*places: int, size: int = 10) -> Group:
+    return Group(1, 0, left=[parcel(place, size=size) for place in places])
+
+
+def filled(*groups: Group) -> Ready:
+    ready = Ready()
+    for one in groups:
+        ready.add(one, one.places)
+    return ready
+
+
+def test_a_group_is_given_out_when_one_of_its_places_has_room() -> None:
+    ready = filled(group(1), group(1, 2))
+    assert ready.take(lambda place: place == 3) is None
+    taken = ready.take(lambda place: place == 2)
+    assert taken is not None
+    assert taken.places == {1, 2}
+
+
+def test_those_of_the_same_places_come_in_the_order_they_were_read() -> None:
+    first, second = group(1), group(1)
+    ready = filled(first, second)
+    assert [ready.take(lambda _: True), ready.take(lambda _: True)] == [first, second]
+    assert not ready
+
+
+def test_a_place_is_full_by_groups_or_by_bytes() -> None:
+    ready = filled(group(1), group(1), group(2, size=1000), group(3))
+    assert ready.full(groups=2, max_bytes=500) == {1, 2}
+
+
+def test_what_is_taken_or_forgotten_makes_room() -> None:
+    ready = filled(group(1), group(1))
+    ready.take(lambda _: True)
+    assert ready.full(groups=2, max_bytes=500) == set()
+    assert len(ready.clear()) == 1
+    assert ready.full(groups=1, max_bytes=1) == set()
+
+
+def test_what_only_closed_places_could_take_does_not_count_as_in_hand() -> None:
+    assert filled(group(1), group(1, 2), group(2)).open_count({1}) == 2

@@ -1,0 +1,64 @@
+"""Which run of a lane is recorded when several are handed in, and who is told that it was not."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from delivery.models import Attempt, Lane
+from delivery.senders.entries import Run
+from delivery.senders.holding import LaneLostError
+from delivery.senders.settler import Settler
+from tests.support import factories
+from tests.unit.delivery.senders.handed_in import run_of, settlement
+from tests.unit.delivery.senders.running import serve_lanes, with_settler
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_of_two_runs_of_a_lane_the_later_is_recorded() -> None:
+    first, second = (factories.delivery() for _ in range(2))
+    lane_id = first.lane_id or 0
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [lane_id])
+        await asyncio.gather(
+            settler.commit(lane_id, run_of(first)),
+            settler.commit(lane_id, replace(run_of(first), ids=(second.pk,))),
+        )
+
+    with_settler(scenario)
+    assert Lane.objects.get(pk=lane_id).run_ids == [second.pk]
+
+
+def test_a_run_that_was_given_up_is_not_recorded() -> None:
+    row = factories.delivery()
+    lane_id = row.lane_id or 0
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [lane_id])
+        # Behind another commit, so that it is still waiting when it is given up.
+        under_way = asyncio.create_task(settler.commit(lane_id, Run(lane_id=lane_id, ids=(), attempts=())))
+        await asyncio.sleep(0)
+        given_up = asyncio.create_task(settler.commit(lane_id, run_of(row)))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        await asyncio.gather(under_way, given_up, return_exceptions=True)
+        await settler.commit(lane_id)
+
+    with_settler(scenario)
+    assert Lane.objects.get(pk=lane_id).run_ids == []
+
+
+def test_one_that_commits_alone_is_told_that_its_lane_was_lost() -> None:
+    row = factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [row.lane_id or 0])
+        await settler.commit(row.lane_id or 0, settlement(row))
+        settler.holding.end(row.lane_id or 0)
+        with pytest.raises(LaneLostError):
+            await settler.commit(row.lane_id or 0, settlement(row))
+
+    with_settler(scenario)
+    assert Attempt.objects.count() == 1

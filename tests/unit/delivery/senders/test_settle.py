@@ -1,0 +1,289 @@
+"""Committing outcomes: exactly once, only with the lock, through lost connections."""
+
+import asyncio
+from datetime import datetime
+
+import psycopg
+import pytest
+from django.db import connection
+
+from delivery.database.connections import connection_parameters
+from delivery.lifecycle import transitions
+from delivery.models import (
+    Attempt,
+    JournalEntry,
+    JournalKind,
+    Lane,
+    LaneState,
+    OutcomeClass,
+    Status,
+)
+from delivery.models.shard import shard_of
+from delivery.senders.entries import LaneChange
+from delivery.senders.holding import LaneLostError
+from delivery.senders.settler import Settler
+from delivery.verdict import NextStep, Verdict
+from tests.support import factories
+from tests.unit.delivery.senders.handed_in import run_of, settlement
+from tests.unit.delivery.senders.running import elsewhere, end_sessions, serve_lanes, with_settler
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SECONDS = 60
+SKIPPED = Verdict(status=Status.PENDING, step=NextStep.SKIP)
+
+
+def test_an_outcome_settles_the_delivery_and_is_kept_as_an_attempt() -> None:
+    row = factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [row.lane_id or 0])
+        await settler.commit(row.lane_id or 0, settlement(row))
+
+    with_settler(scenario)
+    row.refresh_from_db()
+    assert (row.status, row.attempts, row.reason) == (Status.DELIVERED, 1, "200")
+    attempt = Attempt.objects.get()
+    assert (attempt.number, attempt.outcome, attempt.status_code) == (1, OutcomeClass.SUCCESS, 200)
+
+
+def test_committing_the_same_outcome_twice_changes_nothing_the_second_time() -> None:
+    row = factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [row.lane_id or 0])
+        again = settlement(row)
+        await settler.commit(row.lane_id or 0, again)
+        await settler.commit(row.lane_id or 0, again)
+
+    with_settler(scenario)
+    assert Attempt.objects.count() == 1
+
+
+def test_a_skipped_one_stays_pending_and_is_marked() -> None:
+    row = factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [row.lane_id or 0])
+        entry = settlement(row, verdict=SKIPPED, outcome=OutcomeClass.SERVER_ERROR, status_code=500)
+        await settler.commit(row.lane_id or 0, entry)
+
+    with_settler(scenario)
+    row.refresh_from_db()
+    assert (row.status, row.skipped, row.settled_at) == (Status.PENDING, True, None)
+
+
+def test_a_delivery_cancelled_while_it_was_sent_stays_cancelled_and_has_its_attempt() -> None:
+    row = factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [row.lane_id or 0])
+        entry = settlement(row)
+        await elsewhere(_cancel, row.pk)
+        await settler.commit(row.lane_id or 0, entry)
+
+    with_settler(scenario)
+    row.refresh_from_db()
+    assert (row.status, row.attempts) == (Status.CANCELLED, 1)
+    assert Attempt.objects.get().outcome == OutcomeClass.SUCCESS
+
+
+def _cancel(delivery_id: int) -> None:
+    transitions.cancel([delivery_id], actor="ann")
+
+
+def test_what_a_receiver_wrote_cannot_keep_its_outcome_from_being_stored() -> None:
+    row = factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [row.lane_id or 0])
+        entry = settlement(row, error="bad \0 and \udc80", excerpt=bytes(range(256)), status_code=999)
+        await settler.commit(row.lane_id or 0, entry)
+
+    with_settler(scenario)
+    attempt = Attempt.objects.get()
+    assert bytes(attempt.excerpt) == bytes(range(256))
+    assert attempt.error.startswith("bad \N{REPLACEMENT CHARACTER} and")
+
+
+def test_a_lane_is_served_by_one_sender_at_a_time() -> None:
+    lane_id = factories.subscriber().lane.pk
+    shard = shard_of(lane_id)
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [lane_id])
+        other = Settler()
+        assert await other.connect()
+        assert await other.claim([shard]) == set()
+        with pytest.raises(LaneLostError):
+            other.holding.begin(lane_id, epoch=1)
+        settler.holding.end(lane_id)
+        await settler.release([shard])
+        assert await other.claim([shard]) == {shard}
+        await other.close()
+
+    with_settler(scenario)
+
+
+def test_without_the_lock_nothing_is_committed() -> None:
+    row = factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        with pytest.raises(LaneLostError):
+            await settler.commit(row.lane_id or 0, settlement(row))
+
+    with_settler(scenario)
+    assert not Attempt.objects.exists()
+
+
+def test_a_lane_is_lost_when_its_shard_is_released() -> None:
+    row = factories.delivery()
+    lane_id = row.lane_id or 0
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [lane_id])
+        await settler.release([shard_of(lane_id)])
+        assert not settler.holding.may_send(lane_id)
+        with pytest.raises(LaneLostError):
+            await settler.commit(lane_id, settlement(row))
+
+    with_settler(scenario)
+    assert not Attempt.objects.exists()
+
+
+def test_after_a_lost_connection_an_untouched_lane_goes_on_and_its_outcome_is_committed() -> None:
+    row = factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [row.lane_id or 0])
+        await settler.commit(row.lane_id or 0, run_of(row))
+        await elsewhere(end_sessions)
+        await settler.commit(row.lane_id or 0, settlement(row))
+
+    with_settler(scenario)
+    row.refresh_from_db()
+    assert (row.status, row.attempts) == (Status.DELIVERED, 1)
+
+
+def test_lanes_of_a_shard_that_another_sender_had_meanwhile_are_lost() -> None:
+    """However little that one has left behind: it may have sent, and recorded, what we sent."""
+    row, other = factories.delivery(), factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        lane_id = row.lane_id or 0
+        await serve_lanes(settler, [lane_id, other.lane_id or 0])
+        await settler.commit(lane_id, run_of(row))
+        usurper = Settler()
+        assert await usurper.connect()
+        # As when it is cut off for long: it does not come back before another has taken its shard.
+        usurping = asyncio.create_task(_take(usurper, shard_of(lane_id)))
+        async with asyncio.timeout(SECONDS):
+            while not usurping.done():
+                await elsewhere(end_sessions)
+                await asyncio.sleep(0)
+        await usurper.close()
+        with pytest.raises(LaneLostError):
+            await settler.commit(lane_id, settlement(row))
+        assert not settler.holding.may_send(lane_id)
+        await settler.commit(other.lane_id or 0, settlement(other))
+
+    with_settler(scenario)
+    assert [attempt.delivery_id for attempt in Attempt.objects.all()] == [other.pk]
+
+
+def test_nothing_is_sent_after_a_reconnect_before_the_shards_are_claimed_again() -> None:
+    row = factories.delivery()
+    lane_id = row.lane_id or 0
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [lane_id])
+        assert settler.holding.may_send(lane_id)
+        with psycopg.connect(**connection_parameters()) as holder:
+            # The sender connects again, locks its shards, and waits to claim them.
+            holder.execute("SELECT FROM delivery_shard WHERE id = %s FOR UPDATE", [shard_of(lane_id)])
+            await elsewhere(end_sessions)
+            committing = asyncio.create_task(settler.commit(lane_id, settlement(row)))
+            async with asyncio.timeout(SECONDS):
+                while not await elsewhere(_is_waited_for, holder.info.backend_pid):
+                    continue
+            assert not settler.holding.may_send(lane_id)
+        await committing
+        assert settler.holding.may_send(lane_id)
+
+    with_settler(scenario)
+
+
+def _is_waited_for(backend: int) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))", [backend]
+        )
+        return bool(cursor.fetchone() == (1,))
+
+
+async def _take(settler: Settler, shard: int) -> None:
+    while not await settler.claim([shard]):
+        continue
+    await settler.release([shard])
+
+
+def test_one_entry_that_cannot_be_stored_does_not_cost_another_lane_its_outcome() -> None:
+    good, bad = factories.delivery(), factories.delivery()
+    unknown = Verdict(status=Status.IN_FLIGHT, step=NextStep.NEXT)
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [good.lane_id or 0, bad.lane_id or 0])
+        results = await asyncio.gather(
+            settler.commit(bad.lane_id or 0, settlement(bad, verdict=unknown)),
+            settler.commit(good.lane_id or 0, settlement(good)),
+            return_exceptions=True,
+        )
+        assert isinstance(results[0], psycopg.IntegrityError)
+        assert results[1] is None
+
+    with_settler(scenario)
+    assert list(Attempt.objects.values_list("delivery_id", flat=True)) == [good.pk]
+
+
+def test_a_block_is_told_by_the_lane_and_the_journal_once() -> None:
+    row = factories.delivery()
+    lane_id = row.lane_id or 0
+
+    def blocked(failures: int) -> LaneChange:
+        return LaneChange(
+            lane_id=lane_id,
+            state=LaneState.BLOCKED,
+            reason="timed out",
+            delivery_id=row.pk,
+            failures=failures,
+            wait_seconds=60.0,
+        )
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [lane_id])
+        await settler.commit(lane_id, run_of(row), blocked(1))
+        since = await elsewhere(_since, lane_id)
+        await settler.commit(lane_id, blocked(2))
+        assert await elsewhere(_since, lane_id) == since
+        assert await elsewhere(_seconds_to_next_try, lane_id) == pytest.approx(60, abs=10)
+        await settler.commit(lane_id, LaneChange(lane_id=lane_id, state=LaneState.IDLE))
+
+    with_settler(scenario)
+    lane = Lane.objects.get(pk=lane_id)
+    assert (lane.state, lane.failures, lane.delivery_id, lane.run_ids) == (LaneState.IDLE, 0, None, [])
+    assert lane.next_try_at is None
+    kinds = list(JournalEntry.objects.order_by("id").values_list("kind", flat=True))
+    assert kinds == [JournalKind.BLOCKED, JournalKind.RESUMED]
+
+
+def _seconds_to_next_try(lane_id: int) -> float:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT extract(epoch FROM next_try_at - now()) FROM delivery_lane WHERE id = %s", [lane_id]
+        )
+        (seconds,) = cursor.fetchone() or (0,)
+    return float(seconds)
+
+
+def _since(lane_id: int) -> datetime:
+    return Lane.objects.get(pk=lane_id).since

@@ -1,0 +1,120 @@
+"""A row that somebody else has locked holds up the lane that wants it, and no other."""
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from delivery.database.connections import connection_parameters
+from delivery.models import Attempt, Delivery, Lane, LaneState, Status
+from delivery.senders.entries import LaneChange
+from delivery.senders.settler import Settler
+from tests.support import factories
+from tests.unit.delivery.senders.handed_in import run_of, settlement
+from tests.unit.delivery.senders.running import elsewhere, end_sessions, serve_lanes, with_settler
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+# As long as only a hang takes: the lock is held until the test lets go.
+SECONDS = 30
+
+
+@contextmanager
+def locked(table: str, id: int) -> Iterator[None]:
+    """Have somebody else hold a row."""
+    with psycopg.connect(**connection_parameters()) as other:
+        found = other.execute(f"SELECT FROM {table} WHERE id = {id} FOR UPDATE".encode())
+        assert found.rowcount == 1
+        yield
+
+
+def lane_of(row: Delivery) -> int:
+    assert row.lane_id is not None
+    return row.lane_id
+
+
+async def handed_in(commit: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+    """Let a lane hand in what it has, and wait for it as long as it takes."""
+    task = asyncio.create_task(commit)
+    await asyncio.sleep(0)
+    return task
+
+
+@pytest.mark.parametrize("table", ["delivery_delivery", "delivery_lane"])
+def test_only_the_lane_that_wants_the_row_waits(table: str) -> None:
+    rows = [factories.delivery() for _ in range(6)]
+    wants, *others = rows
+    flows = {row.pk: LaneChange(lane_id=lane_of(row), state=LaneState.IDLE, ends_run=False) for row in rows}
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [lane_of(row) for row in rows])
+        with locked(table, wants.pk if table == "delivery_delivery" else lane_of(wants)):
+            first = await handed_in(settler.commit(lane_of(wants), settlement(wants), flows[wants.pk]))
+            async with asyncio.timeout(SECONDS):
+                await asyncio.gather(
+                    *(settler.commit(lane_of(row), settlement(row), flows[row.pk]) for row in others)
+                )
+                for row in others:
+                    await settler.commit(lane_of(row), run_of(row))
+                await settler.members()
+            assert not first.done()
+            assert settler.held_up == [lane_of(wants)]
+        await first
+        assert settler.held_up == []
+
+    with_settler(scenario)
+    assert {row.status for row in Delivery.objects.all()} == {Status.DELIVERED}
+    assert Attempt.objects.count() == len(rows)
+
+
+def test_what_a_lane_hands_in_while_it_waits_is_committed_after_that() -> None:
+    first, second, third = rows = [
+        factories.delivery(subscription=subscription) for subscription in [factories.subscription()] * 3
+    ]
+    lane_id = lane_of(first)
+    last = run_of(third)
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [lane_id])
+        await settler.commit(lane_id, run_of(*rows))
+        with locked("delivery_delivery", first.pk):
+            commits = [
+                await handed_in(settler.commit(lane_id, settlement(first), run_of(second, third))),
+                await handed_in(settler.commit(lane_id, settlement(second))),
+                await handed_in(settler.commit(lane_id, last)),
+            ]
+            async with asyncio.timeout(SECONDS):
+                while not settler.held_up:
+                    await settler.members()
+            assert await elsewhere(_run, lane_id) == [row.pk for row in rows]
+        await asyncio.gather(*commits)
+
+    with_settler(scenario)
+    assert _run(lane_id) == [third.pk]
+    assert set(Attempt.objects.values_list("delivery_id", flat=True)) == {first.pk, second.pk}
+
+
+def test_a_lane_that_waits_outlives_its_connection() -> None:
+    wants, other = factories.delivery(), factories.delivery()
+
+    async def scenario(settler: Settler) -> None:
+        await serve_lanes(settler, [lane_of(wants), lane_of(other)])
+        await settler.commit(lane_of(wants), run_of(wants))
+        with locked("delivery_delivery", wants.pk):
+            first = await handed_in(settler.commit(lane_of(wants), settlement(wants)))
+            async with asyncio.timeout(SECONDS):
+                await settler.commit(lane_of(other), run_of(other))
+                await elsewhere(end_sessions)
+                await settler.commit(lane_of(other), settlement(other))
+            assert not first.done()
+        await first
+
+    with_settler(scenario)
+    assert set(Delivery.objects.values_list("status", "attempts")) == {(Status.DELIVERED, 1)}
+
+
+def _run(lane_id: int) -> list[int]:
+    return Lane.objects.get(pk=lane_id).run_ids

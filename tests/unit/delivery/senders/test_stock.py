@@ -1,0 +1,162 @@
+"""What a lane reads and when: ahead in order, by share where deliveries are independent, and nothing stale."""
+
+from typing import Any
+
+from delivery.models import LaneKind
+from delivery.senders.batch import RunBatch
+from delivery.senders.lane import Lane
+from delivery.senders.parcel import Group
+from delivery.senders.window import WHOLE_LANE
+from delivery.states import LaneState
+from tests.unit.delivery.senders.parcels import parcel
+from tests.unit.delivery.senders.test_lane import ROW
+from tests.unit.delivery.test_verdict import TEAMFORGE
+
+SERIAL: dict[str, Any] = ROW | {"processing": "SERIAL", "run_is_concurrent": False}
+
+
+def serial(**fields: Any) -> Lane:
+    return Lane(SERIAL | fields)
+
+
+def fill(lane: Lane, count: int, *, is_full: bool = True) -> RunBatch:
+    """Let the lane have read so many."""
+    batch = RunBatch(fresh=count, skipped=0)
+    groups = [
+        Group(id, None, [parcel(1, delivery_id=id)], lane.stock.generation, batch) for id in range(count)
+    ]
+    lane.stock.add(groups, more={WHOLE_LANE}, is_full=is_full)
+    return batch
+
+
+def wants_more(lane: Lane, *, rows: int = 10) -> bool:
+    return lane.wants_more(lane.stock.closed(rows=rows, max_bytes=10_000), rows=rows)
+
+
+def test_a_lane_that_begins_reads_at_once() -> None:
+    assert wants_more(serial())
+    assert wants_more(Lane(ROW))
+    assert wants_more(Lane(ROW | {"kind": LaneKind.RETRY}))
+
+
+def test_in_order_it_reads_ahead_when_little_is_left_of_a_full_run() -> None:
+    lane = serial()
+    fill(lane, 10)
+    assert not wants_more(lane)
+    for _ in range(5):
+        lane.take()
+        lane.leave(parcel(1))
+    assert wants_more(lane)
+
+
+def test_in_order_it_does_not_read_ahead_when_there_was_no_more_though_news_came() -> None:
+    lane = serial()
+    fill(lane, 3, is_full=False)
+    lane.bring_news()
+    assert not wants_more(lane)
+
+
+def test_in_order_it_does_not_read_ahead_while_nothing_comes_of_its_run() -> None:
+    lane = serial()
+    batch = fill(lane, 4)
+    batch.count_failed(7, reason="500", rules=TEAMFORGE)
+    assert not wants_more(lane)
+    batch.count_settled(was_skipped=False)
+    assert wants_more(lane)
+
+
+def test_in_order_it_does_not_read_ahead_of_a_delivery_whose_failure_is_not_recorded_yet() -> None:
+    """Recording it may take longer than the pause that it leads to."""
+    lane = serial()
+    fill(lane, 10)
+    lane.take()
+    lane.stock.forget()
+    assert not lane.stock.wants_more(set(), rows=10, is_sending=True, has_news=True)
+    assert lane.stock.wants_more(set(), rows=10, is_sending=False, has_news=False)
+
+
+def test_a_blocked_lane_reads_nothing_whatever_news_comes() -> None:
+    lane = serial(state=LaneState.BLOCKED, delivery_id=7, failures=1, wait_seconds=60.0)
+    lane.bring_news()
+    assert not wants_more(lane)
+
+
+def test_in_order_one_is_sent_at_a_time_in_the_order_in_which_they_were_read() -> None:
+    lane = serial()
+    fill(lane, 2)
+    first = lane.take()
+    assert first is not None
+    assert lane.take() is None
+    lane.leave(first[1])
+    second = lane.take()
+    assert second is not None
+    assert (first[1].delivery_id, second[1].delivery_id) == (0, 1)
+
+
+def test_the_run_of_an_ordered_lane_names_what_is_under_way_first_and_then_all_that_is_read() -> None:
+    lane = serial()
+    fill(lane, 3)
+    lane.take()
+    assert lane.run([parcel(1, delivery_id=9)]).ids == (0, 1, 2, 9)
+
+
+def test_elsewhere_the_run_names_only_what_is_under_way() -> None:
+    lane = Lane(ROW)
+    lane.stock.add([Group(id, None, [parcel(1, delivery_id=id)]) for id in range(3)], more=set())
+    taken = lane.take()
+    assert taken is not None
+    lane.under_way.add(taken[1], 1)
+    assert lane.run().ids == (taken[1].delivery_id,)
+    assert lane.run().is_concurrent
+
+
+def test_a_nudge_and_a_forgotten_run_make_stale_what_is_being_read() -> None:
+    lane = serial()
+    before, _ = lane.stock.begin_reading()
+    lane.wake()
+    woken, _ = lane.stock.begin_reading()
+    lane.stock.forget()
+    assert before != woken != lane.stock.generation
+
+
+def test_what_is_forgotten_is_in_our_hands_no_more_but_what_is_under_way_is() -> None:
+    lane = serial()
+    fill(lane, 3)
+    lane.take()
+    assert lane.stock.forget()
+    assert lane.stock.begin_reading()[1] == {0}
+
+
+def test_what_a_subscription_holds_back_is_set_aside_and_the_others_stay() -> None:
+    lane = serial()
+    batch = RunBatch(fresh=4, skipped=0)
+    parcels = [parcel(place, delivery_id=id) for id, place in enumerate([1, 2, 1, 2])]
+    lane.stock.add(
+        [Group(one.message_id, None, [one], lane.stock.generation, batch) for one in parcels], more=set()
+    )
+    lane.stock.set_aside(1)
+    assert [one.delivery_id for one in lane.stock.parcels()] == [1, 3]
+    assert batch.left == 2
+    assert lane.stock.begin_reading()[1] == {1, 3}
+
+
+def test_one_of_a_group_that_another_endpoint_may_take_is_not_set_aside() -> None:
+    lane = Lane(ROW | {"kind": LaneKind.QUEUE})
+    lane.stock.add([Group(1, 0, [parcel(1), parcel(2)]), Group(2, 0, [parcel(1, delivery_id=9)])], more=set())
+    lane.stock.set_aside(1)
+    assert {one.delivery_id for one in lane.stock.parcels()} == {1, 2}
+
+
+def test_of_a_stale_run_nothing_more_is_taken_and_it_stays_recorded_until_the_attempt_under_way_is_over() -> (
+    None
+):
+    lane = serial()
+    fill(lane, 3)
+    taken = lane.take()
+    assert taken is not None
+    lane.wake()
+    lane.leave(taken[1])
+    assert lane.take() is None
+    assert lane.run().ids == (1, 2)
+    assert lane.look_again()
+    assert lane.run().ids == ()

@@ -1,0 +1,137 @@
+"""What stops an ordered lane, for how long, and what its row is to say."""
+
+import math
+from typing import Any
+
+import pytest
+
+from delivery.senders.batch import RunBatch
+from delivery.senders.entries import Change, LaneChange
+from delivery.senders.lane import Lane
+from delivery.senders.window import WHOLE_LANE
+from delivery.states import LaneState, OutcomeClass, Status
+from delivery.verdict import NextStep, Verdict
+from tests.unit.delivery.senders.parcels import parcel
+from tests.unit.delivery.senders.test_stock import fill, serial
+from tests.unit.delivery.test_verdict import STRICT, TEAMFORGE, outcome
+
+BLOCKED: dict[str, Any] = {"state": LaneState.BLOCKED, "delivery_id": 7, "failures": 3, "wait_seconds": -1.0}
+
+
+def learn(lane: Lane, kind: OutcomeClass, *, rules: Any = STRICT) -> list[LaneChange]:
+    one, found = parcel(1, delivery_id=7), outcome(kind)
+    return lanes(lane.stops.learn(one, found, lane.window.judge(found, rules, one.tries), rules))
+
+
+def lanes(changes: list[Change]) -> list[LaneChange]:
+    """Of an ordered lane, whose changes say it of the endpoint too."""
+    found = [change for change in changes if isinstance(change, LaneChange)]
+    assert found == changes
+    return found
+
+
+def test_a_block_ends_the_run_and_makes_stale_what_is_being_read() -> None:
+    lane = serial()
+    fill(lane, 3)
+    generation = lane.stock.generation
+    (change,) = learn(lane, OutcomeClass.TIMEOUT)
+    assert (change.state, change.delivery_id, change.ends_run) == (LaneState.BLOCKED, 7, True)
+    assert not lane.stock
+    assert lane.stock.generation != generation
+    assert lane.take() is None
+
+
+def test_the_pause_doubles_with_each_failure_in_a_row() -> None:
+    lane = serial(**BLOCKED)
+    (change,) = learn(lane, OutcomeClass.TIMEOUT)
+    assert change.failures == 4
+    assert change.wait_seconds == pytest.approx(8, rel=0.15)
+
+
+def test_its_pause_is_known_by_the_delivery_and_the_failures_of_its_row() -> None:
+    """Until the row says so it has the time of the last pause, which would end this one."""
+    lane = serial(**BLOCKED)
+    assert lane.stops.pause is None
+    (change,) = learn(lane, OutcomeClass.TIMEOUT)
+    assert lane.stops.pause == (change.delivery_id, change.failures) == (7, 4)
+
+
+def test_so_is_a_suspension_that_was_found() -> None:
+    lane = serial(**BLOCKED | {"state": LaneState.SUSPENDED, "wait_seconds": None})
+    assert lane.stops.pause == (7, 3)
+    assert lane.stops.suspended_left == math.inf
+
+
+def test_a_delivery_that_is_settled_frees_it_and_its_run_goes_on() -> None:
+    lane = serial(**BLOCKED)
+    (change,) = learn(lane, OutcomeClass.SUCCESS)
+    assert (change.state, change.ends_run) == (LaneState.IDLE, False)
+    assert lane.stops.failures == 0
+    assert learn(lane, OutcomeClass.SUCCESS) == []
+
+
+def test_what_is_skipped_neither_blocks_nor_frees_it() -> None:
+    lane = serial(**BLOCKED)
+    assert learn(lane, OutcomeClass.SERVER_ERROR, rules=TEAMFORGE) == []
+    assert lane.stops.failures == 3
+    assert lane.stops.is_blocked
+
+
+def test_a_run_in_which_fresh_ones_failed_and_nothing_was_settled_blocks_it() -> None:
+    lane = serial()
+    batch = RunBatch(fresh=2, skipped=0)
+    for id in (7, 8):
+        batch.count_failed(id, reason="500", rules=TEAMFORGE)
+    (change,) = lanes(lane.stops.learn_of_batch(batch))
+    assert (change.state, change.delivery_id) == (LaneState.BLOCKED, 7)
+
+
+def test_skipped_ones_that_fail_again_pause_by_themselves() -> None:
+    lane = serial()
+    batch = RunBatch(fresh=0, skipped=1)
+    batch.count_failed(7, reason="500", rules=TEAMFORGE)
+    assert lane.stops.learn_of_batch(batch) == []
+    assert lane.stops.skipped.rows(10) == 0
+    # After a pause of the whole lane they are tried, too.
+    learn(lane, OutcomeClass.TIMEOUT)
+    assert lane.stops.skipped.rows(10) == 5
+
+
+def test_a_suspended_lane_takes_nothing_and_is_not_freed_by_what_suspends_it() -> None:
+    lane = serial(**BLOCKED)
+    fill(lane, 3)
+    verdict = Verdict(status=Status.REJECTED, step=NextStep.SUSPEND)
+    found = outcome(OutcomeClass.CLIENT_ERROR)
+    assert lane.stops.learn(parcel(1), found, verdict, TEAMFORGE) == []
+    change = lane.stops.suspend(7, reason="404", wait_seconds=None)
+    assert (change.state, change.failures, change.wait_seconds) == (LaneState.SUSPENDED, 4, None)
+    fill(lane, 3)
+    assert lane.take() is None
+
+
+def test_one_that_a_person_resumed_is_blocked_until_something_is_delivered() -> None:
+    lane = serial(state=LaneState.SUSPENDED, delivery_id=7)
+    lane.stops.go_on_blocked(7, reason="404")
+    assert lane.keys.blocked() == []
+    (change,) = learn(lane, OutcomeClass.SUCCESS)
+    assert change.state == LaneState.IDLE
+
+
+def test_when_nothing_waits_nothing_stops_it_and_a_long_run_is_emptied() -> None:
+    lane = serial(**BLOCKED)
+    lane.stock.add([], more=set())
+    run, change = lane.settle_down()
+    assert (run, change.state) == (lane.run(), LaneState.IDLE)  # type: ignore[union-attr]
+    assert lane.settle_down() == []
+    fill(lane, 9)
+    lane.run()
+    while (taken := lane.take()) is not None:
+        lane.leave(taken[1])
+    lane.stock.add([], more=set())
+    assert lane.settle_down() == [lane.run()]
+
+
+def test_it_is_not_said_to_flow_while_it_pauses() -> None:
+    lane = serial(**BLOCKED | {"wait_seconds": 60.0})
+    assert lane.settle_down() == []
+    assert lane.keys.blocked() == [WHOLE_LANE]

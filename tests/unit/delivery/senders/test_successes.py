@@ -1,0 +1,90 @@
+"""Successes at URLs whose health is kept are written now and then, and before a failure is judged."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from django.db import connection
+
+from delivery.models import Delivery, OutcomeClass, UrlHealth
+from delivery.senders.entries import Settlement
+from delivery.senders.group_statements import queries
+from delivery.senders.parcel import Endpoint
+from delivery.senders.reader import Reader
+from delivery.senders.successes import Successes
+from subscriptions.models import Subscription
+from tests.support import factories
+from tests.unit.delivery.senders.handed_in import settlement
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def subscription(transactional_db: None) -> Subscription:
+    return factories.subscription(policy=factories.policy(breaks_circuit=True))
+
+
+@pytest.fixture
+def delivery(subscription: Subscription) -> Delivery:
+    return factories.delivery(subscription=subscription)
+
+
+@pytest.fixture
+def endpoint(subscription: Subscription) -> Endpoint:
+    async def reading() -> Endpoint:
+        reader = Reader(name="inturn reader test")
+        try:
+            (found,) = await reader.endpoints([subscription.pk])
+            return found
+        finally:
+            await reader.close()
+
+    return asyncio.run(reading())
+
+
+def tried(of: Delivery, outcome: OutcomeClass = OutcomeClass.SUCCESS) -> Settlement:
+    return settlement(of, outcome=outcome, circuit=of.subscription_id)
+
+
+def write(successes: Successes) -> None:
+    async def writing() -> None:
+        reader = Reader(name="inturn reader test")
+        try:
+            await successes.write(reader)
+        finally:
+            await reader.close()
+
+    asyncio.run(writing())
+
+
+def test_a_success_is_committed_by_itself_and_counted_later(delivery: Delivery, endpoint: Endpoint) -> None:
+    successes = Successes()
+    for _ in range(3):
+        assert len(queries([successes.see(tried(delivery), endpoint)])) == 1
+    assert not UrlHealth.objects.exists()
+    write(successes)
+    write(successes)
+    assert UrlHealth.objects.get().attempts == 3
+
+
+def test_a_failure_is_judged_with_the_successes_before_it(delivery: Delivery, endpoint: Endpoint) -> None:
+    successes = Successes()
+    for _ in range(3):
+        successes.see(tried(delivery), endpoint)
+    failed = successes.see(tried(delivery, OutcomeClass.SERVER_ERROR), endpoint)
+    with connection.cursor() as cursor:
+        for text, columns in queries([failed]):
+            cursor.execute(text, columns)
+    write(successes)
+    health = UrlHealth.objects.get()
+    assert (health.attempts, health.failures, health.failures_in_row) == (4, 1, 1)
+
+
+def test_a_success_at_a_disabled_url_is_written_at_once(delivery: Delivery, endpoint: Endpoint) -> None:
+    success = tried(delivery)
+    assert Successes().see(success, replace(endpoint, is_disabled=True)) == success
+
+
+def test_a_success_without_a_circuit_is_left_alone(delivery: Delivery, endpoint: Endpoint) -> None:
+    success = settlement(delivery)
+    assert Successes().see(success, endpoint) is success

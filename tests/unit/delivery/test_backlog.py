@@ -1,0 +1,181 @@
+"""A backlog is cancelled by a job: nothing of the subscription is sent until that has ended, and what came meanwhile is."""
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from delivery.database.queries import rows
+from delivery.models import Delivery, Lane, Resubmission, ResubmissionState, Status
+from delivery.support import bulk_jobs, resubmit, toggle
+from delivery.support.bulk_jobs import BATCH, BacklogError, advance
+from subscriptions.models import Kind, Subscription, SubscriptionStatus
+from tests.races.meeting import unfinished
+from tests.support import factories
+from tests.unit.delivery.mailbox.box import box
+from tests.unit.delivery.test_resubmission import finish
+from tests.unit.subscriptions.api.client import caller, created, refused
+
+ACTOR = "ann"
+
+
+def held(count: int) -> list[Delivery]:
+    """Deliveries that an INACTIVE subscription holds."""
+    subscription = factories.subscription()
+    message = factories.message(event_type=subscription.event_type)
+    made = [factories.delivery(subscription=subscription, message=message) for _ in range(count)]
+    toggle.deactivate(subscription, actor=ACTOR)
+    return made
+
+
+def cancelling(subscription: Subscription) -> Resubmission:
+    job = toggle.activate(subscription, backlog="cancel", actor=ACTOR)
+    assert job is not None
+    return job
+
+
+def is_sent_to(subscription: Subscription) -> bool:
+    """Whether a sender may read anything of it."""
+    wish = {"lane": [subscription.subscriber.lane.pk], "rows": [10], "skipped_rows": [5], "bytes": [10**6]}
+    return bool(rows("read_runs", wish | {"held": ["{}"]}))
+
+
+@pytest.mark.django_db
+class TestJob:
+    def test_it_goes_through_as_many_at_a_time_as_senders_can_wait_for(self) -> None:
+        first = held(1)[0]
+        Delivery.objects.bulk_create(
+            Delivery(
+                pk=factories.new_delivery_id(first.message),
+                message=first.message,
+                subscription=first.subscription,
+                lane=first.lane,
+            )
+            for _ in range(2 * BATCH)
+        )
+        job = cancelling(first.subscription)
+        assert Delivery.objects.pending().count() == job.count == 2 * BATCH + 1
+        assert [advance(timezone.now()) for _ in range(3)] == [BATCH, BATCH, 1]
+        assert set(Delivery.objects.values_list("status", "reason")) == {
+            (Status.CANCELLED, f"cancelled by ann (cancellation {job.pk})")
+        }
+
+    def test_nothing_is_sent_until_it_has_ended(self) -> None:
+        old = held(2)
+        subscription = old[0].subscription
+        job = cancelling(subscription)
+        assert subscription.status == SubscriptionStatus.ACTIVE
+        fresh = factories.delivery(subscription=subscription)
+        assert not is_sent_to(subscription)
+        advance(timezone.now())
+        assert not is_sent_to(subscription)
+        finish(job)
+        assert is_sent_to(subscription)
+        assert dict(Delivery.objects.values_list("pk", "status")) == {
+            **dict.fromkeys([row.pk for row in old], Status.CANCELLED),
+            fresh.pk: Status.PENDING,
+        }
+        assert (job.done, job.changed) == (2, 2)
+
+    @pytest.mark.parametrize("kind", ["retry", "skipped", "queue"])
+    def test_it_finds_what_waits_wherever_that_is(self, kind: str) -> None:
+        event_type = factories.event_type(kind=Kind.QUEUE if kind == "queue" else Kind.TOPIC)
+        subscription = factories.subscription(event_type=event_type)
+        lanes = {
+            "retry": Lane.objects.get(kind="RETRY"),
+            "skipped": subscription.subscriber.lane,
+            "queue": Lane.objects.filter(kind="QUEUE")[3],
+        }
+        row = factories.delivery(
+            subscription=subscription,
+            lane=lanes[kind],
+            skipped=kind == "skipped",
+            attempts=1,
+            queue_group=0 if kind == "queue" else None,
+        )
+        toggle.deactivate(subscription, actor=ACTOR)
+        finish(cancelling(subscription))
+        row.refresh_from_db()
+        assert row.status == Status.CANCELLED
+
+    def test_with_nothing_held_there_is_no_job(self) -> None:
+        subscription = factories.subscription()
+        factories.delivery(Status.DELIVERED, subscription=subscription)
+        toggle.deactivate(subscription, actor=ACTOR)
+        assert toggle.activate(subscription, backlog="cancel", actor=ACTOR) is None
+        assert subscription.cancellation_id is None
+
+    def test_what_a_person_sends_again_behind_it_stays(self) -> None:
+        first, *_ = held(2)
+        job = cancelling(first.subscription)
+        advance(timezone.now())
+        resubmit.resubmit(first.pk, actor=ACTOR)
+        finish(job)
+        first.refresh_from_db()
+        assert first.status == Status.PENDING
+
+    def test_made_inactive_and_active_again_meanwhile_it_still_waits(self) -> None:
+        (row,) = held(1)
+        subscription = row.subscription
+        job = cancelling(subscription)
+        toggle.deactivate(subscription, actor=ACTOR)
+        assert toggle.activate(subscription, backlog="deliver", actor=ACTOR) is None
+        fresh = factories.delivery(subscription=subscription)
+        assert not is_sent_to(subscription)
+        toggle.deactivate(subscription, actor=ACTOR)
+        again = cancelling(subscription)
+        finish(job)
+        assert not is_sent_to(subscription)
+        finish(again)
+        fresh.refresh_from_db()
+        assert fresh.status == Status.CANCELLED
+        subscription.refresh_from_db()
+        assert subscription.cancellation_id is None
+
+    def test_it_cannot_be_stopped(self) -> None:
+        (row,) = held(1)
+        job = cancelling(row.subscription)
+        with pytest.raises(BacklogError):
+            bulk_jobs.cancel(job, actor=ACTOR, now=timezone.now())
+        refused(caller().post(f"cancellations/{job.pk}/cancel"), 409, "backlog")
+        assert Resubmission.objects.get().state == ResubmissionState.RUNNING
+
+    def test_a_mailbox_hands_out_nothing_until_it_has_ended(self) -> None:
+        mailbox = box()
+        mailbox.put(2)
+        toggle.deactivate(mailbox.subscription, actor=ACTOR)
+        job = cancelling(mailbox.subscription)
+        (fresh,) = mailbox.put()
+        assert mailbox.next(10) == []
+        assert mailbox.status()["available"] == 0
+        finish(job)
+        assert [message["id"] for message in mailbox.next(10)] == [fresh.message.public_id]
+
+    def test_the_answer_and_the_subscription_tell_which_it_is(self) -> None:
+        manager = caller()
+        (row,) = held(1)
+        address = f"subscriptions/{row.subscription_id}"
+        answer = manager.patch(address, {"status": "ACTIVE", "backlog": "cancel"})
+        assert (answer.status, answer.body["status"]) == (200, "ACTIVE")
+        progress = manager.get(f"cancellations/{answer.body['cancellation']}")
+        assert (progress.body["state"], progress.body["count"], progress.body["done"]) == ("RUNNING", 1, 0)
+        finish(Resubmission.objects.get())
+        assert manager.get(address).body["cancellation"] is None
+        assert created(manager.post("event-types", {"name": "Other"}))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_publisher_had_not_committed_when_it_was_decided_is_cancelled_too() -> None:
+    (row,) = held(1)
+
+    def publishing() -> None:
+        factories.delivery(subscription=row.subscription, message=row.message)
+
+    with unfinished(publishing):
+        job = cancelling(row.subscription)
+        later = factories.delivery(subscription=row.subscription)
+        with transaction.atomic():
+            advance(timezone.now())
+    with transaction.atomic():
+        finish(job)
+    assert (job.done, job.changed) == (2, 2)
+    assert [row.pk for row in Delivery.objects.pending()] == [later.pk]

@@ -1,0 +1,127 @@
+"""Many are cancelled by a filter: counted before, oldest first, each once, and the failures of what was in doubt told."""
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from delivery.lifecycle.transitions import CANCELLABLE
+from delivery.models import (
+    BulkVerb,
+    Delivery,
+    FailureNotice,
+    JournalEntry,
+    JournalKind,
+    Message,
+    Resubmission,
+    Status,
+)
+from delivery.states import OPEN
+from delivery.support import bulk_jobs
+from delivery.support.bulk_jobs import advance, cancel, start
+from delivery.support.selection import one_of, preview_selection
+from subscriptions.models import ConfigurationChange, Mode
+from tests.support import factories
+from tests.unit.delivery.test_resubmission import finish, statuses
+
+pytestmark = pytest.mark.django_db
+
+
+def waiting(count: int, **fields: Any) -> list[Delivery]:
+    subscription = factories.subscription()
+    message = factories.message(event_type=subscription.event_type)
+    return [factories.delivery(subscription=subscription, message=message, **fields) for _ in range(count)]
+
+
+def job_for(rate: float | None = None, **chosen: Any) -> Resubmission:
+    return start(chosen or {"status": ["PENDING"]}, rate=rate, actor="ann", verb=BulkVerb.CANCEL)
+
+
+class TestWhatIsSelected:
+    def test_what_is_open_and_only_if_named_what_is_in_doubt(self) -> None:
+        rows = [factories.delivery(status) for status in Status]
+        assert preview_selection({}, BulkVerb.CANCEL).sample == [row.pk for row in rows if row.status in OPEN]
+        every = {"status": [status.value for status in CANCELLABLE]}
+        assert preview_selection(every, BulkVerb.CANCEL).sample == [
+            row.pk for row in rows if row.status in (*OPEN, Status.IN_DOUBT)
+        ]
+
+    def test_it_is_counted_by_status_with_the_oldest(self) -> None:
+        first, *_ = waiting(2)
+        factories.delivery(Status.IN_DOUBT)
+        found = preview_selection({"status": ["PENDING", "IN_DOUBT"]}, BulkVerb.CANCEL)
+        assert list(found.statuses.items()) == [("PENDING", 2), ("IN_DOUBT", 1)]
+        assert (found.count, found.oldest_at) == (3, first.message.published_at)
+
+    def test_it_is_found_by_what_is_open_among_millions_that_are_settled(self) -> None:
+        plan = Delivery.objects.filter(one_of(OPEN)).order_by().explain()
+        assert "delivery_waiting" in plan
+        assert "delivery_settled" not in plan
+
+    def test_nothing_that_a_publisher_waits_for(self) -> None:
+        factories.delivery(lane=None)
+        assert preview_selection({}, BulkVerb.CANCEL).count == 0
+
+
+class TestWorkingItOff:
+    def test_all_are_cancelled_and_the_journal_says_by_whom(self) -> None:
+        rows = waiting(3)
+        job = finish(job_for())
+        assert statuses(rows) == ["CANCELLED"] * 3
+        assert (job.state, job.count, job.done, job.changed) == ("DONE", 3, 3, 3)
+        begin, end = JournalEntry.objects.order_by("id")
+        assert {begin.kind, end.kind} == {JournalKind.CANCELLED}
+        assert "Begins: 3 deliveries" in begin.text
+        assert "Done: 3 of 3 deliveries were cancelled." in end.text
+        assert ConfigurationChange.objects.get().object_name == f"cancellation {job.pk}"
+        assert Delivery.objects.filter(reason=f"cancelled by ann (cancellation {job.pk})").count() == 3
+
+    def test_what_is_published_later_is_left_alone(self) -> None:
+        rows = waiting(1)
+        job = job_for()
+        later = factories.delivery()
+        finish(job)
+        assert statuses([*rows, later]) == ["CANCELLED", "PENDING"]
+
+    def test_what_was_delivered_meanwhile_stays_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(bulk_jobs, "BATCH", 1)
+        rows = waiting(2)
+        job = job_for()
+        advance(timezone.now())
+        Delivery.objects.filter(pk=rows[1].pk).update(status=Status.DELIVERED, settled_at=timezone.now())
+        assert finish(job).changed == 1
+        assert statuses(rows) == ["CANCELLED", "DELIVERED"]
+
+    def test_what_a_person_sends_again_behind_it_stays(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(bulk_jobs, "BATCH", 1)
+        rows = waiting(2)
+        job = job_for()
+        advance(timezone.now())
+        Delivery.objects.filter(pk=rows[0].pk).update(status=Status.PENDING, settled_at=None)
+        finish(job)
+        assert statuses(rows) == ["PENDING", "CANCELLED"]
+
+    def test_what_is_in_doubt_is_told_as_a_failure_first(self) -> None:
+        row = factories.delivery(Status.IN_DOUBT)
+        FailureNotice.objects.create(delivery_id=row.pk, number=1)
+        assert finish(job_for(status=["IN_DOUBT"])).changed == 1
+        assert statuses([row]) == ["CANCELLED"]
+        assert Message.objects.filter(event_type__name="Inturn.Delivery.Failed").count() == 1
+
+    def test_who_has_fetched_one_from_a_mailbox_has_it_no_more(self) -> None:
+        subscription = factories.subscription(mode=Mode.PULL)
+        row = factories.delivery(Status.IN_FLIGHT, subscription=subscription, receive_count=1)
+        finish(job_for(status=["IN_FLIGHT"]))
+        now = Delivery.objects.get(pk=row.pk)
+        assert (now.status, now.lease_token, now.attempts) == (Status.CANCELLED, None, 1)
+        assert now.history.get().outcome == "UNACKNOWLEDGED"
+
+    def test_it_is_stopped_and_what_was_cancelled_stays_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(bulk_jobs, "BATCH", 1)
+        rows = waiting(2)
+        job = job_for()
+        advance(timezone.now())
+        assert cancel(job, actor="bob", now=timezone.now())
+        assert advance(timezone.now()) == 0
+        assert statuses(rows) == ["CANCELLED", "PENDING"]
+        assert JournalEntry.objects.filter(text__contains="1 of them were cancelled", actor="bob").exists()

@@ -1,0 +1,287 @@
+"""Dedup: what came before is a duplicate, and what nobody can say that of is in doubt."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from delivery.lifecycle import transitions
+from delivery.mailbox import fetch
+from delivery.models import Delivery, FailureNotice, JournalEntry, JournalKind, Lane, Status
+from delivery.models.dedup import DedupKey
+from delivery.publishing.drafts import Draft
+from delivery.publishing.publish import publish, publish_own
+from subscriptions.models import DedupMode, EventType, Mode, Publisher, Subscription
+from tests.support import factories
+
+ID = "$$->'Body'->'id'"
+
+
+@pytest.fixture
+def event_type(db: None) -> EventType:
+    return factories.event_type()
+
+
+def by_key(event_type: EventType, **fields: Any) -> Subscription:
+    return factories.subscription(event_type=event_type, dedup_mode=DedupMode.KEY, **fields)
+
+
+def by_path(event_type: EventType, path: str = ID, **fields: Any) -> Subscription:
+    return factories.subscription(event_type=event_type, dedup_mode=DedupMode.PATH, dedup_path=path, **fields)
+
+
+def keyed(event_type: EventType, key: str = "k", body: bytes = b"{}") -> Draft:
+    return Draft(event_type=event_type, headers={"idempotency-key": key}, body=body, idempotency_key=key)
+
+
+def plain(event_type: EventType, body: bytes, **headers: str) -> Draft:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Draft(event_type=event_type, headers=named, body=body, content_type="text/plain")
+
+
+def published(*drafts: Draft, by: Publisher | None = None) -> list[Delivery]:
+    """Publish them in one transaction; their deliveries, in that order."""
+    accepted = publish(by or factories.publisher(), drafts)
+    ids = [answer.message_id for answer in accepted]
+    return list(Delivery.objects.filter(message__in=ids).order_by("id"))
+
+
+def settle(delivery: Delivery, status: Status) -> None:
+    """As a sender, or a person, would have left it."""
+    settled_at = None if status in (Status.PENDING, Status.IN_FLIGHT) else timezone.now()
+    Delivery.objects.filter(pk=delivery.pk).update(status=status, settled_at=settled_at)
+
+
+def status_of(delivery: Delivery) -> str:
+    delivery.refresh_from_db()
+    return delivery.status
+
+
+FATES = {
+    Status.PENDING: Status.IN_DOUBT,
+    Status.IN_DOUBT: Status.IN_DOUBT,
+    Status.DELIVERED: Status.DUPLICATE,
+    Status.REDUNDANT: Status.DUPLICATE,
+    Status.REJECTED: Status.PENDING,
+    Status.UNSUPPORTED: Status.PENDING,
+    Status.FAILED: Status.PENDING,
+    Status.EXPIRED: Status.PENDING,
+    Status.CANCELLED: Status.PENDING,
+}
+
+
+@pytest.mark.parametrize(("first", "second"), FATES.items())
+def test_what_became_of_the_first_decides_about_the_second(
+    event_type: EventType, first: Status, second: Status
+) -> None:
+    by_key(event_type)
+    (one,) = published(keyed(event_type))
+    settle(one, first)
+    (two,) = published(keyed(event_type))
+    assert two.status == second
+    assert (two.settled_at is None) is (second == Status.PENDING)
+    # Who has the key from now on: the third is judged by that one.
+    assert DedupKey.objects.get().delivery_id == (two.pk if second == Status.PENDING else one.pk)
+
+
+def test_the_first_is_new_and_the_others_are_told_of_in_the_journal(event_type: EventType) -> None:
+    subscription = by_key(event_type)
+    (one,) = published(keyed(event_type))
+    assert one.status == Status.PENDING
+    assert not JournalEntry.objects.filter(kind=JournalKind.DUPLICATE).exists()
+    (two,) = published(keyed(event_type))
+    settle(one, Status.DELIVERED)
+    (three,) = published(keyed(event_type))
+    told = JournalEntry.objects.filter(kind=JournalKind.DUPLICATE).order_by("id")
+    assert [(entry.delivery_id, entry.subscription_id) for entry in told] == [
+        (two.pk, subscription.pk),
+        (three.pk, subscription.pk),
+    ]
+    assert [entry.text for entry in told] == [
+        f"msg_{two.message_id} is IN_DOUBT: it came before as delivery {one.pk}, which was not settled yet.",
+        f"msg_{three.message_id} is DUPLICATE: it came before as delivery {one.pk}, which was delivered.",
+    ]
+    assert three.reason == f"it came before as delivery {one.pk}, which was delivered"
+
+
+def test_one_in_doubt_is_told_of_as_a_failure_and_a_duplicate_is_none(event_type: EventType) -> None:
+    by_key(event_type)
+    (one,) = published(keyed(event_type))
+    (two,) = published(keyed(event_type))
+    settle(one, Status.DELIVERED)
+    published(keyed(event_type))
+    assert list(FailureNotice.objects.values_list("delivery_id", "number")) == [(two.pk, 0)]
+
+
+def test_the_window_ends_and_begins_anew(event_type: EventType) -> None:
+    by_key(event_type, dedup_window_seconds=3600)
+    (one,) = published(keyed(event_type))
+    settle(one, Status.DELIVERED)
+    DedupKey.objects.update(seen_at=timezone.now() - timedelta(minutes=59))
+    (two,) = published(keyed(event_type))
+    DedupKey.objects.update(seen_at=timezone.now() - timedelta(minutes=61))
+    (three,) = published(keyed(event_type))
+    assert [two.status, three.status] == [Status.DUPLICATE, Status.PENDING]
+    assert DedupKey.objects.get().seen_at > timezone.now() - timedelta(minutes=1)
+    (four,) = published(keyed(event_type))
+    assert four.status == Status.IN_DOUBT
+
+
+def test_a_duplicate_does_not_lengthen_the_window(event_type: EventType) -> None:
+    by_key(event_type)
+    (one,) = published(keyed(event_type))
+    settle(one, Status.DELIVERED)
+    seen_at = DedupKey.objects.get().seen_at
+    published(keyed(event_type))
+    assert DedupKey.objects.get().seen_at == seen_at
+
+
+def test_one_of_which_nothing_is_known_any_more_leaves_the_next_in_doubt(event_type: EventType) -> None:
+    by_key(event_type)
+    published(keyed(event_type))
+    Delivery.objects.all().delete()
+    (two,) = published(keyed(event_type))
+    assert (two.status, two.reason.partition(", ")[2]) == (
+        Status.IN_DOUBT,
+        "of which nothing is known any more",
+    )
+
+
+def test_without_a_key_nothing_is_a_duplicate(event_type: EventType) -> None:
+    by_key(event_type)
+    same = plain(event_type, b"same")
+    assert [one.status for one in published(same, same)] == [Status.PENDING] * 2
+    assert not DedupKey.objects.exists()
+
+
+def test_other_subscriptions_get_what_is_a_duplicate_to_one(event_type: EventType) -> None:
+    everything, once = factories.subscription(event_type=event_type), by_key(event_type)
+    also_once = by_key(event_type)
+    published(keyed(event_type))
+    second = {one.subscription_id: one.status for one in published(keyed(event_type))}
+    assert second == {
+        everything.pk: Status.PENDING,
+        once.pk: Status.IN_DOUBT,
+        also_once.pk: Status.IN_DOUBT,
+    }
+
+
+def test_a_publisher_that_repeats_itself_gets_its_first_answer_and_no_duplicate(
+    event_type: EventType,
+) -> None:
+    by_key(event_type)
+    publisher = factories.publisher()
+    publish(publisher, [keyed(event_type)])
+    publish(publisher, [keyed(event_type)])
+    assert Delivery.objects.count() == 1
+
+
+class TestPaths:
+    @pytest.mark.parametrize("other", [b'{"id": 7.0}', b'{ "id" : 7e0, "more": 1 }'])
+    def test_equal_values_are_one_message(self, event_type: EventType, other: bytes) -> None:
+        by_path(event_type)
+        published(plain(event_type, b'{"id": 7}'))
+        assert published(plain(event_type, other))[0].status == Status.IN_DOUBT
+
+    @pytest.mark.parametrize("other", [b'{"id": 8}', b'{"id": "7"}', b'{"id": [7]}'])
+    def test_others_are_not(self, event_type: EventType, other: bytes) -> None:
+        by_path(event_type)
+        published(plain(event_type, b'{"id": 7}'))
+        assert published(plain(event_type, other))[0].status == Status.PENDING
+
+    @pytest.mark.parametrize("body", [b"{}", b'{"id": null}', b"no JSON at all", b"\xff\x00", b""])
+    def test_without_a_value_nothing_is_a_duplicate(self, event_type: EventType, body: bytes) -> None:
+        by_path(event_type)
+        same = plain(event_type, body)
+        assert [one.status for one in published(same, same)] == [Status.PENDING] * 2
+
+    def test_a_header_may_identify_what_is_not_json(self, event_type: EventType) -> None:
+        by_path(event_type, "$$->'Header'->>'X-Order'")
+        one, two, three = published(
+            plain(event_type, b"\xff", x_order="1"),
+            plain(event_type, b"other bytes", x_order="1"),
+            plain(event_type, b"\xff", x_order="2"),
+        )
+        assert [one.status, two.status, three.status] == [Status.PENDING, Status.IN_DOUBT, Status.PENDING]
+
+    def test_a_key_and_a_value_of_the_same_spelling_are_two(self, event_type: EventType) -> None:
+        subscription = by_key(event_type)
+        published(keyed(event_type, "7"))
+        Subscription.objects.filter(pk=subscription.pk).update(
+            dedup_mode=DedupMode.PATH, dedup_path="$$->'Body'->>'id'"
+        )
+        assert published(plain(event_type, b'{"id": "7"}'))[0].status == Status.PENDING
+
+
+class TestBatches:
+    def test_of_one_batch_the_first_in_the_array_is_new(self, event_type: EventType) -> None:
+        by_path(event_type)
+        bodies = [b'{"id": 2}', b'{"id": 1}', b'{"id": 2}', b'{"id": 2, "n": 3}', b'{"id": 1}']
+        statuses = [one.status for one in published(*(plain(event_type, body) for body in bodies))]
+        assert statuses == [Status.PENDING] * 2 + [Status.IN_DOUBT] * 3
+        assert DedupKey.objects.count() == 2
+
+    def test_of_a_batch_after_one_that_was_delivered_all_are_duplicates(self, event_type: EventType) -> None:
+        by_path(event_type)
+        same = plain(event_type, b'{"id": 2}')
+        (one,) = published(same)
+        settle(one, Status.DELIVERED)
+        assert [one.status for one in published(same, same)] == [Status.DUPLICATE] * 2
+
+    def test_of_a_batch_after_one_that_failed_the_first_is_new(self, event_type: EventType) -> None:
+        by_path(event_type)
+        same = plain(event_type, b'{"id": 2}')
+        (one,) = published(same)
+        settle(one, Status.REJECTED)
+        two, three = published(same, same)
+        assert (two.status, three.status) == (Status.PENDING, Status.IN_DOUBT)
+        assert three.reason.startswith(f"it came before as delivery {two.pk},")
+        assert DedupKey.objects.get().delivery_id == two.pk
+
+    def test_several_event_types_and_subscriptions_are_told_apart(self, event_type: EventType) -> None:
+        other = factories.event_type()
+        by_path(event_type), by_path(other)
+        body = b'{"id": 2}'
+        drafts = [plain(event_type, body), plain(other, body), plain(event_type, body)]
+        assert [one.status for one in published(*drafts)] == [
+            Status.PENDING,
+            Status.PENDING,
+            Status.IN_DOUBT,
+        ]
+
+
+def test_what_inturn_publishes_itself_is_deduplicated_too(event_type: EventType) -> None:
+    by_path(event_type)
+    for _ in range(2):
+        publish_own([plain(event_type, b'{"id": 1}')])
+    assert list(Delivery.objects.order_by("id").values_list("status", flat=True)) == ["PENDING", "IN_DOUBT"]
+
+
+def test_a_person_may_cancel_the_first_and_the_next_is_new(event_type: EventType) -> None:
+    by_key(event_type)
+    (one,) = published(keyed(event_type))
+    assert transitions.cancel([one.pk], actor="ann") == 1
+    assert published(keyed(event_type))[0].status == Status.PENDING
+
+
+def test_no_sender_sees_a_duplicate(event_type: EventType) -> None:
+    """Its lane has work for a moment, within the transaction only."""
+    subscription = by_key(event_type)
+    (one,) = published(keyed(event_type))
+    published(keyed(event_type))
+    waiting = Delivery.objects.pending().filter(lane=Lane.objects.get(subscriber=subscription.subscriber))
+    assert [row.pk for row in waiting] == [one.pk]
+
+
+def test_a_mailbox_gets_no_duplicate_either(event_type: EventType) -> None:
+    subscription = by_key(event_type, mode=Mode.PULL)
+    (first,), (second,) = published(keyed(event_type)), published(keyed(event_type))
+    assert (status_of(first), status_of(second)) == ("PENDING", "IN_DOUBT")
+    settle(first, Status.DELIVERED)
+    (third,) = published(keyed(event_type))
+    assert (status_of(third), third.subscription) == ("DUPLICATE", subscription)
+    (fetched,) = published(keyed(event_type, "other"))
+    assert [one.delivery_id for one in fetch.fetch(subscription.subscriber_id, most=9, visibility=30)] == [
+        fetched.pk
+    ]

@@ -1,0 +1,172 @@
+"""Delivered messages: what goes to one destination reaches nobody else."""
+
+from typing import Any
+
+import pytest
+from pytest_django import DjangoAssertNumQueries
+
+from delivery.calls.sync import exchange
+from delivery.models import Delivery, IdempotencyKey, JournalEntry, JournalKind, Message
+from delivery.publishing.drafts import Draft, PublishRefusedError
+from delivery.publishing.explain import explain_message
+from delivery.publishing.publish import publish
+from subscriptions.models import (
+    EventType,
+    Kind,
+    MatchMode,
+    Mode,
+    Subscriber,
+    Subscription,
+    SubscriptionStatus,
+)
+from tests.support import factories
+
+NOBODYS = pytest.mark.parametrize(
+    "name", ["nobody", "crm/nothing", "crm/", "/orders", "", "crm/orders/x", "c rm", "CRM"]
+)
+
+
+@pytest.fixture
+def event_type(db: None) -> EventType:
+    return factories.event_type()
+
+
+@pytest.fixture
+def orders(event_type: EventType) -> Subscription:
+    return factories.subscription("orders", subscriber=factories.subscriber("crm"), event_type=event_type)
+
+
+def deliver(event_type: EventType, to: str, **headers: str) -> Message:
+    sent = Draft(event_type=event_type, headers={"destination": to, **headers}, body=b"{}")
+    (accepted,) = publish(factories.publisher(), [sent])
+    return Message.objects.get(pk=accepted.message_id)
+
+
+def receivers(message: Message) -> set[Subscription]:
+    return {delivery.subscription for delivery in Delivery.objects.filter(message=message)}
+
+
+def test_a_subscriber_gets_it_by_all_its_matching_subscriptions_and_nobody_else(orders: Subscription) -> None:
+    crm, event_type = orders.subscriber, orders.event_type
+    also = factories.subscription(subscriber=crm, event_type=event_type, mode=Mode.PULL)
+    factories.subscription(subscriber=crm, event_type=event_type, filter="$$->'Body'->>'n' = '2'")
+    factories.subscription(subscriber=crm)
+    factories.subscription(event_type=event_type)
+    message = deliver(event_type, "crm")
+    assert receivers(message) == {orders, also}
+    assert message.destination == "crm"
+
+
+def test_one_subscription_gets_it_and_no_other_of_its_subscriber(orders: Subscription) -> None:
+    factories.subscription(subscriber=orders.subscriber, event_type=orders.event_type)
+    factories.subscription("orders", event_type=orders.event_type)
+    message = deliver(orders.event_type, "crm/orders")
+    assert receivers(message) == {orders}
+    assert message.destination == "crm/orders"
+
+
+def test_the_second_of_a_first_subscriber_can_be_named(orders: Subscription) -> None:
+    crm = orders.subscriber
+    crm.match_mode = MatchMode.FIRST
+    crm.save()
+    second = factories.subscription("second", subscriber=crm, event_type=orders.event_type, position=2)
+    assert receivers(deliver(orders.event_type, "crm")) == {orders}
+    assert receivers(deliver(orders.event_type, "crm/second")) == {second}
+
+
+@NOBODYS
+def test_an_unknown_destination_is_404_and_nothing_is_stored(orders: Subscription, name: str) -> None:
+    with pytest.raises(PublishRefusedError) as refused:
+        deliver(orders.event_type, name)
+    assert (refused.value.status, refused.value.code) == (404, "no-such-destination")
+    assert not Message.objects.exists()
+
+
+def test_a_subscription_to_another_event_type_is_unknown(orders: Subscription) -> None:
+    with pytest.raises(PublishRefusedError, match="has no subscription 'orders' to"):
+        deliver(factories.event_type(), "crm/orders")
+
+
+def test_what_does_not_match_its_destination_is_stored_and_in_the_journal(orders: Subscription) -> None:
+    orders.status = SubscriptionStatus.INACTIVE
+    orders.save()
+    message = deliver(orders.event_type, "crm/orders")
+    assert not receivers(message)
+    entry = JournalEntry.objects.get(kind=JournalKind.UNMATCHED, message_id=message.pk)
+    assert "delivered to crm/orders" in entry.text
+
+
+def test_of_a_queue_only_the_endpoints_of_the_destination_are_tried(db: None) -> None:
+    event_type = factories.event_type(kind=Kind.QUEUE)
+    crm = factories.subscriber("crm")
+    one = factories.subscription(subscriber=crm, event_type=event_type)
+    factories.subscription(event_type=event_type)
+    assert receivers(deliver(event_type, "crm")) == {one}
+
+
+def test_a_sync_message_is_put_to_its_destination(transactional_db: None, settings: Any) -> None:
+    event_type = factories.event_type(kind=Kind.SYNC)
+    factories.subscription(event_type=event_type, filter="$$->'Body'->>'n' is null", position=1)
+    crm = factories.subscription(event_type=event_type, subscriber=factories.subscriber("crm"), position=2)
+    sent = Draft(event_type=event_type, headers={"destination": "crm"}, body=b"{}")
+    assert exchange(factories.publisher(), sent).subscription == crm
+
+
+def test_of_several_each_goes_to_its_own(orders: Subscription) -> None:
+    other = factories.subscription(event_type=orders.event_type)
+    wanted = {"crm": {orders}, other.subscriber.name: {other}, "": {orders, other}}
+    drafts = [
+        Draft(event_type=orders.event_type, headers={"destination": to} if to else {}, body=b"{}")
+        for to in wanted
+    ]
+    accepted = publish(factories.publisher(), drafts)
+    found = [receivers(Message.objects.get(pk=one.message_id)) for one in accepted]
+    assert found == list(wanted.values())
+
+
+def test_explain_says_who_was_not_meant(orders: Subscription) -> None:
+    other = factories.subscription(event_type=orders.event_type)
+    message = deliver(orders.event_type, "crm/orders")
+    said = {explanation.subscription: explanation for explanation in explain_message(message)}
+    assert said[orders].qualifies
+    assert (said[other].qualifies, "another destination" in said[other].reason) == (False, True)
+
+
+def test_explain_of_a_destination_that_is_gone_names_nobody(orders: Subscription) -> None:
+    message = deliver(orders.event_type, "crm/orders")
+    Subscription.objects.filter(pk=orders.pk).update(name="renamed")
+    assert not any(explanation.qualifies for explanation in explain_message(message))
+
+
+def test_a_key_stands_for_one_destination(orders: Subscription) -> None:
+    other = factories.subscription(event_type=orders.event_type)
+    publisher = factories.publisher()
+    first = publish(publisher, [keyed(orders.event_type, "crm")])
+    with pytest.raises(PublishRefusedError) as refused:
+        publish(publisher, [keyed(orders.event_type, other.subscriber.name)])
+    assert refused.value.status == 409
+    assert publish(publisher, [keyed(orders.event_type, "crm")]) == first
+
+
+def test_a_repetition_gets_its_answer_also_when_the_destination_is_gone(orders: Subscription) -> None:
+    publisher = factories.publisher()
+    first = publish(publisher, [keyed(orders.event_type, "crm")])
+    Subscriber.objects.filter(name="crm").update(name="renamed")
+    assert publish(publisher, [keyed(orders.event_type, "crm")]) == first
+    with pytest.raises(PublishRefusedError) as refused:
+        publish(factories.publisher(), [keyed(orders.event_type, "crm")])
+    assert refused.value.code == "no-such-destination"
+    assert not IdempotencyKey.objects.exclude(publisher=publisher).exists()
+
+
+def test_a_destination_is_looked_up_once_a_batch(
+    orders: Subscription, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    drafts = [Draft(event_type=orders.event_type, headers={"destination": "crm/orders"}, body=b"{}")] * 50
+    publisher = factories.publisher()
+    with django_assert_max_num_queries(6):
+        publish(publisher, drafts)
+
+
+def keyed(event_type: EventType, to: str) -> Draft:
+    return Draft(event_type=event_type, headers={"destination": to}, body=b"{}", idempotency_key="k")

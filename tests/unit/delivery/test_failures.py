@@ -1,0 +1,165 @@
+"""Each settled failure is told once, by a message like any other, and no failure to tell is told."""
+
+from typing import Any
+
+import orjson
+import pytest
+from django.db import connection, transaction
+
+from delivery.database.statements import statement
+from delivery.maintenance import failures
+from delivery.models import Delivery, FailureNotice, Message, Status
+from delivery.support.resolve import cancel, mark_delivered
+from delivery.support.resubmit import resubmit
+from subscriptions.models import EventType, Subscription
+from tests.support import factories
+
+pytestmark = pytest.mark.django_db
+
+
+def failed(status: Status = Status.REJECTED, **fields: Any) -> Delivery:
+    """A failure as a sender leaves it: with a notice that it is to be told."""
+    row = factories.delivery(status, **fields)
+    FailureNotice.objects.create(delivery_id=row.pk, number=row.attempts)
+    return row
+
+
+def event_type() -> EventType:
+    return EventType.objects.get(name="Inturn.Delivery.Failed")
+
+
+def listening(**fields: Any) -> Subscription:
+    return factories.subscription(event_type=event_type(), **fields)
+
+
+def tell() -> int:
+    with transaction.atomic():
+        return failures.tell(limit=100)
+
+
+def told() -> list[dict[str, Any]]:
+    messages = Message.objects.filter(event_type=event_type()).order_by("id")
+    return [orjson.loads(bytes(message.body)) for message in messages]
+
+
+def test_a_failure_is_told_as_the_sample_shows_it() -> None:
+    row = failed()
+    assert tell() == 1
+    (body,) = told()
+    sample: dict[str, Any] = event_type().sample or {}
+    assert body.keys() == sample.keys()
+    assert body["attempt"].keys() == sample["attempt"].keys()
+    attempt = row.history.get()
+    assert body == {
+        "delivery": row.pk,
+        "message": row.message.public_id,
+        "event": row.message.event_type.name,
+        "subscriber": row.subscription.subscriber.name,
+        "subscription": row.subscription.name,
+        "status": "REJECTED",
+        "attempts": 1,
+        "attempt": {
+            "number": 1,
+            "started_at": f"{attempt.started_at:%Y-%m-%dT%H:%M:%S.%f}Z",
+            "duration_ms": 5,
+            "outcome": "CLIENT_ERROR",
+            "status_code": 404,
+            "error": "",
+        },
+    }
+
+
+def test_it_goes_to_whom_it_concerns_like_any_message() -> None:
+    row = failed()
+    mine = listening(header_filter_string=row.subscription.subscriber.name)
+    rejected = listening(filter="$$->'Body'->>'status' = 'REJECTED'")
+    listening(header_filter_string="another")
+    listening(filter="$$->'Body'->'attempt'->>'outcome' = 'TIMEOUT'")
+    tell()
+    message = Message.objects.get(event_type=event_type())
+    assert message.publisher is None
+    assert {one.subscription_id for one in message.deliveries.all()} == {mine.pk, rejected.pk}
+    assert {one.status for one in message.deliveries.all()} == {Status.PENDING}
+
+
+def test_each_is_told_once() -> None:
+    for _ in range(3):
+        failed()
+    assert (tell(), tell()) == (3, 0)
+    assert len(told()) == 3
+    assert not FailureNotice.objects.exists()
+
+
+def test_the_oldest_are_told_first_and_not_all_at_once() -> None:
+    rows = [failed() for _ in range(3)]
+    with transaction.atomic():
+        assert failures.tell(limit=2) == 2
+    assert [body["delivery"] for body in told()] == [row.pk for row in rows[:2]]
+
+
+def test_no_plan_takes_more_than_the_limit() -> None:
+    """Of a query that locks and is asked again for each row, what was taken meanwhile is no part any more."""
+    for _ in range(3):
+        failed()
+    ways = ("hashagg", "material", "sort", "indexscan", "indexonlyscan", "bitmapscan", "memoize")
+    with transaction.atomic(), connection.cursor() as cursor:
+        for way in ways:
+            cursor.execute(f"SET LOCAL enable_{way} = off")
+        assert failures.tell(limit=2) == 2
+
+
+def test_what_is_not_committed_is_told_later() -> None:
+    failed()
+    with transaction.atomic():
+        assert failures.tell(limit=1) == 1
+        transaction.set_rollback(True)
+    assert (told(), FailureNotice.objects.count()) == ([], 1)
+
+
+def test_what_failed_again_is_told_again() -> None:
+    row = failed()
+    tell()
+    Delivery.objects.filter(pk=row.pk).update(attempts=2)
+    FailureNotice.objects.create(delivery_id=row.pk, number=2)
+    factories.attempt(row, number=2, status_code=410)
+    tell()
+    assert [body["attempt"]["status_code"] for body in told()] == [404, 410]
+
+
+def test_a_failure_to_tell_of_a_failure_is_not_told() -> None:
+    failed(subscription=listening())
+    tell()
+    assert Message.objects.count() == 1
+    assert not FailureNotice.objects.exists()
+
+
+def test_what_was_never_tried_is_told_without_an_attempt() -> None:
+    failed(Status.EXPIRED)
+    tell()
+    (body,) = told()
+    assert (body["status"], body["attempts"], body["attempt"]) == ("EXPIRED", 0, None)
+
+
+def test_what_a_person_settled_meanwhile_is_no_failure() -> None:
+    failed(Status.CANCELLED)
+    assert tell() == 1
+    assert told() == []
+
+
+@pytest.mark.parametrize("act", [resubmit, mark_delivered, cancel])
+def test_what_a_person_changes_is_told_first_as_it_was(act: Any) -> None:
+    row = failed(Status.IN_DOUBT)
+    act(row.pk, actor="ann")
+    assert [body["status"] for body in told()] == ["IN_DOUBT"]
+    assert tell() == 0
+
+
+def test_those_of_some_deliveries_are_found_without_looking_at_the_others() -> None:
+    """The CASE is gone from the plan: Django's statements are planned with their values."""
+    FailureNotice.objects.bulk_create(FailureNotice(delivery_id=id, number=1) for id in range(1, 5_001))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE delivery_failurenotice")
+        cursor.execute(f"EXPLAIN {statement('take_failures')}", {"limit": None, "delivery": [*range(1, 6)]})
+        plan = "\n".join(row[0] for row in cursor.fetchall())
+    assert "failure_notice_of_an_attempt" in plan
+    assert "CASE" not in plan

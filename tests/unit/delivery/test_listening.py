@@ -1,0 +1,218 @@
+"""A listener whose Inturn goes away, comes too late, or will not answer: it goes on, and says so once."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import orjson
+import pytest
+
+from delivery.client.listener import LONGEST_DELAY_SECONDS, MailboxListener, delay_seconds
+from delivery.client.mailbox import FetchedMessage, RemoteMailbox
+from delivery.client.rest import ClientError, RefusedError, RestClient, UnreachableError
+from tests.support.receivers import Answer, Behaviour, Close, Endpoint, Receiver
+from tests.support.receivers.received import Received
+from tests.unit.delivery.test_fetching import KNOWN
+
+AWAY = Answer(503)
+EMPTY = Answer(204)
+
+
+def handed_out(*ids: str) -> Answer:
+    messages = [KNOWN | {"id": id, "receipt": id, "body": 1, "receive_count": 1} for id in ids]
+    return Answer(body=orjson.dumps({"messages": messages}))
+
+
+def yes(received: Received) -> Behaviour:
+    receipts = orjson.loads(received.body)["receipts"]
+    results = [{"receipt": receipt, "ok": True, "error": None} for receipt in receipts]
+    return Answer(body=orjson.dumps({"results": results}))
+
+
+@dataclass(slots=True)
+class Listening:
+    """A listener, the endpoints of its Inturn, what it took, what it said, and how long it would have waited."""
+
+    receiver: Receiver
+    client: RestClient
+    refused: set[str] = field(default_factory=set)
+    taken: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+    pauses: list[float] = field(default_factory=list)
+
+    def endpoint(self, verb: str) -> Endpoint:
+        return self.receiver.endpoint(f"api/v1/mailboxes/depot/{verb}")
+
+    def ended(self, verb: str) -> list[str]:
+        found = self.endpoint(verb).received
+        return [receipt for request in found for receipt in orjson.loads(request.body)["receipts"]]
+
+    def listener(self) -> MailboxListener:
+        return MailboxListener(
+            mailbox=RemoteMailbox(self.client, "depot"),
+            take=self.take,
+            say=self.said.append,
+            pause=self.pauses.append,
+            at_once=10,
+            visibility=30,
+        )
+
+    def take(self, message: FetchedMessage) -> str:
+        if message.id in self.refused:
+            return "no"
+        self.taken.append(message.id)
+        return ""
+
+
+@pytest.fixture
+def listening(receiver: Receiver) -> Iterator[Listening]:
+    with RestClient(f"http://127.0.0.1:{receiver.port}", key="key") as client:
+        listening = Listening(receiver, client)
+        listening.endpoint("next").always(EMPTY)
+        for verb in ("ack", "release"):
+            listening.endpoint(verb).follow(yes)
+        yield listening
+
+
+def test_what_is_taken_is_acknowledged_together(listening: Listening) -> None:
+    listening.endpoint("next").next(handed_out("a", "b"))
+    listening.listener().listen(most=None, ends_when_empty=True)
+    assert listening.taken == ["a", "b"]
+    assert [orjson.loads(request.body) for request in listening.endpoint("ack").received] == [
+        {"receipts": ["a", "b"]}
+    ]
+
+
+def test_an_inturn_that_is_away_is_asked_until_it_answers(listening: Listening) -> None:
+    listening.endpoint("next").next(Close(), AWAY, Close(), handed_out("a"))
+    listener = listening.listener()
+    listener.listen(most=1, ends_when_empty=False)
+    assert listener.acknowledged == 1
+    assert listening.pauses == [1, 2, 4]
+    assert [text.splitlines()[-1] for text in listening.said] == [
+        "Trying again until it answers.",
+        "Inturn answers again.",
+    ]
+
+
+def test_an_acknowledgement_whose_answer_was_lost_is_repeated(listening: Listening) -> None:
+    listening.endpoint("next").next(handed_out("a"))
+    listening.endpoint("ack").next(Close(), Answer(502))
+    listener = listening.listener()
+    listener.listen(most=1, ends_when_empty=False)
+    assert listening.ended("ack") == ["a", "a", "a"]
+    assert (listening.taken, listener.acknowledged) == (["a"], 1)
+
+
+def test_what_was_fetched_by_somebody_else_meanwhile_is_told(listening: Listening) -> None:
+    listening.endpoint("next").next(handed_out("a"))
+    listening.endpoint("ack").next(Answer(409, body=b'{"detail": "Late: it was fetched again since."}'))
+    listener = listening.listener()
+    listener.listen(most=1, ends_when_empty=False)
+    assert listener.acknowledged == 0
+    assert "a was not acknowledged: Late: it was fetched again since." in listening.said[0]
+
+
+def test_a_wrong_key_ends_it(listening: Listening) -> None:
+    listening.endpoint("next").next(Answer(401, body=b'{"detail": "This key is not known."}'))
+    with pytest.raises(RefusedError, match="This key is not known"):
+        listening.listener().listen(most=None, ends_when_empty=False)
+
+
+def test_what_is_not_taken_is_given_back_for_a_while(listening: Listening) -> None:
+    listening.refused = {"a"}
+    listening.endpoint("next").next(handed_out("a", "b"))
+    listener = listening.listener()
+    listener.listen(most=2, ends_when_empty=False)
+    assert "release?delay=2" in listening.endpoint("release").received[0].path
+    assert (listening.ended("release"), listening.ended("ack")) == (["a"], ["b"])
+    assert "a was not taken (no): given back, and comes again in 2 s" in listening.said
+
+
+def test_the_delay_grows_with_each_fetch() -> None:
+    assert [delay_seconds(count) for count in (1, 2, 3, 8, 9, 1000)] == [
+        2,
+        4,
+        8,
+        256,
+        *[LONGEST_DELAY_SECONDS] * 2,
+    ]
+
+
+def test_a_taker_that_takes_nothing_is_given_time(listening: Listening) -> None:
+    listening.refused = set("abc")
+    listening.endpoint("next").next(handed_out("a", "b", "c"))
+    listening.listener().listen(most=3, ends_when_empty=False)
+    assert listening.pauses == [0, 1, 2]
+
+
+def test_a_server_that_does_not_wait_is_not_asked_without_end(listening: Listening) -> None:
+    listening.endpoint("next").next(EMPTY, handed_out("a"))
+    listening.listener().listen(most=1, ends_when_empty=False)
+    assert "wait=20" in listening.endpoint("next").received[0].path
+    assert len(listening.pauses) == 1
+    assert 0 < listening.pauses[0] <= 1
+
+
+def test_what_is_left_when_it_ends_is_acknowledged_and_given_back(listening: Listening) -> None:
+    listening.endpoint("next").next(handed_out("a", "b", "c"))
+    listener = listening.listener()
+    taken = listening.take
+
+    def interrupted(message: FetchedMessage) -> str:
+        if message.id == "b":
+            raise KeyboardInterrupt
+        return taken(message)
+
+    listener.take = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        listener.listen(most=None, ends_when_empty=False)
+    listener.end()
+    assert (listening.ended("ack"), listening.ended("release")) == (["a"], ["b", "c"])
+    assert (listener.acknowledged, listener.given_back) == (1, 2)
+
+
+def test_what_was_given_back_is_not_given_back_again(listening: Listening) -> None:
+    def interrupted(_seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    listening.refused = {"a"}
+    listening.endpoint("next").next(handed_out("a"))
+    listener = listening.listener()
+    listener.pause = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        listener.listen(most=None, ends_when_empty=False)
+    listener.end()
+    assert (listening.ended("release"), listener.given_back) == (["a"], 1)
+
+
+@pytest.mark.parametrize("away", [Close(), AWAY])
+def test_who_wants_to_end_does_not_wait_for_an_inturn_that_is_away(
+    listening: Listening, away: Behaviour
+) -> None:
+    listening.endpoint("next").next(handed_out("a"), away)
+    listener = listening.listener()
+    with pytest.raises((UnreachableError, RefusedError)):
+        listener.listen(most=None, ends_when_empty=True)
+    assert (listener.acknowledged, listening.pauses) == (1, [])
+
+
+def test_who_wants_to_end_waits_when_it_asked_too_often(listening: Listening) -> None:
+    listening.endpoint("next").next(Answer(429), handed_out("a"))
+    listener = listening.listener()
+    listener.listen(most=None, ends_when_empty=True)
+    assert (listener.acknowledged, listening.pauses) == (1, [1])
+
+
+def test_what_cannot_be_given_back_is_told_and_ends(listening: Listening) -> None:
+    listening.endpoint("next").next(handed_out("a"))
+    listening.endpoint("release").always(Close())
+    listener = listening.listener()
+    listener.look(most=1)
+    listener.end()
+    assert "1 fetched messages come back within 30 s." in listening.said[0]
+
+
+def test_another_server_is_told_apart(listening: Listening) -> None:
+    listening.endpoint("next").next(Answer(200, body=b"<html>"))
+    with pytest.raises(ClientError, match="not an Inturn"):
+        listening.listener().listen(most=None, ends_when_empty=True)

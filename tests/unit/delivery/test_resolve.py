@@ -1,0 +1,70 @@
+"""What is in doubt waits for a person, who says that it was received, or that it is not wanted."""
+
+import pytest
+
+from delivery.models import Delivery, JournalEntry, JournalKind, Status
+from delivery.states import OPEN
+from delivery.support.resolve import NotResolvedError, cancel, mark_delivered
+from tests.support import factories
+from tests.unit.delivery.test_resubmit import group, now_of
+
+ACTOR = "ann"
+
+pytestmark = pytest.mark.django_db
+
+
+def test_what_was_received_is_delivered() -> None:
+    row = factories.delivery(Status.IN_DOUBT)
+    mark_delivered(row.pk, actor=ACTOR)
+    after = now_of(row)
+    assert (after.status, after.reason) == (Status.DELIVERED, "in doubt, marked as delivered by ann")
+    assert after.settled_at is not None
+    entry = JournalEntry.objects.get()
+    assert (entry.kind, entry.actor, entry.delivery_id) == (JournalKind.RESOLVED, ACTOR, row.pk)
+
+
+@pytest.mark.parametrize("status", sorted(set(Status) - {Status.IN_DOUBT}))
+def test_only_what_is_in_doubt_is_marked(status: Status) -> None:
+    row = factories.delivery(status)
+    with pytest.raises(NotResolvedError, match=f"It is {status}"):
+        mark_delivered(row.pk, actor=ACTOR)
+    assert now_of(row).status == status
+    assert not JournalEntry.objects.exists()
+
+
+def test_the_pending_siblings_of_what_was_received_are_redundant() -> None:
+    doubtful, pending, refused = group(Status.IN_DOUBT, Status.PENDING, Status.REJECTED)
+    other = factories.delivery(message=doubtful.message, queue_group=1, subscription=pending.subscription)
+    mark_delivered(doubtful.pk, actor=ACTOR)
+    found = [now_of(row).status for row in (doubtful, pending, refused, other)]
+    assert found == [Status.DELIVERED, Status.REDUNDANT, Status.REJECTED, Status.PENDING]
+
+
+def test_when_a_sibling_has_taken_it_there_is_no_second() -> None:
+    doubtful, _ = group(Status.IN_DOUBT, Status.DELIVERED)
+    with pytest.raises(NotResolvedError, match="Another endpoint"):
+        mark_delivered(doubtful.pk, actor=ACTOR)
+    assert now_of(doubtful).status == Status.IN_DOUBT
+    assert not JournalEntry.objects.exists()
+
+
+def test_what_is_not_wanted_is_cancelled_and_its_siblings_go_on() -> None:
+    doubtful, pending = group(Status.IN_DOUBT, Status.PENDING)
+    cancel(doubtful.pk, actor=ACTOR)
+    assert (now_of(doubtful).status, now_of(pending).status) == (Status.CANCELLED, Status.PENDING)
+    assert JournalEntry.objects.get().kind == JournalKind.RESOLVED
+
+
+def test_what_is_pending_is_cancelled_as_ever() -> None:
+    row = factories.delivery()
+    cancel(row.pk, actor=ACTOR)
+    assert Delivery.objects.get().status == Status.CANCELLED
+    assert JournalEntry.objects.get().kind == JournalKind.CANCELLED
+
+
+@pytest.mark.parametrize("status", sorted(set(Status) - {*OPEN, Status.IN_DOUBT}))
+def test_what_is_settled_stays_what_it_is(status: Status) -> None:
+    row = factories.delivery(status)
+    with pytest.raises(NotResolvedError, match=f"It is {status}"):
+        cancel(row.pk, actor=ACTOR)
+    assert now_of(row).status == status

@@ -1,0 +1,225 @@
+"""Sending a settled delivery again: what may be, at which place, and what is kept of before."""
+
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone
+
+from delivery.lifecycle import transitions
+from delivery.lifecycle.transitions import RESUBMITTABLE
+from delivery.models import Callback, Delivery, JournalEntry, JournalKind, Lane, LaneKind, Message, Status
+from delivery.states import OPEN
+from delivery.support.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited, resubmit_some
+from subscriptions.models import ConfigurationChange, Kind, Subscription
+from tests.support import factories
+
+ACTOR = "ann"
+EDIT = Edit(headers={"content-type": "application/json"}, content_type="application/json", body=b'{"n": 2}')
+RECEIVED = (Status.DELIVERED, Status.REDUNDANT, Status.DUPLICATE)
+
+pytestmark = pytest.mark.django_db
+
+
+def lane_of(kind: LaneKind) -> Lane:
+    return Lane.objects.get(kind=kind, number=0)
+
+
+def group(*statuses: Status) -> list[Delivery]:
+    """A QUEUE message with one group, an endpoint for each status."""
+    event_type = factories.event_type(kind=Kind.QUEUE)
+    message = factories.message(event_type=event_type)
+    return [
+        factories.delivery(
+            status,
+            message=message,
+            queue_group=0,
+            lane=lane_of(LaneKind.QUEUE),
+            subscription=factories.subscription(event_type=event_type),
+        )
+        for status in statuses
+    ]
+
+
+def answered_callback() -> tuple[Callback, Delivery]:
+    """A callback whose answer could not be delivered."""
+    answer = factories.message()
+    callback = Callback.objects.create(
+        message=factories.message(),
+        queue_group=0,
+        url="https://caller.example/",
+        answer=answer,
+        answered_at=answer.published_at,
+        expires_at=answer.published_at,
+    )
+    subscription = factories.subscription(event_type=answer.event_type)
+    lane = lane_of(LaneKind.CALLBACK)
+    row = factories.delivery(
+        Status.REJECTED, message=answer, subscription=subscription, callback=callback, lane=lane
+    )
+    return callback, row
+
+
+def now_of(row: Delivery) -> Delivery:
+    return Delivery.objects.get(pk=row.pk)
+
+
+@pytest.mark.parametrize("status", RESUBMITTABLE)
+def test_what_was_not_received_is_pending_again_with_a_fresh_budget(status: Status) -> None:
+    row = factories.delivery(status, attempts=3, reason="404 Not Found")
+    before = now_of(row)
+    resubmit(row.pk, actor=ACTOR)
+    after = now_of(row)
+    assert (after.status, after.settled_at, after.redelivery) == (Status.PENDING, None, "resubmitted")
+    assert (after.attempts, after.attempts_before, after.skipped) == (3, 3, False)
+    assert after.reason == "resubmitted by ann"
+    assert (after.lane_id, after.message_id) == (before.lane_id, before.message_id)
+    entry = JournalEntry.objects.get()
+    assert (entry.kind, entry.actor, entry.delivery_id) == (JournalKind.RESUBMITTED, ACTOR, row.pk)
+    assert status in entry.text
+    change = ConfigurationChange.objects.get()
+    assert (change.actor, change.action, change.object_name) == (ACTOR, "resubmitted", f"delivery {row.pk}")
+    assert (change.before, change.after) == ({"status": status}, {"status": "PENDING"})
+
+
+@pytest.mark.parametrize("status", RECEIVED)
+def test_what_was_received_is_never_sent_again(status: Status) -> None:
+    row = factories.delivery(status)
+    with pytest.raises(NotResubmittedError, match="not sent again"):
+        resubmit(row.pk, actor=ACTOR)
+    assert now_of(row).status == status
+    assert not JournalEntry.objects.exists()
+
+
+@pytest.mark.parametrize("status", OPEN)
+def test_what_is_open_is_on_its_way_already(status: Status) -> None:
+    with pytest.raises(NotResubmittedError, match="on its way"):
+        resubmit(factories.delivery(status).pk, actor=ACTOR)
+
+
+def test_an_answer_to_a_waiting_publisher_is_not_sent_again() -> None:
+    row = factories.delivery(Status.REJECTED, lane=None)
+    with pytest.raises(NotResubmittedError, match="waits no more"):
+        resubmit(row.pk, actor=ACTOR)
+    with pytest.raises(NotResubmittedError, match="publish another"):
+        resubmit_edited(row, EDIT, actor=ACTOR)
+
+
+def test_what_failed_in_the_retry_lane_goes_back_to_its_subscribers_own() -> None:
+    row = factories.delivery(Status.FAILED, attempts=13, lane=lane_of(LaneKind.RETRY))
+    resubmit(row.pk, actor=ACTOR)
+    assert now_of(row).lane_id == row.subscription.subscriber.lane.pk
+
+
+def test_what_was_cancelled_in_the_retry_lane_stays_there_and_is_due_at_once() -> None:
+    """Its sender may have read it: from two lanes it would be sent twice."""
+    row = factories.delivery(Status.CANCELLED, lane=lane_of(LaneKind.RETRY), attempts=2)
+    resubmit(row.pk, actor=ACTOR)
+    row.refresh_from_db()
+    assert (row.status, row.lane) == (Status.PENDING, lane_of(LaneKind.RETRY))
+    assert row.next_attempt_at is not None
+    assert row.next_attempt_at <= timezone.now()
+
+
+def test_an_answer_to_a_callback_stays_in_the_callback_lane() -> None:
+    _, row = answered_callback()
+    resubmit(row.pk, actor=ACTOR)
+    assert now_of(row).lane_id == lane_of(LaneKind.CALLBACK).pk
+
+
+class TestQueue:
+    def test_one_of_a_group_keeps_its_queue_lane(self) -> None:
+        refused, _ = group(Status.REJECTED, Status.REJECTED)
+        resubmit(refused.pk, actor=ACTOR)
+        assert (now_of(refused).status, now_of(refused).lane_id) == (Status.PENDING, refused.lane_id)
+
+    def test_nothing_of_a_group_that_has_taken_it_is_sent_again(self) -> None:
+        refused, _ = group(Status.REJECTED, Status.DELIVERED)
+        with pytest.raises(NotResubmittedError, match="Another endpoint"):
+            resubmit(refused.pk, actor=ACTOR)
+        assert now_of(refused).status == Status.REJECTED
+
+    def test_another_group_of_the_message_is_no_obstacle(self) -> None:
+        refused, taken = group(Status.REJECTED, Status.DELIVERED)
+        Delivery.objects.filter(pk=taken.pk).update(queue_group=1)
+        resubmit(refused.pk, actor=ACTOR)
+        assert now_of(refused).status == Status.PENDING
+
+
+class TestManyAtOnce:
+    def test_those_that_were_picked_are_sent_again_as_far_as_they_may_be(self) -> None:
+        rows = [factories.delivery(status) for status in Status]
+        assert resubmit_some([row.pk for row in rows], actor=ACTOR) == len(RESUBMITTABLE)
+        assert JournalEntry.objects.get().text == f"{len(RESUBMITTABLE)} deliveries are sent again."
+        assert ConfigurationChange.objects.count() == len(RESUBMITTABLE)
+
+    def test_each_is_judged_by_itself(self) -> None:
+        rows = [factories.delivery(status) for status in Status]
+        with transaction.atomic():
+            reopened = transitions.reopen([row.pk for row in rows], reason="again")
+        assert reopened == [row.pk for row in rows if row.status in RESUBMITTABLE]
+
+    def test_none_is_no_work(self, django_assert_num_queries: Any) -> None:
+        with django_assert_num_queries(0):
+            assert transitions.reopen([], reason="again") == []
+
+
+class TestEdited:
+    def edited(self, row: Delivery, edit: Edit = EDIT) -> tuple[Message, Delivery]:
+        copy = resubmit_edited(row, edit, actor=ACTOR)
+        return Message.objects.get(pk=copy.message_id), Delivery.objects.get(pk=copy.delivery_id)
+
+    @pytest.mark.parametrize("status", sorted(set(Status) - set(OPEN)))
+    def test_a_copy_is_a_message_of_its_own_for_the_one_subscription(self, status: Status) -> None:
+        row = factories.delivery(status)
+        factories.delivery(message=row.message, subscription=self.another(row))
+        message, delivery = self.edited(row)
+        assert (bytes(message.body), message.edited_from_id) == (EDIT.body, row.message_id)
+        assert (message.publisher_id, message.event_type_id) == (None, row.message.event_type_id)
+        assert (delivery.subscription_id, delivery.status) == (row.subscription_id, Status.PENDING)
+        assert (delivery.lane_id, delivery.attempts, delivery.redelivery) == (row.lane_id, 0, "")
+        assert Delivery.objects.filter(message=message).count() == 1
+        assert now_of(row).status == status
+        entry = JournalEntry.objects.get()
+        assert (entry.kind, entry.delivery_id, entry.actor) == (JournalKind.RESUBMITTED, delivery.pk, ACTOR)
+        change = ConfigurationChange.objects.get()
+        assert (change.actor, change.action, change.object_name) == (ACTOR, "resubmitted", message.public_id)
+        assert entry.text == f"{row.message.public_id} was edited and is sent as {message.public_id}."
+
+    def another(self, row: Delivery) -> Subscription:
+        return factories.subscription(event_type=row.message.event_type)
+
+    def test_what_is_open_is_cancelled_first(self) -> None:
+        with pytest.raises(NotResubmittedError, match="cancel it first"):
+            self.edited(factories.delivery())
+        assert Message.objects.count() == 1
+
+    def test_it_leaves_the_retry_lane(self) -> None:
+        row = factories.delivery(Status.FAILED, lane=lane_of(LaneKind.RETRY))
+        _, delivery = self.edited(row)
+        assert delivery.lane_id == row.subscription.subscriber.lane.pk
+
+    def test_of_a_queue_it_goes_to_this_endpoint_alone_by_the_queue_lane_of_its_own_id(self) -> None:
+        _, taken = group(Status.REDUNDANT, Status.DELIVERED)
+        message, delivery = self.edited(taken)
+        assert (delivery.queue_group, delivery.subscription_id) == (0, taken.subscription_id)
+        assert delivery.lane_id == Lane.objects.get(kind=LaneKind.QUEUE, number=message.pk % 5).pk
+        assert Delivery.objects.filter(message=message).count() == 1
+
+    def test_of_a_queue_its_callback_url_is_offered_anew(self) -> None:
+        (refused,) = group(Status.REJECTED)
+        headers = {"content-type": "text/plain", "callbackurl": "http://127.0.0.1:9/answer"}
+        message, _ = self.edited(refused, Edit(headers=headers, content_type="text/plain", body=b"x"))
+        assert Callback.objects.get().message_id == message.pk
+
+    def test_of_an_answer_it_goes_to_the_same_callback(self) -> None:
+        callback, row = answered_callback()
+        _, delivery = self.edited(row)
+        assert (delivery.callback_id, delivery.lane_id) == (callback.pk, row.lane_id)
+
+    def test_what_the_event_type_does_not_allow_is_refused(self) -> None:
+        row = factories.delivery(Status.REJECTED)
+        wrong = Edit(headers={}, content_type="application/json", body=b"{")
+        with pytest.raises(Exception, match="not JSON"):
+            resubmit_edited(row, wrong, actor=ACTOR)
+        assert Message.objects.count() == 1

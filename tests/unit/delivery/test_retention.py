@@ -1,0 +1,275 @@
+"""Retention: what is settled, old enough and archived goes with all it has, and nothing else does."""
+
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from config.retention_days import DEFAULT_DAYS
+from delivery.lifecycle import transitions
+from delivery.maintenance import retention
+from delivery.models import (
+    Archived,
+    Attempt,
+    DedupKey,
+    Delivery,
+    EarlierSettlement,
+    IdempotencyKey,
+    JournalEntry,
+    JournalKind,
+    RetentionRun,
+    Status,
+)
+from delivery.states import OPEN
+from subscriptions.models import ConfigurationChange
+from tests.support import factories
+from tests.unit.delivery.retaining import are_there, is_there, old, past, rows_in_all_tables, run_whole
+from tests.unit.delivery.test_resubmit import group
+
+pytestmark = pytest.mark.django_db
+
+KEPT_FOR_DAYS = [
+    (Status(name), days) for name, days in DEFAULT_DAYS.items() if days and name in Status.values
+]
+
+
+@pytest.fixture(autouse=True)
+def _archived() -> None:
+    """All of the past is in the archive, unless a test says otherwise."""
+    Archived.objects.create(pk=1, until=past(0.5))
+
+
+def say(settings: Settings, **changed: Any) -> None:
+    settings.ENVIRONMENT = replace(settings.ENVIRONMENT, **changed)
+
+
+class TestAge:
+    @pytest.mark.parametrize(("status", "days"), KEPT_FOR_DAYS)
+    def test_each_status_has_days_of_its_own(self, status: Status, days: int) -> None:
+        over, under = old(status, days=days + 0.1), old(status, days=days - 0.1)
+        run_whole()
+        assert [is_there(row) for row in (over, under)] == [False, True]
+
+    def test_every_settled_status_has_days(self) -> None:
+        assert {status.value for status in Status if status not in OPEN} == DEFAULT_DAYS.keys() - {
+            "UNMATCHED",
+            "JOURNAL",
+        }
+
+    def test_what_is_in_doubt_stays_until_the_setting_says_otherwise(self, settings: Settings) -> None:
+        row = old(Status.IN_DOUBT)
+        run_whole()
+        assert is_there(row)
+        say(settings, retention_days={**DEFAULT_DAYS, "IN_DOUBT": 399})
+        run_whole()
+        assert not is_there(row)
+
+    @pytest.mark.parametrize("status", OPEN)
+    def test_what_is_open_stays_however_old(self, settings: Settings, status: Status) -> None:
+        row = old(status)
+        say(settings, retention_days=dict.fromkeys(DEFAULT_DAYS, 1), retention_unarchived=True)
+        run_whole()
+        assert is_there(row)
+
+    def test_it_counts_from_the_settlement(self) -> None:
+        row = old(days=100)
+        Delivery.objects.filter(pk=row.pk).update(settled_at=past(29))
+        run_whole()
+        assert is_there(row)
+
+    def test_a_message_that_nobody_wanted_goes_by_its_publication(self) -> None:
+        over, under = factories.message(published_at=past(31)), factories.message(published_at=past(29))
+        run_whole()
+        assert are_there(over, under) == [False, True]
+
+    def test_never_keeps(self, settings: Settings) -> None:
+        rows = [old(), old(Status.FAILED)]
+        unwanted = factories.message(published_at=past(400))
+        say(settings, retention_days=dict.fromkeys(DEFAULT_DAYS))
+        assert run_whole().messages == 0
+        assert are_there(unwanted, *(row.message for row in rows)) == [True] * 3
+
+
+class TestArchive:
+    def test_nothing_goes_while_nothing_is_archived(self) -> None:
+        Archived.objects.all().delete()
+        row, unwanted = old(), factories.message(published_at=past(400))
+        assert run_whole().messages == 0
+        assert are_there(row.message, unwanted) == [True, True]
+
+    def test_only_what_was_settled_before_goes(self) -> None:
+        Archived.objects.update(until=past(200))
+        before, after = old(days=201), old(days=199)
+        run_whole()
+        assert [is_there(row) for row in (before, after)] == [False, True]
+
+    def test_what_was_settled_again_since_stays(self) -> None:
+        row = old()
+        Archived.objects.update(until=past(200))
+        Delivery.objects.filter(pk=row.pk).update(settled_at=past(199))
+        run_whole()
+        assert is_there(row)
+
+    def test_what_was_settled_before_and_that_is_not_archived_stays(self) -> None:
+        row = old(Status.FAILED, settled_at=past(200))
+        transitions.reopen([row.pk], reason="resubmitted by ann")
+        Delivery.objects.filter(pk=row.pk).update(status=Status.DELIVERED, settled_at=past(300))
+        Archived.objects.update(until=past(250))
+        run_whole()
+        assert is_there(row)
+        Archived.objects.update(until=past(150))
+        run_whole()
+        assert not is_there(row)
+        assert not EarlierSettlement.objects.exists()
+
+    def test_unless_the_setting_says_that_no_archive_is_kept(self, settings: Settings) -> None:
+        Archived.objects.all().delete()
+        row, young = old(), old(days=29)
+        say(settings, retention_unarchived=True)
+        run_whole()
+        assert [is_there(one) for one in (row, young)] == [False, True]
+
+
+class TestWhole:
+    def test_a_message_goes_with_all_its_deliveries_and_attempts_and_nothing_else(self) -> None:
+        subscription = factories.subscription()
+        kept = old(Status.PENDING, subscription=subscription)
+        gone = old(Status.REJECTED, subscription=subscription)
+        for number in (2, 3):
+            factories.attempt(gone, number=number)
+        old(message=gone.message, subscription=factories.subscription(event_type=gone.message.event_type))
+        before = rows_in_all_tables()
+        run = run_whole()
+        assert (run.messages, run.deliveries, run.attempts) == (1, 2, 4)
+        lost = before - rows_in_all_tables()
+        assert lost == Counter(
+            delivery_message=1, delivery_delivery=2, delivery_attempt=4, delivery_loggedattempt=4
+        )
+        assert rows_in_all_tables() - before == Counter(delivery_retentionrun=1, delivery_journalentry=1)
+        assert is_there(kept)
+        assert not Attempt.objects.filter(delivery_id=gone.pk).exists()
+
+    @pytest.mark.parametrize("sibling", [Status.PENDING, Status.FAILED, Status.IN_DOUBT])
+    def test_one_delivery_that_stays_keeps_them_all(self, sibling: Status) -> None:
+        row = old(days=60)
+        other = old(sibling, message=row.message, days=60)
+        assert run_whole().messages == 0
+        assert Delivery.objects.filter(pk__in=[row.pk, other.pk]).count() == 2
+
+    def test_of_a_queue_group_no_delivered_goes_while_a_sibling_could_be_sent_again(self) -> None:
+        delivered, failed = group(Status.DELIVERED, Status.FAILED)
+        Delivery.objects.filter(pk__in=[delivered.pk, failed.pk]).update(settled_at=past(60))
+        delivered.message.__class__.objects.update(published_at=past(60))
+        run_whole()
+        assert is_there(delivered)
+        Delivery.objects.filter(pk=failed.pk).update(settled_at=past(91))
+        run_whole()
+        assert not is_there(delivered)
+
+
+class TestPasses:
+    def test_one_begins_each_hour(self) -> None:
+        now = timezone.now()
+        passed = [retention.advance(now + timedelta(minutes=minutes)) > 0 for minutes in (0, 0, 59, 60, 61)]
+        assert passed == [True, False, False, True, False]
+        assert RetentionRun.objects.count() == 2
+
+    def test_it_goes_in_batches_with_its_progress(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(retention, "BATCH", 2)
+        rows = [old() for _ in range(5)]
+        assert retention.advance(timezone.now()) == 1
+        run = RetentionRun.objects.get()
+        assert (run.state, run.messages, run.position) == ("RUNNING", 2, rows[1].message_id)
+        assert run.share == pytest.approx(2 / 5)
+        assert [is_there(row) for row in rows] == [False, False, True, True, True]
+        assert run_whole().messages == 5
+
+    def test_what_stays_is_gone_through_in_larger_steps(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(retention, "LOOK", 3)
+        rows = [old(status) for status in [*[Status.PENDING] * 4, Status.DELIVERED]]
+        retention.advance(timezone.now())
+        assert RetentionRun.objects.get().position == rows[2].message_id
+        run_whole()
+        assert [is_there(row) for row in rows] == [True] * 4 + [False]
+
+    def test_the_journal_tells_what_was_removed_and_nothing_of_a_pass_that_removed_nothing(self) -> None:
+        run_whole()
+        assert not JournalEntry.objects.exists()
+        old(Status.REJECTED)
+        run = run_whole()
+        entry = JournalEntry.objects.get()
+        assert entry.kind == JournalKind.REMOVED
+        assert f"Pass {run.pk} of retention removed 1 messages with 1 deliveries and 1 attempts" in entry.text
+
+    def test_a_person_begins_one_and_of_two_at_once_one_is_refused(self) -> None:
+        row = old()
+        begun = retention.start(actor="ann", now=timezone.now())
+        with pytest.raises(retention.AlreadyRunningError) as refused:
+            retention.start(actor="bob", now=timezone.now())
+        assert refused.value.run == begun
+        assert run_whole() == begun
+        assert not is_there(row)
+        assert ConfigurationChange.objects.get().actor == "ann"
+
+    def test_passes_that_removed_nothing_are_forgotten_after_a_week(self) -> None:
+        _, busy = (RetentionRun.objects.create(state="DONE", ended_at=past(8)) for _ in range(2))
+        RetentionRun.objects.update(started_at=past(8))
+        RetentionRun.objects.filter(pk=busy.pk).update(messages=1)
+        retention.advance(timezone.now())
+        begun = RetentionRun.objects.latest("id")
+        assert set(RetentionRun.objects.all()) == {busy, begun}
+        assert begun != busy
+
+
+class TestForgetting:
+    def test_idempotency_keys_past_their_day_go(self) -> None:
+        publisher = factories.publisher()
+        for key, hours in (("old", 24.1), ("young", 23.9)):
+            row = IdempotencyKey.objects.create(publisher=publisher, key=key, digest=b"")
+            IdempotencyKey.objects.filter(pk=row.pk).update(
+                created_at=timezone.now() - timedelta(hours=hours)
+            )
+        run_whole()
+        assert [row.key for row in IdempotencyKey.objects.all()] == ["young"]
+
+    def test_dedup_keys_past_the_window_of_their_subscription_go(self) -> None:
+        short = factories.subscription(dedup_mode="KEY", dedup_window_seconds=3600)
+        long = factories.subscription(dedup_mode="KEY", dedup_window_seconds=86_400)
+        for subscription in (short, long):
+            DedupKey.objects.create(subscription=subscription, key=b"k", delivery_id=1)
+        DedupKey.objects.update(seen_at=timezone.now() - timedelta(hours=2))
+        run_whole()
+        assert [row.subscription for row in DedupKey.objects.all()] == [long]
+
+    def test_journal_entries_go_by_days_of_their_own(self, settings: Settings) -> None:
+        for days in (366, 364):
+            JournalEntry.objects.create(kind=JournalKind.UNMATCHED, text=str(days), at=past(days))
+        run_whole()
+        assert [entry.text for entry in JournalEntry.objects.all()] == ["364"]
+        say(settings, retention_days={**DEFAULT_DAYS, "JOURNAL": None})
+        JournalEntry.objects.update(at=past(3660))
+        run_whole()
+        assert JournalEntry.objects.count() == 1
+
+    def test_the_journal_waits_for_the_archive_too(self) -> None:
+        JournalEntry.objects.create(kind=JournalKind.UNMATCHED, text="", at=past(366))
+        Archived.objects.update(until=past(367))
+        run_whole()
+        assert JournalEntry.objects.count() == 1
+        Archived.objects.update(until=past(1))
+        run_whole()
+        assert JournalEntry.objects.count() == 0
+
+    def test_it_goes_in_batches_before_any_message(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(retention, "FORGET", 2)
+        row = old()
+        for number in range(5):
+            JournalEntry.objects.create(kind=JournalKind.UNMATCHED, text=str(number), at=past(366))
+        assert [retention.advance(timezone.now()) for _ in range(3)] == [2, 2, 1]
+        assert is_there(row)
+        run_whole()
+        assert not is_there(row)

@@ -1,0 +1,226 @@
+"""Messages are found by texts and statuses: walked from the newest, in parts, for as long as it may take."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from django.db import connection
+from django.db.models import BooleanField, QuerySet
+from django.db.models.expressions import RawSQL
+
+from delivery.models import Message, Status
+from delivery.support import search as searching
+from delivery.support.search import Search, Walked, ids_between, walk
+from tests.support import factories
+
+NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
+
+pytestmark = pytest.mark.django_db
+
+
+def published(count: int, body: bytes = b"{}", **fields: object) -> list[Message]:
+    event_type = factories.event_type()
+    return [factories.message(body, event_type=event_type, **fields) for _ in range(count)]
+
+
+def walked(search: Search, *, count: int = 10, seconds: float = 10) -> Walked:
+    first, last = ids_between(None, None)
+    return walk(Message.objects.all(), search, first=first, last=last, count=count, seconds=seconds)
+
+
+def ids(found: Walked) -> list[int]:
+    return [row.pk for row in found.rows]
+
+
+class TestWhatIsFound:
+    def test_a_text_within_the_body_exactly_so(self) -> None:
+        wanted, _ = factories.message("Größe 'XL' %_ \\".encode()), factories.message()
+        for text in ("Größe", "'XL'", "%_", "\\", "e 'X"):
+            assert ids(walked(Search(body=text))) == [wanted.pk], text
+        for text in ("größe", "XXL", "G_öße"):
+            assert ids(walked(Search(body=text))) == [], text
+
+    def test_a_text_within_a_body_that_is_no_text(self) -> None:
+        wanted = factories.message(b"\xff\x00needle\xfe")
+        assert ids(walked(Search(body="needle"))) == [wanted.pk]
+
+    def test_a_header_by_its_name_or_its_value_or_both_in_any_case(self) -> None:
+        wanted, _ = factories.message(headers={"x-trace": "Abc-1"}), factories.message(headers={"y": "abc"})
+        for text in ("X-Trace", "x-trace: abc", "TRACE: ABC-1", "bc-1"):
+            assert ids(walked(Search(header=text))) == [wanted.pk], text
+        assert ids(walked(Search(header="x-trace: abc-2"))) == []
+
+    def test_those_with_a_delivery_of_a_status(self) -> None:
+        rows = {status: factories.delivery(status) for status in Status}
+        for status, row in rows.items():
+            assert ids(walked(Search(status=status))) == [row.message_id]
+
+    def test_what_has_all_that_is_looked_for(self) -> None:
+        row = factories.delivery(Status.REJECTED, message=factories.message(b"needle", headers={"a": "b"}))
+        factories.delivery(Status.REJECTED)
+        factories.message(b"needle")
+        assert ids(walked(Search(body="needle", header="a: b", status="REJECTED"))) == [row.message_id]
+
+
+class TestHowFar:
+    def test_a_full_page_ends_it_and_the_next_begins_below(self) -> None:
+        rows = published(5, b"needle")
+        first = walked(Search(body="needle"), count=2)
+        assert (ids(first), first.is_full) == ([rows[4].pk, rows[3].pk], True)
+        rest = walk(
+            Message.objects.all(),
+            Search(body="needle"),
+            first=0,
+            last=(first.reached or 0) - 1,
+            count=10,
+        )
+        assert (ids(rest), rest.reached) == ([row.pk for row in rows[2::-1]], None)
+
+    def test_when_its_time_is_up_it_says_how_far_it_got_and_always_got_on(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(searching, "FIRST_PART", 2)
+        # However busy this machine is.
+        monkeypatch.setattr(searching, "LEAST_SECONDS", 60)
+        rows = published(6, b"needle")
+        found, last, walks = list[int](), rows[-1].pk, 0
+        while last > 0:
+            part = walk(
+                Message.objects.all(),
+                Search(body="needle"),
+                first=rows[0].pk,
+                last=last,
+                count=10,
+                seconds=0,
+            )
+            found += ids(part)
+            last, walks = (part.reached or 0) - 1, walks + 1
+        assert walks == 3
+        assert found == [row.pk for row in reversed(rows)]
+
+    def test_every_id_is_looked_at_once_however_the_parts_grow(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        rows = published(12, b"needle")
+        for size in (1, 2, 5, 100):
+            monkeypatch.setattr(searching, "FIRST_PART", size)
+            assert ids(walked(Search(body="needle"), count=50)) == [row.pk for row in reversed(rows)]
+
+
+def sleeping(seconds: float, *, only: Message | None = None) -> QuerySet[Message]:
+    """Messages each of which the database needs so long to look at, or only one of them."""
+    sql, given = "pg_sleep(%s) IS NOT NULL", [seconds]
+    if only is not None:
+        sql, given = f"(delivery_message.id <> %s OR {sql})", [only.pk, seconds]
+    return Message.objects.filter(RawSQL(sql, given, output_field=BooleanField()))  # noqa: S611 - our SQL
+
+
+def reading_by(setting: str) -> QuerySet[Message]:
+    """Messages, as long as the database may walk along indexes ("on") or may not ("off")."""
+    sql = "current_setting('enable_indexscan') = %s"
+    return Message.objects.filter(RawSQL(sql, [setting], output_field=BooleanField()))  # noqa: S611 - our SQL
+
+
+class TestReadingAhead:
+    @pytest.mark.parametrize(
+        ("search", "setting"),
+        [
+            (Search(body="needle"), "off"),
+            (Search(header="content"), "off"),
+            # Few have the status, and they are found by an index.
+            (Search(status=Status.FAILED), "on"),
+            (Search(status=Status.FAILED, body="needle"), "on"),
+        ],
+    )
+    def test_where_every_message_is_read_the_database_reads_ahead(self, search: Search, setting: str) -> None:
+        row = factories.delivery(message=factories.message(b"needle"), status=Status.FAILED).message
+        first, last = ids_between(None, None)
+        found = walk(reading_by(setting), search, first=first, last=last, count=10, seconds=10)
+        assert ids(found) == [row.pk]
+
+    def test_it_walks_along_indexes_again_afterwards(self) -> None:
+        row = published(1, b"needle")[0]
+        assert ids(walked(Search(body="needle"))) == [row.pk]
+        assert reading_by("on").exists()
+
+
+class TestWhatAPartCosts:
+    HOUR = 3600
+
+    def test_what_would_take_an_hour_is_broken_off_and_what_was_found_before_it_is_shown(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(searching, "FIRST_PART", 2)
+        rows = published(9, b"needle")
+        found = walk(
+            sleeping(self.HOUR, only=rows[3]),
+            Search(body="needle"),
+            first=rows[0].pk,
+            last=rows[-1].pk,
+            count=10,
+            seconds=2,
+        )
+        assert not found.is_full
+        assert found.reached == found.rows[-1].pk > rows[3].pk
+        assert ids(found) == [row.pk for row in reversed(rows) if row.pk >= (found.reached or 0)]
+
+    def test_of_a_first_part_that_is_too_much_less_is_looked_at(self) -> None:
+        rows = published(searching.FIRST_PART // 10 + 1, b"needle")
+        found = walk(
+            sleeping(self.HOUR, only=rows[0]),
+            Search(body="needle"),
+            first=rows[0].pk,
+            last=rows[-1].pk,
+            count=100,
+            seconds=2,
+        )
+        assert found.rows
+        assert found.reached == found.rows[-1].pk > rows[0].pk
+
+    def test_a_walk_gets_on_even_where_a_single_message_takes_longer_than_it_may(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(searching, "LEAST_SECONDS", 0.01)
+        rows = published(5, b"needle")
+        found, last, walks = list[int](), rows[-1].pk, 0
+        while last >= rows[0].pk:
+            part = walk(
+                sleeping(0.05),
+                Search(body="needle"),
+                first=rows[0].pk,
+                last=last,
+                count=10,
+                seconds=0,
+            )
+            found += ids(part)
+            last, walks = (part.reached or 0) - 1, walks + 1
+        assert walks == len(rows)
+        assert found == [row.pk for row in reversed(rows)]
+
+    def test_what_comes_after_a_walk_has_all_the_time_it_had(self) -> None:
+        published(2)
+        walked(Search(body="needle"), seconds=1)
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW statement_timeout")
+            assert cursor.fetchone() == ("0",)
+
+
+class TestRanges:
+    def test_ids_of_a_time_leave_out_none_of_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(searching, "SLACK", 0)
+        rows = [factories.message(published_at=NOON + timedelta(hours=hour)) for hour in range(5)]
+        since, until = NOON + timedelta(hours=1), NOON + timedelta(hours=3)
+        first, last = ids_between(since, until)
+        assert (first, last) == (rows[1].pk, rows[3].pk)
+
+    def test_what_was_published_a_little_out_of_turn_is_in_it(self) -> None:
+        late, early = (
+            factories.message(published_at=NOON),
+            factories.message(published_at=NOON - timedelta(1)),
+        )
+        first, last = ids_between(NOON - timedelta(hours=1), None)
+        assert first <= late.pk < early.pk <= last
+
+    def test_a_time_that_has_not_come_has_none(self) -> None:
+        factories.message(published_at=NOON)
+        first, last = ids_between(NOON + timedelta(1), None)
+        assert first > last
+        found = walk(Message.objects.all(), Search(body="x"), first=first, last=last, count=5)
+        assert (found.rows, found.reached) == ([], None)

@@ -1,0 +1,41 @@
+"""A VOLATILE delivery is tried once: whatever its policy, it waits for nothing and stops nothing."""
+
+from dataclasses import replace
+
+import pytest
+
+from delivery.states import OutcomeClass, Status
+from delivery.verdict import NextStep, Rules, Tries, judge, judge_apart, judge_lost
+from tests.unit.delivery.test_schedules import SUSPENDING, WEBMETHODS, WORKFRONT_2017
+from tests.unit.delivery.test_verdict import FETCHES, STRICT, SWITCHED, TEAMFORGE, outcome
+
+ONLY = Tries(1, is_only=True)
+POLICIES = [TEAMFORGE, STRICT, SWITCHED, WORKFRONT_2017, WEBMETHODS, SUSPENDING]
+FAILING = sorted(set(OutcomeClass) - {OutcomeClass.LOST, OutcomeClass.SUCCESS} - FETCHES)
+
+
+@pytest.mark.parametrize("rules", POLICIES, ids=lambda rules: rules.name)
+@pytest.mark.parametrize("kind", FAILING)
+def test_its_only_try_settles_it_and_the_lane_goes_on(rules: Rules, kind: OutcomeClass) -> None:
+    ordinary, only = judge(outcome(kind), rules), judge(outcome(kind), rules, ONLY)
+    assert only.step is NextStep.NEXT
+    assert only.status is (Status.FAILED if ordinary.status is Status.PENDING else ordinary.status)
+    assert judge_apart(outcome(kind), rules, ONLY, moves=True) == only
+
+
+def test_a_rejection_that_would_suspend_its_lane_does_not() -> None:
+    rules = replace(WEBMETHODS, suspends_on_reject=True)
+    verdict = judge(outcome(OutcomeClass.CLIENT_ERROR), rules, ONLY)
+    assert (verdict.status, verdict.step) == (Status.REJECTED, NextStep.NEXT)
+
+
+@pytest.mark.parametrize("rules", [TEAMFORGE, STRICT], ids=lambda rules: rules.name)
+def test_in_doubt_it_is_neither_sent_again_nor_held(rules: Rules) -> None:
+    assert judge_lost(rules, is_only=True).status is Status.EXPIRED
+
+
+def test_where_no_order_is_kept_what_belongs_in_the_retry_lane_moves_if_the_lane_says_so() -> None:
+    failed = outcome(OutcomeClass.SERVER_ERROR)
+    assert judge_apart(failed, WORKFRONT_2017).step is NextStep.SKIP
+    assert judge_apart(failed, WORKFRONT_2017, moves=True).step is NextStep.RETRY_LANE
+    assert judge_apart(failed, TEAMFORGE, moves=True).step is NextStep.SKIP

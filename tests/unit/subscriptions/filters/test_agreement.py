@@ -1,0 +1,95 @@
+"""The compilers mean the same, and what they mean is what PostgreSQL means."""
+
+from hashlib import sha256
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from subscriptions.filters import document, parse, text_at
+from subscriptions.filters.jsonb import MISSING, parse_jsonb, printed
+from subscriptions.filters.sql import Parameter
+from subscriptions.filters.tree import Condition, Path
+from tests.unit.subscriptions.filters.asking import answers, ask, truth
+from tests.unit.subscriptions.filters.random_filters import cases, walks
+from tests.unit.subscriptions.filters.random_messages import GROWING, ODDITIES, WORDS, Message, bodies
+
+pytestmark = pytest.mark.usefixtures("inturn_json")
+
+# The fixture only lends a connection, which nothing here changes.
+many = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    # Explaining a failure would take minutes of queries and add nothing to the values shown.
+    phases=set(Phase) - {Phase.explain},
+)
+
+
+@many
+@given(cases())
+def test_python_and_postgresql_give_the_same_true_false_or_null(
+    case: tuple[list[Condition], list[Message]],
+) -> None:
+    asked, about = case
+    rows = answers(asked, about)
+    assert rows == [tuple(truth(tree, message) for tree in asked) for message in about]
+
+
+@many
+@given(st.lists(bodies, min_size=1, max_size=20))
+def test_python_reads_and_prints_json_as_jsonb_does(asked: list[bytes]) -> None:
+    rows = ask(["body::text"], [], [({}, body) for body in asked])
+    ours = [parse_jsonb(body) for body in asked]
+    assert [text for (text,) in rows] == [None if value is MISSING else printed(value) for value in ours]
+
+
+@many
+@given(walks())
+def test_paths_lead_where_the_arrows_of_postgresql_lead(walk: tuple[list[Path], list[Message]]) -> None:
+    asked, about = walk
+    compiled = [plain(path) for path in asked]
+    parameters = [parameter for _, given in compiled for parameter in given]
+    rows = ask(["body IS NOT NULL", *[sql for sql, _ in compiled]], parameters, about)
+    for (has_body, *row), message in zip(rows, about, strict=True):
+        for path, text in zip(asked, row, strict=True):
+            if has_body or path.root.value == "Header":
+                assert text_at(path)(document(*message)) == text
+
+
+def plain(path: Path) -> tuple[str, list[Parameter]]:
+    """The path as a person would write it in PostgreSQL."""
+    *arrows, last = ["->"] * len(path.steps) + ["->>" if path.is_text else "->"]
+    steps: list[str | int] = [path.root.value, *path.steps]
+    types = ["int" if isinstance(step, int) else "text" for step in steps]
+    chain = "".join(f" {arrow} %s::{kind}" for arrow, kind in zip([*arrows, last], types, strict=True))
+    return f"(jsonb_build_object('Header', header, 'Body', body){chain})::text", list(steps)
+
+
+def test_no_oddity_is_read_differently() -> None:
+    asked = [text.encode() for text in ODDITIES]
+    asked += [b'{"a": ' + body + b"}" for body in asked] + [
+        b"\xed\xa0\x80",
+        b'"\xff"',
+        b'"\xc0\x80"',
+        b'"\xf4\x90\x80\x80"',
+    ]
+    rows = ask(["body::text"], [], [({}, body) for body in asked])
+    for body, (text,) in zip(asked, rows, strict=True):
+        value = parse_jsonb(body)
+        assert text == (None if value is MISSING else printed(value)), body
+
+
+def test_numbers_grow_to_the_same_bound_everywhere() -> None:
+    asked = [text.encode() for text in GROWING]
+    rows = ask(["sha256(convert_to(body::text, 'UTF8'))"], [], [({}, body) for body in asked])
+    ours = [parse_jsonb(body) for body in asked]
+    assert [digest and bytes(digest) for (digest,) in rows] == [
+        None if value is MISSING else sha256(printed(value).encode()).digest() for value in ours
+    ]
+    assert {value is MISSING for value in ours[-30:]} == {True, False}
+
+
+def test_no_text_is_taken_for_a_number_by_one_side_only() -> None:
+    about = [({"priority": word}, b"") for word in WORDS]
+    tree = parse("$$->'Header'->>'Priority' >= 0 or $$->'Header'->>'Priority' in (-5, -0.5)")
+    assert answers([tree], about) == [(truth(tree, message),) for message in about]

@@ -1,0 +1,69 @@
+"""Two messages are identified by equal text exactly when a filter finds what identifies them equal."""
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from subscriptions.filters import document, identity_at, jsonb, parse_path
+from tests.unit.subscriptions.filters.random_messages import json_texts
+
+WHOLE = identity_at(parse_path("$$->'Body'"))
+ID = identity_at(parse_path("$$->'Body'->'id'"))
+ID_AS_TEXT = identity_at(parse_path("$$->'Body'->>'id'"))
+
+
+@given(json_texts, json_texts)
+def test_equal_values_and_no_others_have_one_identity(one: str, two: str) -> None:
+    left, right = jsonb.parse_jsonb(one.encode()), jsonb.parse_jsonb(two.encode())
+    assume(left is not jsonb.MISSING and right is not jsonb.MISSING)
+    assert not isinstance(left, jsonb.Missing)
+    assert not isinstance(right, jsonb.Missing)
+    are_equal = jsonb.equal(left, right)
+    assert (jsonb.canonical(left) == jsonb.canonical(right)) is are_equal
+
+
+NUMBERS = st.one_of(st.integers(-200, 200), st.decimals(-20, 20, places=2))
+
+
+@given(NUMBERS, NUMBERS, st.sampled_from(["", "0", "00"]), st.sampled_from(["", "e0", "e+00"]))
+def test_numbers_are_told_apart_by_their_value_only(one: object, two: object, zeros: str, end: str) -> None:
+    spelled = f"{one}{zeros if '.' in str(one) else ''}{end}"
+    left, right = jsonb.parse_jsonb(spelled.encode()), jsonb.parse_jsonb(str(two).encode())
+    assume(left is not jsonb.MISSING)
+    assert not isinstance(left, jsonb.Missing)
+    assert not isinstance(right, jsonb.Missing)
+    assert (jsonb.canonical(left) == jsonb.canonical(right)) is (one == two)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (b'{"id": 1}', b'{"id": 1.0, "other": 2}'),
+        (b'{"id": {"a": 1, "b": [1e2]}}', b'{"id": {"b": [100], "a": 1.00}}'),
+        (b'{"id": "\\u00e9"}', '{"id": "é"}'.encode()),
+    ],
+)
+def test_json_is_identified_by_its_value(one: bytes, two: bytes) -> None:
+    assert ID(document({}, one)) == ID(document({}, two))
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [(b'{"id": 1}', b'{"id": "1"}'), (b'{"id": true}', b'{"id": "true"}'), (b'{"id": 1}', b'{"id": true}')],
+)
+def test_values_of_different_types_differ_as_json(one: bytes, two: bytes) -> None:
+    assert ID(document({}, one)) != ID(document({}, two))
+
+
+def test_as_text_a_number_and_its_digits_are_one() -> None:
+    assert ID_AS_TEXT(document({}, b'{"id": 1}')) == ID_AS_TEXT(document({}, b'{"id": "1"}')) == "1"
+
+
+@pytest.mark.parametrize("body", [b"{}", b'{"id": null}', b"[]", b"not JSON", b"", b'"id"'])
+def test_what_has_no_value_has_no_identity(body: bytes) -> None:
+    assert ID(document({}, body)) is None
+    assert ID_AS_TEXT(document({}, body)) is None
+
+
+def test_a_whole_body_may_identify() -> None:
+    assert WHOLE(document({}, b'{"a":1,"b":2}')) == WHOLE(document({}, b'{ "b": 2.0, "a": 1 }'))
