@@ -114,7 +114,7 @@ def test_a_queue_group_that_is_down_is_named_with_its_endpoints(ann: Visitor) ->
     jobs = factories.event_type("Build.Requested", kind="QUEUE")
     message = factories.message(event_type=jobs)
     for number in (1, 2):
-        factories.delivery(
+        failed = factories.delivery(
             subscription=factories.subscription(
                 f"worker-{number}",
                 subscriber=factories.subscriber(f"farm-{number}"),
@@ -130,6 +130,7 @@ def test_a_queue_group_that_is_down_is_named_with_its_endpoints(ann: Visitor) ->
             reason="unreachable: connection refused",
             next_attempt_at=timezone.now() + timedelta(seconds=20),
         )
+        factories.endpoint_down(failed, reason=failed.reason)
     ann.page.goto("/admin/")
     group = ann.page.locator("section", has_text="Queue groups that are down")
     for said in ("Build.Requested", "farm-1/worker-1", "farm-2/worker-2", "connection refused"):

@@ -28,10 +28,10 @@ for number in range(int(sys.argv[2])):
 SHARED = """
 import sys
 from pathlib import Path
-from delivery.history.spark.session import Sessions, Spark, SparkError
+from delivery.history.spark.session import Spark, SparkError, SparkSessions
 spark = Spark(master="local[1]", memory="512m", log=Path(sys.argv[1]))
 seen = set()
-with Sessions() as sessions:
+with SparkSessions() as sessions:
     for number in range(2):
         try:
             with sessions.used(spark) as session:

@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 
 from delivery.models import Lane
-from delivery.models.lane import DUTY_LOCKS, MEMBER_LOCKS
+from delivery.models.lane import MEMBER_LOCKS
 from delivery.models.shard import SHARDS
 from delivery.senders.claims import Claims
 from delivery.senders.context import SenderContext
@@ -30,11 +30,12 @@ def lanes() -> list[int]:
 
 
 def locks_of_lanes() -> int:
-    """Advisory locks but those of senders and duties, which others may have, too."""
+    """The advisory locks of senders of this database, without those of their slots."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT classid = ANY (%s)",
-            [[MEMBER_LOCKS, DUTY_LOCKS]],
+            "SELECT count(*) FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' "
+            "AND datname = current_database() AND application_name LIKE 'inturn sender %%' AND classid <> %s",
+            [MEMBER_LOCKS],
         )
         return int((cursor.fetchone() or (0,))[0])
 
