@@ -158,7 +158,7 @@ def test_the_body_is_parsed_once_and_only_when_asked(monkeypatch: pytest.MonkeyP
         parsed.append(body)
         return {"a": 1}
 
-    monkeypatch.setattr(jsonb, "read", counted)
+    monkeypatch.setattr(jsonb, "parse_jsonb", counted)
     message: Document = document(HEADERS, b"{}")
     assert to_python(parse("$$->'Header'->>'Priority' = 'high'"))(message)
     assert parsed == []
