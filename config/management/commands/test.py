@@ -31,7 +31,7 @@ STEPS: dict[str, list[str]] = {
 }
 # Only with `--full`, or by name.
 LONG = ("torture",)
-# Each of them has a database server and a home of its own (tests/support/surroundings.py), and gets its tests in their order: those that empty
+# They share a server (tests/support/surroundings.py); each has a database of its own, and gets its tests in their order: those that empty
 # the tables come last. One more than the processors of a small machine: a third of the time a test waits for others.
 ALL_OF_THEM = ["--numprocesses=3", "--dist=load"]
 

@@ -84,7 +84,8 @@ def kill_where_it_waits(home: Path, *, lock: str, table: str) -> None:
         # What it has sent already would be done as soon as nobody holds the table.
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks WHERE NOT granted AND relation = %s::regclass",
+                "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks JOIN pg_stat_activity USING (pid) "
+                "WHERE datname = current_database() AND NOT granted AND relation = %s::regclass",
                 [table],
             )
 

@@ -167,7 +167,8 @@ def test_a_connection_that_dies_while_writing_leaves_the_old_hours(
         def advance(self, done: int, count: int | None) -> None:
             with connection.cursor() as cursor:
                 cursor.execute(
-                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'COPY delivery_historyhour%'"
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                    "WHERE datname = current_database() AND query LIKE 'COPY delivery_historyhour%'"
                 )
 
     old = HistoryHour.objects.create(hour=AT, subscription_id=5000)

@@ -144,7 +144,8 @@ def test_who_loses_its_lock_ends_and_cannot_end_the_run_as_done() -> None:
     def cut() -> None:
         with rows.connected() as connection:
             connection.execute(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = %s",
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND application_name = %s",
                 [running.APPLICATION],
             )
 

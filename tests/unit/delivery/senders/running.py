@@ -43,7 +43,8 @@ def end_sessions() -> None:
     """End the sessions of all senders' settlers."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'inturn sender %'"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND application_name LIKE 'inturn sender %'"
         )
 
 

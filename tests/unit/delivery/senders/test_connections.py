@@ -57,7 +57,8 @@ def test_what_could_not_be_told_is_told_again(listening: psycopg.Connection) -> 
     wake.lanes([1])
     assert heard(listening) == "work 1"
     listening.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'inturn wake'"
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND application_name = 'inturn wake'"
     )
     wake.lanes([2])
     assert heard(listening) == "work 2"

@@ -37,6 +37,7 @@ def test_it_stops_though_the_database_is_gone(tmp_path: Path) -> None:
 def is_at_work(url: str) -> bool:
     with psycopg.connect(url) as connection:
         found = connection.execute(
-            "SELECT 1 FROM pg_stat_activity WHERE application_name LIKE 'inturn listener %'"
+            "SELECT 1 FROM pg_stat_activity "
+            "WHERE datname = current_database() AND application_name LIKE 'inturn listener %'"
         ).fetchone()
     return found is not None
