@@ -24,7 +24,7 @@ class NoSlotError(Exception):
 
 @contextmanager
 def turn(kind: str, *, most: int) -> Iterator[None]:
-    """Be one of at most so many, and one at least, in this process; raises BusyError."""
+    """Be one of at most so many, and one at least, in this process; raises NoSlotError."""
     taken = turns(kind, most)
     if not taken.acquire(blocking=False):
         raise NoSlotError

@@ -91,7 +91,7 @@ class SyncTarget:
 def exchange(publisher: Publisher, draft: Draft) -> Exchange:
     """Store the draft, of a SYNC event type, call the first subscription that qualifies, and return its answer.
 
-    Raises PublishRefusedError for a draft that is not acceptable, and BusyError; then nothing is stored.
+    Raises PublishRefusedError for a draft that is not acceptable, and NoSlotError; then nothing is stored.
     """
     draft = checked_draft(draft)
     # An endpoint that hangs must not stop the web server.

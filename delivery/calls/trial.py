@@ -45,7 +45,7 @@ class Tested:
 def send_test(
     subscription: Subscription, *, content_type: str, body: bytes, actor: str, now: datetime
 ) -> Tested:
-    """Send it and wait for the answer; raises BusyError, and Subscription.DoesNotExist when it was deleted meanwhile."""
+    """Send it and wait for the answer; raises NoSlotError, and Subscription.DoesNotExist when it was deleted meanwhile."""
     # SYNC may have three quarters of the threads, and the console must go on.
     with turn("test", most=settings.ENVIRONMENT.web_threads // 8):
         endpoint = endpoint_now(subscription.pk)

@@ -5,7 +5,7 @@
                                └─ fetched as often as `max_receives` allows, or VOLATILE ──▶ FAILED
 
 What is under way is never settled here, so a success counts however late it comes. A sender begins to send
-only what is not past its time when the run that names it is on disk (`Desk.is_overdue`). So at any moment
+only what is not past its time when the run that names it is on disk (`SenderContext.is_overdue`). So at any moment
 after `expires_at`, what may be at its receiver is named by a recorded run with the attempts it had then, and
 what no run names so will not be sent: whoever reads it finds it past its time, and what was read before is
 dropped. A run names nothing any more when its lane stops, is given back or is taken over; an outcome raises

@@ -82,7 +82,7 @@ def _is_empty(old: MessageRange) -> bool:
 
 @contextmanager
 def briefly() -> Iterator[None]:
-    """Give each lock that the block waits for a fifth of a second. Raises BusyError, and nothing of the block is done."""
+    """Give each lock that the block waits for a fifth of a second. Raises RangeBusyError, and nothing of the block is done."""
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{LOCK_MILLISECONDS}ms"])

@@ -113,7 +113,7 @@ def _remove(old: MessageRange, rules: RetentionRules, *, now: datetime) -> Remov
 
 
 def _refuse_snapshots() -> None:
-    """Let nobody begin a snapshot of the history until the transaction ends. Raises BusyError if there is one."""
+    """Let nobody begin a snapshot of the history until the transaction ends. Raises RangeBusyError if there is one."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [SNAPSHOT_LOCK])
         if cursor.fetchone() != (True,):

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tests.bench.drained import Drained
+from tests.bench.publishers import PublishLoad
 from tests.bench.receiver import ARRIVALS, COUNT, TALLY
 
 STOP_SECONDS = 40
@@ -62,6 +65,19 @@ def run_bare(loop: str, url: str, *, concurrency: int, messages: int) -> None:
     """Run one bare loop to its end."""
     command = [sys.executable, "-m", "tests.bench.bare", loop, url, str(concurrency), str(messages)]
     subprocess.run(command, check=True)
+
+
+def run_publishers(load: PublishLoad) -> Drained:
+    """Let publishers post to the end, and return what they say they did."""
+    return measured("-m", "tests.bench.publishers", json.dumps(asdict(load)))
+
+
+def measured(*arguments: str) -> Drained:
+    """Run a Python that says what it did, and return that."""
+    with child(*arguments, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        with process.stdout:
+            return Drained.read(process.stdout.read())
 
 
 def peak_megabytes(process: subprocess.Popen[bytes]) -> float:

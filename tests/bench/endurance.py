@@ -4,19 +4,16 @@ The time is divided into equal parts. Of the last part latency, memory and the t
 the first still warms up. What is settled grows by what is delivered, so there each delivery may take no more room.
 """
 
-import json
 import time
-from dataclasses import asdict, dataclass
-from subprocess import PIPE
+from dataclasses import dataclass
 
 from django.db import connection
 
 from tests.bench import stage, usage
-from tests.bench.children import child
-from tests.bench.drained import Drained
+from tests.bench.children import run_publishers
 from tests.bench.measuring import STALL_SECONDS, Measuring, wait_until
 from tests.bench.paced import Pace, PacedPublisher
-from tests.bench.publishers import Wish
+from tests.bench.publishers import PublishLoad
 from tests.bench.results import Result, at_most, percentile
 from tests.bench.started import Started, started_beside
 
@@ -64,7 +61,7 @@ def half_an_hour(measuring: Measuring) -> list[Result]:
 
 def _flooded(measuring: Measuring, product: Started, cast: stage.Cast, key: str) -> float:
     """Publish without a pause, and return how many deliveries a second were accepted and delivered."""
-    wish = Wish(
+    load = PublishLoad(
         port=product.port,
         event_type=cast.event_type.name,
         key=key,
@@ -76,10 +73,7 @@ def _flooded(measuring: Measuring, product: Started, cast: stage.Cast, key: str)
     measuring.receiver.reset()
     already = stage.delivered()
     began = time.monotonic()
-    with child("-m", "tests.bench.publishers", json.dumps(asdict(wish)), stdout=PIPE) as process:
-        assert process.stdout is not None
-        with process.stdout:
-            accepted = Drained.read(process.stdout.read()).acknowledged
+    accepted = run_publishers(load).acknowledged
     _receive(measuring, accepted * SUBSCRIBERS, already=already)
     return accepted * SUBSCRIBERS / (time.monotonic() - began)
 

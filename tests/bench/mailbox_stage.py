@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from subprocess import PIPE
 from urllib.parse import urlsplit
 
 import psycopg
@@ -17,7 +16,7 @@ from subscriptions.models import ApiKey, EventType, Policy, Scope, Subscriber, S
 from subscriptions.models.api_key import new_key
 from subscriptions.models.subscription import Mode
 from tests.bench import bare_mailbox
-from tests.bench.children import child
+from tests.bench.children import measured
 from tests.bench.clients import Wish
 from tests.bench.drained import Drained
 from tests.bench.message import BODY
@@ -91,7 +90,7 @@ class Mailbox:
             batch=batch,
             messages=messages,
         )
-        return _drained("tests.bench.clients", json.dumps(asdict(wish)))
+        return measured("-m", "tests.bench.clients", json.dumps(asdict(wish)))
 
 
 def make_mailbox(name: str) -> Mailbox:
@@ -143,11 +142,4 @@ def fill_bare(messages: int) -> None:
 
 
 def drain_bare(*, connections: int, batch: int) -> Drained:
-    return _drained("tests.bench.bare_mailbox", str(connections), str(batch))
-
-
-def _drained(module: str, *arguments: str) -> Drained:
-    with child("-m", module, *arguments, stdout=PIPE) as process:
-        assert process.stdout is not None
-        with process.stdout:
-            return Drained.read(process.stdout.read())
+    return measured("-m", "tests.bench.bare_mailbox", str(connections), str(batch))

@@ -1,17 +1,14 @@
 """`bench publish`: how fast messages are accepted over HTTP, beside bare transactions that store as much."""
 
-import json
-from dataclasses import asdict, dataclass
-from subprocess import PIPE
+from dataclasses import dataclass
 
 from django.db import connection
 
 from delivery.models import Delivery, Message
 from tests.bench import stage
-from tests.bench.children import child
-from tests.bench.drained import Drained
+from tests.bench.children import measured, run_publishers
 from tests.bench.measuring import Measuring
-from tests.bench.publishers import Wish
+from tests.bench.publishers import PublishLoad
 from tests.bench.results import Receipt, Result, compare
 from tests.bench.web import web
 
@@ -64,7 +61,7 @@ def _compared(measuring: Measuring, load: Load) -> Result:
     messages = max(deliveries // load.subscriptions // load.batch, load.connections) * load.batch
     product, bare = [], []
     with web() as port:
-        wish = Wish(
+        posted = PublishLoad(
             port=port,
             event_type=cast.event_type.name,
             key=key,
@@ -75,25 +72,15 @@ def _compared(measuring: Measuring, load: Load) -> Result:
         for _ in measuring.rounds(load.name, measuring.sizes.rounds):
             stage.clear()
             _settle_down()
-            product.append(_published(wish))
+            product.append(run_publishers(posted).rate)
             measuring.receipt += _receipt(messages, subscriptions=load.subscriptions)
             bare.append(_stored_bare(messages, load))
     return compare(f"{load.name}, of bare transactions", product, bare, wanted=load.wanted)
 
 
-def _published(wish: Wish) -> float:
-    with child("-m", "tests.bench.publishers", json.dumps(asdict(wish)), stdout=PIPE) as process:
-        assert process.stdout is not None
-        with process.stdout:
-            return Drained.read(process.stdout.read()).rate
-
-
 def _stored_bare(messages: int, load: Load) -> float:
     numbers = (messages, BARE_CONNECTIONS, load.subscriptions, load.batch)
-    with child("-m", "tests.bench.bare_publish", *map(str, numbers), stdout=PIPE) as process:
-        assert process.stdout is not None
-        with process.stdout:
-            return Drained.read(process.stdout.read()).rate
+    return measured("-m", "tests.bench.bare_publish", *map(str, numbers)).rate
 
 
 def _receipt(messages: int, *, subscriptions: int) -> Receipt:

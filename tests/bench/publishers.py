@@ -1,6 +1,6 @@
 """Publishers: each posts messages, one request after the other, over a connection that is kept.
 
-A process of its own, `python -m tests.bench.publishers`, with its Wish as JSON.
+A process of its own, `python -m tests.bench.publishers`, with its PublishLoad as JSON.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from tests.bench.message import BODY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class PublishLoad:
     """So many messages in all, `batch` of them in a request, by so many connections to a web server on this machine.
 
     Given `seconds`, no request is begun after them.
@@ -36,23 +36,23 @@ class Wish:
 class Publishers:
     """`left` are the messages that no connection has posted or is about to post."""
 
-    def __init__(self, wish: Wish) -> None:
-        self._wish = wish
-        self._left = wish.messages
+    def __init__(self, load: PublishLoad) -> None:
+        self._load = load
+        self._left = load.messages
         self._until = math.inf
         self._published = 0
-        item = b'{"event": "%s", "body": %s}' % (wish.event_type.encode(), BODY)
-        self._body = BODY if wish.batch == 1 else b"[%s]" % b",".join([item] * wish.batch)
+        item = b'{"event": "%s", "body": %s}' % (load.event_type.encode(), BODY)
+        self._body = BODY if load.batch == 1 else b"[%s]" % b",".join([item] * load.batch)
         self._path = (
-            f"/api/v1/events/{wish.event_type}/messages" if wish.batch == 1 else "/api/v1/messages:batch"
+            f"/api/v1/events/{load.event_type}/messages" if load.batch == 1 else "/api/v1/messages:batch"
         ).encode()
 
     async def run(self) -> Drained:
         connections = [
-            await open_connection(self._wish.port, self._wish.key) for _ in range(self._wish.connections)
+            await open_connection(self._load.port, self._load.key) for _ in range(self._load.connections)
         ]
         began = time.monotonic()
-        self._until = began + self._wish.seconds
+        self._until = began + self._load.seconds
         await asyncio.gather(*map(self._publish, connections))
         seconds = time.monotonic() - began
         for connection in connections:
@@ -61,10 +61,10 @@ class Publishers:
 
     async def _publish(self, connection: Connection) -> None:
         while self._left > 0 and time.monotonic() < self._until:
-            self._left -= self._wish.batch
+            self._left -= self._load.batch
             await connection.ask(b"POST", self._path, self._body)
-            self._published += self._wish.batch
+            self._published += self._load.batch
 
 
 if __name__ == "__main__":
-    uvloop.run(Publishers(Wish(**json.loads(sys.argv[1]))).run()).say()
+    uvloop.run(Publishers(PublishLoad(**json.loads(sys.argv[1]))).run()).say()

@@ -5,22 +5,19 @@ promised: what the senders cannot do beside it stays behind and shows as a backl
 without a pause, as long as it takes to see how accepting and delivering share the machine then.
 """
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from subprocess import PIPE
+from dataclasses import dataclass
 
 from django.db import connection
 
 from tests.bench import stage, usage
-from tests.bench.children import child
-from tests.bench.drained import Drained
+from tests.bench.children import run_publishers
 from tests.bench.measuring import STALL_SECONDS, Measuring, rate_of, wait_until
 from tests.bench.paced import Pace, PacedPublisher
-from tests.bench.publishers import Wish
+from tests.bench.publishers import PublishLoad
 from tests.bench.results import Result, at_most
 from tests.bench.started import Started, started_beside
 
@@ -126,7 +123,7 @@ def _flooded(measuring: Measuring, ours: Stage) -> list[Result]:
     """Publish without a pause for a moment, and wait until all of it is delivered."""
     measuring.receiver.reset()
     already = stage.delivered()
-    wish = Wish(
+    load = PublishLoad(
         port=ours.product.port,
         event_type=ours.cast.event_type.name,
         key=ours.key,
@@ -135,10 +132,7 @@ def _flooded(measuring: Measuring, ours: Stage) -> list[Result]:
         batch=1,
         seconds=min(measuring.sizes.together_seconds, MOST_FLOOD_SECONDS),
     )
-    with child("-m", "tests.bench.publishers", json.dumps(asdict(wish)), stdout=PIPE) as process:
-        assert process.stdout is not None
-        with process.stdout:
-            accepted = Drained.read(process.stdout.read())
+    accepted = run_publishers(load)
     received = measuring.receiver.count()
     _received(measuring, accepted.acknowledged * ours.cast.lanes, already=already)
     name = f"  {FLOOD_CONNECTIONS} connections without a pause"
