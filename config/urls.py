@@ -8,7 +8,7 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from config.api_schema import SchemaView
 from config.web import errors, health, metrics
 from delivery.api.callbacks import CallbackView
-from delivery.console.guide import guide_index, guide_page
+from delivery.console.guide.views import guide_index, guide_page
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(pattern_name="admin:index")),

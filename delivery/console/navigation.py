@@ -9,64 +9,87 @@ from django.urls import reverse
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A link of the sidebar; `model` is `app.name`, which decides who may see it."""
+    """A link of the sidebar.
+
+    `model` is `app.name`: the right to view it decides who sees the link. `guide` is the page of the guide that
+    explains it, with an anchor if a section does.
+    """
 
     title: str
     icon: str
     model: str
+    guide: str
 
 
 GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
     (
         "",
         (
-            Page("Subscribers", "group", "subscriptions.subscriber"),
-            Page("Subscriptions", "rss_feed", "subscriptions.subscription"),
+            Page("Subscribers", "group", "subscriptions.subscriber", "order#in-order-or-many-at-once"),
+            Page("Subscriptions", "rss_feed", "subscriptions.subscription", "subscriptions"),
         ),
     ),
     (
         "",
         (
-            Page("Messages", "mail", "delivery.message"),
-            Page("Deliveries", "local_shipping", "delivery.delivery"),
-            Page("Resubmissions", "replay", "delivery.resubmission"),
-            Page("Lanes", "conversion_path", "delivery.lane"),
-            Page("URL health", "monitor_heart", "delivery.urlhealth"),
+            Page("Messages", "mail", "delivery.message", "console#find-messages"),
+            Page("Deliveries", "local_shipping", "delivery.delivery", "failures#resubmit-deliveries"),
+            Page("Resubmissions", "replay", "delivery.resubmission", "console#resubmit-or-cancel-many"),
+            Page("Lanes", "conversion_path", "delivery.lane", "policies#suspended-lanes"),
+            Page("URL health", "monitor_heart", "delivery.urlhealth", "policies#the-circuit-breaker"),
         ),
     ),
     (
         "History",
         (
-            Page("History", "insights", "delivery.historyhour"),
-            Page("Pipeline runs", "account_tree", "delivery.pipelinerun"),
-            Page("Schedules", "schedule", "delivery.pipelineschedule"),
-            Page("Findings", "fact_check", "delivery.finding"),
-            Page("Replays", "replay_circle_filled", "delivery.replay"),
-            Page("Archive", "inventory_2", "delivery.archivefile"),
+            Page("History", "insights", "delivery.historyhour", "history#in-the-console"),
+            Page("Pipeline runs", "account_tree", "delivery.pipelinerun", "history#states-of-a-run"),
+            Page("Schedules", "schedule", "delivery.pipelineschedule", "history#run-it"),
+            Page("Findings", "fact_check", "delivery.finding", "history#verify"),
+            Page("Replays", "replay_circle_filled", "delivery.replay", "history#replays"),
+            Page("Archive", "inventory_2", "delivery.archivefile", "history#the-archive"),
         ),
     ),
     (
         "",
         (
-            Page("Journal", "receipt_long", "delivery.journalentry"),
-            Page("Retention", "auto_delete", "delivery.retentionrun"),
-            Page("Event types", "category", "subscriptions.eventtype"),
-            Page("Publishers", "campaign", "subscriptions.publisher"),
-            Page("Keys", "key", "subscriptions.apikey"),
-            Page("Policies", "rule", "subscriptions.policy"),
-            Page("Configuration changes", "history", "subscriptions.configurationchange"),
-            Page("Payload views", "visibility", "delivery.payloadview"),
+            Page("Journal", "receipt_long", "delivery.journalentry", "roles#for-auditors"),
+            Page("Retention", "auto_delete", "delivery.retentionrun", "retention"),
+            Page(
+                "Event types", "category", "subscriptions.eventtype", "subscriptions#read-the-event-catalogue"
+            ),
+            Page("Publishers", "campaign", "subscriptions.publisher", "words"),
+            Page("Keys", "key", "subscriptions.apikey", "roles#keys"),
+            Page("Policies", "rule", "subscriptions.policy", "policies"),
+            Page(
+                "Configuration changes", "history", "subscriptions.configurationchange", "roles#for-auditors"
+            ),
+            Page("Payload views", "visibility", "delivery.payloadview", "roles#payloads"),
         ),
     ),
     (
         "",
         (
-            Page("Users", "person", "auth.user"),
-            Page("Roles", "badge", "auth.group"),
-            Page("Sign-ins", "login", "subscriptions.signin"),
+            Page("Users", "person", "auth.user", "roles#grant-rights"),
+            Page("Roles", "badge", "auth.group", "roles#the-three-roles"),
+            Page("Sign-ins", "login", "subscriptions.signin", "roles#signing-in"),
         ),
     ),
 )
+
+OVERVIEW_GUIDE = "console#traffic-and-health"
+# The admin names its addresses app_model_view.
+_GUIDES = {page.model.replace(".", "_"): page.guide for _, pages in GROUPS for page in pages}
+
+
+def guide_address(url_name: str) -> str | None:
+    """Return the address of the guide's page that explains this page of the console; None if there is none."""
+    model = "_".join(url_name.split("_")[:2])
+    guide = OVERVIEW_GUIDE if url_name == "index" else _GUIDES.get(model)
+    if guide is None:
+        return None
+    name, _, anchor = guide.partition("#")
+    return reverse("guide", args=[name]) + (f"#{anchor}" if anchor else "")
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:

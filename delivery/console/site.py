@@ -11,6 +11,7 @@ from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
 from delivery.console import charts, live, overview
+from delivery.console.navigation import guide_address
 from delivery.console.rights import may_see_overview
 from subscriptions import sign_in
 from subscriptions.admin.one_time_secret import shown_once
@@ -38,6 +39,12 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
             path("overview/traffic/", live.overview_traffic, name="overview_traffic"),
             path("shown-once/", self.admin_view(shown_once), name="shown_once"),
         ]
+
+    def each_context(self, request: HttpRequest) -> dict[str, Any]:
+        """Add the address of the guide's page about this one; the header shows it."""
+        context: dict[str, Any] = super().each_context(request)
+        match = request.resolver_match
+        return context | {"guide_address": guide_address(match.url_name or "") if match else None}
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Answer 429 to who has to wait: scripts understand that, too."""

@@ -71,12 +71,34 @@ def test_every_form_can_be_filled_in_at_any_width(rows: None, ann: Visitor) -> N
 
 def test_the_guide_can_be_read_at_any_width(ann: Visitor) -> None:
     ann.page.goto("/admin/")
-    ann.page.get_by_role("link", name="Guide").click()
+    ann.page.get_by_role("navigation").get_by_role("link", name="Guide").click()
     ann.page.locator(".inturn-guide-index").wait_for()
     ann.photograph("guide")
-    ann.page.get_by_role("link", name="Speed").click()
-    expect(ann.page.locator(".inturn-guide table").first).to_be_visible()
-    ann.photograph("guide-speed")
+    for name in ("Speed", "Settings", "The history", "Roles and rights", "Operate and grow"):
+        ann.page.get_by_role("link", name=name, exact=True).click()
+        expect(ann.page.locator(".inturn-guide table").first).to_be_visible()
+        ann.photograph(f"guide-{name.lower().replace(' ', '-')}")
+
+
+def test_the_guide_is_searched_by_keyboard(ann: Visitor) -> None:
+    ann.page.goto("/guide/settings/")
+    ann.page.get_by_label("Search the guide").press_sequentially("connection pooler")
+    ann.page.keyboard.press("Enter")
+    hit = ann.page.get_by_role("link", name="Connection poolers")
+    expect(hit).to_be_visible()
+    ann.photograph("guide-search")
+    hit.press("Enter")
+    expect(ann.page).to_have_url(re.compile("/guide/operating/#connection-poolers"))
+    expect(ann.page.get_by_role("heading", name="Connection poolers")).to_be_in_viewport()
+    ann.page.goto("/guide/?q=zebra")
+    expect(ann.page.get_by_text("No section contains all of these words")).to_be_visible()
+    ann.photograph("guide-search-nothing")
+
+
+def test_a_page_of_the_console_leads_to_the_guide_about_it(ann: Visitor) -> None:
+    ann.page.goto("/admin/subscriptions/apikey/")
+    ann.page.get_by_title("The guide about this page").click()
+    expect(ann.page.get_by_role("heading", name="Keys", exact=True)).to_be_in_viewport()
 
 
 def test_a_message_shows_what_a_publisher_sent_as_text(ann: Visitor) -> None:

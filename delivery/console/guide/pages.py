@@ -1,0 +1,88 @@
+"""The pages of the guide and their order. Their texts are templates/guide/*.md."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Final
+
+HOW_TO: Final = "How to"
+REFERENCE: Final = "Reference"
+EXPLANATION: Final = "Explanation"
+
+
+@dataclass(frozen=True, slots=True)
+class GuidePage:
+    """A page of the guide; its text is the template `guide/<name>.md`."""
+
+    name: str
+    title: str
+    kind: str
+    about: str
+
+
+# Pages of one kind stand together.
+_PAGES = (
+    GuidePage(
+        "subscriptions",
+        "Set up a subscription",
+        HOW_TO,
+        "Create and test it, rotate its secret, move it, and what its receiver gets.",
+    ),
+    GuidePage(
+        "console",
+        "Find messages in the console",
+        HOW_TO,
+        "Search, resubmit or cancel many deliveries, read the charts.",
+    ),
+    GuidePage(
+        "failures",
+        "Find and repair failures",
+        HOW_TO,
+        "How failures are reported, and how to resubmit deliveries.",
+    ),
+    GuidePage(
+        "operating",
+        "Operate and grow",
+        HOW_TO,
+        "More machines, a PostgreSQL of your own, poolers, upgrades, commands.",
+    ),
+    GuidePage(
+        "moving-in",
+        "Come from webMethods or the Event Queue",
+        HOW_TO,
+        "Their terms and calls, and those of Inturn.",
+    ),
+    GuidePage("words", "Words", REFERENCE, "Each term, with what it means."),
+    GuidePage("filters", "Filters", REFERENCE, "The language that chooses messages by their body."),
+    GuidePage("policies", "Policies", REFERENCE, "What each outcome of an attempt leads to."),
+    GuidePage(
+        "roles",
+        "Roles and rights",
+        REFERENCE,
+        "Rights in the console, payloads, signing in, exports for auditors.",
+    ),
+    GuidePage("settings", "Settings", REFERENCE, "Environment variables, proxies, health and metrics."),
+    GuidePage(
+        "order",
+        "Order, queues and duplicates",
+        EXPLANATION,
+        "In order or many at once, load-balanced groups, times to live, repetitions.",
+    ),
+    GuidePage(
+        "callbacks", "Callbacks", EXPLANATION, "How the endpoint that took a QUEUE message answers it later."
+    ),
+    GuidePage("calls", "SYNC calls", EXPLANATION, "How a publisher gets an endpoint's answer at once."),
+    GuidePage("mailboxes", "Mailboxes", EXPLANATION, "Fetching and acknowledging instead of being called."),
+    GuidePage(
+        "retention", "Retention", EXPLANATION, "How long settled deliveries are kept, and what is removed."
+    ),
+    GuidePage(
+        "history", "The history", EXPLANATION, "The archive as Parquet, its checks, reports and replays."
+    ),
+    GuidePage("speed", "Speed", EXPLANATION, "What was measured, and how to repeat it."),
+)
+GUIDE_PAGES: Mapping[str, GuidePage] = {page.name: page for page in _PAGES}
+
+
+def pages_by_kind() -> Sequence[tuple[str, Sequence[GuidePage]]]:
+    return [(kind, list(pages)) for kind, pages in groupby(_PAGES, key=lambda page: page.kind)]
