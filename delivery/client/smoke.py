@@ -95,7 +95,7 @@ def try_one(url: str, *, key: str, seconds: float) -> Steps:
                 _verify(inbox, secret)
             steps.append(("fetched and acknowledged", _fetch(client, url, name)))
     finally:
-        _remove(name)
+        remove_traces(name)
     return steps
 
 
@@ -175,7 +175,7 @@ def _verify(inbox: Inbox, secret: str) -> None:
 
 
 @transaction.atomic
-def _remove(name: str) -> None:
+def remove_traces(name: str) -> None:
     messages = Message.objects.filter(event_type__name=name)
     JournalEntry.objects.filter(message_id__in=messages.values("pk")).delete()
     Delivery.objects.filter(message__event_type__name=name).delete()

@@ -16,6 +16,7 @@ from config.env import CHECKOUT
 from tests.support.product import Flow, Product
 from tests.support.receivers import Answer, Behaviour, Close, Receiver
 from tests.support.surroundings import NETWORKS
+from tests.system.flows.proxy import dropping_proxy
 
 
 def run(product: Product, *command: str, said: str = "", **changed: str) -> subprocess.CompletedProcess[str]:
@@ -83,6 +84,35 @@ def test_smoke_tells_when_nothing_answers(product: Product) -> None:
     ended = run(product, "smoke", "--url", "http://127.0.0.1:9")
     assert ended.returncode == 1
     assert "does not answer" in ended.stderr
+
+
+def test_doctor_finds_the_header_and_leaves_nothing_behind(product: Product) -> None:
+    before = counts(product)
+    ended = run(product, "doctor", "--json")
+    found = {finding["check"]: finding["severity"] for finding in orjson.loads(ended.stdout)}
+    assert (found["proxy"], found["FILTER_STRING"], found["clock"]) == ("OK", "OK", "OK"), ended.stdout
+    assert counts(product) == before
+
+
+def test_doctor_finds_a_proxy_that_drops_names_with_underscores(product: Product) -> None:
+    with dropping_proxy(product.rest.base_url) as url:
+        ended = run(product, "doctor", "--url", url)
+    assert ended.returncode == 1
+    worst, advice, *_ = ended.stdout.splitlines()
+    assert worst.split() == [
+        "FAILED",
+        "FILTER_STRING",
+        "the",
+        "header",
+        "is",
+        "lost",
+        "on",
+        "the",
+        "way",
+        "to",
+        "Inturn",
+    ]
+    assert "underscores_in_headers on" in advice
 
 
 def test_publish_sends_each_line_byte_for_byte_and_in_order(flow: Flow, receiver: Receiver) -> None:

@@ -3,8 +3,6 @@
 import contextlib
 import ipaddress
 import socket
-import ssl
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +13,7 @@ from delivery.states import OutcomeClass
 from subscriptions.values.resolver import Resolver
 from tests.support.receivers import Receiver
 from tests.support.receivers.name_server import name_server
+from tests.support.tls import certificate_of_localhost
 from tests.unit.delivery.calls.calling import called, outcome, read_request, serving
 
 
@@ -66,15 +65,7 @@ def test_the_address_that_was_checked_is_the_one_that_is_connected_to(
 @pytest.fixture
 def vouched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """The port of a TLS server that this machine trusts, by the name of localhost."""
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    subprocess.run(
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=localhost "
-        f"-addext subjectAltName=DNS:localhost -keyout {key} -out {certificate}".split(),
-        check=True,
-        capture_output=True,
-    )
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
+    certificate, context = certificate_of_localhost(tmp_path)
 
     def talk(connection: socket.socket) -> None:
         with contextlib.suppress(OSError), context.wrap_socket(connection, server_side=True) as secured:

@@ -1,0 +1,174 @@
+"""Checks of the endpoints that ACTIVE subscriptions send to: DNS, allowed networks, TCP, TLS, and on request a test message."""
+
+import ipaddress
+import json
+import socket
+import ssl
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+from delivery.calls.guard import CONNECT_SECONDS
+from delivery.calls.trial import send_test
+from delivery.doctor.findings import Finding, Severity
+from delivery.states import OutcomeClass
+from subscriptions.models import Mode, Subscription, SubscriptionStatus
+from subscriptions.values.addresses import Network, is_allowed
+from subscriptions.values.endpoints import parse_endpoint
+from subscriptions.values.resolver import UnresolvedError, resolver
+
+CERTIFICATE_WARNING_DAYS = 14
+_HOSTS_AT_ONCE = 16
+_SHOWN_SUBSCRIPTIONS = 3
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Host:
+    """One place that is connected to."""
+
+    scheme: str
+    name: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.name}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """A host's check; `refused` are its addresses that INTURN_ALLOWED_NETWORKS lacks, `fault` is empty when it is well."""
+
+    host: Host
+    severity: Severity
+    fault: str = ""
+    refused: tuple[str, ...] = ()
+
+
+def check_endpoints(*, allowed_networks: Collection[Network]) -> Iterator[Finding]:
+    """Connect to each host that an ACTIVE subscription sends to, once, and send nothing."""
+    users = _subscriptions_by_host()
+    with ThreadPoolExecutor(max_workers=_HOSTS_AT_ONCE) as pool:
+        reached = list(
+            pool.map(lambda host: check_host(host, allowed_networks=allowed_networks), sorted(users))
+        )
+    yield from _networks(reached)
+    for one in reached:
+        if one.fault:
+            yield Finding(
+                check="endpoint",
+                severity=one.severity,
+                text=f"{one.host}: {one.fault}",
+                advice=f"Used by {_names(users[one.host])}.",
+            )
+    well = sum(not one.fault for one in reached)
+    yield Finding(check="endpoints", severity=Severity.OK, text=f"{well} of {len(reached)} hosts are reached")
+
+
+def check_host(host: Host, *, allowed_networks: Collection[Network]) -> Reached:
+    """Resolve, check and connect to one host; with https also verify its certificate."""
+    try:
+        addresses = resolver.addresses_of(host.name)
+    except UnresolvedError as error:
+        return Reached(host, Severity.FAILED, str(error))
+    refused = tuple(
+        address for address in addresses if not is_allowed(address, allowed_networks=allowed_networks)
+    )
+    if refused:
+        return Reached(host, Severity.FAILED, f"{', '.join(refused)} may not be called", refused)
+    try:
+        with _connect(addresses, host.port) as connected:
+            return (
+                _check_certificate(host, connected) if host.scheme == "https" else Reached(host, Severity.OK)
+            )
+    except ssl.SSLCertVerificationError as error:
+        return Reached(host, Severity.FAILED, f"its certificate is not accepted: {error.verify_message}")
+    except OSError as error:
+        return Reached(host, Severity.FAILED, f"it cannot be connected to: {error.strerror or error}")
+
+
+def _connect(addresses: Iterable[str], port: int) -> socket.socket:
+    """Connect to the first address that accepts, as a sender would; raises the last one's OSError."""
+    failure = OSError("it has no address")
+    for address in addresses:
+        try:
+            return socket.create_connection((address, port), timeout=CONNECT_SECONDS)
+        except OSError as error:
+            failure = error
+    raise failure
+
+
+def _check_certificate(host: Host, connected: socket.socket) -> Reached:
+    context = ssl.create_default_context()
+    with context.wrap_socket(connected, server_hostname=host.name.strip("[]")) as secured:
+        certificate = secured.getpeercert() or {}
+    ends_at = datetime.fromtimestamp(ssl.cert_time_to_seconds(str(certificate["notAfter"])), UTC)
+    days = (ends_at - datetime.now(UTC)).days
+    if days < CERTIFICATE_WARNING_DAYS:
+        return Reached(host, Severity.WARNING, f"its certificate ends in {days} days")
+    return Reached(host, Severity.OK)
+
+
+def send_test_messages(*, actor: str, now: datetime) -> Iterator[Finding]:
+    """Send each ACTIVE subscription's endpoint the event type's sample as a test message, one after the other."""
+    for subscription in _sending():
+        sample = subscription.event_type.sample
+        body = json.dumps({} if sample is None else sample, ensure_ascii=False).encode()
+        try:
+            tested = send_test(
+                subscription,
+                content_type=subscription.event_type.content_type,
+                body=body,
+                actor=actor,
+                now=now,
+            )
+        except Subscription.DoesNotExist:
+            continue
+        outcome = tested.called.outcome
+        is_well = outcome.outcome is OutcomeClass.SUCCESS
+        yield Finding(
+            check="test message",
+            severity=Severity.OK if is_well else Severity.FAILED,
+            text=f"{subscription}: {outcome.reason}, after {outcome.duration_ms} ms",
+        )
+
+
+def _networks(reached: Iterable[Reached]) -> Iterator[Finding]:
+    """Say once which networks are needed and not allowed."""
+    needed = [ipaddress.ip_network(address) for one in reached for address in one.refused]
+    if not needed:
+        return
+    ipv4 = ipaddress.collapse_addresses(one for one in needed if isinstance(one, ipaddress.IPv4Network))
+    ipv6 = ipaddress.collapse_addresses(one for one in needed if isinstance(one, ipaddress.IPv6Network))
+    collapsed = [str(network) for network in (*ipv4, *ipv6)]
+    yield Finding(
+        check="networks",
+        severity=Severity.FAILED,
+        text=f"INTURN_ALLOWED_NETWORKS lacks {', '.join(collapsed)}",
+        advice="Add these networks, or wider ones that hold them, and restart Inturn; or correct the endpoints.",
+    )
+
+
+def _subscriptions_by_host() -> Mapping[Host, list[Subscription]]:
+    users: dict[Host, list[Subscription]] = defaultdict(list)
+    for subscription in _sending():
+        endpoint = parse_endpoint(subscription.endpoint)
+        scheme = urlsplit(endpoint.url).scheme
+        users[Host(scheme, endpoint.host, endpoint.port)].append(subscription)
+    return users
+
+
+def _sending() -> Iterable[Subscription]:
+    return (
+        Subscription.objects.filter(status=SubscriptionStatus.ACTIVE, mode=Mode.PUSH)
+        .select_related("subscriber", "event_type")
+        .order_by("subscriber__name", "name")
+    )
+
+
+def _names(subscriptions: Collection[Subscription]) -> str:
+    shown = ", ".join(str(one) for one in list(subscriptions)[:_SHOWN_SUBSCRIPTIONS])
+    more = len(subscriptions) - _SHOWN_SUBSCRIPTIONS
+    return f"{shown} and {more} more" if more > 0 else shown

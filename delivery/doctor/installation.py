@@ -1,0 +1,162 @@
+"""Checks of the installation itself: base URL, proxy, clock and disk."""
+
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from django.db import connection
+
+from delivery.calls.http import NoAnswerError, ask, bare_session
+from delivery.client.rest import ClientError, RestClient
+from delivery.client.smoke import remove_traces
+from delivery.doctor.findings import Finding, Severity
+
+# Retries are due by the database's clock, and signatures have this machine's: receivers usually allow five minutes.
+CLOCK_WARNING_SECONDS = 1.0
+CLOCK_FAILED_SECONDS = 60.0
+FREE_DISK_FRACTION = 0.1
+
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
+_UNDERSCORES = (
+    "Let the proxy hand on header names with an underscore (nginx: underscores_in_headers on). Until then no "
+    "subscription with a header_filter_string receives anything that is published through it."
+)
+
+
+def check_installation(base_url: str, *, key: str, home: Path) -> Iterator[Finding]:
+    """Check what one machine can see; `key` is a manage key. Leaves nothing behind."""
+    yield check_base_url(base_url)
+    ready = check_ready(base_url)
+    yield ready
+    if ready.severity is not Severity.FAILED:
+        yield check_filter_string(base_url, key=key)
+    yield check_clock()
+    yield check_disk(home)
+
+
+def check_base_url(base_url: str) -> Finding:
+    """Callbacks and links in messages begin with this URL."""
+    parts = urlsplit(base_url)
+    if parts.hostname in _LOCAL_HOSTS:
+        return Finding(
+            check="base URL",
+            severity=Severity.WARNING,
+            text=f"{base_url} leads to this machine only",
+            advice="Set INTURN_BASE_URL to the address that publishers and receivers use.",
+        )
+    if parts.scheme != "https":
+        return Finding(
+            check="base URL",
+            severity=Severity.WARNING,
+            text=f"{base_url} is not encrypted",
+            advice="Serve it by a proxy that speaks TLS, and set INTURN_BASE_URL to its https:// address.",
+        )
+    return Finding(check="base URL", severity=Severity.OK, text=base_url)
+
+
+def check_ready(base_url: str) -> Finding:
+    """Request `/readyz` by the base URL, as a receiver that answers a callback would reach Inturn."""
+    url = f"{base_url}/readyz"
+    try:
+        with bare_session() as session:
+            answer = ask(session, "GET", url, body=None, headers={})
+    except NoAnswerError as error:
+        return Finding(
+            check="proxy",
+            severity=Severity.FAILED,
+            text=f"{url} does not answer: {error}",
+            advice="Start Inturn, or mend INTURN_BASE_URL, the proxy or its certificate.",
+        )
+    if answer.status_code != 200 or b'"ready"' not in answer.content:
+        return Finding(
+            check="proxy",
+            severity=Severity.FAILED,
+            text=f"{url} answers {answer.status_code}, and not as an Inturn that is ready",
+            advice="See the log of Inturn, and whether the proxy hands on to the right port and path.",
+        )
+    return Finding(check="proxy", severity=Severity.OK, text=f"{url} is ready")
+
+
+def check_filter_string(base_url: str, *, key: str) -> Finding:
+    """Publish a probe with the header FILTER_STRING by the base URL, to a subscription that needs it."""
+    name = f"doctor-{secrets.token_hex(6)}"
+    try:
+        arrives = _publish_probe(base_url, name, key=key)
+    except ClientError as error:
+        return Finding(
+            check="FILTER_STRING",
+            severity=Severity.FAILED,
+            text=f"no probe can be published through {base_url}: {error}",
+            advice="See the answer; the proxy must hand on POST, Authorization and the body unchanged.",
+        )
+    finally:
+        remove_traces(name)
+    if not arrives:
+        return Finding(
+            check="FILTER_STRING",
+            severity=Severity.FAILED,
+            text="the header is lost on the way to Inturn",
+            advice=_UNDERSCORES,
+        )
+    return Finding(check="FILTER_STRING", severity=Severity.OK, text="the header arrives")
+
+
+def _publish_probe(base_url: str, name: str, *, key: str) -> bool:
+    """Return whether the probe qualified for a mailbox that only its FILTER_STRING opens."""
+    with RestClient(base_url, key=key) as client:
+        client.post("event-types", {"name": name})
+        client.post("publishers", {"name": name, "event_types": [name]})
+        publisher_key = client.post(f"publishers/{name}/keys", {})["key"]
+        client.post("subscribers", {"name": name})
+        client.post(
+            "subscriptions",
+            {
+                "name": "probe",
+                "subscriber": name,
+                "event_type": name,
+                "mode": "PULL",
+                "header_filter_string": name,
+            },
+        )
+    with RestClient(base_url, key=publisher_key) as publisher:
+        accepted = publisher.call(
+            "POST", f"events/{name}/messages", body=b"{}", headers={"FILTER_STRING": name}
+        )
+    return bool(accepted["deliveries"])
+
+
+def check_clock() -> Finding:
+    """Compare this machine's clock with the database's, by the middle of a query."""
+    connection.ensure_connection()
+    with connection.cursor() as cursor:
+        start, before = time.monotonic(), datetime.now(UTC)
+        cursor.execute("SELECT clock_timestamp()")
+        (theirs,) = cursor.fetchone()
+        seconds_there_and_back = time.monotonic() - start
+    ahead = (before - theirs).total_seconds() + seconds_there_and_back / 2
+    if abs(ahead) < CLOCK_WARNING_SECONDS:
+        return Finding(check="clock", severity=Severity.OK, text="within a second of the database's")
+    return Finding(
+        check="clock",
+        severity=Severity.FAILED if abs(ahead) >= CLOCK_FAILED_SECONDS else Severity.WARNING,
+        text=f"{abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} the database's",
+        advice="Synchronise both machines by NTP: retries are due by the database's clock, and signatures have this machine's.",
+    )
+
+
+def check_disk(home: Path) -> Finding:
+    """How much of the disk under INTURN_HOME is free: the history, and the embedded database, grow there."""
+    usage = shutil.disk_usage(home if home.exists() else home.parent)
+    text = f"{usage.free / 1e9:.1f} GB of {usage.total / 1e9:.0f} GB are free at {home}"
+    if usage.free < usage.total * FREE_DISK_FRACTION:
+        return Finding(
+            check="disk",
+            severity=Severity.WARNING,
+            text=text,
+            advice="Make room, or shorten INTURN_RETENTION_DAYS.",
+        )
+    return Finding(check="disk", severity=Severity.OK, text=text)

@@ -1,0 +1,50 @@
+"""`doctor`: check what an installation needs from its surroundings, and say what to do."""
+
+import dataclasses
+import json
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandParser
+from django.utils import timezone
+
+from delivery.client.smoke import temporary_key
+from delivery.doctor.endpoints import check_endpoints, send_test_messages
+from delivery.doctor.findings import Finding, Severity, report
+from delivery.doctor.installation import check_installation
+
+
+class Command(BaseCommand):
+    help = (
+        "Check the base URL and its proxy (does FILTER_STRING arrive?), the clock, the disk, and each endpoint's name, "
+        "network, connection and certificate. Exits with 1 when a check failed. Run it on each machine that sends."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--url", default=settings.ENVIRONMENT.base_url)
+        parser.add_argument("--json", action="store_true", help="print the findings as a JSON list")
+        parser.add_argument(
+            "--send-test-messages",
+            action="store_true",
+            help="also send each ACTIVE subscription's endpoint a test message",
+        )
+
+    def handle(self, *args: Any, url: str, json: bool, send_test_messages: bool, **options: Any) -> None:
+        findings = _findings(url.rstrip("/"), with_test_messages=send_test_messages)
+        self.stdout.write(_as_json(findings) if json else "\n".join(report(findings)))
+        if any(finding.severity is Severity.FAILED for finding in findings):
+            raise SystemExit(1)
+
+
+def _findings(url: str, *, with_test_messages: bool) -> list[Finding]:
+    environment = settings.ENVIRONMENT
+    with temporary_key() as key:
+        findings = list(check_installation(url, key=key, home=environment.home))
+    findings += check_endpoints(allowed_networks=environment.allowed_networks)
+    if with_test_messages:
+        findings += send_test_messages(actor="doctor", now=timezone.now())
+    return findings
+
+
+def _as_json(findings: list[Finding]) -> str:
+    return json.dumps([dataclasses.asdict(finding) for finding in findings], indent=2, ensure_ascii=False)

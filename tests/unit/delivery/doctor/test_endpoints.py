@@ -1,0 +1,91 @@
+"""The doctor's checks of endpoints: DNS, networks, connection, certificate, test message."""
+
+import contextlib
+import ipaddress
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+
+from delivery.doctor.endpoints import Host, check_endpoints, check_host, send_test_messages
+from delivery.doctor.findings import Finding, Severity
+from subscriptions.models import SubscriptionStatus
+from tests.support import factories
+from tests.support.receivers import Answer, Receiver
+from tests.support.tls import certificate_of_localhost
+from tests.unit.delivery.calls.calling import serving
+
+LOOPBACK = [ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128")]
+
+
+@pytest.fixture
+def secured(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The port of a TLS server that this machine trusts; the parameter is the certificate's days."""
+    certificate, context = certificate_of_localhost(tmp_path, days=request.param)
+
+    def shake_hands(connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            context.wrap_socket(connection, server_side=True).close()
+
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    with serving(shake_hands) as port:
+        yield port
+
+
+def failed(findings: list[Finding]) -> dict[str, Finding]:
+    return {found.check: found for found in findings if found.severity is Severity.FAILED}
+
+
+@pytest.mark.parametrize(
+    ("secured", "severity", "words"),
+    [(400, Severity.OK, ""), (3, Severity.WARNING, "ends in 2 days")],
+    indirect=["secured"],
+)
+def test_certificate_that_ends_soon_is_a_warning(secured: int, severity: Severity, words: str) -> None:
+    reached = check_host(Host("https", "localhost", secured), allowed_networks=LOOPBACK)
+    assert (reached.severity, words in reached.fault) == (severity, True), reached
+
+
+@pytest.mark.parametrize("secured", [400], indirect=True)
+def test_certificate_of_another_name_is_not_accepted(secured: int) -> None:
+    reached = check_host(Host("https", "127.0.0.1", secured), allowed_networks=LOOPBACK)
+    assert reached.severity is Severity.FAILED
+    assert "certificate" in reached.fault
+
+
+def test_unknown_name_and_closed_port_fail(receiver: Receiver) -> None:
+    receiver.refuse_connections()
+    port = int(receiver.endpoint("hook").url.split(":")[2].split("/")[0])
+    closed = check_host(Host("http", "127.0.0.1", port), allowed_networks=LOOPBACK)
+    unknown = check_host(Host("http", "nowhere.invalid", 80), allowed_networks=LOOPBACK)
+    assert "cannot be connected to" in closed.fault
+    assert unknown.severity is Severity.FAILED
+
+
+@pytest.mark.django_db
+def test_networks_that_are_needed_are_listed_once_and_nothing_is_sent(receiver: Receiver) -> None:
+    hook = receiver.endpoint("hook")
+    for _ in range(5):
+        factories.subscription(endpoint=hook.url)
+    factories.subscription(endpoint="http://10.1.2.2/hook")
+    factories.subscription(endpoint="PATCH:http://10.1.2.3:8080/hook")
+    factories.subscription(endpoint="http://10.9.9.9/hook", status=SubscriptionStatus.INACTIVE)
+    findings = list(check_endpoints(allowed_networks=LOOPBACK))
+    assert failed(findings)["networks"].text == "INTURN_ALLOWED_NETWORKS lacks 10.1.2.2/31"
+    assert findings[-1].text == "1 of 3 hosts are reached"
+    assert hook.received == []
+
+
+@pytest.mark.django_db
+def test_test_messages_carry_the_sample_and_report_the_answer(receiver: Receiver) -> None:
+    well, busy = receiver.endpoint("well"), receiver.endpoint("busy")
+    busy.always(Answer(500))
+    event_type = factories.event_type(sample={"number": 7})
+    factories.subscription("a", endpoint=well.url, event_type=event_type)
+    factories.subscription("b", endpoint=busy.url, event_type=event_type)
+    findings = list(send_test_messages(actor="doctor", now=timezone.now()))
+    assert [found.severity for found in findings] == [Severity.OK, Severity.FAILED]
+    assert well.received[0].body == b'{"number": 7}'
+    assert "500" in findings[1].text
