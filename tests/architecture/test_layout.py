@@ -28,7 +28,7 @@ def listed() -> list[str]:
     ).stdout.splitlines()
 
 
-def test_the_top_level_is_what_the_readme_shows() -> None:
+def test_the_readme_shows_the_top_level() -> None:
     top = {path.split("/")[0] for path in listed()}
     assert {name for name in top if not name.startswith(".")} <= TOP
 

@@ -43,7 +43,7 @@ def test_the_guide_names_no_setting_that_does_not_exist() -> None:
     assert described - settings() == set()
 
 
-def test_nothing_but_its_reader_knows_the_environment_in_the_apps() -> None:
+def test_only_the_environment_reader_reads_the_environment() -> None:
     apps = [
         module
         for module in production()

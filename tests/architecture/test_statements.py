@@ -23,7 +23,7 @@ def test_every_statement_is_used() -> None:
     assert set(FILES) <= names_in_use()
 
 
-def test_every_statement_that_is_asked_for_exists() -> None:
+def test_every_statement_named_in_code_exists() -> None:
     calls = r'\b(?:statement|execute|\w*rows?)\(\s*"([a-z_]+)"'
     asked = {name for module in production() for name in re.findall(calls, module.text)}
     assert asked <= set(FILES)

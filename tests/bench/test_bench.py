@@ -48,7 +48,7 @@ def home() -> Iterator[Path]:
         yield Path(folder)
 
 
-def test_it_measures_everything_quietly_and_leaves_nothing_behind(home: Path) -> None:
+def test_a_benchmark_prints_only_results_and_cleans_up(home: Path) -> None:
     """One test: in processes side by side each of several would begin with a bench of its own."""
     ended = bench("--json", home=home)
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -123,7 +123,7 @@ def test_mailboxes_are_measured_too(home: Path) -> None:
 
 
 @pytest.mark.slow
-def test_people_are_told_in_lines(home: Path) -> None:
+def test_results_are_printed_as_lines(home: Path) -> None:
     ended = bench("--only", "alone", "--rounds", "2", home=home)
     assert ended.returncode == 0, ended.stderr
     machine, result, receipt = ended.stdout.splitlines()
@@ -133,7 +133,7 @@ def test_people_are_told_in_lines(home: Path) -> None:
     assert receipt == "100 expected, 100 got, 0 lost, 0 duplicated, 0 out of order"
 
 
-def test_one_that_is_broken_off_ends_what_it_started(home: Path) -> None:
+def test_an_interrupted_benchmark_ends_its_processes(home: Path) -> None:
     mark = f"TMPDIR={home}"
     command = [sys.executable, str(CHECKOUT / "manage.py"), "bench", "deliver", "--only", "alone"]
     with subprocess.Popen(
@@ -195,7 +195,7 @@ def test_a_started_product_is_measured_too(home: Path, name: str, units: list[st
 
 
 @pytest.mark.slow
-def test_publishing_beside_delivering_is_measured_too(home: Path) -> None:
+def test_publishing_is_measured_together_with_delivering(home: Path) -> None:
     ended = bench("--json", "--only", "ten", home=home, name="together")
     assert ended.returncode == 0, ended.stderr
     report = orjson.loads(ended.stdout)

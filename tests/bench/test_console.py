@@ -10,7 +10,7 @@ from tests.bench.test_bench import bench
 
 
 @pytest.mark.slow
-def test_every_page_is_measured_beside_what_it_may_take() -> None:
+def test_every_page_is_measured_against_its_limit() -> None:
     with tempfile.TemporaryDirectory() as folder:
         # Where PostgreSQL has to run as nobody, it must be able to pass.
         Path(folder).chmod(0o711)

@@ -37,7 +37,7 @@ def test_a_percentile_is_one_of_the_values() -> None:
     assert (percentile(values, 50), percentile(values, 99), percentile([7.0], 99)) == (50, 99, 7)
 
 
-def test_what_has_no_limit_is_told_and_judged_by_nobody() -> None:
+def test_a_figure_without_a_limit_is_printed_and_not_judged() -> None:
     told = at_most("bare", 0.34, None, unit="ms")
     assert (told.is_met, told.as_json()["wanted"], told.as_json()["met"]) == (None, None, None)
     assert "0.3 ms" in told.as_text()

@@ -45,12 +45,12 @@ def test_each_path_has_an_order_of_its_own(receiver: Receiver) -> None:
     assert counts(receiver) == {"requests": 5, "got": 5, "duplicated": 0, "out_of_order": 0}
 
 
-def test_what_comes_twice_is_counted_once_and_told(receiver: Receiver) -> None:
+def test_a_repeated_delivery_is_counted_once_and_reported(receiver: Receiver) -> None:
     send(receiver, "/lane/1", 1, 2, 1, 3)
     assert counts(receiver) == {"requests": 4, "got": 3, "duplicated": 1, "out_of_order": 0}
 
 
-def test_what_comes_after_a_later_one_is_told(receiver: Receiver) -> None:
+def test_a_delivery_after_a_later_one_is_reported(receiver: Receiver) -> None:
     send(receiver, "/lane/1", 1, 3, 2, 4)
     assert counts(receiver) == {"requests": 4, "got": 4, "duplicated": 0, "out_of_order": 1}
 
@@ -69,7 +69,7 @@ def test_only_first_arrivals_are_held_against_the_order(ids: list[int], wrong: i
 
 
 @pytest.mark.parametrize("wrong", [Receipt(lost=1), Receipt(duplicated=1), Receipt(out_of_order=1)])
-def test_one_wrong_delivery_fails_the_whole_run(wrong: Receipt) -> None:
+def test_one_wrong_delivery_fails_the_run(wrong: Receipt) -> None:
     right = Receipt(expected=10, got=10)
     assert (right + right).is_right
     assert not (right + wrong + right).is_right
@@ -79,9 +79,7 @@ def test_one_wrong_delivery_fails_the_whole_run(wrong: Receipt) -> None:
     ("value", "is_at_most", "is_met"),
     [(50, False, True), (39, False, False), (39, True, True), (50, True, False)],
 )
-def test_a_result_is_met_on_the_right_side_of_what_is_wanted(
-    value: float, is_at_most: bool, is_met: bool
-) -> None:
+def test_a_result_passes_on_the_right_side_of_its_limit(value: float, is_at_most: bool, is_met: bool) -> None:
     result = Result(
         name="x", value=value, unit="/s", limit=100, ratio=value / 100, wanted=0.4, is_at_most=is_at_most
     )

@@ -41,7 +41,7 @@ def settle(row: Delivery) -> None:
     with_settler(scenario)
 
 
-def test_what_a_sender_is_just_settling_stays_settled() -> None:
+def test_a_delivery_being_settled_by_a_sender_stays_settled() -> None:
     row = factories.delivery()
     running = job()
 
@@ -55,7 +55,7 @@ def test_what_a_sender_is_just_settling_stays_settled() -> None:
     assert (running.done, running.changed) == (1, 0)
 
 
-def test_what_is_sent_while_it_is_cancelled_stays_cancelled_with_its_attempt() -> None:
+def test_a_delivery_cancelled_during_its_attempt_stays_cancelled_with_that_attempt() -> None:
     row = factories.delivery()
     job()
     assert meet(work_off, partial(settle, row)) is None
@@ -63,14 +63,14 @@ def test_what_is_sent_while_it_is_cancelled_stays_cancelled_with_its_attempt() -
     assert Attempt.objects.get(delivery=row).outcome == "SUCCESS"
 
 
-def test_a_sibling_of_what_is_just_cancelled_can_be_delivered() -> None:
+def test_a_sibling_of_a_delivery_being_cancelled_can_be_delivered() -> None:
     doubtful, pending = group(Status.IN_DOUBT, Status.PENDING)
     start({"status": ["IN_DOUBT"]}, rate=None, actor="ann", verb=BulkVerb.CANCEL)
     assert meet(work_off, partial(deliver, pending)) is None
     assert [now_of(row).status for row in (doubtful, pending)] == [Status.CANCELLED, Status.DELIVERED]
 
 
-def test_what_is_in_doubt_all_at_once_stays_so_unless_that_status_was_named() -> None:
+def test_deliveries_that_become_in_doubt_are_spared_unless_that_status_was_named() -> None:
     row = factories.delivery()
     running = start(
         {"subscriber": row.subscription.subscriber.name}, rate=None, actor="ann", verb=BulkVerb.CANCEL
@@ -86,7 +86,7 @@ def test_what_is_in_doubt_all_at_once_stays_so_unless_that_status_was_named() ->
     assert (running.done, running.changed) == (1, 0)
 
 
-def test_what_a_person_just_sends_again_is_cancelled_when_its_turn_comes() -> None:
+def test_a_delivery_being_resubmitted_is_cancelled_in_its_turn() -> None:
     row = factories.delivery(Status.IN_DOUBT)
     job()
     assert meet(partial(resubmit, row.pk, actor="bob"), work_off) is None

@@ -15,7 +15,7 @@ from tests.support import factories
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_that_publish_one_key_at_the_same_moment_one_is_new() -> None:
+def test_of_many_simultaneous_messages_with_one_key_one_is_new() -> None:
     event_type = factories.event_type()
     by_path = {"dedup_mode": DedupMode.PATH, "dedup_path": "$$->'Body'->'id'"}
     subscriptions = [

@@ -22,7 +22,7 @@ def publishing(event_type: EventType) -> Callable[[], object]:
     return lambda: publish(publisher, drafts)
 
 
-def test_one_that_is_being_published_to_is_not_deleted() -> None:
+def test_a_subscription_receiving_a_message_is_not_deleted() -> None:
     subscription = factories.subscription()
     # Nothing is seen of the deliveries when it begins, and it waits.
     refused = meet(publishing(subscription.event_type), subscription.delete)
@@ -31,7 +31,7 @@ def test_one_that_is_being_published_to_is_not_deleted() -> None:
     assert Delivery.objects.filter(subscription__name=subscription.name).count() == 2
 
 
-def test_what_is_published_while_one_is_deleted_goes_to_the_others() -> None:
+def test_a_message_published_during_a_deletion_goes_to_the_other_subscriptions() -> None:
     other = factories.subscription()
     going = factories.subscription(event_type=other.event_type)
     assert meet(going.delete, publishing(other.event_type)) is None
@@ -39,7 +39,7 @@ def test_what_is_published_while_one_is_deleted_goes_to_the_others() -> None:
     assert (Message.objects.count(), Delivery.objects.count()) == (2, 2)
 
 
-def test_who_publishes_while_the_only_endpoint_is_deleted_calls_nobody() -> None:
+def test_a_sync_message_published_while_its_only_endpoint_is_deleted_calls_nobody() -> None:
     event_type = factories.event_type(kind=Kind.SYNC)
     going = factories.subscription(event_type=event_type)
     publisher = factories.publisher()

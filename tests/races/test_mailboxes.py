@@ -72,7 +72,7 @@ def test_two_clients_never_hold_the_same_message(mailbox: Box, most: int) -> Non
     assert set(Delivery.objects.values_list("status", "receive_count")) == {(Status.DELIVERED, 1)}
 
 
-def test_nor_when_several_subscriptions_share_the_mailbox_and_their_messages_come_back(mailbox: Box) -> None:
+def test_two_clients_never_share_returned_messages_of_several_subscriptions(mailbox: Box) -> None:
     others = [factories.subscription(subscriber=mailbox.subscriber, mode=Mode.PULL) for _ in range(3)]
     fill(mailbox.subscription, *others, count=100)
     for _ in range(2):
@@ -100,14 +100,14 @@ def fetching(mailbox: Box, *, most: int = 1) -> Iterator[list[LeasedMessage]]:
         yield got
 
 
-def test_a_fetch_does_not_wait_for_another_but_takes_the_next(mailbox: Box) -> None:
+def test_a_fetch_skips_locked_messages_without_waiting(mailbox: Box) -> None:
     put = mailbox.put(3)
     with fetching(mailbox, most=2) as got:
         assert ids(mailbox.next(2)) == public_ids(put[2:])
     assert [one.delivery_id for one in got] == [delivery.pk for delivery in put[:2]]
 
 
-def test_a_fetch_does_not_wait_for_who_extends_or_acknowledges(mailbox: Box) -> None:
+def test_a_fetch_does_not_wait_for_extensions_and_acknowledgements(mailbox: Box) -> None:
     first, second = mailbox.put(2)
     message = mailbox.one()
     end_visibility(first)
@@ -116,7 +116,7 @@ def test_a_fetch_does_not_wait_for_who_extends_or_acknowledges(mailbox: Box) -> 
     assert status_of(first) == Status.DELIVERED
 
 
-def test_what_another_has_locked_does_not_hide_what_comes_after_it(mailbox: Box) -> None:
+def test_a_locked_message_does_not_hide_later_ones(mailbox: Box) -> None:
     *oldest, last = mailbox.put(13)
     receipts = [message["receipt"] for message in mailbox.next(12)]
     end_visibility(*oldest)
@@ -124,7 +124,7 @@ def test_what_another_has_locked_does_not_hide_what_comes_after_it(mailbox: Box)
         assert ids(mailbox.next()) == public_ids([last])
 
 
-def test_a_late_acknowledgement_that_meets_a_second_fetch_is_told_of_it(mailbox: Box) -> None:
+def test_a_late_acknowledgement_that_meets_a_second_fetch_is_refused(mailbox: Box) -> None:
     (delivery,) = mailbox.put()
     receipt = mailbox.one()["receipt"]
     end_visibility(delivery)
@@ -141,7 +141,7 @@ def test_a_late_acknowledgement_that_meets_a_second_fetch_is_told_of_it(mailbox:
     assert status_of(delivery) == Status.IN_FLIGHT
 
 
-def test_of_two_acknowledgements_at_once_both_are_told_yes_and_one_counts(mailbox: Box) -> None:
+def test_of_two_simultaneous_acknowledgements_both_succeed_and_one_counts(mailbox: Box) -> None:
     (delivery,) = mailbox.put()
     receipt = mailbox.one()["receipt"]
     results: list[mailboxes.Result] = []
@@ -185,7 +185,7 @@ def parameters(mailbox: Box) -> dict[str, int]:
     }
 
 
-def test_a_client_whose_connection_breaks_before_the_commit_has_fetched_nothing(mailbox: Box) -> None:
+def test_a_connection_lost_before_the_commit_fetches_nothing(mailbox: Box) -> None:
     put = mailbox.put(3)
     with psycopg.connect(**connection_parameters()) as breaking:
         fetched = psycopg.Cursor(breaking).execute(statement("fetch").encode(), parameters(mailbox))
@@ -197,7 +197,7 @@ def test_a_client_whose_connection_breaks_before_the_commit_has_fetched_nothing(
     assert ids(mailbox.next(3)) == public_ids(put)
 
 
-def test_an_acknowledgement_whose_connection_breaks_has_not_counted_and_may_be_repeated(mailbox: Box) -> None:
+def test_an_acknowledgement_whose_connection_breaks_can_be_repeated(mailbox: Box) -> None:
     (delivery,) = mailbox.put()
     message = mailbox.one()
 

@@ -49,14 +49,14 @@ def batch() -> None:
 
 
 class TestAPerson:
-    def test_who_cancels_waits_for_the_batch_that_is_under_way(self, subscription: Subscription) -> None:
+    def test_cancelling_waits_for_the_running_batch(self, subscription: Subscription) -> None:
         message = factories.message(event_type=subscription.event_type)
         replay = running(subscription, [message.pk, message.pk + 1], rate=1)
         assert meet(batch, partial(cancel, replay, actor="bob")) is None
         replay.refresh_from_db()
         assert (replay.state, replay.made, len(made(replay))) == (ReplayState.CANCELLED, 1, 1)
 
-    def test_who_has_just_cancelled_is_not_waited_for_and_nothing_is_made(
+    def test_a_batch_does_not_wait_for_a_committed_cancellation_and_creates_nothing(
         self, subscription: Subscription
     ) -> None:
         message = factories.message(event_type=subscription.event_type)
@@ -68,16 +68,14 @@ class TestAPerson:
 
 
 class TestRetention:
-    def test_spares_what_a_running_replay_has_before_it_and_no_other(
-        self, subscription: Subscription
-    ) -> None:
+    def test_spares_only_messages_still_ahead_of_a_running_replay(self, subscription: Subscription) -> None:
         before, waiting, other = (old(subscription=subscription) for _ in range(3))
         running(subscription, [before.message_id])
         ready(subscription, [waiting.message_id])
         run_whole()
         assert are_there(before.message, waiting.message, other.message) == [True, False, False]
 
-    def test_that_is_just_removing_a_message_is_waited_for_and_it_is_restored(
+    def test_removing_a_message_delays_the_replay_which_restores_it(
         self, subscription: Subscription, archive: Path
     ) -> None:
         row = old(subscription=subscription)
@@ -94,7 +92,7 @@ class TestRetention:
         assert (delivery.message_id, delivery.status) == (row.message_id, Status.PENDING)
         assert Delivery.objects.count() == 1
 
-    def test_passes_over_what_a_batch_has_locked(self, subscription: Subscription) -> None:
+    def test_skips_messages_locked_by_a_batch(self, subscription: Subscription) -> None:
         row, other = old(subscription=subscription), old(subscription=subscription)
         replay = running(subscription, [row.message_id])
         with unfinished(batch):
@@ -106,7 +104,7 @@ class TestRetention:
         assert len(made(replay)) == 1
 
 
-def test_of_two_machines_one_makes_a_batch(subscription: Subscription) -> None:
+def test_of_two_machines_one_creates_a_batch(subscription: Subscription) -> None:
     message = factories.message(event_type=subscription.event_type)
     replay = running(subscription, [message.pk])
     duties = [Duty("replays", replays.run_once) for _ in range(2)]
@@ -126,9 +124,7 @@ def test_of_two_machines_one_makes_a_batch(subscription: Subscription) -> None:
     assert len(made(replay)) == 1
 
 
-def test_two_replays_of_what_only_the_archive_has_restore_it_once(
-    subscription: Subscription, archive: Path
-) -> None:
+def test_two_replays_restore_an_archived_message_once(subscription: Subscription, archive: Path) -> None:
     archived(archive, subscription.event_type, range(901, 911))
     first, second = (running(subscription, range(901, 911)) for _ in range(2))
     for one in (first, second):

@@ -36,7 +36,7 @@ def deliver(row: Delivery) -> None:
     with_settler(scenario)
 
 
-def test_of_two_persons_one_sends_it_again() -> None:
+def test_of_two_people_one_resubmits_a_delivery() -> None:
     row = factories.delivery(Status.REJECTED)
     again = partial(resubmit, row.pk, actor="ann")
     assert isinstance(meet(again, again), NotResubmittedError)
@@ -44,27 +44,27 @@ def test_of_two_persons_one_sends_it_again() -> None:
     assert kinds() == [JournalKind.RESUBMITTED]
 
 
-def test_what_was_just_sent_again_can_be_cancelled() -> None:
+def test_a_delivery_just_resubmitted_can_be_cancelled() -> None:
     row = factories.delivery(Status.IN_DOUBT)
     assert meet(partial(resubmit, row.pk, actor="ann"), partial(cancel, row.pk, actor="bob")) is None
     assert (now_of(row).status, now_of(row).reason) == (Status.CANCELLED, "cancelled by bob")
 
 
-def test_what_was_just_sent_again_is_not_marked() -> None:
+def test_a_delivery_just_resubmitted_cannot_be_marked_delivered() -> None:
     row = factories.delivery(Status.IN_DOUBT)
     again, mark = partial(resubmit, row.pk, actor="ann"), partial(mark_delivered, row.pk, actor="bob")
     assert isinstance(meet(again, mark), NotResolvedError)
     assert now_of(row).status == Status.PENDING
 
 
-def test_what_was_just_marked_is_not_sent_again() -> None:
+def test_a_delivery_just_marked_delivered_cannot_be_resubmitted() -> None:
     row = factories.delivery(Status.IN_DOUBT)
     mark, again = partial(mark_delivered, row.pk, actor="ann"), partial(resubmit, row.pk, actor="bob")
     assert isinstance(meet(mark, again), NotResubmittedError)
     assert now_of(row).status == Status.DELIVERED
 
 
-def test_what_was_just_sent_again_has_no_edited_copy_beside_it() -> None:
+def test_a_delivery_just_resubmitted_gets_no_edited_copy() -> None:
     row = factories.delivery(Status.REJECTED)
     edit = Edit(headers={}, content_type="text/plain", body=b"x")
     again = partial(resubmit, row.pk, actor="ann")
@@ -84,13 +84,13 @@ def test_a_sibling_that_a_sender_is_just_settling_is_waited_for() -> None:
     assert [now_of(row).status for row in (refused, pending)] == [Status.REJECTED, Status.DELIVERED]
 
 
-def test_a_sender_that_settles_a_sibling_sees_what_was_just_sent_again() -> None:
+def test_a_sender_settling_a_sibling_sees_a_fresh_resubmission() -> None:
     refused, pending = group(Status.REJECTED, Status.PENDING)
     assert meet(partial(resubmit, refused.pk, actor="ann"), partial(deliver, pending)) is None
     assert [now_of(row).status for row in (refused, pending)] == [Status.REDUNDANT, Status.DELIVERED]
 
 
-def test_a_failure_that_is_just_being_told_is_not_told_again() -> None:
+def test_a_failure_being_reported_is_not_reported_twice() -> None:
     row = failed(Status.IN_DOUBT)
 
     def tell() -> None:

@@ -59,7 +59,7 @@ class TestAPersonSendsItAgain:
             (lambda row: mark_delivered(row.pk, actor="ann"), NotResolvedError),
         ],
     )
-    def test_second_then_there_is_nothing(
+    def test_resubmitting_after_the_removal_finds_nothing(
         self, act: Callable[[Delivery], object], refusal: type[Exception]
     ) -> None:
         row = Delivery.objects.select_related("message__event_type").get(pk=old(Status.IN_DOUBT).pk)
@@ -85,7 +85,7 @@ class TestAPersonSendsItAgain:
         assert run_whole().messages == 0
         assert [is_there(one) for one in (original, row)] == [True, True]
 
-    def test_who_holds_a_copy_keeps_its_original_and_no_other(self) -> None:
+    def test_a_lock_on_a_copy_keeps_only_its_original(self) -> None:
         original, other = (factories.message(published_at=past(9)) for _ in range(2))
         copy = factories.message(published_at=past(9), edited_from=original)
         held = Message.objects.select_for_update(no_key=True).filter(pk=copy.pk)
@@ -95,7 +95,7 @@ class TestAPersonSendsItAgain:
         run_whole()
         assert are_there(original, copy) == [False, False]
 
-    def test_of_many_that_are_sent_again_meanwhile_each_is_either_sent_or_gone(
+    def test_of_many_resubmitted_during_removal_each_is_either_sent_or_removed(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(retention, "BATCH", 7)
@@ -183,7 +183,7 @@ class TestPublishers:
         assert Message.objects.count() == len(took) > 10
 
 
-def test_a_failure_that_is_just_being_told_keeps_its_message() -> None:
+def test_a_failure_being_reported_keeps_its_message() -> None:
     row = old(Status.REJECTED)
     FailureNotice.objects.create(delivery_id=row.pk, number=1)
     with unfinished(lambda: failures.tell(limit=10)):
@@ -193,7 +193,7 @@ def test_a_failure_that_is_just_being_told_keeps_its_message() -> None:
     assert not is_there(row)
 
 
-def test_of_two_that_begin_a_pass_at_once_one_does() -> None:
+def test_of_two_simultaneous_passes_one_starts() -> None:
     old()
     refused = meet(
         partial(retention.start, actor="ann", now=timezone.now()),

@@ -85,7 +85,7 @@ ACTS: list[tuple[Act, type[Exception]]] = [
 
 class TestAPerson:
     @pytest.mark.parametrize("act", [act for act, _ in ACTS])
-    def test_who_is_at_a_delivery_keeps_the_range(self, whole: MessageRange, act: Act) -> None:
+    def test_locking_a_delivery_keeps_its_range(self, whole: MessageRange, act: Act) -> None:
         row = in_doubt()
         pass_to(whole)
         with unfinished(partial(act, row)):
@@ -96,7 +96,7 @@ class TestAPerson:
         assert is_there(whole)
 
     @pytest.mark.parametrize(("act", "refusal"), ACTS)
-    def test_who_comes_while_it_goes_finds_nothing(
+    def test_arriving_during_the_drop_finds_nothing(
         self, whole: MessageRange, act: Act, refusal: type[Exception]
     ) -> None:
         row = in_doubt()
@@ -108,7 +108,7 @@ class TestAPerson:
         assert messages_of(whole) == []
 
     @pytest.mark.parametrize("act", [act for act, _ in ACTS])
-    def test_who_comes_between_the_question_and_the_lock_keeps_it(
+    def test_arriving_between_the_check_and_the_lock_keeps_the_range(
         self, whole: MessageRange, act: Act, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         row = in_doubt()
@@ -138,7 +138,7 @@ def test_a_replay_that_makes_a_delivery_keeps_the_range(whole: MessageRange) -> 
     assert Message.objects.filter(pk=row.message_id).exists()
 
 
-def test_a_message_whose_id_was_drawn_long_ago_keeps_the_range_or_is_stored_elsewhere(
+def test_a_message_with_an_old_id_keeps_its_range_or_is_stored_elsewhere(
     whole: MessageRange,
 ) -> None:
     late, later = whole.until_id - 2, whole.until_id - 1
@@ -164,7 +164,7 @@ class TestReaders:
         assert run_whole().messages == 2
         assert not is_there(whole)
 
-    def test_in_the_way_for_a_day_let_it_go_row_by_row(self, whole: MessageRange) -> None:
+    def test_blocking_the_drop_for_a_day_leads_to_removal_row_by_row(self, whole: MessageRange) -> None:
         Delivery.objects.update(settled_at=past(2.5))
         Message.objects.filter(pk__in=messages_of(whole)).update(published_at=past(2.5))
         with psycopg.connect(**connection_parameters()) as reader:
@@ -172,7 +172,7 @@ class TestReaders:
             assert run_whole().messages == 2
         assert is_there(whole)
 
-    def test_of_a_snapshot_see_all_that_it_shows(self, whole: MessageRange) -> None:
+    def test_with_an_old_snapshot_still_see_its_rows(self, whole: MessageRange) -> None:
         conninfo = psycopg.conninfo.make_conninfo(**connection_parameters())
         with snapshot(conninfo) as seen:
             assert run_whole().messages == 0
@@ -192,7 +192,7 @@ class TestReaders:
         assert counts == [(0,)]
 
 
-def test_nobody_changes_a_row_between_the_second_question_and_the_drop(
+def test_no_row_changes_between_the_second_check_and_the_drop(
     whole: MessageRange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pass_to(whole)
@@ -210,7 +210,7 @@ def test_nobody_changes_a_row_between_the_second_question_and_the_drop(
     assert not is_there(whole)
 
 
-def test_publishers_do_not_wait_while_it_is_looked_through(
+def test_publishers_do_not_wait_while_a_range_is_checked(
     whole: MessageRange, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     subscription, publisher = factories.subscription(), factories.publisher()
@@ -232,7 +232,7 @@ def test_publishers_do_not_wait_while_it_is_looked_through(
     assert Message.objects.latest("id").published_at > past(0.1)
 
 
-def test_ended_before_it_commits_it_has_done_nothing(whole: MessageRange) -> None:
+def test_a_drop_ended_before_its_commit_changes_nothing(whole: MessageRange) -> None:
     pass_to(whole)
     with transaction.atomic():
         advance()

@@ -72,7 +72,7 @@ class TestLost:
     def test_a_pending_message_is_stuck(self) -> None:
         assert rules(oracle.lost("a", TWO[:1], {"msg_1": "PENDING"}, [])) == ["STUCK"]
 
-    def test_what_is_settled_and_arrived_is_not_lost(self) -> None:
+    def test_a_settled_and_received_message_is_not_lost(self) -> None:
         statuses = {"msg_1": "DELIVERED", "msg_2": "REJECTED"}
         assert oracle.lost("a", TWO, statuses, [request(1, 3)]) == []
 
@@ -92,17 +92,17 @@ class TestOrder:
 
 
 class TestRepeats:
-    def test_a_message_that_was_taken_must_not_come_again_unmarked(self) -> None:
+    def test_an_accepted_message_must_not_return_unmarked(self) -> None:
         again = [request(1, 3), request(1, 4, attempt=2)]
         assert rules(oracle.repeats("a", again, holds=False)) == ["REPEATED"]
 
-    def test_an_answer_that_nobody_heard_is_none(self) -> None:
+    def test_an_answer_that_no_client_received_does_not_count(self) -> None:
         again = [request(1, 3), request(1, 4, attempt=2)]
         for at, rules_found in ((3.001, []), (3.5, ["REPEATED"])):
             refused = Window(at, at + 1, None, "the receiver refuses connections")
             assert rules(oracle.repeats("a", again, holds=True, faults=[refused])) == rules_found
 
-    def test_a_marked_one_may_come_again(self) -> None:
+    def test_a_marked_message_may_return(self) -> None:
         again = [request(1, 3), request(1, 4, attempt=2, redelivery="in-doubt")]
         assert oracle.repeats("a", again, holds=False) == []
 
@@ -110,7 +110,7 @@ class TestRepeats:
         again = [request(1, 3, status=None), request(1, 4, attempt=2, redelivery="in-doubt")]
         assert rules(oracle.repeats("a", again, holds=True)) == ["NOT HELD"]
 
-    def test_a_failed_message_may_come_again(self) -> None:
+    def test_a_failed_message_may_return(self) -> None:
         again = [request(1, 3, status=500), request(1, 4, attempt=2)]
         assert oracle.repeats("a", again, holds=True) == []
 
@@ -121,13 +121,13 @@ class TestDoubts:
         assert rules(oracle.doubts("a", [12, 13], [11, 30])) == ["IN DOUBT"]
         assert oracle.doubts("a", [12, 13], [11, 30], at_most=2) == []
 
-    def test_a_crash_does_not_explain_what_is_noticed_before_it_or_much_later(self) -> None:
+    def test_a_crash_explains_no_doubt_recorded_before_or_long_after_it(self) -> None:
         assert rules(oracle.doubts("a", [10], [11])) == ["IN DOUBT"]
         assert rules(oracle.doubts("a", [60], [11])) == ["IN DOUBT"]
         assert oracle.doubts("a", [10], [11], wrong_by=5) == []
 
 
-def test_a_woken_sender_sends_nothing_before_it_is_connected() -> None:
+def test_a_woken_sender_sends_only_when_connected() -> None:
     woken = [Woken(3, 5, frozenset({77}))]
     assert rules(oracle.sent_when_woken("a", [request(1, 4, port=77)], woken)) == ["SENT WHEN WOKEN"]
     assert oracle.sent_when_woken("a", [request(1, 4, port=78), request(2, 5, port=77)], woken) == []
@@ -141,7 +141,7 @@ def test_publishers_are_answered_within_ten_seconds_of_a_fault() -> None:
 
 
 class TestOvertaken:
-    def test_nothing_overtakes_a_failed_message(self) -> None:
+    def test_no_message_overtakes_a_failed_one(self) -> None:
         received = [request(1, 3, status=500), request(2, 4), request(1, 5, attempt=2)]
         assert rules(oracle.overtaken("a", received, {})) == ["OVERTAKEN"]
 
@@ -161,7 +161,7 @@ class TestStandingStill:
         assert oracle.standing_still("a", TWO, received, [Window(4, 11, None, "fault")]) == []
         assert oracle.standing_still("a", TWO, received, [Window(4, 11, "another", "fault")]) != []
 
-    def test_a_fault_that_is_over_by_itself_explains_no_more_than_ten_seconds(self) -> None:
+    def test_a_fault_that_ends_by_itself_explains_at_most_ten_seconds(self) -> None:
         stopped = [Window(4, 4, None, "SIGSTOP of sender 5")]
         assert oracle.standing_still("a", TWO, [request(1, 3), request(2, 13)], stopped) == []
         assert rules(oracle.standing_still("a", TWO, [request(1, 3), request(2, 15)], stopped)) == [
@@ -179,7 +179,7 @@ class TestStandingStill:
 
 
 class TestGroup:
-    def test_each_message_has_one_taker(self) -> None:
+    def test_one_endpoint_takes_each_message(self) -> None:
         statuses = {"msg_1": ["DELIVERED", "REDUNDANT"], "msg_2": ["DELIVERED", "DELIVERED"]}
         received = [request(1, 3), request(2, 3), request(2, 4)]
         found = oracle.group("q", TWO, statuses, received, most_in_doubt=1)
@@ -193,25 +193,25 @@ class TestGroup:
 
 
 class TestMailbox:
-    def test_nobody_gets_what_another_holds(self) -> None:
+    def test_two_clients_never_hold_the_same_message(self) -> None:
         assert rules(oracle.mailbox("m", TWO[:1], [fetched(2), fetched(4)])) == ["HELD"]
 
-    def test_a_visibility_may_be_over_when_the_clock_is_set(self) -> None:
+    def test_a_clock_change_may_end_a_visibility(self) -> None:
         assert oracle.mailbox("m", TWO[:1], [fetched(2), fetched(4)], steps=[3]) == []
         assert rules(oracle.mailbox("m", TWO[:1], [fetched(2), fetched(4)], steps=[1])) == ["HELD"]
 
-    def test_what_was_released_or_timed_out_comes_back(self) -> None:
+    def test_released_and_timed_out_messages_return(self) -> None:
         assert oracle.mailbox("m", TWO[:1], [fetched(2, released_at=3), fetched(4)]) == []
         assert oracle.mailbox("m", TWO[:1], [fetched(2), fetched(8)]) == []
 
-    def test_what_was_acknowledged_does_not(self) -> None:
+    def test_acknowledged_messages_do_not_return(self) -> None:
         assert rules(oracle.mailbox("m", TWO[:1], [fetched(2, acknowledged_at=3), fetched(8)])) == ["HELD"]
 
     def test_every_message_is_fetched(self) -> None:
         assert rules(oracle.mailbox("m", TWO[:1], [])) == ["LOST"]
 
 
-def test_one_key_is_one_message() -> None:
+def test_one_key_stands_for_one_message() -> None:
     first, second = request(1, 3), request(2, 4)
     same = Received(
         at=4, method="POST", path="/", headers=second.headers, body=first.body, tries=1, status=200

@@ -15,7 +15,7 @@ def post(url: str, body: bytes = b"{}", headers: dict[str, str] | None = None) -
     return requests.post(url, data=body, headers=headers, timeout=LONG).status_code
 
 
-def test_it_remembers_every_request(receiver: Receiver) -> None:
+def test_a_receiver_records_every_request(receiver: Receiver) -> None:
     endpoint = receiver.endpoint("a")
     post(f"{endpoint.url}?x=1", b"first", {"webhook-id": "msg_1"})
     post(receiver.endpoint("b").url, b"elsewhere")
@@ -25,7 +25,7 @@ def test_it_remembers_every_request(receiver: Receiver) -> None:
     ]
 
 
-def test_it_answers_as_told_then_as_usual(receiver: Receiver) -> None:
+def test_a_receiver_gives_its_scripted_answers_first(receiver: Receiver) -> None:
     endpoint = receiver.endpoint("a")
     endpoint.next(Answer(500), Answer(503, headers={"Retry-After": "1"}))
     assert [post(endpoint.url) for _ in range(3)] == [500, 503, 200]
@@ -66,7 +66,7 @@ def read_patiently(url: str) -> None:
 @pytest.mark.parametrize(
     "behaviour", [Hold(), Close(), Drip(), Stream()], ids=lambda each: type(each).__name__
 )
-def test_it_can_misbehave(receiver: Receiver, behaviour: Behaviour) -> None:
+def test_a_receiver_can_misbehave(receiver: Receiver, behaviour: Behaviour) -> None:
     endpoint = receiver.endpoint("a")
     endpoint.always(behaviour)
     with pytest.raises((requests.ConnectionError, requests.Timeout)):
@@ -74,7 +74,7 @@ def test_it_can_misbehave(receiver: Receiver, behaviour: Behaviour) -> None:
     assert len(endpoint.wait_for_count(1)) == 1
 
 
-def test_its_port_can_be_closed_and_opened_again(receiver: Receiver) -> None:
+def test_a_receivers_port_can_be_closed_and_reopened(receiver: Receiver) -> None:
     endpoint = receiver.endpoint("a")
     with requests.Session() as session:
         session.post(endpoint.url, timeout=LONG)

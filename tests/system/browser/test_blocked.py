@@ -42,7 +42,7 @@ def test_logging_in_leads_to_the_overview(administrator: User, watched_page: Pag
     visitor.photograph("overview-empty")
 
 
-def test_the_overview_says_who_is_blocked_why_and_what_helps(head: Delivery, ann: Visitor) -> None:
+def test_the_overview_shows_blocked_subscribers_with_cause_and_remedy(head: Delivery, ann: Visitor) -> None:
     row = ann.page.locator(".inturn-blocked tbody")
     expect(row).to_have_count(1)
     for said in ("crm", "unreachable: connection refused", head.message.public_id, "3 failed tries"):
@@ -51,7 +51,7 @@ def test_the_overview_says_who_is_blocked_why_and_what_helps(head: Delivery, ann
     ann.photograph("overview-blocked")
 
 
-def test_one_click_makes_it_inactive_and_another_undoes_it(head: Delivery, ann: Visitor) -> None:
+def test_one_click_makes_a_subscription_inactive_and_another_undoes_it(head: Delivery, ann: Visitor) -> None:
     ann.page.get_by_role("button", name="Make INACTIVE").click()
     expect(ann.page.get_by_text("No subscriber is blocked.")).to_be_visible()
     assert Subscription.objects.get(name="down").status == "INACTIVE"
@@ -63,7 +63,7 @@ def test_one_click_makes_it_inactive_and_another_undoes_it(head: Delivery, ann: 
     assert Subscription.objects.get(name="down").status == "ACTIVE"
 
 
-def test_skipping_asks_first(head: Delivery, ann: Visitor) -> None:
+def test_skipping_asks_for_confirmation(head: Delivery, ann: Visitor) -> None:
     skip = ann.page.get_by_role("button", name="Skip this message")
     questions: list[str] = []
 

@@ -25,7 +25,7 @@ def test_a_key_is_shown_on_the_next_page_and_never_again(ann: Visitor) -> None:
     assert key not in ann.page.content()
 
 
-def test_a_subscription_is_made_with_its_secret_and_a_wrong_filter_says_where(ann: Visitor) -> None:
+def test_a_new_subscription_shows_its_secret_and_a_wrong_filter_its_position(ann: Visitor) -> None:
     factories.subscriber("crm")
     factories.event_type("TeamForge.Artifact.Create")
     factories.policy("teamforge")

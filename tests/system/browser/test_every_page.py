@@ -101,7 +101,7 @@ def test_a_page_of_the_console_leads_to_the_guide_about_it(ann: Visitor) -> None
     expect(ann.page.get_by_role("heading", name="Keys", exact=True)).to_be_in_viewport()
 
 
-def test_a_message_shows_what_a_publisher_sent_as_text(ann: Visitor) -> None:
+def test_a_message_shows_its_payload_as_text(ann: Visitor) -> None:
     message = factories.message(b"<script>document.title = 'taken over'</script>")
     subscription = factories.subscription(event_type=message.event_type)
     delivery = factories.delivery(Status.REJECTED, message=message, subscription=subscription, attempts=2)
@@ -127,7 +127,7 @@ def test_a_built_in_policy_is_read_and_copied(ann: Visitor) -> None:
     assert ann.page.locator("#id_name").input_value() == "strict-copy"
 
 
-def test_a_policy_shows_what_has_an_effect_and_says_at_the_field_what_does_not_fit(ann: Visitor) -> None:
+def test_a_policy_form_shows_effective_fields_and_errors_at_their_field(ann: Visitor) -> None:
     ann.page.goto("/admin/subscriptions/policy/add/")
     attempts, percent = (ann.page.locator(f"#id_{name}") for name in ("max_attempts", "breaker_percent"))
     expect(attempts).to_be_hidden()

@@ -43,7 +43,7 @@ def week(transactional_db: None) -> Subscription:
     return orders
 
 
-def test_charts_are_drawn_and_say_what_they_show(week: Subscription, ann: Visitor) -> None:
+def test_charts_are_drawn_with_labels(week: Subscription, ann: Visitor) -> None:
     ann.page.goto("/admin/delivery/historyhour/")
     assert ann.page.evaluate(DRAWN) == [167, 167, 167]
     expect(ann.page.get_by_text("percentiles cannot be added up").first).to_be_visible()
@@ -62,7 +62,7 @@ def test_charts_are_drawn_and_say_what_they_show(week: Subscription, ann: Visito
     ann.photograph("history-day")
 
 
-def test_without_a_history_it_says_what_to_do(ann: Visitor) -> None:
+def test_an_empty_history_shows_the_next_step(ann: Visitor) -> None:
     HistoryHour.objects.all().delete()
     ann.page.goto("/admin/delivery/historyhour/")
     ann.photograph("history-empty")
@@ -73,7 +73,7 @@ def test_without_a_history_it_says_what_to_do(ann: Visitor) -> None:
     ann.photograph("pipeline-run-waiting")
 
 
-def test_a_run_is_watched_while_it_goes_on_and_stopped(ann: Visitor) -> None:
+def test_a_running_step_is_watched_and_stopped(ann: Visitor) -> None:
     run = history_rows.run(
         Step.EXPORT, RunState.RUNNING, doing="exporting 2026-11-22", done=20_000, count=80_000
     )
@@ -121,7 +121,7 @@ def test_a_verdict_is_read_at_any_width(ann: Visitor) -> None:
     ann.photograph("schedule")
 
 
-def test_a_replay_is_asked_for_looked_at_and_started(ann: Visitor) -> None:
+def test_a_replay_is_requested_reviewed_and_started(ann: Visitor) -> None:
     history_rows.archived()
     subscription = factories.subscription(filter="$$->'Header'->>'priority' = 'high'")
     ann.page.goto("/admin/delivery/replay/add/")

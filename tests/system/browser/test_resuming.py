@@ -94,7 +94,7 @@ def test_a_frozen_url_is_released_with_a_click(frozen: UrlHealth, ann: Visitor) 
     assert (frozen.state, frozen.failures_in_row) == ("ENABLED", 0)
 
 
-def test_pages_say_what_is_retried_and_why_it_waits(frozen: UrlHealth, ann: Visitor) -> None:
+def test_pages_show_retried_deliveries_and_why_they_wait(frozen: UrlHealth, ann: Visitor) -> None:
     delivery = Delivery.objects.get()
     ann.page.goto("/admin/delivery/urlhealth/")
     ann.photograph("url-health")

@@ -10,7 +10,7 @@ from tests.system.browser.visitor import Visitor
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_messages_are_found_by_a_word_and_looked_through_beside_the_list(ann: Visitor) -> None:
+def test_messages_are_searched_by_text_and_read_beside_the_list(ann: Visitor) -> None:
     first = factories.message(b'{"note": "the needle"}')
     row = factories.delivery(Status.REJECTED, message=factories.message(b"a needle, too"), attempts=2)
     factories.attempt(
@@ -45,7 +45,7 @@ def test_messages_are_found_by_a_word_and_looked_through_beside_the_list(ann: Vi
     assert "body=needle" in page.url
 
 
-def test_what_is_done_in_the_pane_comes_back_to_it(ann: Visitor) -> None:
+def test_an_action_in_the_pane_returns_to_the_pane(ann: Visitor) -> None:
     row = factories.delivery(Status.REJECTED)
     ann.page.goto("/admin/delivery/delivery/?status=REJECTED")
     ann.page.locator("#result_list").get_by_role("link", name=str(row.pk), exact=True).click()

@@ -134,7 +134,7 @@ def test_endpoints_are_rewritten_after_a_look(event_type: EventType, ann: Visito
     )
 
 
-def test_the_catalogue_says_how_to_publish(event_type: EventType, ann: Visitor) -> None:
+def test_the_catalogue_shows_how_to_publish(event_type: EventType, ann: Visitor) -> None:
     factories.subscription(event_type=event_type)
     factories.event_type("Quiet", kind="QUEUE")
     ann.page.goto("/admin/subscriptions/eventtype/")
@@ -144,7 +144,7 @@ def test_the_catalogue_says_how_to_publish(event_type: EventType, ann: Visitor) 
     ann.photograph("event-type")
 
 
-def test_inactive_says_what_it_does_with_the_backlog(ann: Visitor, transactional_db: None) -> None:
+def test_the_inactive_button_explains_its_effect_on_the_backlog(ann: Visitor, transactional_db: None) -> None:
     row = factories.subscription("orders", subscriber=factories.subscriber("crm"))
     for _ in range(3):
         factories.delivery(subscription=row)

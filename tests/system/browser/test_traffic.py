@@ -49,9 +49,7 @@ def day(transactional_db: None) -> Subscription:
     return subscription
 
 
-def test_the_chart_follows_what_is_counted_and_the_page_stays_as_it_is(
-    day: Subscription, ann: Visitor
-) -> None:
+def test_the_chart_updates_without_reloading_the_page(day: Subscription, ann: Visitor) -> None:
     block(factories.delivery(message=factories.message(published_at=timezone.now() - timedelta(seconds=97))))
     ann.page.goto("/admin/")
     ann.page.get_by_text("As a table").click()
@@ -87,7 +85,7 @@ def test_health_can_be_read_at_any_width(day: Subscription, ann: Visitor) -> Non
         ann.photograph(name)
 
 
-def test_a_subscription_s_health_comes_by_itself(day: Subscription, ann: Visitor) -> None:
+def test_a_subscriptions_health_loads_after_the_page(day: Subscription, ann: Visitor) -> None:
     ann.page.goto(f"/admin/subscriptions/subscription/{day.pk}/change/")
     ann.page.locator("#id_name").fill("renamed, not saved yet")
     SubscriptionTraffic.objects.all().delete()

@@ -53,7 +53,7 @@ def held(flow: Flow, receiver: Receiver) -> Iterator[tuple[list[Subscribed], lis
         hold.release()
 
 
-def test_a_killed_senders_lanes_flow_on(
+def test_lanes_of_a_killed_sender_continue(
     flow: Flow, observed: Observed, held: tuple[list[Subscribed], list[str]]
 ) -> None:
     lanes, published = held
@@ -64,7 +64,7 @@ def test_a_killed_senders_lanes_flow_on(
         assert outcomes(flow, of, published[1]) == ["LOST", "SUCCESS"]
 
 
-def test_a_frozen_senders_lanes_flow_on(
+def test_lanes_of_a_frozen_sender_continue(
     flow: Flow, observed: Observed, held: tuple[list[Subscribed], list[str]]
 ) -> None:
     lanes, published = held

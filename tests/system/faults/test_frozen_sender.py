@@ -27,7 +27,7 @@ def frozen(pid: int) -> Iterator[None]:
         processes.send(signal.SIGCONT, [pid])
 
 
-def test_its_lanes_are_taken_over_and_flow_on(
+def test_another_sender_takes_over_the_lanes_of_a_frozen_one(
     flow: Flow, receiver: Receiver, observed: Observed, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lanes = [flow.subscribe(receiver.endpoint(f"lane-{number}")) for number in range(5)]
@@ -57,7 +57,7 @@ def test_its_lanes_are_taken_over_and_flow_on(
         insist(flow, of, [*published, *later])
 
 
-def test_under_hold_what_was_under_way_waits_for_a_person(
+def test_under_hold_a_delivery_in_flight_waits_for_a_person(
     flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:
     of, hold = flow.subscribe(receiver.endpoint("a"), policy="strict"), Hold()

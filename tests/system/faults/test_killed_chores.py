@@ -93,7 +93,7 @@ def wait_until_done(flow: Flow, address: str, count: int) -> None:
     eventually(lambda: flow.rest.get(address)["done"] >= count, f"{count} are sent again")
 
 
-def test_each_failure_is_told_once_whenever_it_dies(
+def test_each_failure_is_reported_once_whenever_the_chores_die(
     flow: Flow, receiver: Receiver, chores: Chores, product: Product
 ) -> None:
     of = refusing(flow, receiver)
@@ -114,7 +114,7 @@ def test_each_failure_is_told_once_whenever_it_dies(
     assert found == Counter(delivery["id"] for delivery in flow.deliveries(of))
 
 
-def test_a_backlog_is_cancelled_whenever_it_dies_and_nothing_of_it_is_sent(
+def test_a_backlog_is_cancelled_unsent_whenever_the_chores_die(
     flow: Flow, receiver: Receiver, chores: Chores, product: Product
 ) -> None:
     of = flow.subscribe(receiver.endpoint("hook"))
@@ -140,7 +140,7 @@ def test_a_backlog_is_cancelled_whenever_it_dies_and_nothing_of_it_is_sent(
     assert flow.wait_until_settled(of) == ["CANCELLED"] * len(published) + ["DELIVERED"] * 3
 
 
-def test_a_resubmission_goes_on_where_it_was(flow: Flow, receiver: Receiver, chores: Chores) -> None:
+def test_a_resubmission_continues_after_a_crash(flow: Flow, receiver: Receiver, chores: Chores) -> None:
     of = refusing(flow, receiver)
     published = flow.publish_numbered(120)
     flow.wait_until_settled(of)

@@ -36,7 +36,7 @@ def insist(flow: Flow, of: Subscribed, ids: list[str], *, doubtful: set[str]) ->
         assert outcomes(flow, of, message) == ["LOST", "SUCCESS"]
 
 
-def test_killed_between_send_and_answer_what_was_under_way_is_sent_again_and_nothing_else(
+def test_a_kill_between_send_and_answer_resends_only_attempts_in_flight(
     flow: Flow, of: Subscribed, observed: Observed
 ) -> None:
     hold = Hold()
@@ -51,7 +51,7 @@ def test_killed_between_send_and_answer_what_was_under_way_is_sent_again_and_not
     insist(flow, of, ids, doubtful=doubtful)
 
 
-def test_killed_before_it_is_recorded_nothing_was_sent(
+def test_a_kill_before_the_run_is_recorded_sends_nothing(
     flow: Flow, of: Subscribed, observed: Observed
 ) -> None:
     with observed.locked("delivery_lane", observed.lane_id(of)) as lock:
@@ -75,7 +75,7 @@ def test_killed_between_answer_and_commit_only_that_one_is_sent_again(
     insist(flow, of, [message], doubtful={message})
 
 
-def test_made_serial_while_nobody_serves_it_all_that_was_under_way_is_in_doubt(
+def test_a_lane_made_serial_while_unserved_has_its_attempts_in_flight_in_doubt(
     flow: Flow, of: Subscribed, product: Product
 ) -> None:
     """The run says how it was sent; how the next are to be sent is another matter."""

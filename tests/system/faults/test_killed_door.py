@@ -116,7 +116,7 @@ def insist_on_one_of_each(flow: Flow, of: Subscribed, publish: Publish) -> None:
 
 
 @pytest.mark.parametrize("publish", [publish_batch, publish_singly])
-def test_killed_before_the_commit_nothing_is_half_stored(
+def test_a_kill_before_the_commit_stores_nothing(
     flow: Flow, product: Product, receiver: Receiver, publish: Publish
 ) -> None:
     of = flow.subscribe(receiver.endpoint("lane"))
@@ -132,7 +132,7 @@ def test_killed_before_the_commit_nothing_is_half_stored(
 
 
 @pytest.mark.parametrize("publish", [publish_batch, publish_singly])
-def test_killed_between_commit_and_answer_a_repetition_finds_what_is_stored(
+def test_after_a_kill_between_commit_and_answer_a_retry_gets_the_stored_answer(
     flow: Flow, product: Product, receiver: Receiver, publish: Publish
 ) -> None:
     of = flow.subscribe(receiver.endpoint("lane"))

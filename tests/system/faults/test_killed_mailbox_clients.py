@@ -20,7 +20,7 @@ def draining(flow: Flow, tmp_path: Path) -> Draining:
     return Draining(flow, tmp_path)
 
 
-def test_what_killed_clients_held_is_acknowledged_once_by_others(draining: Draining) -> None:
+def test_messages_held_by_killed_clients_are_acknowledged_once_by_others(draining: Draining) -> None:
     draining.fill(MESSAGES)
     with draining.drained_by(*CLIENTS), ExitStack() as stack:
         victims = [stack.enter_context(draining.started(1, holds_after=number)) for number in (1, 3, 9)]
@@ -34,7 +34,7 @@ def test_what_killed_clients_held_is_acknowledged_once_by_others(draining: Drain
             assert settled[message].receive_count > count
 
 
-def test_a_killed_web_server_and_a_killed_postgresql_cost_clients_nothing_but_time(
+def test_a_killed_web_server_or_postgresql_costs_clients_only_time(
     draining: Draining, product: Product
 ) -> None:
     draining.fill(6_000)

@@ -57,7 +57,7 @@ def group_of(flow: Flow, receiver: Receiver, **fields: str) -> Group:
     return Group(flow, [flow.subscribe(receiver.endpoint(name), **fields) for name in names])
 
 
-def test_killed_before_it_is_recorded_nothing_was_sent(
+def test_a_kill_before_the_run_is_recorded_sends_nothing(
     flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:
     lane_id = observed.next_queue_lane_id(flow)
@@ -122,7 +122,7 @@ def test_killed_between_answer_and_commit_there_is_one_delivered(
     assert group.outcomes(message) == [[], ["LOST", "SUCCESS"]]
 
 
-def test_under_hold_what_is_in_doubt_waits_and_no_sibling_is_sent(
+def test_under_hold_a_delivery_in_doubt_waits_and_no_sibling_is_sent(
     flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:
     group, hold = group_of(flow, receiver, policy="strict"), Hold()

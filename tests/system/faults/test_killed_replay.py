@@ -50,7 +50,9 @@ def wait_until(flow: Flow, address: str, done: int) -> None:
     eventually(lambda: flow.rest.get(address)["done"] >= done, f"{done} are gone through")
 
 
-def test_it_goes_on_where_it_was(flow: Flow, receiver: Receiver, product: Product, chores: Chores) -> None:
+def test_a_replay_continues_after_a_crash(
+    flow: Flow, receiver: Receiver, product: Product, chores: Chores
+) -> None:
     of = flow.subscribe(receiver.endpoint("hook"))
     published = flow.publish_numbered(COUNT)
     of.endpoint.wait_for_count(COUNT)

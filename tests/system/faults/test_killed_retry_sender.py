@@ -91,7 +91,7 @@ def scene(request: pytest.FixtureRequest, product: Product, receiver: Receiver, 
     return made
 
 
-def test_killed_before_it_is_recorded_nothing_was_sent(scene: Scene, observed: Observed) -> None:
+def test_a_kill_before_the_run_is_recorded_sends_nothing(scene: Scene, observed: Observed) -> None:
     with observed.locked("delivery_lane", scene.lane_id) as lock:
         message = scene.begin()
         observed.terminate(lock.kill_who_waits())

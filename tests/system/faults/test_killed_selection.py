@@ -27,7 +27,7 @@ def select(replay: Replay, archive: Path, *, kill: bool = False) -> None:
     replay.refresh_from_db()
 
 
-def test_it_is_selected_again_with_nothing_twice(tmp_path: Path) -> None:
+def test_a_killed_selection_is_repeated_without_duplicates(tmp_path: Path) -> None:
     archive = tmp_path / "archive"
     subscription = factories.subscription()
     archived(archive, subscription.event_type, range(1, 51))

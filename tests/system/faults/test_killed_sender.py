@@ -15,7 +15,7 @@ from tests.system.faults.promises import FLOWS_AGAIN_SECONDS, insist, outcomes, 
 from tests.system.operation.installation import eventually, kill
 
 
-def test_killed_before_the_run_is_recorded_nothing_was_sent(
+def test_a_kill_before_the_run_is_recorded_sends_nothing(
     flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
@@ -102,7 +102,7 @@ def test_killed_after_the_commit_was_sent_it_is_not_sent_again(
     insist(flow, of, published, crashes=0)
 
 
-def test_under_hold_what_is_in_doubt_waits_for_a_person_and_the_lane_goes_on(
+def test_under_hold_a_delivery_in_doubt_waits_for_a_person_while_the_lane_continues(
     flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:
     of = flow.subscribe(receiver.endpoint("a"), policy="strict")
@@ -143,7 +143,7 @@ def test_the_lanes_of_a_killed_sender_flow_again_soon(
         insist(flow, of, published, crashes=1 if of in orphaned else 0)
 
 
-def test_senders_that_are_killed_again_and_again_lose_nothing(
+def test_repeatedly_killed_senders_lose_no_message(
     flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:
     lanes = [flow.subscribe(receiver.endpoint(f"lane-{number}")) for number in range(4)]

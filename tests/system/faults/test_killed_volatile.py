@@ -59,7 +59,7 @@ def test_after_everything_was_killed_guaranteed_ones_arrive_and_volatile_ones_ar
     assert set(before.values()) <= {1}
 
 
-def test_what_was_under_way_when_its_sender_was_killed_is_dropped(
+def test_a_volatile_delivery_in_flight_is_dropped_when_its_sender_is_killed(
     volatile: Flow, receiver: Receiver, owner: str, observed: Observed
 ) -> None:
     of, hold = subscribe(volatile, receiver, owner), Hold()
@@ -76,7 +76,7 @@ def test_what_was_under_way_when_its_sender_was_killed_is_dropped(
     assert sent(of) == Counter([message, following])
 
 
-def test_when_postgresql_is_killed_what_is_read_and_not_sent_is_dropped(
+def test_volatile_deliveries_read_and_unsent_are_dropped_when_postgresql_is_killed(
     flow: Flow, volatile: Flow, product: Product, receiver: Receiver, owner: str, observed: Observed
 ) -> None:
     """The sender lives on, and has them in its hands; what was under way has its outcome recorded."""

@@ -33,7 +33,7 @@ def insist_on_all(flow: Flow, lanes: list[Subscribed], published: list[str], *, 
         insist(flow, of, published, crashes=crashes)
 
 
-def test_a_killed_cluster_loses_nothing(
+def test_a_killed_cluster_loses_no_message(
     flow: Flow, lanes: list[Subscribed], product: Product, capsys: pytest.CaptureFixture[str]
 ) -> None:
     published = flow.publish_numbered(400)
@@ -46,7 +46,7 @@ def test_a_killed_cluster_loses_nothing(
     insist_on_all(flow, lanes, published)
 
 
-def test_everything_killed_at_once_loses_nothing(
+def test_killing_every_process_at_once_loses_no_message(
     flow: Flow, lanes: list[Subscribed], product: Product
 ) -> None:
     with Load(flow).running() as load:
@@ -57,7 +57,7 @@ def test_everything_killed_at_once_loses_nothing(
     insist_on_all(flow, lanes, load.accepted)
 
 
-def test_postgresql_killed_under_load_loses_nothing(
+def test_postgresql_killed_under_load_loses_no_message(
     flow: Flow, lanes: list[Subscribed], product: Product, observed: Observed
 ) -> None:
     killed = product.postmaster()
@@ -75,7 +75,7 @@ def test_postgresql_killed_under_load_loses_nothing(
     eventually(lambda: observed.is_well(senders=2), "both senders are back")
 
 
-def test_a_killed_web_server_loses_nothing(flow: Flow, lanes: list[Subscribed], product: Product) -> None:
+def test_a_killed_web_server_loses_no_message(flow: Flow, lanes: list[Subscribed], product: Product) -> None:
     with Load(flow).running() as load:
         load.wait_for_more(50)
         kill(*product.whole("web"))

@@ -21,7 +21,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
         product.kill_all()
 
 
-def test_an_orderly_stop_leaves_nothing_in_doubt(stopped: Product, receiver: Receiver) -> None:
+def test_an_orderly_stop_leaves_no_delivery_in_doubt(stopped: Product, receiver: Receiver) -> None:
     flow = stopped.flow("Stop")
     lanes = [flow.subscribe(receiver.endpoint(f"lane-{number}")) for number in range(4)]
     for of in lanes:

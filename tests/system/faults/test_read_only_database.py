@@ -60,7 +60,7 @@ def is_refused(flow: Flow) -> bool:
     return told and answer.status_code == 503 and "retry-after" in answer.headers
 
 
-def test_nothing_is_lost_and_nothing_is_sent_twice(
+def test_a_read_only_database_causes_neither_loss_nor_duplicates(
     product: Product, database: Database, flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:
     of, bad = flow.subscribe(receiver.endpoint("a")), product.flow("Bad")
@@ -93,7 +93,7 @@ def test_nothing_is_lost_and_nothing_is_sent_twice(
     eventually(lambda: list(flow.rest.all("deliveries", subscription=mailbox)), "the failure is told")
 
 
-def test_what_a_sender_that_dies_meanwhile_has_sent_is_in_doubt(
+def test_deliveries_sent_by_a_sender_that_dies_meanwhile_are_in_doubt(
     database: Database, flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:
     of, hold = flow.subscribe(receiver.endpoint("a")), Hold()

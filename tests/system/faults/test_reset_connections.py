@@ -51,7 +51,7 @@ def sessions_with_shards(url: str) -> int:
     return count
 
 
-def test_lanes_flow_on_and_what_was_under_way_is_in_doubt(
+def test_lanes_continue_and_deliveries_in_flight_are_in_doubt(
     product: Product, firewall: Firewall, receiver: Receiver, database: str
 ) -> None:
     flow = product.flow("Reset")

@@ -45,7 +45,7 @@ def other(
         other.kill_all()
 
 
-def test_the_work_of_a_dead_machine_is_taken_over(
+def test_another_machine_takes_over_the_work_of_a_dead_one(
     flow: Flow, receiver: Receiver, product: Product, other: Product, observed: Observed
 ) -> None:
     lanes = [flow.subscribe(receiver.endpoint(f"lane-{number}")) for number in range(8)]

@@ -54,9 +54,7 @@ def callback_of(flow: Flow, id: str) -> Json:
     return found
 
 
-def test_the_answer_of_the_endpoint_reaches_the_url_that_the_publisher_gave(
-    flow: Flow, receiver: Receiver
-) -> None:
+def test_the_endpoints_answer_reaches_the_publishers_callback_url(flow: Flow, receiver: Receiver) -> None:
     publisher = endpoint(receiver, "answers")
     id, request = asked(flow, receiver, publisher)
     url = request.headers["CallbackURL"]
@@ -78,7 +76,7 @@ def test_the_answer_of_the_endpoint_reaches_the_url_that_the_publisher_gave(
     )
 
 
-def test_a_message_without_one_brings_none(flow: Flow, receiver: Receiver) -> None:
+def test_a_message_without_callback_url_has_no_callback(flow: Flow, receiver: Receiver) -> None:
     worker = flow.subscribe(endpoint(receiver, "worker")).endpoint
     id = flow.publish()
     (request,) = worker.wait_for_count(1)
@@ -86,7 +84,7 @@ def test_a_message_without_one_brings_none(flow: Flow, receiver: Receiver) -> No
     assert flow.rest.get(f"messages/{id}")["callbacks"] == []
 
 
-def test_whichever_endpoint_of_a_group_takes_it_has_the_same_callback(flow: Flow, receiver: Receiver) -> None:
+def test_every_endpoint_of_a_group_gets_the_same_callback(flow: Flow, receiver: Receiver) -> None:
     publisher = endpoint(receiver, "answers")
     workers = [flow.subscribe(endpoint(receiver, "worker")).endpoint for _ in range(2)]
     for worker in workers:
@@ -106,7 +104,9 @@ def test_each_group_has_a_callback_of_its_own(flow: Flow, receiver: Receiver) ->
     assert sorted(request.body for request in publisher.wait_for_count(2)) == [b"1", b"2"]
 
 
-def test_it_is_answered_once_and_the_same_again_is_told_the_same(flow: Flow, receiver: Receiver) -> None:
+def test_a_callback_is_answered_once_and_a_repeated_answer_gets_the_same_response(
+    flow: Flow, receiver: Receiver
+) -> None:
     publisher = endpoint(receiver, "answers")
     _, request = asked(flow, receiver, publisher)
     url = request.headers["CallbackURL"]
@@ -136,7 +136,7 @@ def test_a_forged_one_is_not_found(flow: Flow, receiver: Receiver) -> None:
         assert post(forged).status_code == 404
 
 
-def test_one_that_expired_is_gone(flow: Flow, receiver: Receiver) -> None:
+def test_an_expired_callback_is_gone(flow: Flow, receiver: Receiver) -> None:
     publisher = endpoint(receiver, "answers")
     id, request = asked(flow, receiver, publisher)
     with flow.product.connect() as connection:
@@ -157,9 +157,7 @@ def test_a_publisher_that_is_down_gets_its_answer_later(flow: Flow, receiver: Re
     assert [(one.id, one.body) for one in received] == [(answer, BODY)] * 3
 
 
-def test_one_publisher_that_is_down_does_not_hold_up_the_answers_to_another(
-    flow: Flow, receiver: Receiver
-) -> None:
+def test_a_publisher_that_is_down_does_not_delay_answers_to_another(flow: Flow, receiver: Receiver) -> None:
     with Receiver() as other:
         down = endpoint(other, "answers")
         _, request = asked(flow, receiver, down)
@@ -190,7 +188,7 @@ class TestChains:
         (reply,) = worker.wait_for_count(1)
         assert (reply.body, "CallbackURL" in reply.headers) == (b"five", False)
 
-    def test_it_ends_after_ten(self, flow: Flow, receiver: Receiver) -> None:
+    def test_a_chain_ends_after_ten_hops(self, flow: Flow, receiver: Receiver) -> None:
         publisher = endpoint(receiver, "publisher")
         _, request = asked(flow, receiver, publisher)
         url = request.headers["CallbackURL"]
@@ -218,9 +216,7 @@ class TestChains:
 
 
 @pytest.mark.slow
-def test_all_of_it_survives_that_everything_is_killed_and_started_again(
-    tmp_path: Path, receiver: Receiver
-) -> None:
+def test_callbacks_survive_a_restart_of_every_process(tmp_path: Path, receiver: Receiver) -> None:
     product = Product(tmp_path)
     try:
         product.start()

@@ -70,7 +70,7 @@ def test_a_share_of_failures_disables_it_after_enough_attempts(flow: Flow, recei
     assert found["failures"] / found["attempts"] > 0.7
 
 
-def test_a_frozen_url_is_asked_nothing_until_a_person_releases_it(flow: Flow, receiver: Receiver) -> None:
+def test_a_frozen_url_gets_no_request_until_a_person_releases_it(flow: Flow, receiver: Receiver) -> None:
     of = subscribe(flow, receiver, freeze_failures=5, freeze_failures_at_once=6)
     of.endpoint.always(Answer(500))
     flow.publish_numbered(10)
@@ -121,7 +121,7 @@ def test_other_subscriptions_of_its_subscriber_flow_while_it_is_disabled(
     assert flow.wait_until_settled(other) == ["DELIVERED"]
 
 
-def test_a_success_waits_for_nobody_else_at_its_url(flow: Flow, receiver: Receiver) -> None:
+def test_a_success_does_not_wait_for_other_subscriptions_of_its_url(flow: Flow, receiver: Receiver) -> None:
     of = subscribe(flow, receiver)
     flow.publish()
     eventually(lambda: health(flow, of).get("attempts") == 1, "the first success is counted")

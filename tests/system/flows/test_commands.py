@@ -68,19 +68,19 @@ class Relay:
         return await (self.instead or Answer(answer.status, body=body)).answer(request)
 
 
-def test_smoke_sends_one_message_through_and_leaves_nothing_behind(product: Product) -> None:
+def test_smoke_sends_one_message_and_cleans_up(product: Product) -> None:
     before = counts(product)
     ended = run(product, "smoke")
     assert (ended.returncode, ended.stdout.splitlines()[-1]) == (0, "ok"), ended.stderr
     assert counts(product) == before
 
 
-def test_smoke_asks_the_server_alone_whether_the_loopback_is_allowed(product: Product) -> None:
+def test_smoke_asks_the_server_whether_the_loopback_is_allowed(product: Product) -> None:
     ended = run(product, "smoke", INTURN_ALLOWED_NETWORKS="")
     assert ended.returncode == 0, ended.stderr
 
 
-def test_smoke_tells_when_nothing_answers(product: Product) -> None:
+def test_smoke_reports_a_server_that_does_not_answer(product: Product) -> None:
     ended = run(product, "smoke", "--url", "http://127.0.0.1:9")
     assert ended.returncode == 1
     assert "does not answer" in ended.stderr
@@ -124,7 +124,7 @@ def test_publish_sends_each_line_byte_for_byte_and_in_order(flow: Flow, receiver
     assert [request.body.decode() for request in received] == lines
 
 
-def test_publish_takes_whole_messages_with_headers_and_keys(flow: Flow, receiver: Receiver) -> None:
+def test_publish_accepts_whole_messages_with_headers_and_keys(flow: Flow, receiver: Receiver) -> None:
     subscribed = flow.subscribe(receiver.endpoint("hook"), header_filter_string="proj1")
     envelope: dict[str, Any] = {
         "headers": {"FILTER_STRING": "proj1"},
@@ -141,18 +141,18 @@ def test_publish_takes_whole_messages_with_headers_and_keys(flow: Flow, receiver
     ("said", "words"),
     [('{"a": 1}\n{"a":\n{"b": 2}', "--from-line 2"), ("", "0 messages accepted")],
 )
-def test_publish_tells_how_far_it_came(flow: Flow, said: str, words: str) -> None:
+def test_publish_reports_its_progress(flow: Flow, said: str, words: str) -> None:
     ended = publish(flow, said, "--batch", "1")
     assert words in ended.stdout + ended.stderr
 
 
-def test_publish_tells_what_was_wrong_with_the_key(flow: Flow) -> None:
+def test_publish_reports_a_wrong_key(flow: Flow) -> None:
     ended = run(flow.product, "publish", flow.event_type, "--key", "wrong", said="{}")
     assert ended.returncode == 1
     assert "key" in ended.stderr
 
 
-def test_publish_goes_on_after_the_last_batch_that_was_accepted(flow: Flow, receiver: Receiver) -> None:
+def test_publish_continues_after_the_last_accepted_batch(flow: Flow, receiver: Receiver) -> None:
     subscribed = flow.subscribe(receiver.endpoint("hook"))
     lines = [f'{{"body": {{"number": {number}}}}}' for number in range(1, 151)]
     mended = "\n".join(lines)
@@ -171,7 +171,7 @@ def test_publish_goes_on_after_the_last_batch_that_was_accepted(flow: Flow, rece
 @pytest.mark.parametrize(
     "instead", [Answer(503, headers={"Retry-After": "0"}), Close()], ids=["503", "no answer"]
 )
-def test_publish_publishes_once_what_was_stored_before_the_answer_was_lost(
+def test_publish_does_not_repeat_lines_stored_before_the_answer_was_lost(
     flow: Flow, receiver: Receiver, instead: Behaviour
 ) -> None:
     subscribed = flow.subscribe(receiver.endpoint("hook"))

@@ -71,7 +71,7 @@ def test_many_are_under_way_at_once_and_never_more_than_max_in_flight(flow: Flow
     assert quick < slow / 4
 
 
-def test_one_that_fails_or_hangs_keeps_no_other_waiting(flow: Flow, receiver: Receiver) -> None:
+def test_a_failing_or_hanging_endpoint_delays_no_other(flow: Flow, receiver: Receiver) -> None:
     of, hold = subscribe(flow, receiver, max_in_flight=4), Hold()
     of.endpoint.next(hold, Answer(500))
     ids = flow.publish_numbered(20)
@@ -113,7 +113,7 @@ def test_while_one_endpoint_is_down_the_subscribers_other_flows(flow: Flow, rece
     assert (flow.endpoint_state(down), flow.endpoint_state(up)) == ("DOWN", "UP")
 
 
-def test_what_went_to_the_retry_lane_blocks_nothing_however_busy_the_subscribers_other_is(
+def test_a_delivery_in_the_retry_lane_blocks_nothing_while_the_lane_is_busy(
     flow: Flow, product: Product, receiver: Receiver
 ) -> None:
     policy = policy_like(product, "workfront-2017", retry_seconds=600)
@@ -132,7 +132,7 @@ def test_what_went_to_the_retry_lane_blocks_nothing_however_busy_the_subscribers
     hold.release()
 
 
-def test_retry_now_tries_what_failed_last_at_once(flow: Flow, product: Product, receiver: Receiver) -> None:
+def test_retry_now_retries_the_last_failure_at_once(flow: Flow, product: Product, receiver: Receiver) -> None:
     policy = policy_like(product, "teamforge", pause_seconds=600, pause_max_seconds=600)
     of = subscribe(flow, receiver, policy=policy)
     of.endpoint.next(Close())
@@ -142,7 +142,7 @@ def test_retry_now_tries_what_failed_last_at_once(flow: Flow, product: Product, 
     assert flow.wait_until_settled(of) == ["DELIVERED"]
 
 
-def test_what_is_made_inactive_blocks_nothing(flow: Flow, product: Product, receiver: Receiver) -> None:
+def test_an_inactive_subscription_blocks_nothing(flow: Flow, product: Product, receiver: Receiver) -> None:
     policy = policy_like(product, "teamforge", pause_seconds=600, pause_max_seconds=600)
     of = subscribe(flow, receiver, policy=policy)
     of.endpoint.next(Close())
@@ -165,7 +165,7 @@ def test_skip_gets_a_blocked_lane_going(flow: Flow, product: Product, receiver: 
     assert flow.wait_until_settled(of) == ["CANCELLED", "DELIVERED"]
 
 
-def test_what_its_policy_retries_apart_goes_to_the_retry_lane(
+def test_deliveries_that_the_policy_retries_apart_go_to_the_retry_lane(
     flow: Flow, product: Product, receiver: Receiver
 ) -> None:
     policy = policy_like(product, "workfront-2017", retry_seconds=600)
@@ -176,9 +176,7 @@ def test_what_its_policy_retries_apart_goes_to_the_retry_lane(
     assert flow.delivery(of, message)["lane"] == "retry:0"
 
 
-def test_from_serial_to_concurrent_and_back_takes_effect_while_it_is_served(
-    flow: Flow, receiver: Receiver
-) -> None:
+def test_a_change_of_processing_takes_effect_on_a_running_lane(flow: Flow, receiver: Receiver) -> None:
     of, counted = subscribe(flow, receiver, processing="SERIAL"), Counted(0.02)
     of.endpoint.always(counted)
     flow.publish_numbered(600)
@@ -203,7 +201,7 @@ def test_from_serial_to_concurrent_and_back_takes_effect_while_it_is_served(
     assert [request.id for request in of.endpoint.received][-50:] == ids
 
 
-def test_what_was_put_off_is_sent_in_order_once_it_is_serial(
+def test_postponed_deliveries_are_sent_in_order_once_the_lane_is_serial(
     flow: Flow, product: Product, receiver: Receiver
 ) -> None:
     policy = policy_like(product, "webmethods", retry_seconds=600)
@@ -219,7 +217,7 @@ def test_what_was_put_off_is_sent_in_order_once_it_is_serial(
     assert [request.id for request in of.endpoint.accepted] == ids
 
 
-def test_a_lane_that_failures_skipped_in_order_is_taken_up_without(flow: Flow, receiver: Receiver) -> None:
+def test_a_serial_lane_with_skipped_failures_becomes_concurrent(flow: Flow, receiver: Receiver) -> None:
     of = subscribe(flow, receiver, processing="SERIAL")
     # The second succeeds, so that the lane does not pause.
     of.endpoint.follow(lambda request: Answer(500) if request.body == b'{"number":0}' else OK)
@@ -243,7 +241,7 @@ def test_a_blocked_lane_flows_when_its_subscriber_becomes_concurrent(
 
 
 @pytest.mark.parametrize("field", ["max_in_flight", "max_queued_to_send"])
-def test_a_small_figure_loses_nothing(flow: Flow, receiver: Receiver, field: str) -> None:
+def test_a_small_max_in_flight_loses_no_message(flow: Flow, receiver: Receiver, field: str) -> None:
     fields = {"max_queued_to_send": 1, "refill_level": 0} if field == "max_queued_to_send" else {field: 1}
     of = subscribe(flow, receiver, **fields)
     flow.publish_numbered(30)

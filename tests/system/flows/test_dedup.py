@@ -10,7 +10,7 @@ SAME_ORDER = b'{"order": {"id": "o-1"}, "sent": "again"}'
 OTHER_ORDER = b'{"order": {"id": "o-2"}}'
 
 
-def test_what_was_delivered_is_not_sent_again(flow: Flow, receiver: Receiver) -> None:
+def test_a_delivered_message_is_not_sent_again(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("once"), dedup_mode="PATH", dedup_path=PATH)
     first = flow.publish(ORDER)
     assert flow.wait_until_settled(of) == ["DELIVERED"]
@@ -22,9 +22,7 @@ def test_what_was_delivered_is_not_sent_again(flow: Flow, receiver: Receiver) ->
     assert delivery["reason"].endswith("which was delivered")
 
 
-def test_what_another_publisher_sends_with_the_same_key_is_a_duplicate(
-    flow: Flow, receiver: Receiver
-) -> None:
+def test_another_publishers_message_with_the_same_key_is_a_duplicate(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("keyed"), dedup_mode="KEY")
     flow.rest.post("publishers", {"name": f"{flow.event_type}.other"})
     other = flow.product.publisher_of(f"{flow.event_type}.other")
@@ -35,7 +33,7 @@ def test_what_another_publisher_sends_with_the_same_key_is_a_duplicate(
     assert len(of.endpoint.received) == 1
 
 
-def test_what_is_in_doubt_is_sent_when_a_person_wants_it(flow: Flow, receiver: Receiver) -> None:
+def test_a_duplicate_in_doubt_is_sent_when_a_person_decides_so(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("doubt"), dedup_mode="PATH", dedup_path=PATH, policy="strict")
     of.endpoint.always(Answer(503))
     flow.publish(ORDER)

@@ -21,7 +21,7 @@ def two_of_crm_and_one_else(flow: Flow, receiver: Receiver) -> list[Subscribed]:
     ]
 
 
-def test_what_is_delivered_reaches_its_destination_and_nobody_else(
+def test_a_delivered_message_reaches_only_its_destination(
     flow: Flow, two_of_crm_and_one_else: list[Subscribed]
 ) -> None:
     first, second, other = two_of_crm_and_one_else
@@ -40,7 +40,7 @@ def test_what_is_delivered_reaches_its_destination_and_nobody_else(
         assert flow.wait_until_settled(of) == ["DELIVERED"] * len(expected)
 
 
-def test_who_was_meant_is_in_the_history(flow: Flow, two_of_crm_and_one_else: list[Subscribed]) -> None:
+def test_the_history_contains_the_destination(flow: Flow, two_of_crm_and_one_else: list[Subscribed]) -> None:
     first, _, other = two_of_crm_and_one_else
     message = flow.publish(Destination=first.subscriber)
     shown = flow.rest.get(f"messages/{message}")

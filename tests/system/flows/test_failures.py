@@ -33,7 +33,7 @@ def wait_until_done(flow: Flow, job: int) -> Json:
     return flow.rest.get(f"resubmissions/{job}")
 
 
-def test_a_failure_is_told_to_whom_it_concerns(flow: Flow, receiver: Receiver) -> None:
+def test_a_failure_is_published_to_its_subscribers(flow: Flow, receiver: Receiver) -> None:
     of = refusing(flow, receiver)
     told = listen(flow, receiver, of)
     message = flow.publish()
@@ -45,7 +45,7 @@ def test_a_failure_is_told_to_whom_it_concerns(flow: Flow, receiver: Receiver) -
     assert request.headers["inturn-event"] == FAILED
 
 
-def test_the_failure_to_tell_it_makes_no_further_message(flow: Flow, receiver: Receiver) -> None:
+def test_a_failure_of_a_failure_message_publishes_nothing(flow: Flow, receiver: Receiver) -> None:
     of = refusing(flow, receiver)
     deaf = listen(flow, receiver, of)
     deaf.endpoint.always(GONE)
@@ -62,7 +62,7 @@ def test_the_failure_to_tell_it_makes_no_further_message(flow: Flow, receiver: R
     assert list(flow.rest.all("deliveries", subscription=beyond.id)) == []
 
 
-def test_what_is_sent_again_is_marked_and_keeps_its_attempts(flow: Flow, receiver: Receiver) -> None:
+def test_a_resubmitted_delivery_is_marked_and_keeps_its_attempts(flow: Flow, receiver: Receiver) -> None:
     of = refusing(flow, receiver)
     message = flow.publish()
     assert flow.wait_until_settled(of) == ["REJECTED"]
@@ -76,7 +76,7 @@ def test_what_is_sent_again_is_marked_and_keeps_its_attempts(flow: Flow, receive
     assert outcomes == ["CLIENT_ERROR", "SUCCESS"]
 
 
-def test_what_is_sent_again_comes_before_what_waits(flow: Flow, receiver: Receiver) -> None:
+def test_a_resubmitted_delivery_precedes_waiting_ones(flow: Flow, receiver: Receiver) -> None:
     of = refusing(flow, receiver, policy="strict")
     old = flow.publish()
     assert flow.wait_until_settled(of) == ["REJECTED"]
@@ -123,7 +123,9 @@ def test_many_are_sent_again_in_order_with_progress(flow: Flow, receiver: Receiv
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 60
 
 
-def test_what_fails_again_is_told_again_and_not_sent_a_third_time(flow: Flow, receiver: Receiver) -> None:
+def test_a_repeated_failure_is_reported_again_and_not_resubmitted_again(
+    flow: Flow, receiver: Receiver
+) -> None:
     of = refusing(flow, receiver)
     told = listen(flow, receiver, of)
     flow.publish_numbered(5)
@@ -135,7 +137,7 @@ def test_what_fails_again_is_told_again_and_not_sent_a_third_time(flow: Flow, re
     assert len(of.endpoint.received) == 10
 
 
-def test_of_a_queue_what_no_endpoint_took_is_sent_again(flow: Flow, receiver: Receiver) -> None:
+def test_a_queue_message_refused_by_every_endpoint_can_be_resubmitted(flow: Flow, receiver: Receiver) -> None:
     queue = flow.product.flow("QueueAgain", kind="QUEUE")
     group = [
         queue.subscribe(receiver.endpoint(f"{name}-{queue.event_type[-8:]}"), policy="strict")
@@ -156,7 +158,9 @@ def test_of_a_queue_what_no_endpoint_took_is_sent_again(flow: Flow, receiver: Re
     )
 
 
-def test_what_used_up_its_attempts_has_a_fresh_budget_in_its_own_lane(flow: Flow, receiver: Receiver) -> None:
+def test_a_delivery_whose_attempts_are_used_up_gets_new_ones_in_its_own_lane(
+    flow: Flow, receiver: Receiver
+) -> None:
     brief = {"name": f"{flow.event_type}.brief", "copy_of": "workfront-2017", "retry_seconds": 0.1}
     flow.rest.post("policies", brief | {"max_attempts": 2})
     of = refusing(flow, receiver, policy=brief["name"])

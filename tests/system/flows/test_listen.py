@@ -44,7 +44,7 @@ def statuses(flow: Flow, subscription: Json) -> list[str]:
     return [row["status"] for row in flow.rest.all("deliveries", subscription=subscription["id"])]
 
 
-def test_it_waits_for_what_is_published_later(flow: Flow) -> None:
+def test_listen_waits_for_later_messages(flow: Flow) -> None:
     name, subscription = mailbox(flow)
     with listening(flow, name, "--max", "2") as process:
         assert process.stderr is not None
@@ -59,7 +59,9 @@ def test_it_waits_for_what_is_published_later(flow: Flow) -> None:
     assert statuses(flow, subscription) == ["DELIVERED", "DELIVERED"]
 
 
-def test_it_goes_on_when_the_web_server_was_killed(product: Product, flow: Flow, receiver: Receiver) -> None:
+def test_listen_continues_after_the_web_server_was_killed(
+    product: Product, flow: Flow, receiver: Receiver
+) -> None:
     name, subscription = mailbox(flow)
     hook = receiver.endpoint("hook")
     with listening(flow, name, "--forward", hook.url) as process:

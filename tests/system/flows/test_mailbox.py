@@ -53,7 +53,7 @@ def test_each_message_is_handed_out_once_in_order_and_is_delivered_when_acknowle
     assert {delivery["status"] for delivery in deliveries} == {"DELIVERED"}
 
 
-def test_a_mailbox_beside_an_endpoint_of_the_same_subscriber(flow: Flow, receiver: Receiver) -> None:
+def test_a_subscriber_can_have_a_mailbox_and_an_endpoint(flow: Flow, receiver: Receiver) -> None:
     mailbox = pull(flow, "both")
     pushed = flow.subscribe(receiver.endpoint("pushed"), subscriber=mailbox.name)
     published = flow.publish(b'{"n": 1}')
@@ -63,7 +63,7 @@ def test_a_mailbox_beside_an_endpoint_of_the_same_subscriber(flow: Flow, receive
     assert mailbox.say("ack", message)[0]["ok"]
 
 
-def test_a_rejected_message_is_told_as_a_failure(flow: Flow) -> None:
+def test_a_rejected_message_is_reported_as_a_failure(flow: Flow) -> None:
     mailbox = pull(flow, "choosy")
     told = pull(flow, "told", event_type="Inturn.Delivery.Failed", header_filter_string=mailbox.name)
     published = flow.publish()

@@ -16,7 +16,7 @@ def test_a_batch_is_delivered_in_the_order_of_its_array(flow: Flow, receiver: Re
     assert ids(of.endpoint.wait_for_count(300)) == published
 
 
-def test_what_one_publisher_published_later_never_comes_earlier(flow: Flow, receiver: Receiver) -> None:
+def test_one_publishers_later_message_never_arrives_earlier(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     other = flow.product.publisher_of(flow.event_type)
     published: dict[str, list[str]] = {"first": [], "second": []}
@@ -37,14 +37,14 @@ def test_what_one_publisher_published_later_never_comes_earlier(flow: Flow, rece
     assert len(set(received)) == len(received)
 
 
-def test_what_was_answered_before_another_was_sent_comes_first(flow: Flow, receiver: Receiver) -> None:
+def test_a_message_answered_before_another_is_sent_arrives_first(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     publishers = [flow.publisher, flow.product.publisher_of(flow.event_type)]
     published = [publishers[number % 2].publish(flow.event_type, b"{}")["id"] for number in range(60)]
     assert ids(of.endpoint.wait_for_count(60)) == published
 
 
-def test_order_holds_over_a_subscribers_subscriptions(flow: Flow, receiver: Receiver) -> None:
+def test_order_holds_across_the_subscriptions_of_a_subscriber(flow: Flow, receiver: Receiver) -> None:
     owner = flow.subscriber("owner")
     endpoint = receiver.endpoint("a")
     flow.subscribe(endpoint, subscriber=owner, name="low", filter="$$->'Body'->>'number' < 5")
@@ -65,7 +65,7 @@ def test_a_repeated_publish_with_one_idempotency_key_is_one_message(flow: Flow, 
     assert answer.status_code == 409
 
 
-def test_a_hanging_endpoint_delays_nobody_else(flow: Flow, receiver: Receiver) -> None:
+def test_a_hanging_endpoint_delays_no_other_subscriber(flow: Flow, receiver: Receiver) -> None:
     hanging = [
         flow.subscribe(receiver.endpoint(f"hanging-{number}"), timeout_seconds=120) for number in range(5)
     ]
@@ -110,7 +110,7 @@ def test_old_failures_are_tried_again_however_long_the_backlog_is(flow: Flow, re
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 200
 
 
-def test_messages_that_fail_for_ever_keep_no_other_failure_from_its_next_try(
+def test_permanently_failing_messages_do_not_delay_the_next_try_of_others(
     flow: Flow, receiver: Receiver
 ) -> None:
     # A run of four takes two old failures: two that fail for ever could fill it.
@@ -125,7 +125,7 @@ def test_messages_that_fail_for_ever_keep_no_other_failure_from_its_next_try(
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 4
 
 
-def test_one_poisoned_message_keeps_no_fresh_one_waiting(flow: Flow, receiver: Receiver) -> None:
+def test_a_poisoned_message_does_not_delay_new_ones(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     of.endpoint.follow(lambda request: Answer(500 if request.body == b"[]" else 200))
     poisoned = flow.publish(b"[]")

@@ -143,7 +143,7 @@ def cells(*leads_to: str) -> pytest.MarkDecorator:
 
 
 @cells("block")
-def test_block_sends_nothing_later_until_it_succeeds(table: Table, cell: Cell) -> None:
+def test_a_blocked_lane_sends_nothing_later_until_its_head_succeeds(table: Table, cell: Cell) -> None:
     trial = table.trials[cell.name]
     assert trial.tries[-2:] == [0, 1]
     assert set(trial.tries[:-1]) == {0}
@@ -151,7 +151,7 @@ def test_block_sends_nothing_later_until_it_succeeds(table: Table, cell: Cell) -
 
 
 @cells("block")
-def test_a_blocked_lane_says_since_when_by_what_why_and_when_it_tries_again(table: Table, cell: Cell) -> None:
+def test_a_blocked_lane_shows_cause_time_head_and_next_try(table: Table, cell: Cell) -> None:
     trial = table.trials[cell.name]
     lane = trial.blocked
     assert lane["delivery"] == table.flow.delivery(trial.of, trial.messages[0])["id"]

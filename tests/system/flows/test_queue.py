@@ -83,7 +83,7 @@ def test_two_spellings_of_one_filter_are_one_group(flow: Flow, receiver: Receive
     assert len(flow.rest.get(f"messages/{ids[-1]}")["callbacks"]) == 1
 
 
-def test_one_that_is_down_is_passed_over(flow: Flow, receiver: Receiver) -> None:
+def test_an_endpoint_that_is_down_is_skipped(flow: Flow, receiver: Receiver) -> None:
     down, *up = subscribe(flow, receiver, ["a", "b", "c"])
     down.endpoint.always(Close())
     flow.publish_numbered(60)
@@ -93,7 +93,7 @@ def test_one_that_is_down_is_passed_over(flow: Flow, receiver: Receiver) -> None
     assert sum(delivery["attempt_count"] for delivery in flow.deliveries(down)) < 60
 
 
-def test_it_is_told_to_be_down_until_it_takes_one(flow: Flow, receiver: Receiver) -> None:
+def test_an_endpoint_is_shown_as_down_until_it_takes_a_message(flow: Flow, receiver: Receiver) -> None:
     down, up = subscribe(flow, receiver, ["a", "b"])
     down.endpoint.always(Close())
     flow.publish_numbered(10)
@@ -105,7 +105,7 @@ def test_it_is_told_to_be_down_until_it_takes_one(flow: Flow, receiver: Receiver
     eventually(lambda: flow.endpoint_state(down) == "UP", "it is up again")
 
 
-def test_one_that_refuses_a_message_settles_its_own_delivery_only(flow: Flow, receiver: Receiver) -> None:
+def test_a_refusing_endpoint_settles_only_its_own_delivery(flow: Flow, receiver: Receiver) -> None:
     refusing, taking = subscribe(flow, receiver, ["a", "b"])
     refusing.endpoint.always(Answer(404))
     flow.publish_numbered(20)
@@ -115,7 +115,7 @@ def test_one_that_refuses_a_message_settles_its_own_delivery_only(flow: Flow, re
     assert len(refusing.endpoint.received) == statuses["REJECTED"] > 0
 
 
-def test_when_all_are_down_the_message_waits_for_one_that_comes_back(flow: Flow, receiver: Receiver) -> None:
+def test_a_message_waits_while_every_endpoint_is_down(flow: Flow, receiver: Receiver) -> None:
     group = subscribe(flow, receiver, ["a", "b"])
     for of in group:
         of.endpoint.always(Answer(500))
@@ -127,7 +127,7 @@ def test_when_all_are_down_the_message_waits_for_one_that_comes_back(flow: Flow,
     assert settled(flow, group) == [Counter(DELIVERED=1, REDUNDANT=1)] * 4
 
 
-def test_one_group_that_is_down_does_not_hold_up_another(
+def test_a_group_that_is_down_does_not_delay_another(
     flow: Flow, product: Product, receiver: Receiver
 ) -> None:
     dead = subscribe(flow, receiver, ["a"])

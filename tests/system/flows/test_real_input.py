@@ -26,17 +26,17 @@ def of(request: pytest.FixtureRequest, real_run: RealRun) -> Subscriber:
     return real_run.subscribers[place]
 
 
-def test_all_payloads_are_accepted_with_the_deliveries_that_they_owe(real_run: RealRun) -> None:
+def test_all_payloads_are_accepted_with_their_deliveries(real_run: RealRun) -> None:
     assert len(real_run.messages) == len(real_run.webhooks) > 300
     owed = Counter(id for of in real_run.subscribers for id in real_run.expected(of))
     assert {answer["id"]: answer["deliveries"] for answer in real_run.answers} == owed
 
 
-def test_nothing_is_lost(real_run: RealRun, of: Subscriber) -> None:
+def test_no_message_is_lost(real_run: RealRun, of: Subscriber) -> None:
     assert {request.id for request in of.received} == set(real_run.expected(of))
 
 
-def test_nothing_is_sent_again_once_it_was_answered_for_good(of: Subscriber) -> None:
+def test_a_message_with_a_final_answer_is_not_sent_again(of: Subscriber) -> None:
     final = Counter(request.id for request in of.received if request.status in (200, 301, 404))
     assert set(final.values()) == {1}
 
@@ -45,7 +45,7 @@ def test_first_attempts_are_in_publication_order(real_run: RealRun, of: Subscrib
     assert list(dict.fromkeys(request.id for request in of.received)) == real_run.expected(of)
 
 
-def test_under_strict_nothing_overtakes(real_run: RealRun, of: Subscriber) -> None:
+def test_under_strict_no_message_overtakes_another(real_run: RealRun, of: Subscriber) -> None:
     if of.wish.is_strict:
         places = {id: place for place, id in enumerate(real_run.messages)}
         sent = [places[request.id] for request in of.received]
@@ -58,12 +58,12 @@ def test_every_request_is_signed(of: Subscriber) -> None:
         standardwebhooks.Webhook(secret).verify(request.body, dict(request.headers))
 
 
-def test_the_bytes_are_those_that_were_published(real_run: RealRun, of: Subscriber) -> None:
+def test_the_received_bytes_are_the_published_ones(real_run: RealRun, of: Subscriber) -> None:
     for request in of.received:
         assert request.body == real_run.messages[request.id].raw
 
 
-def test_statuses_agree_with_what_the_receiver_answered(real_run: RealRun, of: Subscriber) -> None:
+def test_statuses_agree_with_the_receivers_answers(real_run: RealRun, of: Subscriber) -> None:
     settled = {200: "DELIVERED", 404: "REJECTED", 301: "3xxNOTSUPPORTED"}
     answered = {request.id: settled[request.status] for request in of.received if request.status in settled}
     deliveries = real_run.deliveries(of)

@@ -102,7 +102,7 @@ def wish(request: pytest.FixtureRequest) -> Wish:
     return found
 
 
-def test_every_message_came_exactly_once_to_the_group(run: QueueRun, wish: Wish) -> None:
+def test_every_message_reached_the_group_exactly_once(run: QueueRun, wish: Wish) -> None:
     assert Counter(request.id for request in run.received(wish)) == Counter(run.expected(wish))
 
 
@@ -114,7 +114,7 @@ def test_each_group_has_one_delivered_and_the_rest_redundant(run: QueueRun, wish
     assert statuses == {id: Counter(DELIVERED=1, REDUNDANT=2) for id in run.expected(wish)}
 
 
-def test_the_living_share_evenly_what_came_after_the_death(run: QueueRun, wish: Wish) -> None:
+def test_surviving_endpoints_share_later_messages_evenly(run: QueueRun, wish: Wish) -> None:
     late = set(list(run.messages)[DIES_AFTER:])
     shares = [sum(request.id in late for request in of.endpoint.received) for of in run.groups[wish.name][:2]]
     assert max(shares) <= 1.2 * sum(shares) / len(shares)

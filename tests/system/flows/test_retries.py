@@ -32,9 +32,7 @@ def due_in_seconds(flow: Flow, of: Subscribed, message: str) -> float:
     return (datetime.fromisoformat(delivery["next_attempt_at"]) - started_at).total_seconds()
 
 
-def test_fresh_messages_flow_while_one_that_failed_waits_for_its_retry(
-    flow: Flow, receiver: Receiver
-) -> None:
+def test_new_messages_flow_while_a_failed_one_waits_for_its_retry(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("hook"), policy="workfront-2017")
     of.endpoint.next(Answer(503))
     first, second, third = (flow.publish() for _ in range(3))
@@ -69,7 +67,7 @@ def test_a_retry_that_succeeds_is_delivered_with_its_attempts_in_history(
     assert [request.headers["inturn-attempt"] for request in of.endpoint.received] == ["1", "2", "3"]
 
 
-def test_retries_come_no_earlier_than_they_are_due(flow: Flow, receiver: Receiver) -> None:
+def test_retries_are_sent_no_earlier_than_due(flow: Flow, receiver: Receiver) -> None:
     of = subscribe(flow, receiver, {"retry_seconds": 1, "max_attempts": 3})
     of.endpoint.always(Answer(500))
     flow.publish()
@@ -88,7 +86,7 @@ def test_when_the_attempts_are_used_up_the_delivery_is_failed(flow: Flow, receiv
     assert delivery["next_attempt_at"] is None
 
 
-def test_what_fails_at_every_endpoint_of_a_queue_waits_on_schedule(
+def test_a_queue_message_failed_by_every_endpoint_waits_for_its_schedule(
     product: Product, receiver: Receiver
 ) -> None:
     flow = product.flow("Queue", kind="QUEUE")
@@ -100,7 +98,7 @@ def test_what_fails_at_every_endpoint_of_a_queue_waits_on_schedule(
 
 
 @pytest.mark.slow
-def test_one_endpoint_with_many_retries_does_not_keep_another_from_its_own(
+def test_an_endpoint_with_many_retries_does_not_delay_the_retries_of_another(
     flow: Flow, receiver: Receiver
 ) -> None:
     many = subscribe(flow, receiver, {"retry_seconds": 0.1, "max_attempts": 100_000})

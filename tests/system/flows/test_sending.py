@@ -22,7 +22,7 @@ def test_the_stored_bytes_are_sent_with_their_content_type(flow: Flow, receiver:
     assert request.method == "POST"
 
 
-def test_a_request_tells_what_it_is(flow: Flow, receiver: Receiver) -> None:
+def test_a_request_has_the_documented_headers(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     id = flow.publish(BODY)
     (request,) = of.endpoint.wait_for_count(1)

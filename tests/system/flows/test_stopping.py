@@ -77,7 +77,7 @@ def test_retry_now_ends_the_pause(flow: Flow, receiver: Receiver) -> None:
     assert flow.wait_until_settled(of) == ["DELIVERED", "DELIVERED"]
 
 
-def test_skip_cancels_what_blocks_and_goes_on(flow: Flow, receiver: Receiver) -> None:
+def test_skip_cancels_the_blocking_delivery_and_continues(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("a"), policy="strict")
     first, second = _blocked_by_the_first(flow, of.endpoint)
     flow.wait_until_blocked(of)
@@ -101,7 +101,7 @@ def test_inactive_unblocks_the_subscribers_others(flow: Flow, receiver: Receiver
     assert flow.statuses(sick) == ["PENDING", "PENDING"]
 
 
-def test_a_corrected_endpoint_gets_what_the_wrong_one_blocked(flow: Flow, receiver: Receiver) -> None:
+def test_a_corrected_endpoint_gets_the_blocked_messages(flow: Flow, receiver: Receiver) -> None:
     wrong, right = receiver.endpoint("wrong"), receiver.endpoint("right")
     of = flow.subscribe(wrong, policy="strict")
     wrong.always(Answer(500))
@@ -114,7 +114,7 @@ def test_a_corrected_endpoint_gets_what_the_wrong_one_blocked(flow: Flow, receiv
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 3
 
 
-def test_a_cancelled_delivery_stays_cancelled_and_the_lane_goes_on(flow: Flow, receiver: Receiver) -> None:
+def test_a_cancelled_delivery_stays_cancelled_and_the_lane_continues(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("a"))
     hold = Hold()
     of.endpoint.next(hold)

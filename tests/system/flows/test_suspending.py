@@ -36,7 +36,7 @@ def journal_of(flow: Flow, of: Subscribed) -> list[str]:
         return [row[0] for row in rows]
 
 
-def test_a_message_is_retried_in_place_and_nothing_overtakes_it(flow: Flow, receiver: Receiver) -> None:
+def test_a_message_is_retried_in_place_and_not_overtaken(flow: Flow, receiver: Receiver) -> None:
     of = subscribe(flow, receiver, IN_PLACE)
     of.endpoint.next(Answer(503), Answer(500))
     first, second = flow.publish(), flow.publish()
@@ -84,7 +84,7 @@ def test_a_resumed_lane_has_as_many_attempts_again(flow: Flow, receiver: Receive
     assert len(probe.received) == 2
 
 
-def test_a_probe_that_answers_while_the_endpoint_does_not_is_asked_no_more_often_than_agreed(
+def test_a_probe_that_answers_while_the_endpoint_fails_is_called_at_its_interval(
     flow: Flow, receiver: Receiver
 ) -> None:
     probe = receiver.endpoint(f"probe-{secrets.token_hex(4)}")

@@ -70,7 +70,7 @@ def test_the_answer_is_the_endpoints_byte_by_byte(
     assert attempt["excerpt"] == VERDICT.decode(errors="replace")
 
 
-def test_the_endpoint_gets_what_any_other_would_and_can_verify_it(flow: Flow, receiver: Receiver) -> None:
+def test_the_endpoint_gets_a_normal_request_that_it_can_verify(flow: Flow, receiver: Receiver) -> None:
     auth = {"type": "bearer", "token": "t0ken"}
     endpoint = receiver.endpoint("rules")
     of = flow.subscribe(endpoint, endpoint=f"PUT:{endpoint.url}?key=1", auth=auth, headers={"X-Team": "blue"})
@@ -97,7 +97,9 @@ def test_a_redirect_is_handed_on_and_not_followed(flow: Flow, receiver: Receiver
     assert history(flow, answer)["status"] == "3xxNOTSUPPORTED"
 
 
-def test_when_nobody_qualifies_it_is_200_and_empty(flow: Flow, receiver: Receiver) -> None:
+def test_without_a_qualifying_subscription_the_answer_is_200_and_empty(
+    flow: Flow, receiver: Receiver
+) -> None:
     flow.subscribe(receiver.endpoint("rules"), header_filter_string="elsewhere")
     answer = publish(flow, FILTER_STRING="here")
     assert (answer.status_code, answer.content) == (200, b"")
@@ -107,7 +109,9 @@ def test_when_nobody_qualifies_it_is_200_and_empty(flow: Flow, receiver: Receive
     assert len(receiver.endpoint("rules").received) == 1
 
 
-def test_of_several_the_first_is_called_and_the_journal_lists_them(flow: Flow, receiver: Receiver) -> None:
+def test_of_several_subscriptions_the_first_is_called_and_the_journal_lists_all(
+    flow: Flow, receiver: Receiver
+) -> None:
     second = flow.subscribe(receiver.endpoint("second"), position=2)
     first = flow.subscribe(receiver.endpoint("first"), filter="$$->'Body'->'number' is not null", position=1)
     answer = publish(flow)
@@ -117,7 +121,7 @@ def test_of_several_the_first_is_called_and_the_journal_lists_them(flow: Flow, r
     assert text.endswith(f"the first is called: {first.subscriber}/first, {second.subscriber}/second.")
 
 
-def test_an_endpoint_that_is_late_is_a_problem_or_lets_pass(flow: Flow, receiver: Receiver) -> None:
+def test_a_late_endpoint_gives_a_problem_or_lets_pass(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("rules"), timeout_seconds=1)
     of.endpoint.always(Hold())
     answer = publish(flow)
@@ -134,7 +138,7 @@ def test_an_endpoint_that_is_late_is_a_problem_or_lets_pass(flow: Flow, receiver
     assert history(flow, answer)["status"] == "FAILED"
 
 
-def test_an_endpoint_that_is_down_is_a_problem_or_lets_pass(flow: Flow, receiver: Receiver) -> None:
+def test_an_endpoint_that_is_down_gives_a_problem_or_lets_pass(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("rules"))
     receiver.refuse_connections()
     answer = publish(flow)
@@ -217,7 +221,7 @@ def publish_alone(flow: Flow, *, seconds: float = 30) -> requests.Response:
     )
 
 
-def test_a_settled_failure_is_told_as_a_message(flow: Flow, receiver: Receiver) -> None:
+def test_a_settled_sync_failure_is_published(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("rules"))
     told = subscribe_to_failures(flow, receiver)
     of.endpoint.next(Answer(404), OK)

@@ -52,7 +52,7 @@ def blocked(flow: Flow, receiver: Receiver) -> Subscribed:
     return of
 
 
-def test_what_is_not_delivered_in_time_expires_and_is_told(brief: Flow, receiver: Receiver) -> None:
+def test_an_undelivered_message_expires_and_is_reported(brief: Flow, receiver: Receiver) -> None:
     of, listening = blocked(brief, receiver), receiver.endpoint("failures")
     wish = {"name": "failures", "endpoint": listening.url, "event_type": "Inturn.Delivery.Failed"}
     owner = brief.subscriber("operator")
@@ -95,9 +95,7 @@ def test_a_concurrent_subscribers_lane_that_it_blocked_flows_on_too(
 
 
 @pytest.mark.parametrize("processing", ["SERIAL", "CONCURRENT"])
-def test_what_is_under_way_when_its_time_is_over_is_delivered(
-    flow: Flow, receiver: Receiver, processing: str
-) -> None:
+def test_an_attempt_running_when_the_ttl_ends_counts(flow: Flow, receiver: Receiver, processing: str) -> None:
     of, other = subscribe(flow, receiver, processing=processing), blocked(flow, receiver)
     hold = Hold()
     of.endpoint.next(hold)
@@ -112,7 +110,7 @@ def test_what_is_under_way_when_its_time_is_over_is_delivered(
 
 
 @pytest.mark.parametrize("most", [None, 1])
-def test_what_waited_behind_a_slow_one_past_its_time_is_never_sent(
+def test_a_message_that_expires_behind_a_slow_one_is_never_sent(
     brief: Flow, receiver: Receiver, most: int | None
 ) -> None:
     """Its sender has read it long since: it drops it, and then it expires."""
@@ -127,7 +125,9 @@ def test_what_waited_behind_a_slow_one_past_its_time_is_never_sent(
     assert [request.id for request in of.endpoint.received] == ids[:1]
 
 
-def test_a_queue_group_that_nobody_takes_expires_as_a_whole(product: Product, receiver: Receiver) -> None:
+def test_a_queue_group_without_a_taking_endpoint_expires_as_a_whole(
+    product: Product, receiver: Receiver
+) -> None:
     flow = product.flow("Queue", kind="QUEUE", ttl_seconds=600)
     policy = policy_like(product, "teamforge", **LONG_PAUSE)
     names = [f"{name}-{flow.event_type[-8:]}" for name in "ab"]

@@ -16,7 +16,7 @@ def flow(product: Product) -> Flow:
 
 
 @pytest.mark.parametrize("processing", ["SERIAL", "CONCURRENT"])
-def test_it_is_delivered_like_any_other(flow: Flow, receiver: Receiver, processing: str) -> None:
+def test_a_volatile_message_is_delivered(flow: Flow, receiver: Receiver, processing: str) -> None:
     of = subscribe(flow, receiver, processing=processing)
     flow.publish_numbered(20)
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 20
@@ -30,7 +30,7 @@ def test_it_is_delivered_like_any_other(flow: Flow, receiver: Receiver, processi
     ],
 )
 @pytest.mark.parametrize("processing", ["SERIAL", "CONCURRENT"])
-def test_one_that_fails_is_failed_and_the_next_is_sent(
+def test_a_failed_volatile_delivery_is_settled_and_the_next_is_sent(
     flow: Flow, receiver: Receiver, policy: str, processing: str
 ) -> None:
     of = subscribe(flow, receiver, policy=policy, processing=processing, max_in_flight=1)
@@ -42,7 +42,7 @@ def test_one_that_fails_is_failed_and_the_next_is_sent(
 
 
 @pytest.mark.parametrize("processing", ["SERIAL", "CONCURRENT"])
-def test_one_that_failed_blocks_nothing_though_no_other_comes(
+def test_a_failed_volatile_delivery_blocks_nothing_even_as_the_last(
     flow: Flow, receiver: Receiver, processing: str
 ) -> None:
     of = subscribe(flow, receiver, processing=processing)
@@ -52,7 +52,7 @@ def test_one_that_failed_blocks_nothing_though_no_other_comes(
     eventually(lambda: flow.lane(of)["state"] != "BLOCKED", "nothing stops it")
 
 
-def test_of_a_queue_the_next_endpoint_is_tried(product: Product, receiver: Receiver) -> None:
+def test_a_volatile_queue_message_goes_to_the_next_endpoint(product: Product, receiver: Receiver) -> None:
     flow = product.flow("VolatileQueue", kind="QUEUE", durability="VOLATILE")
     group = [flow.subscribe(receiver.endpoint(f"{name}-{secrets.token_hex(4)}")) for name in "ab"]
     group[0].endpoint.always(Answer(500))

@@ -34,7 +34,7 @@ def ask(product: Product, path: str, **headers: str) -> requests.Response:
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 @pytest.mark.parametrize("host", [HOST, "other.example.com", "localhost", "127.0.0.1"])
-def test_it_answers_to_each_of_its_names(proxied: Product, host: str, path: str) -> None:
+def test_the_server_answers_to_each_allowed_name(proxied: Product, host: str, path: str) -> None:
     assert ask(proxied, path, Host=host).status_code == 200
 
 
@@ -62,7 +62,7 @@ def test_a_person_can_log_in(proxied: Product) -> None:
     assert log_in(proxied, Referer=f"https://{HOST}/admin/login/") == 302
 
 
-def test_a_form_is_checked_as_one_that_came_by_https(proxied: Product) -> None:
+def test_a_form_posted_through_an_https_proxy_passes_the_csrf_check(proxied: Product) -> None:
     assert log_in(proxied) == 403
     assert log_in(proxied, Origin=f"http://{HOST}") == 403
 

@@ -28,7 +28,7 @@ def worker(of: Installation) -> int | None:
     return next((int(found[1]) for (name,) in rows if (found := WORKER.match(name or ""))), None)
 
 
-def test_it_stops_soon_and_leaves_nothing(running: Installation) -> None:
+def test_the_chores_stop_soon_and_leave_no_process(running: Installation) -> None:
     eventually(lambda: worker(running), "somebody does chores")
     before, top = running.whole("cluster"), running.top("cluster")
     assert top is not None
@@ -41,7 +41,7 @@ def test_it_stops_soon_and_leaves_nothing(running: Installation) -> None:
     eventually(lambda: worker(running), "another does chores")
 
 
-def test_a_killed_cluster_is_restarted_and_its_worker_does_not_go_on_beside_it(running: Installation) -> None:
+def test_a_killed_cluster_is_restarted_and_its_worker_ends(running: Installation) -> None:
     before = running.whole("cluster")
     kill(running.top("cluster"))
     eventually(lambda: running.whole("cluster") - before, "another cluster")
@@ -56,7 +56,7 @@ def test_a_killed_worker_is_replaced(running: Installation) -> None:
     eventually(lambda: worker(running) not in (None, killed), "another does chores")
 
 
-def test_it_goes_on_with_a_database_that_was_restarted(running: Installation) -> None:
+def test_the_chores_continue_after_a_database_restart(running: Installation) -> None:
     eventually(lambda: worker(running), "somebody does chores")
     before, killed = running.whole("cluster"), running.postmaster()
     kill(killed)

@@ -88,7 +88,7 @@ def test_workers_share_the_jobs_and_do_the_share_of_the_one_that_is_down(running
     assert running_demo.delivered("demo-builds/worker-3") == 0
 
 
-def test_what_could_not_be_taken_is_retried_while_the_rest_flows(running_demo: Demo) -> None:
+def test_refused_messages_are_retried_while_the_rest_flows(running_demo: Demo) -> None:
     def retried() -> list[Json]:
         taken = running_demo.deliveries("demo-search/index", status="DELIVERED")
         return [delivery for delivery in taken if delivery["attempt_count"] > 1]
@@ -98,7 +98,7 @@ def test_what_could_not_be_taken_is_retried_while_the_rest_flows(running_demo: D
     assert running_demo.rest.get("lanes/demo-search")["state"] in ("IDLE", "SENDING")
 
 
-def test_a_build_tells_by_callback_how_it_ended(running_demo: Demo) -> None:
+def test_a_build_reports_its_result_by_callback(running_demo: Demo) -> None:
     def told() -> list[Json]:
         answers = {"subscriber": "Inturn.Callbacks", "status": "DELIVERED"}
         found: list[Json] = running_demo.rest.get("deliveries", **answers)["results"]
@@ -109,7 +109,7 @@ def test_a_build_tells_by_callback_how_it_ended(running_demo: Demo) -> None:
     assert answer["body"]["result"] in ("passed", "failed")
 
 
-def test_a_slow_reader_acknowledges_what_is_in_its_mailbox(running_demo: Demo) -> None:
+def test_a_slow_reader_acknowledges_its_mailbox(running_demo: Demo) -> None:
     for subscription in MAILBOX:
         running_demo.wait_until_more(subscription)
     delivery = running_demo.deliveries(MAILBOX[0], status="DELIVERED")[0]
@@ -136,7 +136,7 @@ def test_the_trickle_outlives_its_database(running_demo: Demo) -> None:
 
 
 @pytest.mark.slow
-def test_it_ends_whole_having_said_what_it_allowed_and_starts_again_as_it_was(running_demo: Demo) -> None:
+def test_the_demo_stops_cleanly_and_starts_again(running_demo: Demo) -> None:
     before = running_demo.subscriptions()
     assert running_demo.up is not None
     running_demo.up.send_signal(signal.SIGINT)
@@ -151,7 +151,7 @@ def test_it_ends_whole_having_said_what_it_allowed_and_starts_again_as_it_was(ru
 
 
 @pytest.mark.slow
-def test_its_endpoints_move_when_their_port_was_taken_meanwhile(running_demo: Demo) -> None:
+def test_endpoints_of_the_demo_move_when_their_port_is_taken(running_demo: Demo) -> None:
     before = running_demo.subscriptions()
     running_demo.stop()
     with socket.socket() as other:
@@ -169,6 +169,6 @@ def answering_port(demo: Demo) -> int:
     return int((demo.home / "demo-port").read_text().split()[0])
 
 
-def test_it_is_brisk_at_first_and_slow_when_it_is_forgotten() -> None:
+def test_the_demo_starts_fast_and_slows_down() -> None:
     assert pause_seconds(0.0) == PAUSE_SECONDS
     assert pause_seconds(BRISK_SECONDS) == LATER_PAUSE_SECONDS

@@ -92,7 +92,7 @@ def history(running: Installation) -> History:
     return History(running)
 
 
-def test_what_is_due_is_run_and_not_again(history: History) -> None:
+def test_a_due_schedule_runs_once(history: History) -> None:
     before = history.newest()[0]
     history.let_be_due()
     history.wait_for_next(before, "DONE")
@@ -104,7 +104,7 @@ def test_what_is_due_is_run_and_not_again(history: History) -> None:
     assert row == (True,)
 
 
-def test_who_waits_for_runs_is_small(history: History, running: Installation) -> None:
+def test_the_process_that_waits_for_runs_is_small(history: History, running: Installation) -> None:
     eventually(lambda: len(running.whole("cluster")) > 1, "the cluster is there")
     maps = [Path(f"/proc/{pid}/maps") for pid in running.whole("cluster") - history.running()]
     assert maps
@@ -122,7 +122,7 @@ def test_a_killed_run_has_failed_and_the_next_is_done(history: History) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_killed_worker_had_begun_is_begun_again(history: History, running: Installation) -> None:
+def test_a_run_of_a_killed_worker_starts_again(history: History, running: Installation) -> None:
     with history.held():
         id, pid = history.begin()
         kill(history.worker())

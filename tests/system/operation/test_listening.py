@@ -22,7 +22,7 @@ def has_ipv6() -> bool:
     return True
 
 
-def test_it_listens_where_it_is_told_to_and_nowhere_else(tmp_path: Path) -> None:
+def test_the_server_listens_only_on_its_address(tmp_path: Path) -> None:
     installation = Installation(tmp_path)
     try:
         installation.up = installation.launch(INTURN_LISTEN=ELSEWHERE)
@@ -37,7 +37,7 @@ def test_it_listens_where_it_is_told_to_and_nowhere_else(tmp_path: Path) -> None
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
-def test_it_listens_on_ipv6(tmp_path: Path) -> None:
+def test_the_server_listens_on_ipv6(tmp_path: Path) -> None:
     installation = Installation(tmp_path)
     try:
         installation.up = installation.launch(INTURN_LISTEN="[::1]")

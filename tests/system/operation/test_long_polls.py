@@ -57,7 +57,7 @@ def join() -> Iterator[Join]:
         yield join
 
 
-def test_what_is_published_reaches_one_who_waits_at_once_and_only_once(box: Box, join: Join) -> None:
+def test_a_published_message_reaches_one_waiting_client_at_once(box: Box, join: Join) -> None:
     first, second = join(box), join(box)
     began = time.monotonic()
     assert [box.publish()] == first.ids()
@@ -66,20 +66,20 @@ def test_what_is_published_reaches_one_who_waits_at_once_and_only_once(box: Box,
     assert [box.publish()] == second.ids()
 
 
-def test_who_came_first_is_served_first(box: Box, join: Join) -> None:
+def test_waiting_clients_are_served_first_come_first_served(box: Box, join: Join) -> None:
     clients = [join(box) for _ in range(4)]
     published = [box.publish() for _ in range(4)]
     assert [client.ids() for client in clients] == [[id] for id in published]
 
 
-def test_what_one_leaves_the_next_gets(box: Box, join: Join) -> None:
+def test_the_next_client_gets_the_messages_that_one_left(box: Box, join: Join) -> None:
     greedy, modest, unlucky = join(box, max=3), join(box), join(box, wait=2)
     published = box.publish_batch(4)
     assert greedy.ids() + modest.ids() == published
     assert unlucky.ids() == []
 
 
-def test_nothing_is_answered_when_the_time_is_over(box: Box, join: Join) -> None:
+def test_a_wait_without_message_ends_with_204(box: Box, join: Join) -> None:
     client = join(box, wait=1)
     response, body = client.answer()
     assert (response.status, body) == (204, b"")
@@ -89,14 +89,14 @@ def test_nothing_is_answered_when_the_time_is_over(box: Box, join: Join) -> None
     assert client.answer()[0].status == 204
 
 
-def test_a_message_whose_visibility_ends_wakes_one(box: Box, join: Join) -> None:
+def test_an_expired_visibility_wakes_a_client(box: Box, join: Join) -> None:
     published = box.publish()
     box.next(visibility=2)
     (back,) = join(box).messages()
     assert (back["id"], back["receive_count"]) == (published, 2)
 
 
-def test_a_message_whose_delay_is_over_wakes_one(box: Box, join: Join) -> None:
+def test_an_ended_delay_wakes_a_client(box: Box, join: Join) -> None:
     published = box.publish()
     (message,) = box.next()
     with box.ask("release", receipt=message["receipt"], delay=2) as released:
@@ -104,7 +104,7 @@ def test_a_message_whose_delay_is_over_wakes_one(box: Box, join: Join) -> None:
     assert join(box).ids() == [published]
 
 
-def test_what_is_released_wakes_one(box: Box, join: Join) -> None:
+def test_a_released_message_wakes_a_client(box: Box, join: Join) -> None:
     published = box.publish()
     (message,) = box.next()
     client = join(box)
@@ -113,7 +113,7 @@ def test_what_is_released_wakes_one(box: Box, join: Join) -> None:
     assert client.ids() == [published]
 
 
-def test_nothing_is_fetched_for_who_has_gone(box: Box, join: Join) -> None:
+def test_nothing_is_fetched_for_a_disconnected_client(box: Box, join: Join) -> None:
     gone = join(box)
     gone.connection.close()
     eventually(lambda: waiting_clients(box.product) == 0, "it is noticed")
@@ -121,7 +121,7 @@ def test_nothing_is_fetched_for_who_has_gone(box: Box, join: Join) -> None:
     assert [message["receive_count"] for message in box.next()] == [1]
 
 
-def test_who_has_gone_keeps_nobody_from_being_served(box: Box, join: Join) -> None:
+def test_a_disconnected_client_does_not_delay_the_next(box: Box, join: Join) -> None:
     gone, still_here = join(box), join(box)
     gone.connection.close()
     assert [box.publish()] == still_here.ids()
@@ -135,7 +135,7 @@ def test_mailboxes_do_not_wake_each_other(box: Box, product: Product, join: Join
     assert [box.publish()] == here.ids()
 
 
-def test_a_key_that_is_revoked_meanwhile_fetches_nothing(box: Box, join: Join) -> None:
+def test_a_key_revoked_during_the_wait_fetches_nothing(box: Box, join: Join) -> None:
     client, other = join(box), join(box)
     rest = box.flow.rest
     (key,) = rest.get(f"subscribers/{box.subscriber}/keys")["results"]
@@ -165,7 +165,7 @@ def test_a_lost_connection_loses_no_message(box: Box, join: Join) -> None:
     assert [box.publish()] == clients[1].ids()
 
 
-def test_who_waits_outlasts_a_restart_of_the_database(box: Box, join: Join) -> None:
+def test_a_waiting_client_survives_a_database_restart(box: Box, join: Join) -> None:
     client = join(box)
     postmaster = box.product.postmaster()
     assert postmaster is not None
@@ -174,7 +174,7 @@ def test_who_waits_outlasts_a_restart_of_the_database(box: Box, join: Join) -> N
     assert [box.publish()] == client.ids()
 
 
-def test_who_waits_is_answered_when_the_web_server_stops(box: Box, join: Join) -> None:
+def test_a_waiting_client_gets_an_answer_when_the_web_server_stops(box: Box, join: Join) -> None:
     clients = [join(box) for _ in range(3)]
     web = box.product.top("web")
     assert web is not None
@@ -199,7 +199,7 @@ def memory_kilobytes(product: Product) -> int:
     return max(int(found[1]) for status in statuses if (found := re.search(r"VmRSS:\s+([0-9]+)", status)))
 
 
-def test_one_process_carries_600_that_wait(product: Product) -> None:
+def test_one_process_holds_600_waiting_clients(product: Product) -> None:
     flow = product.flow("Many")
     boxes = [Box(flow, f"reader{number}") for number in range(60)]
     before, memory = connections(product), memory_kilobytes(product)

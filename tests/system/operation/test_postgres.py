@@ -59,7 +59,7 @@ def test_a_commit_survives_a_killed_server(server: Server) -> None:
     assert one(url, "SELECT value FROM kept") == 7
 
 
-def test_a_server_left_by_somebody_is_ended_before_another_starts(server: Server, tmp_path: Path) -> None:
+def test_a_leftover_server_is_ended_before_another_starts(server: Server, tmp_path: Path) -> None:
     server.start()
     successor = Server(tmp_path, settings=THROWAWAY)
     try:
@@ -87,7 +87,7 @@ def test_the_password_is_needed_and_secret(server: Server) -> None:
         psycopg.connect(url.replace(f"{OWNER}:", f"{OWNER}:not", 1))
 
 
-def test_a_taken_port_is_given_up_for_another(server: Server, tmp_path: Path) -> None:
+def test_a_taken_port_is_replaced(server: Server, tmp_path: Path) -> None:
     first = server.start()
     other = Server(tmp_path / "other", settings=THROWAWAY)
     other.cluster.folder.mkdir(parents=True)
@@ -98,12 +98,12 @@ def test_a_taken_port_is_given_up_for_another(server: Server, tmp_path: Path) ->
         other.stop()
 
 
-def test_an_initdb_that_was_cut_short_starts_over(server: Server) -> None:
+def test_an_interrupted_initdb_is_repeated(server: Server) -> None:
     (server.cluster.folder / "data.unfinished" / "base").mkdir(parents=True)
     assert one(server.start(), "SELECT 1") == 1
 
 
-def test_its_url_is_known_only_while_it_runs(server: Server, tmp_path: Path) -> None:
+def test_the_servers_url_is_known_only_while_it_runs(server: Server, tmp_path: Path) -> None:
     assert running_url(tmp_path) is None
     assert running_url(tmp_path / "nowhere") is None
     url = server.start()
@@ -152,7 +152,7 @@ def serving(home: Path) -> set[int]:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="others run PostgreSQL as themselves")
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="no setpriv here")
-def test_root_without_user_namespaces_runs_it_as_nobody_even_in_closed_folders(tmp_path: Path) -> None:
+def test_root_without_user_namespaces_runs_postgresql_as_nobody_in_closed_folders(tmp_path: Path) -> None:
     home = tmp_path / "closed" / "home"
     home.parent.mkdir(mode=0o700)
     with start_without(tmp_path / "path", home, "setpriv") as process:
@@ -165,7 +165,7 @@ def test_root_without_user_namespaces_runs_it_as_nobody_even_in_closed_folders(t
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="others run PostgreSQL as themselves")
 @pytest.mark.skipif(not is_open_to_all(find_programs().folder), reason="the programs are in a closed folder")
-def test_root_without_anything_runs_it_as_nobody_where_folders_are_open() -> None:
+def test_root_without_namespaces_runs_postgresql_as_nobody_in_open_folders() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         with start_without(Path(folder) / "path", Path(folder) / "home") as process:

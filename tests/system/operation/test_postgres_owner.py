@@ -61,13 +61,13 @@ def test_inturn_owns_its_database_and_can_run_no_program(server: Server) -> None
             connection.execute("SELECT pg_read_file('/etc/passwd')")
 
 
-def test_nobody_connects_as_the_superuser(server: Server) -> None:
+def test_the_superuser_cannot_connect(server: Server) -> None:
     url = server.start()
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         psycopg.connect(url.replace(OWNER, SUPERUSER, 1))
 
 
-def test_a_folder_of_an_earlier_version_is_given_to_the_owner(server: Server) -> None:
+def test_the_owner_gets_a_folder_of_an_earlier_version(server: Server) -> None:
     with psycopg.connect(server.start(), autocommit=True) as connection:
         connection.execute(OBJECTS)
     server.stop()
@@ -105,7 +105,7 @@ def make_earlier(server: Server) -> None:
         "SELECT '{marker}' FROM nowhere",
     ],
 )
-def test_what_a_refused_statement_held_is_not_in_the_log(server: Server, refused: str) -> None:
+def test_a_refused_statements_values_are_not_in_the_log(server: Server, refused: str) -> None:
     with psycopg.connect(server.start(), autocommit=True) as connection:
         connection.execute("CREATE TABLE kept (id int PRIMARY KEY CHECK (id > 0), value text UNIQUE)")
         connection.execute("INSERT INTO kept VALUES (1, %s)", [MARKER])
@@ -117,7 +117,7 @@ def test_what_a_refused_statement_held_is_not_in_the_log(server: Server, refused
     assert MARKER not in log_of(server)
 
 
-def test_another_major_version_does_not_begin_empty_beside_the_data(server: Server, tmp_path: Path) -> None:
+def test_another_major_version_does_not_start_empty_beside_the_data(server: Server, tmp_path: Path) -> None:
     server.start()
     server.stop()
     older = server.cluster.folder.rename(server.cluster.folder.with_name("postgresql-9"))
@@ -132,7 +132,7 @@ def test_another_major_version_does_not_begin_empty_beside_the_data(server: Serv
     newer.stop()
 
 
-def test_up_says_in_one_line_that_the_data_is_of_another_major_version(tmp_path: Path) -> None:
+def test_up_reports_data_of_another_major_version_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "postgresql-9" / "data").mkdir(parents=True)
     told = refusal(tmp_path, "up")
     assert told.startswith(f"inturn: the data in {tmp_path / 'postgresql-9'} is not of PostgreSQL ")

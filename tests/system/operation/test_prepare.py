@@ -56,7 +56,7 @@ def test_machines_that_start_at_once_on_an_empty_database_all_prepare_it(
     assert len([said for said in told if "administrator admin" in said]) == 1
 
 
-def test_who_comes_second_waits_and_says_so(empty_database: str, tmp_path: Path) -> None:
+def test_a_second_prepare_waits_and_prints_so(empty_database: str, tmp_path: Path) -> None:
     with psycopg.connect(empty_database, autocommit=True) as first:
         first.execute("SELECT pg_advisory_lock(%s)", [PREPARE_LOCK])
         second = prepare(tmp_path, empty_database)

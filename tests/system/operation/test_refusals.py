@@ -44,28 +44,28 @@ def test_a_wrong_setting_ends_every_command(tmp_path: Path, command: tuple[str, 
 
 
 @pytest.mark.parametrize("command", ["qcluster", "migrate", "rotate_keys"])
-def test_a_database_that_does_not_answer_ends_what_needs_it(tmp_path: Path, command: str) -> None:
+def test_a_database_that_does_not_answer_ends_commands_that_need_it(tmp_path: Path, command: str) -> None:
     (line,) = refusal(tmp_path, command, DATABASE_URL=NOBODY_THERE).splitlines()
     assert line.startswith("inturn: no database answers (connection ")
     assert line.endswith("start it, or correct DATABASE_URL")
     assert "hunter2" not in line
 
 
-def test_without_any_database_a_command_says_where_to_get_one(tmp_path: Path) -> None:
+def test_a_command_without_a_database_prints_where_to_get_one(tmp_path: Path) -> None:
     assert refusal(tmp_path, "rotate_keys") == (
         f"inturn: no database answers (none runs on {tmp_path}, and DATABASE_URL is not set): "
         "start `python3 manage.py up`, or set DATABASE_URL\n"
     )
 
 
-def test_up_says_in_two_lines_that_its_database_does_not_answer(tmp_path: Path) -> None:
+def test_up_reports_a_silent_database_in_two_lines(tmp_path: Path) -> None:
     first, second = refusal(tmp_path, "up", DATABASE_URL=NOBODY_THERE).splitlines()
     assert "Connection refused" in first
     assert second == "inturn: the database could not be prepared: see above"
 
 
 @pytest.mark.parametrize("option", ["nonsense=1", "options=-crole%3Dnobody_at_all"])
-def test_up_says_in_two_lines_what_its_database_does_not_take(tmp_path: Path, option: str) -> None:
+def test_up_reports_an_unsuitable_database_in_two_lines(tmp_path: Path, option: str) -> None:
     url = f"{os.environ['DATABASE_URL']}?{option}"
     first, second = refusal(tmp_path, "up", DATABASE_URL=url).splitlines()
     assert "nonsense" in first or "nobody_at_all" in first

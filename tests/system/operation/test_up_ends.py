@@ -14,7 +14,7 @@ def test_ctrl_c_stops_everything_and_exits_with_0(running: Installation) -> None
     assert running.processes() == set()
 
 
-def test_a_stop_while_it_starts_leaves_nothing(installation: Installation) -> None:
+def test_a_stop_during_the_start_leaves_no_process(installation: Installation) -> None:
     if installation.is_running():
         installation.stop()
     installation.up = installation.launch()
@@ -23,7 +23,7 @@ def test_a_stop_while_it_starts_leaves_nothing(installation: Installation) -> No
     assert installation.processes() == set()
 
 
-def test_a_killed_up_leaves_nothing_and_the_next_recovers(running: Installation) -> None:
+def test_a_killed_up_leaves_no_process_and_the_next_recovers(running: Installation) -> None:
     running.kill_up()
     eventually(lambda: not running.processes(), "all of it is gone")
     running.start()
@@ -35,7 +35,7 @@ def test_up_recovers_after_everything_was_killed(running: Installation) -> None:
     running.start()
 
 
-def test_up_ends_what_an_unguarded_one_left(running: Installation) -> None:
+def test_up_ends_the_processes_of_an_unguarded_one(running: Installation) -> None:
     guardian, leftover = running.guardian(), running.whole("cluster")
     assert guardian is not None
     # They cannot notice that their parent dies, as where a system has no means for it.

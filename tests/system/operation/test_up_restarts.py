@@ -45,7 +45,7 @@ def test_a_killed_web_worker_is_replaced(running: Installation) -> None:
     eventually(running.is_ready, "it serves")
 
 
-def test_a_killed_cluster_is_restarted_and_its_workers_do_not_go_on_beside_it(
+def test_a_killed_cluster_is_restarted_and_its_workers_end(
     running: Installation,
 ) -> None:
     before = running.whole("cluster")

@@ -24,7 +24,7 @@ def is_known(path: str = "/api/v1/messages:batch", **headers: str) -> bool:
     return bool(asyncio.run(Senders()(environ)))
 
 
-def test_who_has_a_key_is_known_until_it_is_revoked() -> None:
+def test_a_key_is_accepted_until_it_is_revoked() -> None:
     _, key = factories.api_key()
     assert is_known(AUTHORIZATION=f"Bearer {key}")
     ApiKey.objects.update(revoked_at=timezone.now())
@@ -38,7 +38,7 @@ def test_others_are_strangers(given: dict[str, str]) -> None:
     assert not is_known(**given)
 
 
-def test_who_is_signed_in_is_known() -> None:
+def test_a_session_is_accepted() -> None:
     ann = Client()
     ann.force_login(User.objects.create_superuser("ann"))
     name = settings.SESSION_COOKIE_NAME
@@ -46,13 +46,13 @@ def test_who_is_signed_in_is_known() -> None:
     assert not is_known("/admin/", COOKIE=f"{name}=x")
 
 
-def test_who_has_a_callback_token_is_known() -> None:
+def test_a_callback_token_is_accepted() -> None:
     token = make_token(17, key=callback_key(settings.SECRET_KEY))
     assert is_known(f"/callbacks/{token}")
     assert not is_known(f"/callbacks/18{token[2:]}")
 
 
-def test_one_query_serves_all_requests_of_a_sender_and_strangers_wait_no_longer_than_they_may() -> None:
+def test_one_query_serves_all_requests_of_a_sender_and_bounds_the_wait_of_strangers() -> None:
     _, key = factories.api_key()
     environ: dict[str, Any] = {"PATH_INFO": "/api/v1/messages:batch"}
 

@@ -63,7 +63,7 @@ def complaint(read: Read, **given: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "text", "allowed"), WRONG)
-def test_what_is_wrong_is_named_quoted_and_told_how_to_mend(
+def test_a_wrong_value_is_named_and_quoted_with_the_remedy(
     read: Read, name: str, text: str, allowed: str
 ) -> None:
     told = complaint(read, **{name: text})
@@ -99,7 +99,7 @@ def test_a_url_that_is_no_databases_is_refused_without_its_password(read: Read, 
         "postgresql://me@one:5432,two:5432/name",
     ],
 )
-def test_a_url_of_a_database_is_taken_as_it_is(read: Read, url: str) -> None:
+def test_a_database_url_is_accepted_unchanged(read: Read, url: str) -> None:
     assert read(DATABASE_URL=url).database_url == url
 
 
@@ -128,19 +128,21 @@ def test_a_file_that_cannot_be_read_is_named(read: Read, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", [*SECRETS, "PORT"])
-def test_blank_is_refused_but_empty_is_not_given(read: Read, tmp_path: Path, name: str) -> None:
+def test_a_blank_value_is_refused_and_an_empty_one_counts_as_unset(
+    read: Read, tmp_path: Path, name: str
+) -> None:
     (tmp_path / "blank").write_text("\n")
     assert read(**{name: ""}) == read()
     assert complaint(read, **{name: " "}).startswith(f"{name}: what was given is blank")
     assert complaint(read, **{f"{name}_FILE": str(tmp_path / "blank")}).startswith(f"{name}_FILE: ")
 
 
-def test_a_secret_that_looks_like_a_variable_is_itself(read: Read) -> None:
+def test_a_secret_that_looks_like_a_variable_is_not_expanded(read: Read) -> None:
     assert read(INTURN_ADMIN_PASSWORD="$HOME").admin_password == "$HOME"
 
 
 @pytest.mark.parametrize("key", ["a", KEY[:-1], f"{KEY[:12]} {KEY[12:]}", f"{KEY}é"])
-def test_a_bootstrap_key_that_could_be_guessed_or_sent_by_nobody_is_refused(read: Read, key: str) -> None:
+def test_a_bootstrap_key_that_is_guessable_or_unsendable_is_refused(read: Read, key: str) -> None:
     told = complaint(read, INTURN_BOOTSTRAP_KEY=key)
     assert told.startswith("INTURN_BOOTSTRAP_KEY: ")
     assert "openssl rand -hex 24" in told
@@ -148,7 +150,7 @@ def test_a_bootstrap_key_that_could_be_guessed_or_sent_by_nobody_is_refused(read
     assert read(INTURN_BOOTSTRAP_KEY=KEY).bootstrap_key == KEY
 
 
-def test_a_secret_that_was_not_given_is_made_once(read: Read) -> None:
+def test_a_missing_secret_is_generated_once(read: Read) -> None:
     first = read()
     assert len(first.secret_key) >= 50
     assert read() == first
@@ -160,7 +162,7 @@ def test_a_home_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         env.read_environment({"INTURN_HOME": str(tmp_path / "file")})
 
 
-def test_it_answers_to_the_base_urls_host_and_always_to_this_machine(read: Read) -> None:
+def test_allowed_hosts_include_the_base_urls_and_this_machine(read: Read) -> None:
     local = {"127.0.0.1", "localhost", "[::1]"}
     assert set(read().allowed_hosts) == local
     assert set(read(INTURN_ALLOWED_HOSTS="a.example, b.example").allowed_hosts) == local | {
@@ -174,7 +176,7 @@ def test_it_answers_to_the_base_urls_host_and_always_to_this_machine(read: Read)
 
 
 @pytest.mark.parametrize("limit", ["1000/s", "1 / m", "999999999/h"])
-def test_a_rate_that_is_let_in_is_one_that_publishing_understands(read: Read, limit: str) -> None:
+def test_an_accepted_rate_is_one_that_publishing_understands(read: Read, limit: str) -> None:
     assert bucket_of(read(INTURN_PUBLISH_RATE_LIMIT=limit).publish_rate_limit) is not None
 
 
@@ -186,7 +188,7 @@ def test_a_rate_that_publishing_does_not_understand_is_refused(read: Read, limit
 @pytest.mark.parametrize(
     ("text", "flag"), [("true", True), ("1", True), ("On", True), ("no", False), ("0", False)]
 )
-def test_a_flag_may_be_said_in_several_ways(read: Read, text: str, flag: bool) -> None:
+def test_a_flag_has_several_spellings(read: Read, text: str, flag: bool) -> None:
     assert read(INTURN_DEBUG=text).debug is flag
 
 
@@ -202,7 +204,7 @@ def test_a_flag_may_be_said_in_several_ways(read: Read, text: str, flag: bool) -
         ("[2001:DB8::7]", "http://[2001:db8::7]:8000"),
     ],
 )
-def test_where_it_listens_it_is_asked_and_answers(read: Read, listen: str, own_url: str) -> None:
+def test_the_listen_address_is_an_allowed_host(read: Read, listen: str, own_url: str) -> None:
     environment = read(INTURN_LISTEN=listen)
     assert environment.own_url == environment.base_url == own_url
     assert own_url.removeprefix("http://").removesuffix(":8000") in environment.allowed_hosts

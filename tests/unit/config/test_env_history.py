@@ -12,7 +12,7 @@ def read(home: Path, **given: str) -> env.Environment:
     return env.read_environment({"INTURN_HOME": str(home)} | given)
 
 
-def test_by_default_all_is_on_this_machine(tmp_path: Path) -> None:
+def test_the_history_defaults_to_this_machine(tmp_path: Path) -> None:
     found = read(tmp_path)
     assert found.history_url == str(tmp_path / "archive")
     assert (found.spark_master, found.spark_remote, found.spark_driver_memory) == ("local[*]", "", "1g")

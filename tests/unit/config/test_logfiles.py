@@ -17,7 +17,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_what_is_over_the_limit_is_set_aside_and_the_writer_goes_on_at_the_start(tmp_path: Path) -> None:
+def test_a_file_over_the_limit_is_rotated_and_the_writer_starts_at_its_beginning(tmp_path: Path) -> None:
     with open_log(tmp_path, "web") as log:
         log.write(b"0123456789\n")
         log.flush()
@@ -26,7 +26,7 @@ def test_what_is_over_the_limit_is_set_aside_and_the_writer_goes_on_at_the_start
     assert contents(tmp_path) == {"web.log": b"after\n", "web.log.1": b"0123456789\n"}
 
 
-def test_no_more_than_so_many_are_kept(tmp_path: Path) -> None:
+def test_only_a_limited_number_of_files_is_kept(tmp_path: Path) -> None:
     for number in range(KEPT + 2):
         with open_log(tmp_path, "web") as log:
             log.write(b"number %09d" % number)
@@ -46,7 +46,7 @@ def test_a_short_one_stays_as_it_is(tmp_path: Path) -> None:
     assert contents(tmp_path) == {"web.log": b"0123456789"}
 
 
-def test_it_is_shortened_even_where_it_cannot_be_set_aside(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_rotated_is_truncated(tmp_path: Path) -> None:
     (tmp_path / "web.log.1").mkdir()
     (tmp_path / "web.log.2").mkdir()
     (tmp_path / "web.log.2" / "full").touch()

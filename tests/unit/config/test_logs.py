@@ -18,7 +18,7 @@ def test_a_long_address_is_quoted_only_in_part() -> None:
     assert len(line["event"]) == len(line["request"]) == LONGEST_QUOTE
 
 
-def test_what_does_not_exist_and_a_wrong_host_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_pages_and_wrong_hosts_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     assert Client().get("/nowhere").status_code == 404
     assert Client().get("/healthz", headers={"host": "stranger.example"}).status_code == 400
     assert caplog.records == []

@@ -9,7 +9,7 @@ from config.retention_days import DEFAULT_DAYS, retention_days
 SETTING = "INTURN_RETENTION_DAYS"
 
 
-def test_what_is_not_given_is_as_by_default() -> None:
+def test_unset_periods_keep_their_default() -> None:
     assert retention_days([]) == DEFAULT_DAYS
     assert retention_days(["DELIVERED=7", " failed = Never ", "3xxnotsupported=1"]) == {
         **DEFAULT_DAYS,
@@ -37,7 +37,7 @@ def test_never_alone_keeps_everything() -> None:
         "DELIVERED=1;FAILED=2",
     ],
 )
-def test_what_is_wrong_is_quoted_and_told_how_to_mend(text: str) -> None:
+def test_a_wrong_period_is_quoted_with_the_remedy(text: str) -> None:
     with pytest.raises(ImproperlyConfigured) as refused:
         retention_days(["EXPIRED=1", text])
     told = str(refused.value)
@@ -45,7 +45,7 @@ def test_what_is_wrong_is_quoted_and_told_how_to_mend(text: str) -> None:
     assert "\n" not in told
 
 
-def test_a_name_that_is_given_twice_is_refused() -> None:
+def test_a_repeated_name_is_refused() -> None:
     with pytest.raises(ImproperlyConfigured, match="each once"):
         retention_days(["FAILED=1", "failed=2"])
 

@@ -23,7 +23,7 @@ def closes_one(served: Served, before: int) -> bool:
     return closed(served) == before + 1
 
 
-def test_status_headers_and_pieces_come_as_given(answering: Served) -> None:
+def test_status_headers_and_chunks_are_passed_on_unchanged(answering: Served) -> None:
     before = closed(answering)
     response, body = answering.get("/")
     assert (response.status, body) == (418, b"short and stout")
@@ -37,12 +37,12 @@ def test_a_head_has_no_body(answering: Served) -> None:
     assert (response.status, response.headers["Content-Length"], body) == (418, "15", b"")
 
 
-def test_nothing_is_nothing(answering: Served) -> None:
+def test_an_empty_answer_has_no_body(answering: Served) -> None:
     response, body = answering.get("/nothing")
     assert (response.status, body) == (204, b"")
 
 
-def test_a_large_answer_comes_whole(answering: Served) -> None:
+def test_a_large_answer_arrives_complete(answering: Served) -> None:
     before = closed(answering)
     response, body = answering.get("/large")
     assert response.headers["Content-Length"] == str(len(body))
@@ -68,7 +68,7 @@ def test_an_application_that_fails_is_a_problem_and_in_the_log(
     assert error in answering.log.read_text()
 
 
-def test_threads_outlive_what_they_call(answering: Served) -> None:
+def test_a_thread_survives_a_call_that_exits(answering: Served) -> None:
     for _ in range(2 * THREADS):
         assert answering.get("/exits")[0].status == 500
     assert answering.get("/")[0].status == 418
@@ -81,7 +81,7 @@ def test_an_answer_that_fails_half_way_is_closed(answering: Served) -> None:
     assert closes_one(answering, before)
 
 
-def test_the_internal_header_reaches_nobody(answering: Served) -> None:
+def test_the_internal_header_is_removed(answering: Served) -> None:
     response, body = answering.get("/leaks")
     assert (response.status, body) == (200, b"answered")
     assert "Inturn-Wait" not in response.headers
@@ -118,7 +118,7 @@ def test_a_request_under_way_is_answered_when_the_server_stops(tmp_path: Path) -
         assert served.process.wait(SECONDS) == 0
 
 
-def test_who_is_one_too_many_at_a_mailbox_is_told_so(tmp_path: Path) -> None:
+def test_a_client_over_the_mailbox_limit_gets_429(tmp_path: Path) -> None:
     with serving("bridged_full", tmp_path) as full:
         response, body = full.get("/waits")
         assert (response.status, response.getheader("Retry-After")) == (429, "5")

@@ -45,7 +45,7 @@ def test_a_body_in_chunks_gets_its_length(echoing: Served, size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, LONG - 1, LONG, MAX_BODY_BYTES])
-def test_a_body_of_known_length_comes_as_it_is(echoing: Served, size: int) -> None:
+def test_a_body_of_known_length_is_passed_on(echoing: Served, size: int) -> None:
     body = b"\x00\xff" * (size // 2) + b"x" * (size % 2)
     assert echoed(echoing, known(size) + body) == (str(size), body)
 
@@ -56,7 +56,7 @@ def test_a_body_in_chunks_that_is_too_long_is_refused_as_soon_as_that_shows(echo
         assert refusal(connection) == (413, "too-large")
 
 
-def test_a_body_that_says_that_it_is_too_long_is_not_read(echoing: Served) -> None:
+def test_a_body_declared_too_long_is_not_read(echoing: Served) -> None:
     with echoing.connect() as connection:
         connection.sendall(known(MAX_BODY_BYTES + 1))
         assert refusal(connection) == (413, "too-large")
@@ -73,7 +73,7 @@ def test_a_body_that_says_that_it_is_too_long_is_not_read(echoing: Served) -> No
     ],
     ids=["next chunk", "in a chunk", "no chunk", "short", "long"],
 )
-def test_a_body_that_broke_off_reaches_nobody(answering: Served, raw: bytes) -> None:
+def test_an_interrupted_body_is_not_passed_on(answering: Served, raw: bytes) -> None:
     with answering.connect() as connection:
         connection.sendall(raw)
         connection.shutdown(socket.SHUT_WR)
@@ -87,7 +87,7 @@ def test_trailers_are_refused_for_they_look_like_a_body_that_broke_off(answering
     assert (response.status, orjson.loads(body)["type"]) == (400, "urn:inturn:problem:broken-body")
 
 
-def test_a_body_that_is_expected_is_asked_for(echoing: Served) -> None:
+def test_a_client_that_expects_100_continue_gets_it(echoing: Served) -> None:
     with echoing.connect() as connection:
         connection.sendall(known(5).replace(b"Host", b"Expect: 100-continue\r\nHost"))
         assert connection.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"

@@ -71,13 +71,13 @@ def test_the_environ_is_that_of_wsgi(name: str, echoing: Served, wsgi: Served) -
     assert told(echoing, REQUESTS[name]) == expected
 
 
-def test_the_port_and_the_client_are_told(echoing: Served) -> None:
+def test_port_and_client_address_are_in_the_environ(echoing: Served) -> None:
     environ = orjson.loads(echoing.get("/")[1])
     assert environ["SERVER_PORT"] == str(echoing.port)
     assert environ["REMOTE_ADDR"] == environ["SERVER_NAME"] == "127.0.0.1"
 
 
-def test_nothing_of_the_process_is_told(echoing: Served) -> None:
+def test_the_environ_contains_no_process_environment(echoing: Served) -> None:
     assert "PATH" in os.environ
     assert "PATH" not in orjson.loads(echoing.get("/")[1])
 
@@ -101,7 +101,7 @@ def test_a_path_that_is_not_utf_8_is_another_path(echoing: Served) -> None:
     assert told(echoing, raw)["PATH_INFO"].encode("latin-1").decode() == "/\ufffd"
 
 
-def test_whose_value_did_not_arrive_is_named(echoing: Served) -> None:
+def test_a_header_whose_value_was_dropped_is_named(echoing: Served) -> None:
     raw = b"GET / HTTP/1.1\r\nHost: test\r\nX-Name: J\xc3\xbcrgen\r\nX-C: c\r\n\r\n"
     assert orjson.loads(echoing.ask(raw)[1])[UNREADABLE] == "x-name"
     assert UNREADABLE not in orjson.loads(echoing.get("/")[1])

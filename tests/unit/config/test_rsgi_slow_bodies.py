@@ -36,13 +36,13 @@ def cramped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 @pytest.mark.parametrize("begun", [known(10), known(10) + b"1", known(LONG) + b"1", CHUNKED + b"1"])
-def test_a_body_that_stalls_is_given_up_and_its_connection_closed(impatient: Served, begun: bytes) -> None:
+def test_a_stalled_body_times_out_and_closes_its_connection(impatient: Served, begun: bytes) -> None:
     with impatient.connect() as connection:
         connection.sendall(begun)
         assert refusal(connection) == (408, "stalled-body")
 
 
-def test_a_body_that_only_trickles_is_given_up(impatient: Served) -> None:
+def test_a_trickling_body_times_out(impatient: Served) -> None:
     with impatient.connect() as connection:
         connection.sendall(known(LONG))
         while not select.select([connection], [], [], 0.05)[0]:
@@ -76,14 +76,14 @@ def test_strangers_share_a_room_that_is_not_that_of_others(cramped: Served) -> N
     eventually(lambda: not is_refused(), "who has gone leaves room")
 
 
-def test_who_finds_no_room_is_told_to_come_again(cramped: Served) -> None:
+def test_a_body_without_room_gets_503_with_retry_after(cramped: Served) -> None:
     with cramped.connect() as connection:
         connection.sendall(known(300_000) + b"x" * 200_000)
         response, _ = answer(connection)
         assert (response.status, response.getheader("Retry-After")) == (503, "1")
 
 
-def test_no_sender_takes_all_the_room_of_those_who_are_known(cramped: Served) -> None:
+def test_no_sender_uses_all_the_room_for_known_clients(cramped: Served) -> None:
     with cramped.connect() as connection:
         connection.sendall(with_key(known(300_000)) + b"x" * 250_000)
         assert answer(connection)[0].status == 503
@@ -95,7 +95,7 @@ def test_no_sender_takes_all_the_room_of_those_who_are_known(cramped: Served) ->
         assert cramped.ask(other + b"x" * (3 * LONG))[0].status == 200
 
 
-def test_nobody_speaks_http_2(cramped: Served) -> None:
+def test_http_2_is_not_spoken(cramped: Served) -> None:
     """One connection of it would be hundreds of requests at once."""
     with cramped.connect() as connection:
         connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000"))

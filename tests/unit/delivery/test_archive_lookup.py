@@ -28,7 +28,7 @@ def test_a_message_is_as_it_was_published(archive: Path) -> None:
     assert found.deliveries == ()
 
 
-def test_its_deliveries_have_their_attempts_and_are_as_they_were_settled_last(archive: Path) -> None:
+def test_deliveries_have_their_attempts_and_their_last_settlement(archive: Path) -> None:
     later = AT + timedelta(days=40)
     write(
         archive,
@@ -59,7 +59,7 @@ def test_its_deliveries_have_their_attempts_and_are_as_they_were_settled_last(ar
     ]
 
 
-def test_what_was_never_archived_is_not_found(archive: Path) -> None:
+def test_an_unarchived_message_is_not_found(archive: Path) -> None:
     assert find_message(1) is None
     write(archive, messages=[message(1), message(3)])
     assert find_message(2) is None

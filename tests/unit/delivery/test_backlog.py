@@ -41,7 +41,7 @@ def is_sent_to(subscription: Subscription) -> bool:
 
 @pytest.mark.django_db
 class TestJob:
-    def test_it_goes_through_as_many_at_a_time_as_senders_can_wait_for(self) -> None:
+    def test_the_job_cancels_batches_that_senders_can_wait_for(self) -> None:
         first = held(1)[0]
         Delivery.objects.bulk_create(
             Delivery(
@@ -59,7 +59,7 @@ class TestJob:
             (Status.CANCELLED, f"cancelled by ann (cancellation {job.pk})")
         }
 
-    def test_nothing_is_sent_until_it_has_ended(self) -> None:
+    def test_nothing_is_sent_before_the_job_has_ended(self) -> None:
         old = held(2)
         subscription = old[0].subscription
         job = cancelling(subscription)
@@ -77,7 +77,7 @@ class TestJob:
         assert (job.done, job.changed) == (2, 2)
 
     @pytest.mark.parametrize("kind", ["retry", "skipped", "queue"])
-    def test_it_finds_what_waits_wherever_that_is(self, kind: str) -> None:
+    def test_the_job_finds_waiting_deliveries_in_every_lane(self, kind: str) -> None:
         event_type = factories.event_type(kind=Kind.QUEUE if kind == "queue" else Kind.TOPIC)
         subscription = factories.subscription(event_type=event_type)
         lanes = {
@@ -97,14 +97,14 @@ class TestJob:
         row.refresh_from_db()
         assert row.status == Status.CANCELLED
 
-    def test_with_nothing_held_there_is_no_job(self) -> None:
+    def test_without_held_deliveries_there_is_no_job(self) -> None:
         subscription = factories.subscription()
         factories.delivery(Status.DELIVERED, subscription=subscription)
         toggle.deactivate(subscription, actor=ACTOR)
         assert toggle.activate(subscription, backlog="cancel", actor=ACTOR) is None
         assert subscription.cancellation_id is None
 
-    def test_what_a_person_sends_again_behind_it_stays(self) -> None:
+    def test_deliveries_resubmitted_behind_the_job_stay(self) -> None:
         first, *_ = held(2)
         job = cancelling(first.subscription)
         advance(timezone.now())
@@ -113,7 +113,7 @@ class TestJob:
         first.refresh_from_db()
         assert first.status == Status.PENDING
 
-    def test_made_inactive_and_active_again_meanwhile_it_still_waits(self) -> None:
+    def test_a_subscription_toggled_meanwhile_still_waits(self) -> None:
         (row,) = held(1)
         subscription = row.subscription
         job = cancelling(subscription)
@@ -131,7 +131,7 @@ class TestJob:
         subscription.refresh_from_db()
         assert subscription.cancellation_id is None
 
-    def test_it_cannot_be_stopped(self) -> None:
+    def test_the_job_cannot_be_stopped(self) -> None:
         (row,) = held(1)
         job = cancelling(row.subscription)
         with pytest.raises(BacklogError):
@@ -139,7 +139,7 @@ class TestJob:
         refused(caller().post(f"cancellations/{job.pk}/cancel"), 409, "backlog")
         assert Resubmission.objects.get().state == ResubmissionState.RUNNING
 
-    def test_a_mailbox_hands_out_nothing_until_it_has_ended(self) -> None:
+    def test_a_mailbox_hands_out_nothing_before_the_job_has_ended(self) -> None:
         mailbox = box()
         mailbox.put(2)
         toggle.deactivate(mailbox.subscription, actor=ACTOR)
@@ -150,7 +150,7 @@ class TestJob:
         finish(job)
         assert [message["id"] for message in mailbox.next(10)] == [fresh.message.public_id]
 
-    def test_the_answer_and_the_subscription_tell_which_it_is(self) -> None:
+    def test_answer_and_subscription_name_the_job(self) -> None:
         manager = caller()
         (row,) = held(1)
         address = f"subscriptions/{row.subscription_id}"
@@ -164,7 +164,7 @@ class TestJob:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_a_publisher_had_not_committed_when_it_was_decided_is_cancelled_too() -> None:
+def test_deliveries_committed_after_the_decision_are_cancelled_too() -> None:
     (row,) = held(1)
 
     def publishing() -> None:

@@ -41,7 +41,7 @@ def test_a_code_has_more_than_128_bits() -> None:
 
 
 @given(IDS, st.integers(0, 23), st.sampled_from(string.ascii_letters + string.digits + "-_"))
-def test_a_code_that_differs_in_one_character_opens_nothing(id: int, at: int, character: str) -> None:
+def test_a_token_changed_in_one_character_is_refused(id: int, at: int, character: str) -> None:
     head, _, code = make_token(id, key=KEY).partition(".")
     forged = f"{head}.{code[:at]}{character}{code[at + 1 :]}"
     assert read_token(forged, key=KEY) == (id if code[at] == character else None)
@@ -70,13 +70,13 @@ def test_a_code_is_of_one_id(one: int, two: int) -> None:
         "٧.{code}",
     ],
 )
-def test_what_is_written_otherwise_is_no_token(text: str) -> None:
+def test_a_token_in_another_spelling_is_refused(text: str) -> None:
     code = make_token(7, key=KEY).partition(".")[2]
     assert read_token(text.format(code=code), key=KEY) is None
 
 
 @given(st.text(max_size=60))
-def test_whatever_is_given_is_read_without_an_error(text: str) -> None:
+def test_any_text_is_parsed_without_an_error(text: str) -> None:
     assert read_token(text, key=KEY) is None
 
 

@@ -66,7 +66,7 @@ class TestPublishing:
         made = list(Callback.objects.filter(message=accepted.message_id).order_by("queue_group"))
         assert [(one.queue_group, one.url, one.hop) for one in made] == [(0, URL, 1), (1, URL, 1)]
 
-    def test_it_can_be_answered_for_as_many_days_as_the_setting_says(self, event_type: EventType) -> None:
+    def test_a_callback_can_be_answered_for_the_days_of_the_setting(self, event_type: EventType) -> None:
         callback = published(event_type)
         assert callback.expires_at - callback.message.published_at == timedelta(days=4)
 
@@ -77,11 +77,11 @@ class TestPublishing:
         made = {one.message_id: one.url for one in Callback.objects.all()}
         assert made == {accepted[0].message_id: urls[0], accepted[2].message_id: urls[2]}
 
-    def test_what_nobody_wants_nobody_answers(self, event_type: EventType) -> None:
+    def test_a_message_without_subscription_cannot_be_answered(self, event_type: EventType) -> None:
         publish(factories.publisher(), [draft(event_type)])
         assert not Callback.objects.exists()
 
-    def test_of_a_topic_it_is_a_header_as_any_other(self, db: None) -> None:
+    def test_the_callback_header_of_a_topic_is_an_ordinary_header(self, db: None) -> None:
         topic = factories.event_type()
         factories.subscription(event_type=topic)
         publish(factories.publisher(), [draft(topic, "not a URL at all")])
@@ -149,14 +149,14 @@ class TestAnswering:
         )
         assert not delivery.subscription.secrets.exists()
 
-    def test_the_journal_tells_of_it(self, event_type: EventType) -> None:
+    def test_the_journal_records_an_answer(self, event_type: EventType) -> None:
         callback = published(event_type)
         message_id = answer(callback, posted())
         entry = JournalEntry.objects.get(kind=JournalKind.CALLBACK)
         assert entry.message_id == callback.message_id
         assert f"msg_{message_id}" in entry.text
 
-    def test_the_same_again_gets_the_first_answer_and_stores_nothing(self, event_type: EventType) -> None:
+    def test_a_repeated_answer_gets_the_first_result_and_stores_nothing(self, event_type: EventType) -> None:
         callback = published(event_type)
         assert answer(callback, posted()) == answer(callback, posted())
         assert Delivery.objects.filter(callback=callback).count() == 1
@@ -174,7 +174,7 @@ class TestAnswering:
         one, two = Callback.objects.order_by("queue_group")
         assert answer(one, posted()) != answer(two, posted())
 
-    def test_one_that_expired_cannot_be_answered(self, event_type: EventType) -> None:
+    def test_an_expired_callback_cannot_be_answered(self, event_type: EventType) -> None:
         callback = published(event_type)
         Callback.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
         refusal(callback, posted(), status=410)
@@ -182,7 +182,7 @@ class TestAnswering:
         refusal(callback, posted(), status=410, now=timezone.now() - timedelta(days=30))
         assert not Delivery.objects.filter(callback=callback).exists()
 
-    def test_one_that_was_answered_does_not_expire(self, event_type: EventType) -> None:
+    def test_an_answered_callback_does_not_expire(self, event_type: EventType) -> None:
         callback = published(event_type)
         message_id = answer(callback, posted())
         Callback.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
@@ -191,7 +191,7 @@ class TestAnswering:
 
     @pytest.mark.django_db(transaction=True)
     @pytest.mark.parametrize("bodies", [[b"same"] * 8, [b"%d" % n for n in range(8)]], ids=["same", "other"])
-    def test_of_many_posts_at_the_same_moment_one_is_stored(self, bodies: Sequence[bytes]) -> None:
+    def test_of_many_simultaneous_answers_one_is_stored(self, bodies: Sequence[bytes]) -> None:
         callback = published(factories.event_type(kind=Kind.QUEUE))
         together = threading.Barrier(len(bodies))
 
@@ -227,7 +227,7 @@ class TestChains:
         assert (following.url, following.hop, following.queue_group) == ("https://worker.example/more", 2, 0)
         assert following.expires_at > timezone.now() + timedelta(days=3)
 
-    def test_it_ends_after_ten(self, event_type: EventType) -> None:
+    def test_a_chain_ends_after_ten_hops(self, event_type: EventType) -> None:
         callback = published(event_type)
         for hop in range(2, MAX_HOPS + 1):
             message_id = answer(callback, posted(url=URL))
@@ -239,7 +239,7 @@ class TestChains:
         # Without wanting an eleventh it can be answered.
         answer(callback, posted())
 
-    def test_an_address_that_is_refused_stores_nothing(self, event_type: EventType) -> None:
+    def test_a_refused_address_stores_nothing(self, event_type: EventType) -> None:
         callback = published(event_type)
         refusal(callback, posted(url=PRIVATE), status=400)
         assert not Delivery.objects.filter(callback=callback).exists()
@@ -257,7 +257,7 @@ class TestChains:
         with pytest.raises(PublishRefusedError, match="More than 10"):
             published(event_type, callback_url(callback.pk, base_url="https://us.example", key=key))
 
-    def test_one_that_only_looks_like_ours_does_not(self, event_type: EventType) -> None:
+    def test_a_url_that_only_looks_like_a_callback_of_ours_is_no_chain(self, event_type: EventType) -> None:
         token = make_token(1, key=callback_key("of another installation"))
         assert published(event_type, f"https://other.example/callbacks/{token}").hop == 1
 

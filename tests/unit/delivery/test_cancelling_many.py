@@ -38,7 +38,7 @@ def job_for(rate: float | None = None, **chosen: Any) -> Resubmission:
 
 
 class TestWhatIsSelected:
-    def test_what_is_open_and_only_if_named_what_is_in_doubt(self) -> None:
+    def test_open_deliveries_and_only_if_named_those_in_doubt(self) -> None:
         rows = [factories.delivery(status) for status in Status]
         assert preview_selection({}, BulkVerb.CANCEL).sample == [row.pk for row in rows if row.status in OPEN]
         every = {"status": [status.value for status in CANCELLABLE]}
@@ -46,25 +46,25 @@ class TestWhatIsSelected:
             row.pk for row in rows if row.status in (*OPEN, Status.IN_DOUBT)
         ]
 
-    def test_it_is_counted_by_status_with_the_oldest(self) -> None:
+    def test_are_counted_by_status_with_the_oldest(self) -> None:
         first, *_ = waiting(2)
         factories.delivery(Status.IN_DOUBT)
         found = preview_selection({"status": ["PENDING", "IN_DOUBT"]}, BulkVerb.CANCEL)
         assert list(found.statuses.items()) == [("PENDING", 2), ("IN_DOUBT", 1)]
         assert (found.count, found.oldest_at) == (3, first.message.published_at)
 
-    def test_it_is_found_by_what_is_open_among_millions_that_are_settled(self) -> None:
+    def test_open_deliveries_are_found_without_reading_settled_ones(self) -> None:
         plan = Delivery.objects.filter(one_of(OPEN)).order_by().explain()
         assert "delivery_waiting" in plan
         assert "delivery_settled" not in plan
 
-    def test_nothing_that_a_publisher_waits_for(self) -> None:
+    def test_no_delivery_that_a_publisher_waits_for(self) -> None:
         factories.delivery(lane=None)
         assert preview_selection({}, BulkVerb.CANCEL).count == 0
 
 
 class TestWorkingItOff:
-    def test_all_are_cancelled_and_the_journal_says_by_whom(self) -> None:
+    def test_all_are_cancelled_and_the_journal_names_the_person(self) -> None:
         rows = waiting(3)
         job = finish(job_for())
         assert statuses(rows) == ["CANCELLED"] * 3
@@ -76,14 +76,14 @@ class TestWorkingItOff:
         assert ConfigurationChange.objects.get().object_name == f"cancellation {job.pk}"
         assert Delivery.objects.filter(reason=f"cancelled by ann (cancellation {job.pk})").count() == 3
 
-    def test_what_is_published_later_is_left_alone(self) -> None:
+    def test_deliveries_published_later_are_not_cancelled(self) -> None:
         rows = waiting(1)
         job = job_for()
         later = factories.delivery()
         finish(job)
         assert statuses([*rows, later]) == ["CANCELLED", "PENDING"]
 
-    def test_what_was_delivered_meanwhile_stays_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_deliveries_delivered_meanwhile_stay_delivered(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(bulk_jobs, "BATCH", 1)
         rows = waiting(2)
         job = job_for()
@@ -92,7 +92,7 @@ class TestWorkingItOff:
         assert finish(job).changed == 1
         assert statuses(rows) == ["CANCELLED", "DELIVERED"]
 
-    def test_what_a_person_sends_again_behind_it_stays(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_deliveries_resubmitted_behind_the_job_stay(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(bulk_jobs, "BATCH", 1)
         rows = waiting(2)
         job = job_for()
@@ -101,14 +101,14 @@ class TestWorkingItOff:
         finish(job)
         assert statuses(rows) == ["PENDING", "CANCELLED"]
 
-    def test_what_is_in_doubt_is_told_as_a_failure_first(self) -> None:
+    def test_a_delivery_in_doubt_is_reported_as_a_failure_first(self) -> None:
         row = factories.delivery(Status.IN_DOUBT)
         FailureNotice.objects.create(delivery_id=row.pk, number=1)
         assert finish(job_for(status=["IN_DOUBT"])).changed == 1
         assert statuses([row]) == ["CANCELLED"]
         assert Message.objects.filter(event_type__name="Inturn.Delivery.Failed").count() == 1
 
-    def test_who_has_fetched_one_from_a_mailbox_has_it_no_more(self) -> None:
+    def test_a_message_held_by_a_mailbox_client_is_taken_away(self) -> None:
         subscription = factories.subscription(mode=Mode.PULL)
         row = factories.delivery(Status.IN_FLIGHT, subscription=subscription, receive_count=1)
         finish(job_for(status=["IN_FLIGHT"]))
@@ -116,7 +116,9 @@ class TestWorkingItOff:
         assert (now.status, now.lease_token, now.attempts) == (Status.CANCELLED, None, 1)
         assert now.history.get().outcome == "UNACKNOWLEDGED"
 
-    def test_it_is_stopped_and_what_was_cancelled_stays_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_stopped_job_leaves_cancelled_deliveries_cancelled(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(bulk_jobs, "BATCH", 1)
         rows = waiting(2)
         job = job_for()

@@ -42,7 +42,7 @@ def caller(receiver: Receiver) -> Iterator[Caller]:
         yield Caller(client, server, pauses)
 
 
-def test_a_call_that_was_put_off_is_repeated_when_it_may_be(caller: Caller) -> None:
+def test_a_postponed_call_is_repeated_after_its_time(caller: Caller) -> None:
     caller.server.next(BUSY, BUSY)
     assert caller.call() == {"done": True}
     assert caller.pauses == [7, 7]
@@ -94,7 +94,7 @@ def test_a_refusal_is_not_repeated(caller: Caller) -> None:
     assert len(caller.server.received) == 1
 
 
-def test_another_server_is_told_apart(caller: Caller) -> None:
+def test_another_server_is_recognised(caller: Caller) -> None:
     caller.server.next(Answer(200, body=b"<html>"))
     with pytest.raises(ClientError, match="does not answer as Inturn does"):
         caller.call()

@@ -116,7 +116,7 @@ WAYS = [
 
 
 @pytest.mark.parametrize("settle", WAYS)
-def test_what_is_settled_has_no_time_that_the_archive_has_passed(
+def test_no_settlement_has_a_time_that_the_archive_has_passed(
     until: datetime, settle: Callable[[], list[Delivery]]
 ) -> None:
     for delivery in settle():
@@ -125,7 +125,7 @@ def test_what_is_settled_has_no_time_that_the_archive_has_passed(
         assert delivery.settled_at == until
 
 
-def test_nor_has_what_is_published_or_noted(until: datetime) -> None:
+def test_no_publication_or_entry_has_a_time_that_the_archive_has_passed(until: datetime) -> None:
     event_type = factories.event_type()
     with transaction.atomic():
         publish_own([Draft(event_type=event_type, headers={}, body=b"{}") for _ in range(2)])
@@ -134,7 +134,7 @@ def test_nor_has_what_is_published_or_noted(until: datetime) -> None:
     assert JournalEntry.objects.get(text="a test").at == until
 
 
-def test_nor_what_an_export_is_just_taking(db: None) -> None:
+def test_no_row_has_a_time_that_a_running_export_covers(db: None) -> None:
     ahead = timezone.now() + timedelta(hours=1)
     ArchiveChunk.objects.create(run_id=1, since=timezone.now(), until=ahead)
     (delivery,) = by_a_sender()

@@ -74,7 +74,9 @@ def subscription() -> Subscription:
         ("subscriptions/{id}/secrets", None),
     ],
 )
-def test_the_api_lets_it_go_on(subscription: Subscription, path: str, given: dict[str, Any] | None) -> None:
+def test_a_change_by_the_api_does_not_wait_for_publishing(
+    subscription: Subscription, path: str, given: dict[str, Any] | None
+) -> None:
     factories.publisher("shop")
     manager = caller()
     with publishing_meanwhile() as could_publish:
@@ -85,7 +87,7 @@ def test_the_api_lets_it_go_on(subscription: Subscription, path: str, given: dic
     assert all(could_publish)
 
 
-def test_cancelling_a_backlog_lets_it_go_on(subscription: Subscription) -> None:
+def test_cancelling_a_backlog_does_not_wait_for_publishing(subscription: Subscription) -> None:
     factories.delivery(subscription=subscription)
     Subscription.objects.update(status=SubscriptionStatus.INACTIVE)
     with publishing_meanwhile() as could_publish:
@@ -98,7 +100,7 @@ def test_cancelling_a_backlog_lets_it_go_on(subscription: Subscription) -> None:
 
 
 @pytest.mark.parametrize("path", ["eventtype/{event_type_id}/change/", "subscription/{pk}/rotate/"])
-def test_the_console_lets_it_go_on(subscription: Subscription, path: str) -> None:
+def test_a_change_in_the_console_does_not_wait_for_publishing(subscription: Subscription, path: str) -> None:
     ann = Client()
     ann.force_login(User.objects.create_superuser("ann"))
     values = {"name": "A", "kind": "TOPIC", "content_type": "text/plain", "durability": "GUARANTEED"}
@@ -110,14 +112,14 @@ def test_the_console_lets_it_go_on(subscription: Subscription, path: str) -> Non
     assert all(could_publish)
 
 
-def test_encrypting_anew_lets_it_go_on(subscription: Subscription) -> None:
+def test_re_encryption_does_not_wait_for_publishing(subscription: Subscription) -> None:
     with publishing_meanwhile() as could_publish:
         call_command("rotate_keys")
     assert could_publish
     assert all(could_publish)
 
 
-def test_nothing_new_refers_to_what_is_being_deleted() -> None:
+def test_no_new_row_refers_to_an_object_being_deleted() -> None:
     # Else the deletion would fail at its commit, after it was said to be possible.
     factories.event_type("A")
     manager = caller()

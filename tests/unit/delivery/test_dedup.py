@@ -72,7 +72,7 @@ FATES = {
 
 
 @pytest.mark.parametrize(("first", "second"), FATES.items())
-def test_what_became_of_the_first_decides_about_the_second(
+def test_the_outcome_of_the_first_decides_about_the_second(
     event_type: EventType, first: Status, second: Status
 ) -> None:
     by_key(event_type)
@@ -85,7 +85,7 @@ def test_what_became_of_the_first_decides_about_the_second(
     assert DedupKey.objects.get().delivery_id == (two.pk if second == Status.PENDING else one.pk)
 
 
-def test_the_first_is_new_and_the_others_are_told_of_in_the_journal(event_type: EventType) -> None:
+def test_the_first_is_new_and_the_journal_records_the_others(event_type: EventType) -> None:
     subscription = by_key(event_type)
     (one,) = published(keyed(event_type))
     assert one.status == Status.PENDING
@@ -105,7 +105,9 @@ def test_the_first_is_new_and_the_others_are_told_of_in_the_journal(event_type: 
     assert three.reason == f"it came before as delivery {one.pk}, which was delivered"
 
 
-def test_one_in_doubt_is_told_of_as_a_failure_and_a_duplicate_is_none(event_type: EventType) -> None:
+def test_a_duplicate_in_doubt_is_reported_as_a_failure_and_a_settled_one_is_not(
+    event_type: EventType,
+) -> None:
     by_key(event_type)
     (one,) = published(keyed(event_type))
     (two,) = published(keyed(event_type))
@@ -114,7 +116,7 @@ def test_one_in_doubt_is_told_of_as_a_failure_and_a_duplicate_is_none(event_type
     assert list(FailureNotice.objects.values_list("delivery_id", "number")) == [(two.pk, 0)]
 
 
-def test_the_window_ends_and_begins_anew(event_type: EventType) -> None:
+def test_an_ended_window_starts_again(event_type: EventType) -> None:
     by_key(event_type, dedup_window_seconds=3600)
     (one,) = published(keyed(event_type))
     settle(one, Status.DELIVERED)
@@ -137,7 +139,7 @@ def test_a_duplicate_does_not_lengthen_the_window(event_type: EventType) -> None
     assert DedupKey.objects.get().seen_at == seen_at
 
 
-def test_one_of_which_nothing_is_known_any_more_leaves_the_next_in_doubt(event_type: EventType) -> None:
+def test_a_removed_first_message_leaves_the_next_in_doubt(event_type: EventType) -> None:
     by_key(event_type)
     published(keyed(event_type))
     Delivery.objects.all().delete()
@@ -148,14 +150,14 @@ def test_one_of_which_nothing_is_known_any_more_leaves_the_next_in_doubt(event_t
     )
 
 
-def test_without_a_key_nothing_is_a_duplicate(event_type: EventType) -> None:
+def test_a_message_without_a_key_is_never_a_duplicate(event_type: EventType) -> None:
     by_key(event_type)
     same = plain(event_type, b"same")
     assert [one.status for one in published(same, same)] == [Status.PENDING] * 2
     assert not DedupKey.objects.exists()
 
 
-def test_other_subscriptions_get_what_is_a_duplicate_to_one(event_type: EventType) -> None:
+def test_a_duplicate_for_one_subscription_is_sent_to_others(event_type: EventType) -> None:
     everything, once = factories.subscription(event_type=event_type), by_key(event_type)
     also_once = by_key(event_type)
     published(keyed(event_type))
@@ -191,12 +193,12 @@ class TestPaths:
         assert published(plain(event_type, other))[0].status == Status.PENDING
 
     @pytest.mark.parametrize("body", [b"{}", b'{"id": null}', b"no JSON at all", b"\xff\x00", b""])
-    def test_without_a_value_nothing_is_a_duplicate(self, event_type: EventType, body: bytes) -> None:
+    def test_a_message_without_a_value_is_never_a_duplicate(self, event_type: EventType, body: bytes) -> None:
         by_path(event_type)
         same = plain(event_type, body)
         assert [one.status for one in published(same, same)] == [Status.PENDING] * 2
 
-    def test_a_header_may_identify_what_is_not_json(self, event_type: EventType) -> None:
+    def test_a_header_can_identify_a_message_that_is_not_json(self, event_type: EventType) -> None:
         by_path(event_type, "$$->'Header'->>'X-Order'")
         one, two, three = published(
             plain(event_type, b"\xff", x_order="1"),
@@ -215,21 +217,21 @@ class TestPaths:
 
 
 class TestBatches:
-    def test_of_one_batch_the_first_in_the_array_is_new(self, event_type: EventType) -> None:
+    def test_of_one_batch_the_first_item_is_new(self, event_type: EventType) -> None:
         by_path(event_type)
         bodies = [b'{"id": 2}', b'{"id": 1}', b'{"id": 2}', b'{"id": 2, "n": 3}', b'{"id": 1}']
         statuses = [one.status for one in published(*(plain(event_type, body) for body in bodies))]
         assert statuses == [Status.PENDING] * 2 + [Status.IN_DOUBT] * 3
         assert DedupKey.objects.count() == 2
 
-    def test_of_a_batch_after_one_that_was_delivered_all_are_duplicates(self, event_type: EventType) -> None:
+    def test_in_a_batch_after_a_delivered_message_all_are_duplicates(self, event_type: EventType) -> None:
         by_path(event_type)
         same = plain(event_type, b'{"id": 2}')
         (one,) = published(same)
         settle(one, Status.DELIVERED)
         assert [one.status for one in published(same, same)] == [Status.DUPLICATE] * 2
 
-    def test_of_a_batch_after_one_that_failed_the_first_is_new(self, event_type: EventType) -> None:
+    def test_in_a_batch_after_a_failed_message_the_first_is_new(self, event_type: EventType) -> None:
         by_path(event_type)
         same = plain(event_type, b'{"id": 2}')
         (one,) = published(same)
@@ -239,7 +241,7 @@ class TestBatches:
         assert three.reason.startswith(f"it came before as delivery {two.pk},")
         assert DedupKey.objects.get().delivery_id == two.pk
 
-    def test_several_event_types_and_subscriptions_are_told_apart(self, event_type: EventType) -> None:
+    def test_event_types_and_subscriptions_are_compared_separately(self, event_type: EventType) -> None:
         other = factories.event_type()
         by_path(event_type), by_path(other)
         body = b'{"id": 2}'
@@ -251,7 +253,7 @@ class TestBatches:
         ]
 
 
-def test_what_inturn_publishes_itself_is_deduplicated_too(event_type: EventType) -> None:
+def test_messages_that_inturn_publishes_are_deduplicated_too(event_type: EventType) -> None:
     by_path(event_type)
     for _ in range(2):
         publish_own([plain(event_type, b'{"id": 1}')])

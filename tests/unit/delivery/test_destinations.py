@@ -46,7 +46,7 @@ def receivers(message: Message) -> set[Subscription]:
     return {delivery.subscription for delivery in Delivery.objects.filter(message=message)}
 
 
-def test_a_subscriber_gets_it_by_all_its_matching_subscriptions_and_nobody_else(orders: Subscription) -> None:
+def test_a_message_to_a_subscriber_reaches_only_its_matching_subscriptions(orders: Subscription) -> None:
     crm, event_type = orders.subscriber, orders.event_type
     also = factories.subscription(subscriber=crm, event_type=event_type, mode=Mode.PULL)
     factories.subscription(subscriber=crm, event_type=event_type, filter="$$->'Body'->>'n' = '2'")
@@ -57,7 +57,7 @@ def test_a_subscriber_gets_it_by_all_its_matching_subscriptions_and_nobody_else(
     assert message.destination == "crm"
 
 
-def test_one_subscription_gets_it_and_no_other_of_its_subscriber(orders: Subscription) -> None:
+def test_a_message_to_one_subscription_reaches_no_other(orders: Subscription) -> None:
     factories.subscription(subscriber=orders.subscriber, event_type=orders.event_type)
     factories.subscription("orders", event_type=orders.event_type)
     message = deliver(orders.event_type, "crm/orders")
@@ -75,7 +75,7 @@ def test_the_second_of_a_first_subscriber_can_be_named(orders: Subscription) -> 
 
 
 @NOBODYS
-def test_an_unknown_destination_is_404_and_nothing_is_stored(orders: Subscription, name: str) -> None:
+def test_an_unknown_destination_is_404_and_stores_nothing(orders: Subscription, name: str) -> None:
     with pytest.raises(PublishRefusedError) as refused:
         deliver(orders.event_type, name)
     assert (refused.value.status, refused.value.code) == (404, "no-such-destination")
@@ -87,7 +87,9 @@ def test_a_subscription_to_another_event_type_is_unknown(orders: Subscription) -
         deliver(factories.event_type(), "crm/orders")
 
 
-def test_what_does_not_match_its_destination_is_stored_and_in_the_journal(orders: Subscription) -> None:
+def test_a_message_that_its_destination_does_not_match_is_stored_with_a_journal_entry(
+    orders: Subscription,
+) -> None:
     orders.status = SubscriptionStatus.INACTIVE
     orders.save()
     message = deliver(orders.event_type, "crm/orders")
@@ -96,7 +98,7 @@ def test_what_does_not_match_its_destination_is_stored_and_in_the_journal(orders
     assert "delivered to crm/orders" in entry.text
 
 
-def test_of_a_queue_only_the_endpoints_of_the_destination_are_tried(db: None) -> None:
+def test_only_the_destinations_endpoints_of_a_queue_are_tried(db: None) -> None:
     event_type = factories.event_type(kind=Kind.QUEUE)
     crm = factories.subscriber("crm")
     one = factories.subscription(subscriber=crm, event_type=event_type)
@@ -104,7 +106,7 @@ def test_of_a_queue_only_the_endpoints_of_the_destination_are_tried(db: None) ->
     assert receivers(deliver(event_type, "crm")) == {one}
 
 
-def test_a_sync_message_is_put_to_its_destination(transactional_db: None, settings: Any) -> None:
+def test_a_sync_message_calls_its_destination(transactional_db: None, settings: Any) -> None:
     event_type = factories.event_type(kind=Kind.SYNC)
     factories.subscription(event_type=event_type, filter="$$->'Body'->>'n' is null", position=1)
     crm = factories.subscription(event_type=event_type, subscriber=factories.subscriber("crm"), position=2)
@@ -112,7 +114,7 @@ def test_a_sync_message_is_put_to_its_destination(transactional_db: None, settin
     assert exchange(factories.publisher(), sent).subscription == crm
 
 
-def test_of_several_each_goes_to_its_own(orders: Subscription) -> None:
+def test_each_message_of_a_batch_goes_to_its_own_destination(orders: Subscription) -> None:
     other = factories.subscription(event_type=orders.event_type)
     wanted = {"crm": {orders}, other.subscriber.name: {other}, "": {orders, other}}
     drafts = [
@@ -124,7 +126,7 @@ def test_of_several_each_goes_to_its_own(orders: Subscription) -> None:
     assert found == list(wanted.values())
 
 
-def test_explain_says_who_was_not_meant(orders: Subscription) -> None:
+def test_explain_names_subscriptions_outside_the_destination(orders: Subscription) -> None:
     other = factories.subscription(event_type=orders.event_type)
     message = deliver(orders.event_type, "crm/orders")
     said = {explanation.subscription: explanation for explanation in explain_message(message)}
@@ -132,13 +134,13 @@ def test_explain_says_who_was_not_meant(orders: Subscription) -> None:
     assert (said[other].qualifies, "another destination" in said[other].reason) == (False, True)
 
 
-def test_explain_of_a_destination_that_is_gone_names_nobody(orders: Subscription) -> None:
+def test_explain_of_a_deleted_destination_names_nobody(orders: Subscription) -> None:
     message = deliver(orders.event_type, "crm/orders")
     Subscription.objects.filter(pk=orders.pk).update(name="renamed")
     assert not any(explanation.qualifies for explanation in explain_message(message))
 
 
-def test_a_key_stands_for_one_destination(orders: Subscription) -> None:
+def test_an_idempotency_key_is_valid_for_one_destination(orders: Subscription) -> None:
     other = factories.subscription(event_type=orders.event_type)
     publisher = factories.publisher()
     first = publish(publisher, [keyed(orders.event_type, "crm")])
@@ -159,7 +161,7 @@ def test_a_repetition_gets_its_answer_also_when_the_destination_is_gone(orders: 
     assert not IdempotencyKey.objects.exclude(publisher=publisher).exists()
 
 
-def test_a_destination_is_looked_up_once_a_batch(
+def test_a_destination_is_looked_up_once_for_a_batch(
     orders: Subscription, django_assert_max_num_queries: DjangoAssertNumQueries
 ) -> None:
     drafts = [Draft(event_type=orders.event_type, headers={"destination": "crm/orders"}, body=b"{}")] * 50

@@ -22,14 +22,14 @@ def test_an_estimate_is_off_by_a_fifth_at_most(durations: list[int], share: floa
     assert estimate == pytest.approx(exact, rel=0.22)
 
 
-def test_what_takes_a_few_milliseconds_is_told_exactly() -> None:
+def test_a_few_milliseconds_are_shown_exactly() -> None:
     assert [percentile({step(duration): 1}, 0.5) for duration in range(5)] == [0, 1, 2, 3, 4]
 
 
-def test_of_nothing_there_is_no_percentile() -> None:
+def test_without_values_there_is_no_percentile() -> None:
     assert percentile({}, 0.95) is None
     assert percentile({3: 0}, 0.95) is None
 
 
-def test_beyond_all_bounds_the_last_is_told() -> None:
+def test_a_percentile_above_all_bounds_is_the_last_bound() -> None:
     assert percentile({step(3_600_000): 1}, 0.95) == round(BOUNDS_MS[-1])

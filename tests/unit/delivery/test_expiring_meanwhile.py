@@ -64,7 +64,7 @@ def test_a_success_that_is_being_committed_is_not_waited_for_and_counts(past: De
     assert not FailureNotice.objects.exists()
 
 
-def test_a_success_that_comes_too_late_changes_nothing(past: Delivery) -> None:
+def test_a_late_success_changes_nothing(past: Delivery) -> None:
     assert settle() == 1
     deliver(past)
     assert status(past) == Status.EXPIRED

@@ -62,7 +62,7 @@ def status(row: Delivery) -> str:
     return row.status
 
 
-def test_what_is_past_its_time_to_live_expires_and_says_so() -> None:
+def test_an_overdue_delivery_expires_with_its_reason() -> None:
     row = past(factories.subscription())
     assert settle() == 1
     assert status(row) == Status.EXPIRED
@@ -71,7 +71,7 @@ def test_what_is_past_its_time_to_live_expires_and_says_so() -> None:
     assert settle() == 0
 
 
-def test_what_still_has_time_and_what_lives_for_ever_stay() -> None:
+def test_deliveries_with_remaining_or_unlimited_time_stay() -> None:
     of = factories.subscription()
     later = factories.delivery(subscription=of, expires_at=timezone.now() + MINUTE)
     ever = factories.delivery(subscription=of)
@@ -79,7 +79,7 @@ def test_what_still_has_time_and_what_lives_for_ever_stay() -> None:
     assert {status(later), status(ever)} == {Status.PENDING}
 
 
-def test_what_an_inactive_subscription_holds_and_what_was_put_off_expire_too() -> None:
+def test_held_and_postponed_deliveries_expire_too() -> None:
     of = factories.subscription(status=SubscriptionStatus.INACTIVE)
     held = past(of)
     skipped = past(of, skipped=True, attempts=3, next_attempt_at=timezone.now() + MINUTE)
@@ -88,7 +88,7 @@ def test_what_an_inactive_subscription_holds_and_what_was_put_off_expire_too() -
     assert (skipped.skipped, skipped.next_attempt_at, skipped.attempts) == (False, None, 3)
 
 
-def test_what_a_run_names_may_be_at_its_receiver_and_stays_until_its_outcome_is_there() -> None:
+def test_a_delivery_named_by_a_run_stays_until_its_outcome_is_recorded() -> None:
     row = past(factories.subscription())
     record_run(row)
     assert settle() == 0
@@ -98,7 +98,7 @@ def test_what_a_run_names_may_be_at_its_receiver_and_stays_until_its_outcome_is_
     assert status(row) == Status.EXPIRED
 
 
-def test_unread_in_a_mailbox_is_told_apart_from_fetched_and_never_acknowledged() -> None:
+def test_unread_and_unacknowledged_messages_expire_with_different_reasons() -> None:
     of = mailbox()
     unread = past(of, lived=timedelta(days=4))
     given_back = past(of, lived=timedelta(days=4), receive_count=2, attempts=2)
@@ -113,13 +113,13 @@ def test_unread_in_a_mailbox_is_told_apart_from_fetched_and_never_acknowledged()
     assert (out.attempts, out.lease_token) == (3, None)
 
 
-def test_a_lease_that_lasts_keeps_what_is_past_its_time() -> None:
+def test_a_valid_lease_keeps_an_overdue_delivery() -> None:
     row = fetched(mailbox(), left=30, expires_at=timezone.now() - MINUTE)
     assert settle() == 0
     assert status(row) == Status.IN_FLIGHT
 
 
-def test_what_was_fetched_as_often_as_may_be_fails_when_its_visibility_is_over() -> None:
+def test_a_message_at_max_receives_fails_when_its_visibility_ends() -> None:
     of = mailbox(max_receives=2)
     once = fetched(of)
     twice = fetched(of, receive_count=2)
@@ -145,7 +145,7 @@ class TestVolatile:
             (moment,) = cursor.fetchone() or (None,)
         return moment
 
-    def test_what_is_of_an_earlier_server_is_dropped(self, started_at: Any) -> None:
+    def test_volatile_deliveries_of_an_earlier_postgresql_start_are_dropped(self, started_at: Any) -> None:
         of = factories.subscription()
         now = factories.delivery(subscription=of, server_started_at=started_at)
         before = factories.delivery(subscription=of, server_started_at=started_at - MINUTE)
@@ -160,7 +160,7 @@ class TestVolatile:
             f"{started_at:%Y-%m-%d %H:%M:%S} UTC"
         )
 
-    def test_in_a_mailbox_it_is_handed_out_once(self, started_at: Any) -> None:
+    def test_a_volatile_message_in_a_mailbox_is_handed_out_once(self, started_at: Any) -> None:
         event_type = factories.event_type(durability=Durability.VOLATILE)
         row = fetched(mailbox(event_type=event_type), server_started_at=started_at)
         assert settle() == 1
@@ -178,7 +178,7 @@ class TestTelling:
             (tried.pk, 2),
         }
 
-    def test_what_tells_of_a_failure_is_not_told_of(self) -> None:
+    def test_an_expired_failure_message_is_not_reported(self) -> None:
         of = factories.subscription(event_type=EventType.objects.get(name="Inturn.Delivery.Failed"))
         row = past(of)
         settle()
@@ -199,7 +199,7 @@ class TestTelling:
             (JournalKind.EXPIRED, other.pk, f"1 delivery of {other.subscriber}/bills {lived} 60 s."),
         }
 
-    def test_of_what_was_sent_again_to_a_mailbox_each_has_another_time_and_there_is_one_entry(self) -> None:
+    def test_resubmitted_mailbox_deliveries_expire_one_by_one_with_one_journal_entry(self) -> None:
         of = mailbox()
         for hours in range(5):
             past(of, lived=timedelta(days=5, hours=hours, seconds=17))
@@ -226,17 +226,17 @@ class TestQueueGroups:
             for of in members
         ]
 
-    def test_it_expires_as_a_whole(self, group: list[Delivery]) -> None:
+    def test_a_group_expires_as_a_whole(self, group: list[Delivery]) -> None:
         assert settle() == 2
         assert {status(row) for row in group} == {Status.EXPIRED}
         assert group[0].reason == "not delivered within its time to live of 30 s"
 
-    def test_it_is_left_alone_while_one_of_it_is_under_way(self, group: list[Delivery]) -> None:
+    def test_a_group_with_an_attempt_in_flight_does_not_expire(self, group: list[Delivery]) -> None:
         record_run(group[1])
         assert settle() == 0
         assert {status(row) for row in group} == {Status.PENDING}
 
-    def test_what_refused_it_keeps_its_status(self, group: list[Delivery]) -> None:
+    def test_a_refused_member_keeps_its_status(self, group: list[Delivery]) -> None:
         group[0].delete()
         refused = factories.delivery(
             Status.REJECTED, subscription=group[1].subscription, message=group[1].message, queue_group=0
@@ -276,5 +276,5 @@ def test_counts_of_mailboxes_are_forgotten_after_an_hour() -> None:
         (436_123, "about 5 days"),
     ],
 )
-def test_a_time_is_said_in_its_largest_whole_unit(seconds: float, words: str) -> None:
+def test_a_time_is_shown_in_its_largest_whole_unit(seconds: float, words: str) -> None:
     assert expiry.lasting(seconds) == words

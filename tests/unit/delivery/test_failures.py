@@ -42,7 +42,7 @@ def told() -> list[dict[str, Any]]:
     return [orjson.loads(bytes(message.body)) for message in messages]
 
 
-def test_a_failure_is_told_as_the_sample_shows_it() -> None:
+def test_a_failure_has_the_form_of_the_sample() -> None:
     row = failed()
     assert tell() == 1
     (body,) = told()
@@ -69,7 +69,7 @@ def test_a_failure_is_told_as_the_sample_shows_it() -> None:
     }
 
 
-def test_it_goes_to_whom_it_concerns_like_any_message() -> None:
+def test_a_failure_is_published_to_its_subscribers_like_any_message() -> None:
     row = failed()
     mine = listening(header_filter_string=row.subscription.subscriber.name)
     rejected = listening(filter="$$->'Body'->>'status' = 'REJECTED'")
@@ -82,7 +82,7 @@ def test_it_goes_to_whom_it_concerns_like_any_message() -> None:
     assert {one.status for one in message.deliveries.all()} == {Status.PENDING}
 
 
-def test_each_is_told_once() -> None:
+def test_each_failure_is_reported_once() -> None:
     for _ in range(3):
         failed()
     assert (tell(), tell()) == (3, 0)
@@ -90,14 +90,14 @@ def test_each_is_told_once() -> None:
     assert not FailureNotice.objects.exists()
 
 
-def test_the_oldest_are_told_first_and_not_all_at_once() -> None:
+def test_the_oldest_failures_are_reported_first_in_batches() -> None:
     rows = [failed() for _ in range(3)]
     with transaction.atomic():
         assert failures.tell(limit=2) == 2
     assert [body["delivery"] for body in told()] == [row.pk for row in rows[:2]]
 
 
-def test_no_plan_takes_more_than_the_limit() -> None:
+def test_no_plan_reads_more_than_the_limit() -> None:
     """Of a query that locks and is asked again for each row, what was taken meanwhile is no part any more."""
     for _ in range(3):
         failed()
@@ -108,7 +108,7 @@ def test_no_plan_takes_more_than_the_limit() -> None:
         assert failures.tell(limit=2) == 2
 
 
-def test_what_is_not_committed_is_told_later() -> None:
+def test_a_failure_is_reported_only_after_its_commit() -> None:
     failed()
     with transaction.atomic():
         assert failures.tell(limit=1) == 1
@@ -116,7 +116,7 @@ def test_what_is_not_committed_is_told_later() -> None:
     assert (told(), FailureNotice.objects.count()) == ([], 1)
 
 
-def test_what_failed_again_is_told_again() -> None:
+def test_a_repeated_failure_is_reported_again() -> None:
     row = failed()
     tell()
     Delivery.objects.filter(pk=row.pk).update(attempts=2)
@@ -126,35 +126,35 @@ def test_what_failed_again_is_told_again() -> None:
     assert [body["attempt"]["status_code"] for body in told()] == [404, 410]
 
 
-def test_a_failure_to_tell_of_a_failure_is_not_told() -> None:
+def test_a_failure_of_a_failure_message_is_not_reported() -> None:
     failed(subscription=listening())
     tell()
     assert Message.objects.count() == 1
     assert not FailureNotice.objects.exists()
 
 
-def test_what_was_never_tried_is_told_without_an_attempt() -> None:
+def test_an_untried_delivery_is_reported_without_an_attempt() -> None:
     failed(Status.EXPIRED)
     tell()
     (body,) = told()
     assert (body["status"], body["attempts"], body["attempt"]) == ("EXPIRED", 0, None)
 
 
-def test_what_a_person_settled_meanwhile_is_no_failure() -> None:
+def test_a_delivery_settled_by_a_person_is_not_reported() -> None:
     failed(Status.CANCELLED)
     assert tell() == 1
     assert told() == []
 
 
 @pytest.mark.parametrize("act", [resubmit, mark_delivered, cancel])
-def test_what_a_person_changes_is_told_first_as_it_was(act: Any) -> None:
+def test_a_failure_is_reported_before_a_person_changes_it(act: Any) -> None:
     row = failed(Status.IN_DOUBT)
     act(row.pk, actor="ann")
     assert [body["status"] for body in told()] == ["IN_DOUBT"]
     assert tell() == 0
 
 
-def test_those_of_some_deliveries_are_found_without_looking_at_the_others() -> None:
+def test_failures_of_chosen_deliveries_are_found_without_reading_others() -> None:
     """The CASE is gone from the plan: Django's statements are planned with their values."""
     FailureNotice.objects.bulk_create(FailureNotice(delivery_id=id, number=1) for id in range(1, 5_001))
     with connection.cursor() as cursor:

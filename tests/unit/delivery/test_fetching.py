@@ -37,7 +37,7 @@ def answer(*bodies: dict[str, Any]) -> bytes:
         "9" * 300,
     ],
 )
-def test_a_json_body_is_what_was_published(body: str) -> None:
+def test_a_json_body_has_its_published_bytes(body: str) -> None:
     (message, other) = parse_messages(answer({"body": orjson.Fragment(body)}, {"body": 2}))
     assert (message.body.decode(), message.is_json) == (body, True)
     assert other.body == b"2"
@@ -57,6 +57,6 @@ def test_no_answer_is_no_message() -> None:
     assert parse_messages(b"") == []
 
 
-def test_what_stands_around_is_read_as_well() -> None:
+def test_surrounding_fields_are_read_too() -> None:
     (message,) = parse_messages(answer({"body": 1}))
     assert (message.id, message.receipt, message.headers["body"]) == ("msg_1", "r", "a header of that name")

@@ -30,7 +30,7 @@ def keeper(loop: Callable[[], None] = stopping.set) -> Keeper:
     return Keeper([loop])
 
 
-def test_a_worker_that_starts_has_a_task_without_a_time_out_whose_row_goes_as_it_begins() -> None:
+def test_a_starting_worker_has_a_task_without_time_out_whose_row_is_deleted_at_its_start() -> None:
     one = keeper()
     one.begin()
     post_spawn.send(sender="test")
@@ -55,7 +55,7 @@ def test_a_loop_that_fails_begins_again(caplog: pytest.LogCaptureFixture) -> Non
     assert caplog.text.count("a cluster's loop failed") == 2
 
 
-def test_when_the_cluster_stops_nothing_is_queued_and_no_loop_begins() -> None:
+def test_a_stopping_cluster_queues_nothing_and_starts_no_loop() -> None:
     stopping.set()
     one = keeper(lambda: pytest.fail("it began"))
     one.begin()

@@ -73,7 +73,7 @@ def listening(receiver: Receiver) -> Iterator[Listening]:
         yield listening
 
 
-def test_what_is_taken_is_acknowledged_together(listening: Listening) -> None:
+def test_accepted_messages_are_acknowledged_together(listening: Listening) -> None:
     listening.endpoint("next").next(handed_out("a", "b"))
     listening.listener().listen(most=None, ends_when_empty=True)
     assert listening.taken == ["a", "b"]
@@ -82,7 +82,7 @@ def test_what_is_taken_is_acknowledged_together(listening: Listening) -> None:
     ]
 
 
-def test_an_inturn_that_is_away_is_asked_until_it_answers(listening: Listening) -> None:
+def test_an_unreachable_inturn_is_called_until_it_answers(listening: Listening) -> None:
     listening.endpoint("next").next(Close(), AWAY, Close(), handed_out("a"))
     listener = listening.listener()
     listener.listen(most=1, ends_when_empty=False)
@@ -94,7 +94,7 @@ def test_an_inturn_that_is_away_is_asked_until_it_answers(listening: Listening) 
     ]
 
 
-def test_an_acknowledgement_whose_answer_was_lost_is_repeated(listening: Listening) -> None:
+def test_an_acknowledgement_with_a_lost_answer_is_repeated(listening: Listening) -> None:
     listening.endpoint("next").next(handed_out("a"))
     listening.endpoint("ack").next(Close(), Answer(502))
     listener = listening.listener()
@@ -103,7 +103,7 @@ def test_an_acknowledgement_whose_answer_was_lost_is_repeated(listening: Listeni
     assert (listening.taken, listener.acknowledged) == (["a"], 1)
 
 
-def test_what_was_fetched_by_somebody_else_meanwhile_is_told(listening: Listening) -> None:
+def test_a_message_fetched_by_another_client_meanwhile_is_reported(listening: Listening) -> None:
     listening.endpoint("next").next(handed_out("a"))
     listening.endpoint("ack").next(Answer(409, body=b'{"detail": "Late: it was fetched again since."}'))
     listener = listening.listener()
@@ -118,7 +118,7 @@ def test_a_wrong_key_ends_it(listening: Listening) -> None:
         listening.listener().listen(most=None, ends_when_empty=False)
 
 
-def test_what_is_not_taken_is_given_back_for_a_while(listening: Listening) -> None:
+def test_a_refused_message_is_released_with_a_delay(listening: Listening) -> None:
     listening.refused = {"a"}
     listening.endpoint("next").next(handed_out("a", "b"))
     listener = listening.listener()
@@ -138,14 +138,14 @@ def test_the_delay_grows_with_each_fetch() -> None:
     ]
 
 
-def test_a_taker_that_takes_nothing_is_given_time(listening: Listening) -> None:
+def test_an_output_that_refuses_everything_gets_a_pause(listening: Listening) -> None:
     listening.refused = set("abc")
     listening.endpoint("next").next(handed_out("a", "b", "c"))
     listening.listener().listen(most=3, ends_when_empty=False)
     assert listening.pauses == [0, 1, 2]
 
 
-def test_a_server_that_does_not_wait_is_not_asked_without_end(listening: Listening) -> None:
+def test_a_server_without_long_poll_is_called_with_pauses(listening: Listening) -> None:
     listening.endpoint("next").next(EMPTY, handed_out("a"))
     listening.listener().listen(most=1, ends_when_empty=False)
     assert "wait=20" in listening.endpoint("next").received[0].path
@@ -153,7 +153,7 @@ def test_a_server_that_does_not_wait_is_not_asked_without_end(listening: Listeni
     assert 0 < listening.pauses[0] <= 1
 
 
-def test_what_is_left_when_it_ends_is_acknowledged_and_given_back(listening: Listening) -> None:
+def test_at_the_end_accepted_messages_are_acknowledged_and_others_released(listening: Listening) -> None:
     listening.endpoint("next").next(handed_out("a", "b", "c"))
     listener = listening.listener()
     taken = listening.take
@@ -171,7 +171,7 @@ def test_what_is_left_when_it_ends_is_acknowledged_and_given_back(listening: Lis
     assert (listener.acknowledged, listener.given_back) == (1, 2)
 
 
-def test_what_was_given_back_is_not_given_back_again(listening: Listening) -> None:
+def test_a_released_message_is_not_released_again(listening: Listening) -> None:
     def interrupted(_seconds: float) -> None:
         raise KeyboardInterrupt
 
@@ -186,9 +186,7 @@ def test_what_was_given_back_is_not_given_back_again(listening: Listening) -> No
 
 
 @pytest.mark.parametrize("away", [Close(), AWAY])
-def test_who_wants_to_end_does_not_wait_for_an_inturn_that_is_away(
-    listening: Listening, away: Behaviour
-) -> None:
+def test_a_stop_does_not_wait_for_an_unreachable_inturn(listening: Listening, away: Behaviour) -> None:
     listening.endpoint("next").next(handed_out("a"), away)
     listener = listening.listener()
     with pytest.raises((UnreachableError, RefusedError)):
@@ -196,14 +194,14 @@ def test_who_wants_to_end_does_not_wait_for_an_inturn_that_is_away(
     assert (listener.acknowledged, listening.pauses) == (1, [])
 
 
-def test_who_wants_to_end_waits_when_it_asked_too_often(listening: Listening) -> None:
+def test_a_stop_waits_after_too_many_requests(listening: Listening) -> None:
     listening.endpoint("next").next(Answer(429), handed_out("a"))
     listener = listening.listener()
     listener.listen(most=None, ends_when_empty=True)
     assert (listener.acknowledged, listening.pauses) == (1, [1])
 
 
-def test_what_cannot_be_given_back_is_told_and_ends(listening: Listening) -> None:
+def test_a_failed_release_is_reported_and_ends(listening: Listening) -> None:
     listening.endpoint("next").next(handed_out("a"))
     listening.endpoint("release").always(Close())
     listener = listening.listener()
@@ -212,7 +210,7 @@ def test_what_cannot_be_given_back_is_told_and_ends(listening: Listening) -> Non
     assert "1 fetched messages come back within 30 s." in listening.said[0]
 
 
-def test_another_server_is_told_apart(listening: Listening) -> None:
+def test_another_server_is_recognised(listening: Listening) -> None:
     listening.endpoint("next").next(Answer(200, body=b"<html>"))
     with pytest.raises(ClientError, match="not an Inturn"):
         listening.listener().listen(most=None, ends_when_empty=True)

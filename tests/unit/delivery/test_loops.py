@@ -17,7 +17,7 @@ def _goes_on() -> Iterator[None]:
     stopping.clear()
 
 
-def test_the_first_loop_runs_in_the_main_thread_and_the_others_beside_it() -> None:
+def test_the_first_loop_runs_in_the_main_thread_and_others_in_threads() -> None:
     both = threading.Barrier(2, timeout=10)
     threads: dict[str, threading.Thread] = {}
 
@@ -31,7 +31,7 @@ def test_the_first_loop_runs_in_the_main_thread_and_the_others_beside_it() -> No
     assert threads["other"] is not threading.main_thread()
 
 
-def test_a_loop_that_fails_is_run_again_while_the_other_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_loop_restarts_while_the_other_continues(caplog: pytest.LogCaptureFixture) -> None:
     has_failed = threading.Event()
     times: list[int] = []
 

@@ -66,7 +66,7 @@ def with_messages(*subscribers: int) -> list[int]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_it_says_so_exactly_if_a_fetch_would_find_something(case: str) -> None:
+def test_a_mailbox_has_news_exactly_if_a_fetch_would_find_a_message(case: str) -> None:
     of_subscription, of_delivery = CASES[case]()
     wanted = factories.subscription(mode=Mode.PULL, **of_subscription)
     factories.delivery(subscription=wanted, **of_delivery)

@@ -29,7 +29,7 @@ def enter(waiters: Waiters, *, mailbox: int = BOX) -> Waiter:
     return waiters.enter(mailbox, since=now() + 1)
 
 
-def test_news_wakes_the_first_of_that_mailbox_and_nobody_else() -> None:
+def test_a_notification_wakes_only_the_first_client_of_its_mailbox() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         first, second, elsewhere = enter(waiters), enter(waiters), enter(waiters, mailbox=OTHER)
@@ -39,7 +39,7 @@ def test_news_wakes_the_first_of_that_mailbox_and_nobody_else() -> None:
     run(scenario())
 
 
-def test_more_news_wakes_nobody_while_one_looks() -> None:
+def test_more_notifications_wake_nobody_while_one_client_fetches() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         enter(waiters)
@@ -51,7 +51,7 @@ def test_more_news_wakes_nobody_while_one_looks() -> None:
     run(scenario())
 
 
-def test_who_found_something_wakes_the_next() -> None:
+def test_a_client_with_messages_wakes_the_next() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         first, second, third = enter(waiters), enter(waiters), enter(waiters)
@@ -62,7 +62,7 @@ def test_who_found_something_wakes_the_next() -> None:
     run(scenario())
 
 
-def test_who_found_nothing_is_the_first_again() -> None:
+def test_a_client_without_messages_is_first_again() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         first, second = enter(waiters), enter(waiters)
@@ -75,7 +75,7 @@ def test_who_found_nothing_is_the_first_again() -> None:
     run(scenario())
 
 
-def test_news_that_came_while_one_looked_is_looked_for_again() -> None:
+def test_a_notification_during_a_fetch_leads_to_another_fetch() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         first = enter(waiters)
@@ -87,7 +87,7 @@ def test_news_that_came_while_one_looked_is_looked_for_again() -> None:
     run(scenario())
 
 
-def test_news_since_the_fetch_that_found_nothing_is_not_lost() -> None:
+def test_a_notification_after_an_empty_fetch_is_not_lost() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         began_at = now()
@@ -107,7 +107,7 @@ def test_news_from_before_the_fetch_is_old() -> None:
     run(scenario())
 
 
-def test_who_leaves_while_it_is_its_turn_passes_the_turn_on() -> None:
+def test_a_client_leaving_in_its_turn_passes_the_turn_on() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         first, second = enter(waiters), enter(waiters)
@@ -118,7 +118,7 @@ def test_who_leaves_while_it_is_its_turn_passes_the_turn_on() -> None:
     run(scenario())
 
 
-def test_a_failed_look_wakes_nobody() -> None:
+def test_a_failed_fetch_wakes_nobody() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         first, second = enter(waiters), enter(waiters)
@@ -131,7 +131,7 @@ def test_a_failed_look_wakes_nobody() -> None:
     run(scenario())
 
 
-def test_who_leaves_while_it_waits_changes_nothing_for_others() -> None:
+def test_a_client_leaving_the_queue_does_not_affect_others() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         first, second = enter(waiters), enter(waiters)
@@ -143,7 +143,7 @@ def test_who_leaves_while_it_waits_changes_nothing_for_others() -> None:
     run(scenario())
 
 
-def test_a_mailbox_that_nobody_waits_at_is_forgotten() -> None:
+def test_a_mailbox_without_clients_is_removed() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         first, second = enter(waiters), enter(waiters)
@@ -167,7 +167,7 @@ def test_old_news_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     run(scenario())
 
 
-def test_a_stop_lets_nobody_wait() -> None:
+def test_a_stop_ends_every_wait() -> None:
     async def scenario() -> None:
         waiters = Waiters()
         looking, waiting = enter(waiters), enter(waiters)

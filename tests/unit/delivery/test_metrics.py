@@ -31,7 +31,7 @@ def scraped() -> dict[str, float]:
     }
 
 
-def test_what_waits_is_told_apart() -> None:
+def test_pending_held_and_mailbox_deliveries_have_separate_metrics() -> None:
     now = timezone.now()
     waiting = factories.delivery(message=factories.message(published_at=now - timedelta(seconds=90)))
     factories.delivery(subscription=factories.subscription(status="INACTIVE"))
@@ -56,7 +56,7 @@ def test_stopped_lanes_are_counted_by_state() -> None:
     assert (found["inturn_stopped_urls DISABLED"], found["inturn_stopped_urls FROZEN"]) == (0, 0)
 
 
-def test_what_was_counted_only_ever_grows() -> None:
+def test_counters_only_grow() -> None:
     assert "inturn_messages_accepted_total" not in scraped()
     now = timezone.now()
     TrafficMark.objects.create(pk=1, until=now, accepted=7, delivered=20, failed=3)
@@ -67,7 +67,9 @@ def test_what_was_counted_only_ever_grows() -> None:
     assert found["inturn_traffic_counted_until_timestamp_seconds"] == pytest.approx(now.timestamp())
 
 
-def test_it_costs_the_same_whatever_waits(django_assert_num_queries: DjangoAssertNumQueries) -> None:
+def test_the_cost_of_a_scrape_does_not_depend_on_the_backlog(
+    django_assert_num_queries: DjangoAssertNumQueries,
+) -> None:
     for _ in range(3):
         block(factories.delivery())
     with django_assert_num_queries(4):

@@ -19,16 +19,16 @@ def test_the_next_is_due_when_the_rate_allows_it() -> None:
     assert due_after(DUE, done=1, rate=0.1, now=DUE) == DUE + timedelta(seconds=10)
 
 
-def test_as_fast_as_it_goes_is_due_at_once() -> None:
+def test_without_a_rate_the_next_batch_is_due_at_once() -> None:
     now = DUE + timedelta(hours=1)
     assert due_after(DUE, done=500, rate=None, now=now) == now
 
 
-def test_what_a_late_batch_owes_is_made_up_for() -> None:
+def test_a_late_batch_is_caught_up() -> None:
     now = DUE + timedelta(seconds=0.5)
     assert due_after(DUE, done=10, rate=10.0, now=now) == DUE + timedelta(seconds=1)
 
 
-def test_what_a_long_stop_owes_is_not() -> None:
+def test_a_long_stop_is_not_caught_up() -> None:
     now = DUE + timedelta(hours=1)
     assert due_after(DUE, done=10, rate=10.0, now=now) == now

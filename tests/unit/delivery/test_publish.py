@@ -72,13 +72,13 @@ def test_a_first_subscriber_gets_only_the_first_that_qualifies_by_position(db: N
     ]
 
 
-def test_a_message_that_nobody_wants_is_stored_with_one_journal_entry(db: None) -> None:
+def test_a_message_without_subscription_is_stored_with_one_journal_entry(db: None) -> None:
     (accepted,) = publish(factories.publisher(), [draft(factories.event_type())])
     assert accepted.deliveries == 0
     assert JournalEntry.objects.get().message_id == accepted.message_id
 
 
-def test_a_batch_is_numbered_in_the_order_given(db: None) -> None:
+def test_a_batch_is_numbered_in_array_order(db: None) -> None:
     event_types = [factories.event_type(), factories.event_type()]
     subscriber = factories.subscriber()
     for event_type in event_types:
@@ -97,9 +97,7 @@ def test_a_batch_is_numbered_in_the_order_given(db: None) -> None:
     ("body", "words"),
     [(b"", "not JSON"), (b"{", "line 1, column"), (b'{"a": NaN}', "not JSON"), (b"\xff", "not JSON")],
 )
-def test_what_should_be_json_and_is_not_is_refused_and_nothing_is_stored(
-    db: None, body: bytes, words: str
-) -> None:
+def test_an_invalid_json_body_is_refused_and_stores_nothing(db: None, body: bytes, words: str) -> None:
     event_type = factories.event_type()
     with pytest.raises(PublishRefusedError, match=words) as refused:
         publish(factories.publisher(), [draft(event_type), draft(event_type, body)])
@@ -115,7 +113,7 @@ def test_another_content_type_may_hold_any_bytes(db: None) -> None:
     assert accepted.deliveries == 1
 
 
-def test_what_breaks_the_schema_is_refused_with_its_path(db: None) -> None:
+def test_a_body_against_the_schema_is_refused_with_its_path(db: None) -> None:
     schema = {"properties": {"project": {"properties": {"id": {"type": "string"}}}}}
     event_type = factories.event_type(json_schema=schema)
     with pytest.raises(PublishRefusedError) as refused:
@@ -134,7 +132,7 @@ def test_a_schema_that_refers_to_another_address_fetches_nothing(db: None) -> No
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("key", [None, "k"])
-def test_what_was_deleted_meanwhile_is_told(key: str | None) -> None:
+def test_objects_deleted_meanwhile_are_reported(key: str | None) -> None:
     event_type, publisher = factories.event_type("Gone"), factories.publisher("shop")
     drafts = [draft(factories.event_type()), draft(event_type, idempotency_key=key)]
     EventType.objects.filter(pk=event_type.pk).delete()
@@ -209,7 +207,7 @@ class TestIdempotency:
         assert again == old
         assert len({old.message_id, fresh.message_id, keyless.message_id}) == 3
 
-    def test_a_refused_message_gives_its_key_back(self, publisher: Publisher, event_type: EventType) -> None:
+    def test_a_refused_message_releases_its_key(self, publisher: Publisher, event_type: EventType) -> None:
         with pytest.raises(PublishRefusedError):
             publish(
                 publisher,
@@ -219,7 +217,7 @@ class TestIdempotency:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_that_publish_one_key_at_the_same_moment_one_is_stored_and_all_get_its_answer() -> None:
+def test_of_many_simultaneous_messages_with_one_key_one_is_stored_and_all_get_its_answer() -> None:
     event_type, publisher = factories.event_type(), factories.publisher()
     factories.subscription(event_type=event_type)
     together = threading.Barrier(8)

@@ -31,7 +31,7 @@ def seconds_to_live(delivery: Delivery) -> float | None:
     return (delivery.expires_at - delivery.message.published_at) / timedelta(seconds=1)
 
 
-def test_a_pull_subscription_gets_it_into_its_mailbox_beside_the_lane_of_the_others(db: None) -> None:
+def test_a_pull_subscription_gets_a_message_into_its_mailbox(db: None) -> None:
     event_type = factories.event_type()
     pushed = factories.subscription(event_type=event_type)
     pulled = factories.subscription(event_type=event_type, subscriber=pushed.subscriber, mode=Mode.PULL)
@@ -39,7 +39,7 @@ def test_a_pull_subscription_gets_it_into_its_mailbox_beside_the_lane_of_the_oth
     assert lanes == {pushed.pk: pushed.subscriber.lane.pk, pulled.pk: None}
 
 
-def test_web_servers_are_told_whose_mailbox_has_news(transactional_db: None) -> None:
+def test_web_servers_are_notified_of_the_mailbox(transactional_db: None) -> None:
     pulled = factories.subscription(mode=Mode.PULL)
     with psycopg.connect(**connection_parameters(), autocommit=True) as listening:
         listening.execute(f"LISTEN {MAILBOX_CHANNEL}")
@@ -83,7 +83,7 @@ def test_volatile_messages_are_not_waited_for_and_belong_to_the_server_that_runs
         assert cursor.fetchone() == (delivery.server_started_at, "on")
 
 
-def test_a_guaranteed_message_is_waited_for_also_beside_a_volatile_one(transactional_db: None) -> None:
+def test_a_guaranteed_message_waits_for_the_disk_together_with_a_volatile_one(transactional_db: None) -> None:
     volatile, guaranteed = factories.event_type(durability=Durability.VOLATILE), factories.event_type()
     for event_type in (volatile, guaranteed):
         factories.subscription(event_type=event_type)
@@ -96,7 +96,7 @@ def test_a_guaranteed_message_is_waited_for_also_beside_a_volatile_one(transacti
 
 
 @pytest.mark.parametrize(("mode", "wanted"), [(MatchMode.ALL, ["a", "b", "c"]), (MatchMode.FIRST, ["b"])])
-def test_of_the_same_input_all_get_it_or_the_first_by_position(
+def test_equal_subscriptions_all_get_a_message_or_the_first_by_position(
     db: None, mode: MatchMode, wanted: list[str]
 ) -> None:
     event_type = factories.event_type()

@@ -35,7 +35,7 @@ def test_messages_are_shared_out_by_their_ids(event_type: EventType) -> None:
         assert (delivery.lane.kind, delivery.lane.number) == (LaneKind.QUEUE, delivery.message_id % 5)
 
 
-def test_the_setting_says_among_how_many(event_type: EventType, settings: Settings) -> None:
+def test_the_setting_is_the_number_of_lanes(event_type: EventType, settings: Settings) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, queue_senders=7)
     queue_lanes.ensure(7)
     queue_lanes.ensure(3)

@@ -36,7 +36,7 @@ def one_range_ahead(db: None) -> Iterator[None]:
 
 
 class TestMakingAhead:
-    def test_there_is_always_a_whole_range_ahead_of_the_newest_message(self) -> None:
+    def test_a_whole_range_is_always_ahead_of_the_newest_message(self) -> None:
         before = newest()
         assert ranges.make_ahead() == 0
         go_on_from(before.first_id)
@@ -56,7 +56,7 @@ class TestMakingAhead:
         assert ranges.make_ahead() == 1
         assert newest().until_id - newest().first_id == pytest.approx(500, abs=1)
 
-    def test_without_a_range_messages_are_stored_all_the_same_and_the_next_begins_behind_them(self) -> None:
+    def test_without_a_range_messages_are_stored_and_the_next_range_starts_behind_them(self) -> None:
         go_on_from(newest().until_id + 5_000)
         message = factories.message()
         delivered = factories.delivery(Status.DELIVERED, message=message)
@@ -72,7 +72,7 @@ def drop(old: MessageRange) -> None:
 
 
 class TestDropping:
-    def test_a_range_goes_when_nothing_is_left_in_it(self) -> None:
+    def test_an_empty_range_is_dropped(self) -> None:
         first = MessageRange.objects.earliest("first_id")
         drop(first)
         assert not MessageRange.objects.filter(pk=first.pk).exists()
@@ -88,7 +88,7 @@ class TestDropping:
         assert delivery.message_id < first.until_id
         assert ranges.drop_emptied(until_id=first.until_id) == 0
 
-    def test_a_message_of_a_range_that_is_gone_is_stored_all_the_same(self) -> None:
+    def test_a_message_of_a_dropped_range_is_stored(self) -> None:
         first = MessageRange.objects.earliest("first_id")
         drop(first)
         message = factories.message(pk=first.first_id + 7)
@@ -96,7 +96,7 @@ class TestDropping:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_table_in_use_is_left_for_later_and_nobody_waits_for_that() -> None:
+def test_a_table_in_use_is_skipped_without_delaying_others() -> None:
     go_on_from(newest().first_id)
     factories.message()
     with psycopg.connect(**connection_parameters()) as reader:

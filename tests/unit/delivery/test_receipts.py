@@ -22,14 +22,14 @@ def test_a_receipt_needs_no_quoting(receipt: Receipt) -> None:
 
 
 @given(st.text() | st.text(alphabet="AEgz019_-/+= \n", min_size=36, max_size=44))
-def test_whatever_else_is_read_as_none_or_written_like_that(text: str) -> None:
+def test_other_texts_are_invalid_or_spelled_like_a_receipt(text: str) -> None:
     receipt = parse_receipt(text)
     assert receipt is None or str(receipt) == text
 
 
 @given(receipts, st.integers(0, 39), st.characters(codec="utf-8"))
 @example(Receipt(1, 1, UUID(int=2**128 - 1)), 30, "/")
-def test_a_changed_receipt_is_another_or_none(receipt: Receipt, place: int, character: str) -> None:
+def test_a_changed_receipt_is_another_or_invalid(receipt: Receipt, place: int, character: str) -> None:
     text = str(receipt)
     changed = text[:place] + character + text[place + 1 :]
     assert changed == text or parse_receipt(changed) != receipt

@@ -36,9 +36,7 @@ def asked(subscription: Subscription, **wished: Any) -> Replay:
 
 
 class TestAsking:
-    def test_takes_from_the_subscription_what_is_left_out(
-        self, subscription: Subscription, until: Any
-    ) -> None:
+    def test_takes_omitted_values_from_the_subscription(self, subscription: Subscription, until: Any) -> None:
         replay = asked(subscription)
         assert (replay.filter, replay.header_filter_string, replay.until) == (FILTER, "x", until)
         assert replay.event_types == [subscription.event_type.name]
@@ -48,14 +46,16 @@ class TestAsking:
         replay = asked(subscription, filter="", header_filter_string="")
         assert (replay.filter, replay.header_filter_string) == ("", "")
 
-    def test_takes_what_is_wished(self, subscription: Subscription, until: Any) -> None:
+    def test_takes_the_requested_values(self, subscription: Subscription, until: Any) -> None:
         other = factories.event_type()
         replay = asked(
             subscription, filter="$$->'Body' is null", event_types=[other.name, other.name], rate=2.5
         )
         assert (replay.filter, replay.event_types, replay.rate) == ("$$->'Body' is null", [other.name], 2.5)
 
-    def test_is_told_by_journal_and_configuration_log(self, subscription: Subscription, until: Any) -> None:
+    def test_is_recorded_in_journal_and_configuration_log(
+        self, subscription: Subscription, until: Any
+    ) -> None:
         replay = asked(subscription)
         entry = JournalEntry.objects.get()
         assert (entry.kind, entry.actor, entry.subscription_id) == ("REPLAYED", "ann", subscription.pk)
@@ -75,7 +75,7 @@ class TestAsking:
             ({"rate": 0}, "rate", "0.01 to 500"),
         ],
     )
-    def test_is_refused_with_what_to_do(
+    def test_is_refused_with_the_next_step(
         self, subscription: Subscription, until: Any, wished: dict[str, Any], field: str, words: str
     ) -> None:
         with pytest.raises(ReplayRefusedError) as refused:
@@ -89,7 +89,7 @@ class TestAsking:
         with pytest.raises(ReplayRefusedError, match="Nothing is archived yet"):
             asked(subscription)
 
-    def test_of_what_is_answered_at_once_is_refused(self, until: Any) -> None:
+    def test_of_a_sync_event_type_is_refused(self, until: Any) -> None:
         sync = factories.subscription(event_type=factories.event_type(kind=Kind.SYNC))
         with pytest.raises(ReplayRefusedError, match="SYNC"):
             asked(sync)
@@ -103,7 +103,7 @@ class TestItsStates:
         assert replay.state == ReplayState.RUNNING
         assert not start(replay, actor="bob")
 
-    def test_one_that_is_cancelled_while_it_is_selected_stops_its_run(
+    def test_a_replay_cancelled_during_selection_stops_its_run(
         self, subscription: Subscription, until: Any
     ) -> None:
         replay = asked(subscription)
@@ -114,7 +114,7 @@ class TestItsStates:
         assert run.state == RunState.CANCELLED
         assert not cancel(replay, actor="bob")
 
-    def test_one_whose_run_failed_says_why_and_is_selected_again(
+    def test_a_replay_whose_run_failed_shows_why_and_is_selected_again(
         self, subscription: Subscription, until: Any
     ) -> None:
         replay = asked(subscription)

@@ -45,7 +45,7 @@ def ids(messages: list[Message]) -> list[int]:
 
 
 class TestWhatIsMade:
-    def test_is_a_delivery_of_each_message_in_the_order_of_publication(
+    def test_is_one_delivery_for_each_message_in_order_of_publication(
         self, subscription: Subscription
     ) -> None:
         messages = stored(subscription.event_type, 5)
@@ -59,7 +59,7 @@ class TestWhatIsMade:
         kept = ReplayItem.objects.order_by("message_id").values_list("delivery_id", flat=True)
         assert list(kept) == [row.pk for row in rows]
 
-    def test_leaves_what_was_delivered_as_it_is(self, subscription: Subscription) -> None:
+    def test_leaves_earlier_deliveries_unchanged(self, subscription: Subscription) -> None:
         (message,) = stored(subscription.event_type)
         before = factories.delivery(Status.DELIVERED, subscription=subscription, message=message)
         finish(running(subscription, [message.pk]))
@@ -70,14 +70,14 @@ class TestWhatIsMade:
         Subscription.objects.update(status=SubscriptionStatus.INACTIVE)
         assert len(made(finish(running(subscription, ids(stored(subscription.event_type)))))) == 1
 
-    def test_of_a_mailbox_is_there_for_its_days(self) -> None:
+    def test_in_a_mailbox_lasts_the_mailboxs_days(self) -> None:
         pulled = factories.subscription(mode=Mode.PULL)
         (row,) = made(finish(running(pulled, ids(stored(pulled.event_type)))))
         assert (row.lane, row.status) == (None, Status.PENDING)
         assert row.expires_at is not None
         assert row.expires_at > timezone.now() + timedelta(days=3)
 
-    def test_of_a_queue_is_a_group_of_its_own_that_no_other_has(self) -> None:
+    def test_of_a_queue_is_a_group_of_its_own(self) -> None:
         subscription = factories.subscription(event_type=factories.event_type(kind=Kind.QUEUE))
         (message,) = stored(subscription.event_type)
         factories.delivery(
@@ -93,7 +93,7 @@ class TestWhatIsMade:
         replays = [finish(running(subscription, messages)) for _ in range(2)]
         assert [len(made(replay)) for replay in replays] == [2, 2]
 
-    def test_is_told_by_the_journal(self, subscription: Subscription) -> None:
+    def test_is_recorded_in_the_journal(self, subscription: Subscription) -> None:
         replay = ready(subscription, ids(stored(subscription.event_type, 3)))
         assert start(replay, actor="bob")
         finish(replay)
@@ -108,14 +108,14 @@ class TestBatches:
     def _small(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(deliver, "BATCH", 2)
 
-    def test_go_on_where_the_last_one_was(self, subscription: Subscription) -> None:
+    def test_continue_after_the_previous_one(self, subscription: Subscription) -> None:
         messages = ids(stored(subscription.event_type, 5))
         replay = running(subscription, messages)
         assert [step(replay) for _ in range(3)] == [2, 2, 1]
         assert (replay.state, replay.position, replay.done) == ("DONE", messages[-1], 5)
         assert [row.message_id for row in made(replay)] == messages
 
-    def test_that_are_not_committed_have_made_nothing(self, subscription: Subscription) -> None:
+    def test_without_a_commit_have_no_effect(self, subscription: Subscription) -> None:
         replay = running(subscription, ids(stored(subscription.event_type, 5)))
         step(replay)
         with transaction.atomic():
@@ -141,7 +141,7 @@ class TestBatches:
         assert not cancel(replay, actor="bob")
         assert not start(replay, actor="bob")
 
-    def test_that_went_through_a_message_cannot_make_it_again(self, subscription: Subscription) -> None:
+    def test_never_repeat_a_message(self, subscription: Subscription) -> None:
         replay = finish(running(subscription, ids(stored(subscription.event_type, 3))))
         type(replay).objects.update(state=ReplayState.RUNNING, ended_at=None, position=0, done=0, made=0)
         replay.refresh_from_db()
@@ -156,7 +156,7 @@ class TestBatches:
         finish(replay)
         assert len(made(replay)) == 1
 
-    def test_of_which_nothing_is_left_are_forgotten_in_time(self, subscription: Subscription) -> None:
+    def test_that_are_complete_are_removed_later(self, subscription: Subscription) -> None:
         replay = finish(running(subscription, ids(stored(subscription.event_type, 3))))
         assert step(replay) == 0
         type(replay).objects.update(ended_at=timezone.now() - timedelta(days=8))
@@ -166,7 +166,7 @@ class TestBatches:
 
 
 class TestWhatOnlyTheArchiveHas:
-    def test_is_restored_as_it_was(self, subscription: Subscription, archive: Path) -> None:
+    def test_is_restored_unchanged(self, subscription: Subscription, archive: Path) -> None:
         headers = '{"x-a": "ä"}'
         archived(
             archive, subscription.event_type, [901], body=b"\x00\xff", headers=headers, destination="crm"
@@ -180,7 +180,7 @@ class TestWhatOnlyTheArchiveHas:
         assert message.publisher is not None
         assert replay.made == 1
 
-    def test_comes_among_what_is_still_there_in_the_order_of_publication(
+    def test_joins_existing_messages_in_order_of_publication(
         self, subscription: Subscription, archive: Path
     ) -> None:
         there = ids(stored(subscription.event_type, 2))
@@ -196,7 +196,7 @@ class TestWhatOnlyTheArchiveHas:
         (after,) = stored(subscription.event_type)
         assert after.pk == before.pk + 1
 
-    def test_of_an_event_type_that_is_gone_is_counted_and_told(
+    def test_of_a_deleted_event_type_is_counted_and_reported(
         self, subscription: Subscription, archive: Path
     ) -> None:
         (there,) = stored(subscription.event_type)
@@ -208,7 +208,7 @@ class TestWhatOnlyTheArchiveHas:
         told = JournalEntry.objects.filter(text__contains="Not delivered").get()
         assert f"msg_{there.pk + 1}, msg_{there.pk + 2}." in told.text
 
-    def test_waits_while_the_archive_cannot_be_read_and_says_why(
+    def test_waits_while_the_archive_is_unreadable_and_shows_why(
         self, subscription: Subscription, archive: Path
     ) -> None:
         archived(archive, subscription.event_type, [901])
@@ -225,7 +225,7 @@ class TestWhatOnlyTheArchiveHas:
         assert (finish(replay).made, replay.error) == (1, "")
 
 
-def test_a_subscription_that_got_nothing_yet_takes_its_replays_with_it(subscription: Subscription) -> None:
+def test_an_unused_subscription_is_deleted_with_its_replays(subscription: Subscription) -> None:
     ready(subscription, [1, 2])
     subscription.delete()
     assert not ReplayItem.objects.exists()

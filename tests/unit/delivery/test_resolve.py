@@ -13,7 +13,7 @@ ACTOR = "ann"
 pytestmark = pytest.mark.django_db
 
 
-def test_what_was_received_is_delivered() -> None:
+def test_a_received_message_is_marked_delivered() -> None:
     row = factories.delivery(Status.IN_DOUBT)
     mark_delivered(row.pk, actor=ACTOR)
     after = now_of(row)
@@ -24,7 +24,7 @@ def test_what_was_received_is_delivered() -> None:
 
 
 @pytest.mark.parametrize("status", sorted(set(Status) - {Status.IN_DOUBT}))
-def test_only_what_is_in_doubt_is_marked(status: Status) -> None:
+def test_only_deliveries_in_doubt_are_marked(status: Status) -> None:
     row = factories.delivery(status)
     with pytest.raises(NotResolvedError, match=f"It is {status}"):
         mark_delivered(row.pk, actor=ACTOR)
@@ -32,7 +32,7 @@ def test_only_what_is_in_doubt_is_marked(status: Status) -> None:
     assert not JournalEntry.objects.exists()
 
 
-def test_the_pending_siblings_of_what_was_received_are_redundant() -> None:
+def test_pending_siblings_of_a_received_message_are_redundant() -> None:
     doubtful, pending, refused = group(Status.IN_DOUBT, Status.PENDING, Status.REJECTED)
     other = factories.delivery(message=doubtful.message, queue_group=1, subscription=pending.subscription)
     mark_delivered(doubtful.pk, actor=ACTOR)
@@ -40,7 +40,7 @@ def test_the_pending_siblings_of_what_was_received_are_redundant() -> None:
     assert found == [Status.DELIVERED, Status.REDUNDANT, Status.REJECTED, Status.PENDING]
 
 
-def test_when_a_sibling_has_taken_it_there_is_no_second() -> None:
+def test_a_group_with_a_delivered_member_gets_no_second() -> None:
     doubtful, _ = group(Status.IN_DOUBT, Status.DELIVERED)
     with pytest.raises(NotResolvedError, match="Another endpoint"):
         mark_delivered(doubtful.pk, actor=ACTOR)
@@ -48,14 +48,14 @@ def test_when_a_sibling_has_taken_it_there_is_no_second() -> None:
     assert not JournalEntry.objects.exists()
 
 
-def test_what_is_not_wanted_is_cancelled_and_its_siblings_go_on() -> None:
+def test_a_cancelled_delivery_in_doubt_frees_its_siblings() -> None:
     doubtful, pending = group(Status.IN_DOUBT, Status.PENDING)
     cancel(doubtful.pk, actor=ACTOR)
     assert (now_of(doubtful).status, now_of(pending).status) == (Status.CANCELLED, Status.PENDING)
     assert JournalEntry.objects.get().kind == JournalKind.RESOLVED
 
 
-def test_what_is_pending_is_cancelled_as_ever() -> None:
+def test_a_pending_delivery_can_be_cancelled() -> None:
     row = factories.delivery()
     cancel(row.pk, actor=ACTOR)
     assert Delivery.objects.get().status == Status.CANCELLED
@@ -63,7 +63,7 @@ def test_what_is_pending_is_cancelled_as_ever() -> None:
 
 
 @pytest.mark.parametrize("status", sorted(set(Status) - {*OPEN, Status.IN_DOUBT}))
-def test_what_is_settled_stays_what_it_is(status: Status) -> None:
+def test_a_settled_delivery_is_unchanged(status: Status) -> None:
     row = factories.delivery(status)
     with pytest.raises(NotResolvedError, match=f"It is {status}"):
         cancel(row.pk, actor=ACTOR)

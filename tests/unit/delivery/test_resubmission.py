@@ -61,7 +61,7 @@ class TestWhatIsSelected:
         message = factories.message(event_type=subscription.event_type, published_at=NOON)
         return factories.delivery(Status.FAILED, subscription=subscription, message=message)
 
-    def test_by_everything_that_is_known_of_a_delivery(self, wanted: Delivery) -> None:
+    def test_deliveries_are_selected_by_every_field(self, wanted: Delivery) -> None:
         factories.delivery(Status.REJECTED)
         for chosen in (
             {"status": ["FAILED"]},
@@ -76,13 +76,13 @@ class TestWhatIsSelected:
             found = preview_selection(chosen)
             assert (found.count, found.sample) == (1, [wanted.pk]), chosen
 
-    def test_nothing_that_was_received_or_is_open_or_is_in_no_lane(self) -> None:
+    def test_no_received_open_or_sync_delivery(self) -> None:
         rows = [factories.delivery(status) for status in Status]
         factories.delivery(Status.REJECTED, lane=None)
         every = {"status": [status.value for status in RESUBMITTABLE]}
         assert preview_selection(every).sample == [row.pk for row in rows if row.status in RESUBMITTABLE]
 
-    def test_without_a_status_what_a_person_decided_or_has_to_decide_is_left_alone(self) -> None:
+    def test_without_a_status_cancelled_and_doubtful_deliveries_are_left_out(self) -> None:
         rows = [factories.delivery(status) for status in Status]
         failed = (Status.REJECTED, Status.UNSUPPORTED, Status.FAILED, Status.EXPIRED)
         assert preview_selection({}).sample == [row.pk for row in rows if row.status in failed]
@@ -93,7 +93,7 @@ class TestWhatIsSelected:
         assert preview_selection({}).count == 3
         assert bulk_jobs.counted(job_for()) == "more than 2"
 
-    def test_looking_changes_nothing(self) -> None:
+    def test_counting_changes_nothing(self) -> None:
         rows = rejected(2)
         preview_selection({})
         assert statuses(rows) == ["REJECTED"] * 2
@@ -101,7 +101,7 @@ class TestWhatIsSelected:
 
 
 class TestWorkingItOff:
-    def test_all_are_sent_again_and_the_journal_says_by_whom(self) -> None:
+    def test_all_are_resubmitted_and_the_journal_names_the_person(self) -> None:
         rows = rejected(3)
         job = finish(job_for())
         assert statuses(rows) == ["PENDING"] * 3
@@ -119,7 +119,7 @@ class TestWorkingItOff:
         )
         assert Delivery.objects.filter(reason=f"resubmitted by ann (resubmission {job.pk})").count() == 3
 
-    def test_it_goes_in_batches_by_id_with_its_progress(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_job_goes_in_batches_by_id_with_its_progress(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(bulk_jobs, "BATCH", 2)
         rows = rejected(3)
         job = job_for()
@@ -129,7 +129,7 @@ class TestWorkingItOff:
         assert (job.state, job.done, job.position) == ("RUNNING", 2, rows[1].pk)
         assert finish(job).changed == 3
 
-    def test_what_fails_again_meanwhile_is_not_sent_a_third_time(
+    def test_a_delivery_that_fails_again_is_not_resubmitted_again(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(bulk_jobs, "BATCH", 1)
@@ -141,7 +141,7 @@ class TestWorkingItOff:
         assert finish(job).changed == 2
         assert statuses(rows) == ["REJECTED"] * 2
 
-    def test_what_is_settled_later_is_left_alone(self) -> None:
+    def test_deliveries_settled_later_are_left_out(self) -> None:
         pending = factories.delivery()
         job = job_for()
         Delivery.objects.filter(pk=pending.pk).update(
@@ -151,17 +151,17 @@ class TestWorkingItOff:
         assert finish(job).done == 0
         assert statuses([pending, later]) == ["REJECTED"] * 2
 
-    def test_what_can_not_be_sent_again_is_gone_through_all_the_same(self) -> None:
+    def test_deliveries_that_cannot_be_resubmitted_count_as_done(self) -> None:
         refused, _ = group(Status.REJECTED, Status.DELIVERED)
         Delivery.objects.filter(pk=refused.pk).update(settled_at=NOON)
         job = finish(job_for())
         assert (job.done, job.changed) == (1, 0)
         assert statuses([refused]) == ["REJECTED"]
 
-    def test_a_filter_that_nothing_fits_is_done_at_once(self) -> None:
+    def test_a_filter_without_matches_is_done_at_once(self) -> None:
         assert finish(job_for(subscriber="nobody")).done == 0
 
-    def test_the_failures_are_told_first(self) -> None:
+    def test_failures_are_reported_first(self) -> None:
         (row,) = rejected(1)
         FailureNotice.objects.create(delivery_id=row.pk, number=1)
         finish(job_for())
@@ -178,7 +178,7 @@ class TestWorkingItOff:
 
 
 class TestRate:
-    def test_so_many_a_second(self) -> None:
+    def test_the_rate_limits_deliveries_per_second(self) -> None:
         rows = rejected(5)
         job = job_for(rate=2)
         began = job.next_at
@@ -191,7 +191,7 @@ class TestRate:
         began = job_for(rate=0.1).next_at
         assert [advance(began + timedelta(seconds=seconds)) for seconds in (0, 9, 10)] == [1, 0, 1]
 
-    def test_a_late_batch_is_made_up_for_and_a_long_stop_is_not(self) -> None:
+    def test_a_late_batch_is_caught_up_and_a_long_stop_is_not(self) -> None:
         rejected(9)
         began = job_for(rate=2).next_at
         done = [advance(began + timedelta(seconds=seconds)) for seconds in (0, 1.4, 2, 60, 60.1, 60.2)]
@@ -199,7 +199,7 @@ class TestRate:
 
 
 class TestCancelling:
-    def test_it_ends_and_what_was_sent_again_stays_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_cancelled_job_keeps_its_resubmissions(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(bulk_jobs, "BATCH", 1)
         rows = rejected(2)
         job = job_for()
@@ -213,7 +213,7 @@ class TestCancelling:
         assert (entry.actor, "Cancelled after 1" in entry.text) == ("bob", True)
         assert ConfigurationChange.objects.filter(actor="bob", action="cancelled").count() == 1
 
-    def test_what_has_ended_is_not_cancelled(self) -> None:
+    def test_an_ended_job_cannot_be_cancelled(self) -> None:
         job = finish(job_for())
         assert not cancel(job, actor="bob", now=timezone.now())
         job.refresh_from_db()

@@ -65,7 +65,7 @@ def now_of(row: Delivery) -> Delivery:
 
 
 @pytest.mark.parametrize("status", RESUBMITTABLE)
-def test_what_was_not_received_is_pending_again_with_a_fresh_budget(status: Status) -> None:
+def test_a_failed_delivery_is_pending_again_with_all_attempts(status: Status) -> None:
     row = factories.delivery(status, attempts=3, reason="404 Not Found")
     before = now_of(row)
     resubmit(row.pk, actor=ACTOR)
@@ -83,7 +83,7 @@ def test_what_was_not_received_is_pending_again_with_a_fresh_budget(status: Stat
 
 
 @pytest.mark.parametrize("status", RECEIVED)
-def test_what_was_received_is_never_sent_again(status: Status) -> None:
+def test_a_received_delivery_is_never_resubmitted(status: Status) -> None:
     row = factories.delivery(status)
     with pytest.raises(NotResubmittedError, match="not sent again"):
         resubmit(row.pk, actor=ACTOR)
@@ -92,7 +92,7 @@ def test_what_was_received_is_never_sent_again(status: Status) -> None:
 
 
 @pytest.mark.parametrize("status", OPEN)
-def test_what_is_open_is_on_its_way_already(status: Status) -> None:
+def test_an_open_delivery_is_refused(status: Status) -> None:
     with pytest.raises(NotResubmittedError, match="on its way"):
         resubmit(factories.delivery(status).pk, actor=ACTOR)
 
@@ -105,13 +105,13 @@ def test_an_answer_to_a_waiting_publisher_is_not_sent_again() -> None:
         resubmit_edited(row, EDIT, actor=ACTOR)
 
 
-def test_what_failed_in_the_retry_lane_goes_back_to_its_subscribers_own() -> None:
+def test_a_failure_of_the_retry_lane_returns_to_its_subscribers_lane() -> None:
     row = factories.delivery(Status.FAILED, attempts=13, lane=lane_of(LaneKind.RETRY))
     resubmit(row.pk, actor=ACTOR)
     assert now_of(row).lane_id == row.subscription.subscriber.lane.pk
 
 
-def test_what_was_cancelled_in_the_retry_lane_stays_there_and_is_due_at_once() -> None:
+def test_a_cancelled_delivery_of_the_retry_lane_stays_there_and_is_due() -> None:
     """Its sender may have read it: from two lanes it would be sent twice."""
     row = factories.delivery(Status.CANCELLED, lane=lane_of(LaneKind.RETRY), attempts=2)
     resubmit(row.pk, actor=ACTOR)
@@ -128,12 +128,12 @@ def test_an_answer_to_a_callback_stays_in_the_callback_lane() -> None:
 
 
 class TestQueue:
-    def test_one_of_a_group_keeps_its_queue_lane(self) -> None:
+    def test_a_group_member_keeps_its_queue_lane(self) -> None:
         refused, _ = group(Status.REJECTED, Status.REJECTED)
         resubmit(refused.pk, actor=ACTOR)
         assert (now_of(refused).status, now_of(refused).lane_id) == (Status.PENDING, refused.lane_id)
 
-    def test_nothing_of_a_group_that_has_taken_it_is_sent_again(self) -> None:
+    def test_a_group_with_a_delivered_member_is_not_resubmitted(self) -> None:
         refused, _ = group(Status.REJECTED, Status.DELIVERED)
         with pytest.raises(NotResubmittedError, match="Another endpoint"):
             resubmit(refused.pk, actor=ACTOR)
@@ -147,7 +147,7 @@ class TestQueue:
 
 
 class TestManyAtOnce:
-    def test_those_that_were_picked_are_sent_again_as_far_as_they_may_be(self) -> None:
+    def test_chosen_deliveries_are_resubmitted_where_possible(self) -> None:
         rows = [factories.delivery(status) for status in Status]
         assert resubmit_some([row.pk for row in rows], actor=ACTOR) == len(RESUBMITTABLE)
         assert JournalEntry.objects.get().text == f"{len(RESUBMITTABLE)} deliveries are sent again."
@@ -159,7 +159,7 @@ class TestManyAtOnce:
             reopened = transitions.reopen([row.pk for row in rows], reason="again")
         assert reopened == [row.pk for row in rows if row.status in RESUBMITTABLE]
 
-    def test_none_is_no_work(self, django_assert_num_queries: Any) -> None:
+    def test_an_empty_choice_does_nothing(self, django_assert_num_queries: Any) -> None:
         with django_assert_num_queries(0):
             assert transitions.reopen([], reason="again") == []
 
@@ -189,35 +189,35 @@ class TestEdited:
     def another(self, row: Delivery) -> Subscription:
         return factories.subscription(event_type=row.message.event_type)
 
-    def test_what_is_open_is_cancelled_first(self) -> None:
+    def test_an_open_delivery_is_cancelled_first(self) -> None:
         with pytest.raises(NotResubmittedError, match="cancel it first"):
             self.edited(factories.delivery())
         assert Message.objects.count() == 1
 
-    def test_it_leaves_the_retry_lane(self) -> None:
+    def test_a_copy_leaves_the_retry_lane(self) -> None:
         row = factories.delivery(Status.FAILED, lane=lane_of(LaneKind.RETRY))
         _, delivery = self.edited(row)
         assert delivery.lane_id == row.subscription.subscriber.lane.pk
 
-    def test_of_a_queue_it_goes_to_this_endpoint_alone_by_the_queue_lane_of_its_own_id(self) -> None:
+    def test_a_queue_copy_goes_to_its_endpoint_in_the_lane_of_its_own_id(self) -> None:
         _, taken = group(Status.REDUNDANT, Status.DELIVERED)
         message, delivery = self.edited(taken)
         assert (delivery.queue_group, delivery.subscription_id) == (0, taken.subscription_id)
         assert delivery.lane_id == Lane.objects.get(kind=LaneKind.QUEUE, number=message.pk % 5).pk
         assert Delivery.objects.filter(message=message).count() == 1
 
-    def test_of_a_queue_its_callback_url_is_offered_anew(self) -> None:
+    def test_a_queue_copy_has_a_callback_url_of_its_own(self) -> None:
         (refused,) = group(Status.REJECTED)
         headers = {"content-type": "text/plain", "callbackurl": "http://127.0.0.1:9/answer"}
         message, _ = self.edited(refused, Edit(headers=headers, content_type="text/plain", body=b"x"))
         assert Callback.objects.get().message_id == message.pk
 
-    def test_of_an_answer_it_goes_to_the_same_callback(self) -> None:
+    def test_a_copy_of_an_answer_goes_to_the_same_callback(self) -> None:
         callback, row = answered_callback()
         _, delivery = self.edited(row)
         assert (delivery.callback_id, delivery.lane_id) == (callback.pk, row.lane_id)
 
-    def test_what_the_event_type_does_not_allow_is_refused(self) -> None:
+    def test_a_body_that_the_event_type_refuses_is_refused(self) -> None:
         row = factories.delivery(Status.REJECTED)
         wrong = Edit(headers={}, content_type="application/json", body=b"{")
         with pytest.raises(Exception, match="not JSON"):

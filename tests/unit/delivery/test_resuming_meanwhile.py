@@ -44,7 +44,7 @@ def lane() -> Lane:
     ("verb", "error"),
     [(unblock.resume, unblock.NotSuspendedError), (unblock.skip, unblock.NotBlockedError)],
 )
-def test_a_lane_that_its_probe_resumed_meanwhile_is_left_as_it_is(
+def test_a_lane_resumed_by_its_probe_meanwhile_is_unchanged(
     lane: Lane, verb: Callable[..., Any], error: type[Exception]
 ) -> None:
     resumed = "UPDATE delivery_lane SET state = 'IDLE', delivery_id = NULL WHERE state = 'SUSPENDED'"

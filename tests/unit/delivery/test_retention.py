@@ -60,7 +60,7 @@ class TestAge:
             "JOURNAL",
         }
 
-    def test_what_is_in_doubt_stays_until_the_setting_says_otherwise(self, settings: Settings) -> None:
+    def test_deliveries_in_doubt_stay_unless_the_setting_has_a_period(self, settings: Settings) -> None:
         row = old(Status.IN_DOUBT)
         run_whole()
         assert is_there(row)
@@ -69,19 +69,19 @@ class TestAge:
         assert not is_there(row)
 
     @pytest.mark.parametrize("status", OPEN)
-    def test_what_is_open_stays_however_old(self, settings: Settings, status: Status) -> None:
+    def test_open_deliveries_stay_however_old(self, settings: Settings, status: Status) -> None:
         row = old(status)
         say(settings, retention_days=dict.fromkeys(DEFAULT_DAYS, 1), retention_unarchived=True)
         run_whole()
         assert is_there(row)
 
-    def test_it_counts_from_the_settlement(self) -> None:
+    def test_the_period_starts_at_the_settlement(self) -> None:
         row = old(days=100)
         Delivery.objects.filter(pk=row.pk).update(settled_at=past(29))
         run_whole()
         assert is_there(row)
 
-    def test_a_message_that_nobody_wanted_goes_by_its_publication(self) -> None:
+    def test_the_period_of_an_unmatched_message_starts_at_its_publication(self) -> None:
         over, under = factories.message(published_at=past(31)), factories.message(published_at=past(29))
         run_whole()
         assert are_there(over, under) == [False, True]
@@ -95,26 +95,26 @@ class TestAge:
 
 
 class TestArchive:
-    def test_nothing_goes_while_nothing_is_archived(self) -> None:
+    def test_without_an_archive_nothing_is_removed(self) -> None:
         Archived.objects.all().delete()
         row, unwanted = old(), factories.message(published_at=past(400))
         assert run_whole().messages == 0
         assert are_there(row.message, unwanted) == [True, True]
 
-    def test_only_what_was_settled_before_goes(self) -> None:
+    def test_only_deliveries_settled_before_the_watermark_are_removed(self) -> None:
         Archived.objects.update(until=past(200))
         before, after = old(days=201), old(days=199)
         run_whole()
         assert [is_there(row) for row in (before, after)] == [False, True]
 
-    def test_what_was_settled_again_since_stays(self) -> None:
+    def test_a_delivery_settled_again_since_stays(self) -> None:
         row = old()
         Archived.objects.update(until=past(200))
         Delivery.objects.filter(pk=row.pk).update(settled_at=past(199))
         run_whole()
         assert is_there(row)
 
-    def test_what_was_settled_before_and_that_is_not_archived_stays(self) -> None:
+    def test_a_delivery_settled_before_but_unarchived_stays(self) -> None:
         row = old(Status.FAILED, settled_at=past(200))
         transitions.reopen([row.pk], reason="resubmitted by ann")
         Delivery.objects.filter(pk=row.pk).update(status=Status.DELIVERED, settled_at=past(300))
@@ -126,7 +126,7 @@ class TestArchive:
         assert not is_there(row)
         assert not EarlierSettlement.objects.exists()
 
-    def test_unless_the_setting_says_that_no_archive_is_kept(self, settings: Settings) -> None:
+    def test_the_setting_for_no_archive_allows_removal(self, settings: Settings) -> None:
         Archived.objects.all().delete()
         row, young = old(), old(days=29)
         say(settings, retention_unarchived=True)
@@ -135,7 +135,7 @@ class TestArchive:
 
 
 class TestWhole:
-    def test_a_message_goes_with_all_its_deliveries_and_attempts_and_nothing_else(self) -> None:
+    def test_a_message_is_removed_with_its_deliveries_and_attempts_only(self) -> None:
         subscription = factories.subscription()
         kept = old(Status.PENDING, subscription=subscription)
         gone = old(Status.REJECTED, subscription=subscription)
@@ -154,13 +154,13 @@ class TestWhole:
         assert not Attempt.objects.filter(delivery_id=gone.pk).exists()
 
     @pytest.mark.parametrize("sibling", [Status.PENDING, Status.FAILED, Status.IN_DOUBT])
-    def test_one_delivery_that_stays_keeps_them_all(self, sibling: Status) -> None:
+    def test_one_remaining_delivery_keeps_the_message(self, sibling: Status) -> None:
         row = old(days=60)
         other = old(sibling, message=row.message, days=60)
         assert run_whole().messages == 0
         assert Delivery.objects.filter(pk__in=[row.pk, other.pk]).count() == 2
 
-    def test_of_a_queue_group_no_delivered_goes_while_a_sibling_could_be_sent_again(self) -> None:
+    def test_a_delivered_group_member_stays_while_a_sibling_could_be_sent(self) -> None:
         delivered, failed = group(Status.DELIVERED, Status.FAILED)
         Delivery.objects.filter(pk__in=[delivered.pk, failed.pk]).update(settled_at=past(60))
         delivered.message.__class__.objects.update(published_at=past(60))
@@ -172,13 +172,13 @@ class TestWhole:
 
 
 class TestPasses:
-    def test_one_begins_each_hour(self) -> None:
+    def test_a_pass_starts_each_hour(self) -> None:
         now = timezone.now()
         passed = [retention.advance(now + timedelta(minutes=minutes)) > 0 for minutes in (0, 0, 59, 60, 61)]
         assert passed == [True, False, False, True, False]
         assert RetentionRun.objects.count() == 2
 
-    def test_it_goes_in_batches_with_its_progress(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_pass_goes_in_batches_with_its_progress(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(retention, "BATCH", 2)
         rows = [old() for _ in range(5)]
         assert retention.advance(timezone.now()) == 1
@@ -188,7 +188,7 @@ class TestPasses:
         assert [is_there(row) for row in rows] == [False, False, True, True, True]
         assert run_whole().messages == 5
 
-    def test_what_stays_is_gone_through_in_larger_steps(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_kept_messages_are_passed_in_larger_steps(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(retention, "LOOK", 3)
         rows = [old(status) for status in [*[Status.PENDING] * 4, Status.DELIVERED]]
         retention.advance(timezone.now())
@@ -196,7 +196,7 @@ class TestPasses:
         run_whole()
         assert [is_there(row) for row in rows] == [True] * 4 + [False]
 
-    def test_the_journal_tells_what_was_removed_and_nothing_of_a_pass_that_removed_nothing(self) -> None:
+    def test_the_journal_records_only_passes_that_removed_messages(self) -> None:
         run_whole()
         assert not JournalEntry.objects.exists()
         old(Status.REJECTED)
@@ -215,7 +215,7 @@ class TestPasses:
         assert not is_there(row)
         assert ConfigurationChange.objects.get().actor == "ann"
 
-    def test_passes_that_removed_nothing_are_forgotten_after_a_week(self) -> None:
+    def test_empty_passes_are_removed_after_a_week(self) -> None:
         _, busy = (RetentionRun.objects.create(state="DONE", ended_at=past(8)) for _ in range(2))
         RetentionRun.objects.update(started_at=past(8))
         RetentionRun.objects.filter(pk=busy.pk).update(messages=1)
@@ -264,7 +264,7 @@ class TestForgetting:
         run_whole()
         assert JournalEntry.objects.count() == 0
 
-    def test_it_goes_in_batches_before_any_message(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_keys_are_removed_in_batches_before_messages(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(retention, "FORGET", 2)
         row = old()
         for number in range(5):

@@ -225,7 +225,7 @@ class TestKept:
             running_resubmission,
         ],
     )
-    def test_one_message_that_stays_keeps_its_range_and_the_others_go(
+    def test_one_kept_message_keeps_its_range_and_others_are_removed(
         self, keep: Keep, row_by_row: list[int]
     ) -> None:
         with range_of() as kept:
@@ -244,7 +244,7 @@ class TestKept:
         assert len(row_by_row) == 1
 
     @pytest.mark.parametrize("in_range", ["original", "question", "answer"])
-    def test_what_goes_with_a_message_of_another_range_goes_row_by_row(
+    def test_messages_tied_to_another_range_are_removed_row_by_row(
         self, in_range: str, row_by_row: list[int]
     ) -> None:
         with range_of() as first:
@@ -269,7 +269,7 @@ class TestKept:
         assert len(row_by_row) == 1
         assert not is_there(first)
 
-    def test_nothing_goes_that_is_not_archived(self) -> None:
+    def test_unarchived_messages_are_kept(self) -> None:
         with range_of() as kept:
             old()
         Archived.objects.update(until=past(401))
@@ -278,7 +278,7 @@ class TestKept:
 
 
 class TestLater:
-    def test_a_range_that_may_go_within_a_day_is_left_whole_until_then(self) -> None:
+    def test_a_range_droppable_within_a_day_waits(self) -> None:
         with range_of() as whole:
             rows = [old(days=days) for days in (30.9, 30.1, 29.2)]
         assert run_whole().messages == 0
@@ -286,7 +286,7 @@ class TestLater:
         assert run_whole(timezone.now() + timedelta(days=0.85)).messages == 3
         assert not is_there(whole)
 
-    def test_one_that_may_not_go_so_soon_goes_row_by_row(self) -> None:
+    def test_a_range_droppable_later_is_removed_row_by_row(self) -> None:
         with range_of() as whole:
             rows = [old(days=days) for days in (30.9, 30.1, 28.9)]
         assert run_whole().messages == 2

@@ -42,7 +42,7 @@ def _together_or_one_by_one(request: pytest.FixtureRequest, monkeypatch: pytest.
 
 
 class TestWhatIsReferredTo:
-    def test_a_failure_that_is_still_to_be_told(self) -> None:
+    def test_an_unreported_failure_keeps_its_message(self) -> None:
         row = old(Status.REJECTED)
         FailureNotice.objects.create(delivery_id=row.pk, number=1)
         run_whole()
@@ -66,14 +66,14 @@ class TestWhatIsReferredTo:
     @pytest.mark.parametrize(
         ("mode", "spared"), [(DedupMode.KEY, True), (DedupMode.PATH, True), (DedupMode.NONE, False)]
     )
-    def test_what_a_duplicate_would_be_compared_with(self, mode: DedupMode, spared: bool) -> None:
+    def test_the_reference_of_a_dedup_window_keeps_its_message(self, mode: DedupMode, spared: bool) -> None:
         path = {"dedup_path": "$$->'Body'->>'id'"} if mode == DedupMode.PATH else {}
         subscription = factories.subscription(dedup_mode=mode, dedup_window_seconds=31 * 86_400, **path)
         within, beyond = (old(days=days, subscription=subscription) for days in (30.9, 31.1))
         run_whole()
         assert [is_there(row) for row in (within, beyond)] == [spared, False]
 
-    def test_what_a_stopped_lane_names(self) -> None:
+    def test_a_stopped_lanes_head_keeps_its_message(self) -> None:
         row = old(Status.CANCELLED)
         lanes = Lane.objects.filter(pk=row.lane_id or 0)
         lanes.update(state=LaneState.SUSPENDED, delivery_id=row.pk)
@@ -83,7 +83,7 @@ class TestWhatIsReferredTo:
         run_whole()
         assert not is_there(row)
 
-    def test_the_stopped_lanes_are_looked_through_once_however_many_deliveries_may_go(self) -> None:
+    def test_stopped_lanes_are_read_once_for_all_deliveries(self) -> None:
         rows = [old() for _ in range(30)]
         for number in range(10):
             lane = factories.subscriber().lane
@@ -113,7 +113,7 @@ class TestWhatIsReferredTo:
         assert lanes.get().run_ids == [row.pk]
 
     @pytest.mark.parametrize(("status", "spared"), [(Status.FAILED, True), (Status.DELIVERED, False)])
-    def test_what_a_running_resubmission_has_before_it(self, status: Status, spared: bool) -> None:
+    def test_a_running_resubmission_keeps_its_messages(self, status: Status, spared: bool) -> None:
         rows = [old(status) for _ in range(2)]
         job = bulk_jobs.start({"status": ["FAILED"]}, rate=1, actor="ann")
         Resubmission.objects.filter(pk=job.pk).update(position=rows[0].pk)
@@ -136,7 +136,7 @@ class TestEditedCopies:
             made.append(message)
         return made
 
-    def test_an_original_goes_with_its_copies(self) -> None:
+    def test_an_original_is_removed_with_its_copies(self) -> None:
         made = self.copies(60, 50, 40)
         assert run_whole().messages == 3
         assert are_there(*made) == [False] * 3
@@ -172,18 +172,18 @@ class TestCallbacks:
         Callback.objects.filter(pk=callback.pk).update(answer=answer, answered_at=past(days))
         return row
 
-    def test_one_that_may_still_be_answered_keeps_its_message(self) -> None:
+    def test_an_open_callback_keeps_its_message(self) -> None:
         callback = self.question(expires=-0.1)
         run_whole()
         assert are_there(callback.message) == [True]
 
-    def test_one_that_expired_goes_with_its_message(self) -> None:
+    def test_an_expired_callback_is_removed_with_its_message(self) -> None:
         callback = self.question()
         run_whole()
         assert are_there(callback.message) == [False]
         assert not Callback.objects.exists()
 
-    def test_one_whose_answer_may_be_repeated_keeps_both(self) -> None:
+    def test_a_repeatable_answer_keeps_both_messages(self) -> None:
         callback = self.question(expires=-0.1)
         answer = self.answered(callback)
         run_whole()

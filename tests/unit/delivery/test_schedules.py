@@ -86,12 +86,12 @@ def test_workfront_48h_retries_eleven_times_at_the_offsets_of_its_formula() -> N
     assert last == Verdict(status=Status.FAILED, step=NextStep.NEXT)
 
 
-def test_a_retry_that_comes_late_does_not_put_off_those_after_it() -> None:
+def test_a_late_retry_does_not_postpone_later_ones() -> None:
     offsets, _ = retries_of(WORKFRONT_48H, late_seconds=20)
     assert offsets == pytest.approx([(2**retry - 1) * 84.8 + 20 for retry in range(1, 12)])
 
 
-def test_after_days_without_a_sender_retries_do_not_come_all_at_once() -> None:
+def test_after_days_without_a_sender_retries_are_spread() -> None:
     verdict = judge(failed(), WORKFRONT_48H, Tries(3, seconds_since_first=30 * 86_400))
     assert verdict.wait_seconds == 84.8
 
@@ -108,7 +108,7 @@ def test_a_wait_varies_by_no_more_than_the_jitter() -> None:
     assert 640 < max(waits) <= 660
 
 
-def test_webmethods_retries_in_place_and_then_gives_up() -> None:
+def test_webmethods_retries_in_place_and_then_fails() -> None:
     offsets, last = retries_of(WEBMETHODS)
     assert offsets == [10.0, 20.0, 30.0, 40.0]
     assert judge(failed(), WEBMETHODS).step is NextStep.AGAIN
@@ -116,7 +116,7 @@ def test_webmethods_retries_in_place_and_then_gives_up() -> None:
 
 
 @pytest.mark.parametrize("kind", [OutcomeClass.CLIENT_ERROR, OutcomeClass.REDIRECT])
-def test_webmethods_rejects_what_the_endpoint_refuses(kind: OutcomeClass) -> None:
+def test_webmethods_rejects_refused_messages(kind: OutcomeClass) -> None:
     assert judge(failed(kind), WEBMETHODS) == Verdict(status=Status.REJECTED, step=NextStep.NEXT)
 
 
@@ -151,7 +151,7 @@ def test_apart_from_each_other_failures_only_wait(rules: Rules, tries: Tries, wa
     assert verdict.wait_seconds == pytest.approx(wait)
 
 
-def test_apart_from_each_other_a_rejection_suspends_nothing() -> None:
+def test_a_rejection_suspends_no_independent_lane() -> None:
     rules = replace(WEBMETHODS, suspends_on_reject=True)
     verdict = judge_apart(failed(OutcomeClass.CLIENT_ERROR), rules)
     assert verdict == Verdict(status=Status.REJECTED, step=NextStep.NEXT)

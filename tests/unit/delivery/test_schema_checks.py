@@ -50,7 +50,7 @@ _schemas = st.sampled_from(
 
 
 @given(_schemas, _values)
-def test_the_keywords_say_what_the_library_says(json_schema: Any, value: Any) -> None:
+def test_the_keywords_give_the_librarys_messages(json_schema: Any, value: Any) -> None:
     assert BoundedValidator(json_schema).is_valid(value) is Draft202012Validator(json_schema).is_valid(value)
 
 
@@ -60,7 +60,7 @@ def test_equal_elements_are_found_however_they_are_written(number: float) -> Non
     assert violation({"uniqueItems": True}, [1, True, "1", [1], 1.5, None, "null", 0, False]) is None
 
 
-def test_many_elements_are_compared_with_those_that_came_before_at_once(
+def test_many_elements_are_compared_in_one_pass(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made: list[Any] = []
@@ -84,7 +84,7 @@ def test_a_pattern_that_would_never_end_ends() -> None:
         assert (violation(json_schema, {"a" * 10_000 + "!": 1}) is None) is not bool(keyword)
 
 
-def test_of_many_violations_few_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_a_few_of_many_violations_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[Any] = []
     original = best_match
 
@@ -98,7 +98,7 @@ def test_of_many_violations_few_are_made(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(judged) == schema.MAX_VIOLATIONS
 
 
-def test_a_check_that_takes_too_long_is_broken_off_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_check_is_aborted_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schema, "MAX_SECONDS", 0.0)
     found = violation({"items": {"type": "string"}}, ["a"] * 10)
     assert found is not None
@@ -106,7 +106,7 @@ def test_a_check_that_takes_too_long_is_broken_off_and_says_so(monkeypatch: pyte
     assert "took more than 0 s" in found.message
 
 
-def test_a_stored_pattern_that_is_not_supported_any_more_is_told() -> None:
+def test_an_unsupported_stored_pattern_is_reported() -> None:
     found = violation({"pattern": r"(a)\1"}, "aa")
     assert found is not None
     assert "not supported" in found.message

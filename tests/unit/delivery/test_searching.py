@@ -32,7 +32,7 @@ def ids(found: Walked) -> list[int]:
 
 
 class TestWhatIsFound:
-    def test_a_text_within_the_body_exactly_so(self) -> None:
+    def test_text_in_the_body_matches_exactly(self) -> None:
         wanted, _ = factories.message("Größe 'XL' %_ \\".encode()), factories.message()
         for text in ("Größe", "'XL'", "%_", "\\", "e 'X"):
             assert ids(walked(Search(body=text))) == [wanted.pk], text
@@ -49,12 +49,12 @@ class TestWhatIsFound:
             assert ids(walked(Search(header=text))) == [wanted.pk], text
         assert ids(walked(Search(header="x-trace: abc-2"))) == []
 
-    def test_those_with_a_delivery_of_a_status(self) -> None:
+    def test_messages_are_found_by_the_status_of_a_delivery(self) -> None:
         rows = {status: factories.delivery(status) for status in Status}
         for status, row in rows.items():
             assert ids(walked(Search(status=status))) == [row.message_id]
 
-    def test_what_has_all_that_is_looked_for(self) -> None:
+    def test_a_message_must_match_every_condition(self) -> None:
         row = factories.delivery(Status.REJECTED, message=factories.message(b"needle", headers={"a": "b"}))
         factories.delivery(Status.REJECTED)
         factories.message(b"needle")
@@ -75,7 +75,7 @@ class TestHowFar:
         )
         assert (ids(rest), rest.reached) == ([row.pk for row in rows[2::-1]], None)
 
-    def test_when_its_time_is_up_it_says_how_far_it_got_and_always_got_on(
+    def test_a_search_out_of_time_reports_its_progress_and_always_makes_some(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(searching, "FIRST_PART", 2)
@@ -97,7 +97,9 @@ class TestHowFar:
         assert walks == 3
         assert found == [row.pk for row in reversed(rows)]
 
-    def test_every_id_is_looked_at_once_however_the_parts_grow(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_every_id_is_read_once_whatever_the_sizes_of_the_parts(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         rows = published(12, b"needle")
         for size in (1, 2, 5, 100):
             monkeypatch.setattr(searching, "FIRST_PART", size)
@@ -135,7 +137,7 @@ class TestReadingAhead:
         found = walk(reading_by(setting), search, first=first, last=last, count=10, seconds=10)
         assert ids(found) == [row.pk]
 
-    def test_it_walks_along_indexes_again_afterwards(self) -> None:
+    def test_index_scans_are_enabled_again_afterwards(self) -> None:
         row = published(1, b"needle")[0]
         assert ids(walked(Search(body="needle"))) == [row.pk]
         assert reading_by("on").exists()
@@ -144,7 +146,7 @@ class TestReadingAhead:
 class TestWhatAPartCosts:
     HOUR = 3600
 
-    def test_what_would_take_an_hour_is_broken_off_and_what_was_found_before_it_is_shown(
+    def test_a_search_of_an_hour_is_aborted_and_shows_earlier_finds(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(searching, "FIRST_PART", 2)
@@ -161,7 +163,7 @@ class TestWhatAPartCosts:
         assert found.reached == found.rows[-1].pk > rows[3].pk
         assert ids(found) == [row.pk for row in reversed(rows) if row.pk >= (found.reached or 0)]
 
-    def test_of_a_first_part_that_is_too_much_less_is_looked_at(self) -> None:
+    def test_too_large_a_first_part_is_made_smaller(self) -> None:
         rows = published(searching.FIRST_PART // 10 + 1, b"needle")
         found = walk(
             sleeping(self.HOUR, only=rows[0]),
@@ -174,9 +176,7 @@ class TestWhatAPartCosts:
         assert found.rows
         assert found.reached == found.rows[-1].pk > rows[0].pk
 
-    def test_a_walk_gets_on_even_where_a_single_message_takes_longer_than_it_may(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_a_scan_makes_progress_even_with_slow_messages(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(searching, "LEAST_SECONDS", 0.01)
         rows = published(5, b"needle")
         found, last, walks = list[int](), rows[-1].pk, 0
@@ -194,7 +194,7 @@ class TestWhatAPartCosts:
         assert walks == len(rows)
         assert found == [row.pk for row in reversed(rows)]
 
-    def test_what_comes_after_a_walk_has_all_the_time_it_had(self) -> None:
+    def test_conditions_after_a_scan_have_their_full_time(self) -> None:
         published(2)
         walked(Search(body="needle"), seconds=1)
         with connection.cursor() as cursor:
@@ -203,14 +203,14 @@ class TestWhatAPartCosts:
 
 
 class TestRanges:
-    def test_ids_of_a_time_leave_out_none_of_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_id_range_of_a_time_covers_all_of_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(searching, "SLACK", 0)
         rows = [factories.message(published_at=NOON + timedelta(hours=hour)) for hour in range(5)]
         since, until = NOON + timedelta(hours=1), NOON + timedelta(hours=3)
         first, last = ids_between(since, until)
         assert (first, last) == (rows[1].pk, rows[3].pk)
 
-    def test_what_was_published_a_little_out_of_turn_is_in_it(self) -> None:
+    def test_the_id_range_includes_messages_slightly_out_of_order(self) -> None:
         late, early = (
             factories.message(published_at=NOON),
             factories.message(published_at=NOON - timedelta(1)),
@@ -218,7 +218,7 @@ class TestRanges:
         first, last = ids_between(NOON - timedelta(hours=1), None)
         assert first <= late.pk < early.pk <= last
 
-    def test_a_time_that_has_not_come_has_none(self) -> None:
+    def test_a_future_time_has_no_id_range(self) -> None:
         factories.message(published_at=NOON)
         first, last = ids_between(NOON + timedelta(1), None)
         assert first > last

@@ -13,14 +13,12 @@ slots = st.frozensets(st.integers(0, 999), min_size=1, max_size=8)
 
 
 @given(shards, slots)
-def test_a_shard_belongs_to_exactly_one_sender_whatever_their_order(shard: int, some: frozenset[int]) -> None:
+def test_each_shard_belongs_to_exactly_one_sender_in_any_order(shard: int, some: frozenset[int]) -> None:
     assert owner_of(shard, sorted(some)) == owner_of(shard, sorted(some, reverse=True)) in some
 
 
 @given(shards, slots, st.integers(0, 999))
-def test_a_sender_that_comes_takes_shards_only_to_itself(
-    shard: int, some: frozenset[int], newcomer: int
-) -> None:
+def test_a_new_sender_takes_shards_only_for_itself(shard: int, some: frozenset[int], newcomer: int) -> None:
     assert owner_of(shard, some | {newcomer}) in (owner_of(shard, some), newcomer)
 
 
@@ -43,7 +41,7 @@ def meet(sharing: Sharing, *busy: int, now: float) -> int:
     return len(sharing.slots)
 
 
-def test_one_sender_has_all_the_work_until_it_is_busy() -> None:
+def test_one_sender_has_all_shards_until_it_is_busy() -> None:
     sharing = Sharing()
     assert meet(sharing, 60, 0, 0, now=0) == 1
     assert meet(sharing, 95, 0, 0, now=1) == 1
@@ -52,7 +50,7 @@ def test_one_sender_has_all_the_work_until_it_is_busy() -> None:
     assert meet(sharing, 95, 95, 0, now=10 + SPREAD_SECONDS) == 3
 
 
-def test_a_busy_moment_spreads_nothing() -> None:
+def test_a_short_load_peak_moves_no_shard() -> None:
     sharing = Sharing()
     assert meet(sharing, 95, 0, now=0) == 1
     assert meet(sharing, 40, 0, now=1) == 1
@@ -69,14 +67,14 @@ def test_the_work_is_gathered_when_half_of_the_senders_could_do_it_for_a_while()
     assert meet(sharing, 20, 20, now=100 + GATHER_SECONDS) == 1
 
 
-def test_the_sender_of_the_lowest_slot_says_how_many_share() -> None:
+def test_the_sender_of_the_lowest_slot_decides_the_number_of_sharers() -> None:
     sharing = Sharing()
     first = Member(0, 10, sharing=3)
     sharing.meet(Member(5, 99, sharing=1), [first, *[Member(slot, 10, 1) for slot in (2, 5, 7)]], now=0)
     assert sharing.slots == {0, 2, 5}
 
 
-def test_whoever_becomes_the_first_goes_on_with_what_the_first_said() -> None:
+def test_a_new_first_sender_keeps_the_previous_decision() -> None:
     sharing = Sharing()
     sharing.meet(Member(5, 50, sharing=1), [Member(0, 50, sharing=2)], now=0)
     sharing.meet(Member(5, 50, sharing=2), [Member(6, 50, sharing=2)], now=1)

@@ -17,19 +17,19 @@ def look_until(silence: Silence, moment: float, *, begin: float = 0.0) -> list[t
     return found
 
 
-def test_one_that_is_silent_for_too_long_is_frozen() -> None:
+def test_a_sender_silent_for_too_long_is_frozen() -> None:
     assert look_until(Silence(), FROZEN_SECONDS - 1) == []
     assert look_until(Silence(), FROZEN_SECONDS) == [ONE]
 
 
-def test_one_that_spoke_meanwhile_is_not() -> None:
+def test_a_sender_that_reported_meanwhile_is_not_frozen() -> None:
     silence = Silence()
     look_until(silence, FROZEN_SECONDS - 1)
     spoke = (1, datetime(2026, 1, 2, tzinfo=UTC))
     assert silence.frozen([spoke, TWO], now=FROZEN_SECONDS) == []
 
 
-def test_who_was_frozen_itself_looks_anew() -> None:
+def test_a_checker_that_was_frozen_itself_checks_again() -> None:
     silence = Silence()
     look_until(silence, FROZEN_SECONDS - 1)
     woken = FROZEN_SECONDS + GAP_SECONDS

@@ -12,9 +12,7 @@ from subscriptions.models import ApiKey, EventType, Publisher, Subscriber
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_it_says_how_to_start_an_inturn_that_may_not_send_to_the_loopback(
-    live_server: LiveServer, settings: Settings
-) -> None:
+def test_smoke_prints_how_to_allow_the_loopback(live_server: LiveServer, settings: Settings) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, allowed_networks=())
     # Not `as caught`: its frames would keep the connection, and with it the test database, in use.
     with pytest.raises(SmokeError, match=ONE_LINE), temporary_key() as key:

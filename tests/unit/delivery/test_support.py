@@ -34,7 +34,7 @@ class TestToggle:
     def subscription(self, db: None) -> Subscription:
         return factories.subscription()
 
-    def test_inactive_holds_what_is_pending(self, subscription: Subscription) -> None:
+    def test_an_inactive_subscription_holds_its_pending_deliveries(self, subscription: Subscription) -> None:
         held = factories.delivery(subscription=subscription)
         assert toggle.deactivate(subscription, actor=ACTOR)
         subscription.refresh_from_db()
@@ -81,7 +81,7 @@ class TestToggle:
 
 
 class TestCancel:
-    def test_what_is_pending_is_settled_and_said_by_whom(self, db: None) -> None:
+    def test_a_pending_delivery_is_cancelled_with_the_persons_name(self, db: None) -> None:
         row = factories.delivery()
         assert transitions.cancel([row.pk], actor=ACTOR) == 1
         row.refresh_from_db()
@@ -89,7 +89,7 @@ class TestCancel:
         assert row.settled_at is not None
 
     @pytest.mark.parametrize("status", sorted(set(Status) - set(OPEN)))
-    def test_what_is_settled_stays_what_it_is(self, db: None, status: Status) -> None:
+    def test_a_settled_delivery_is_unchanged(self, db: None, status: Status) -> None:
         row = factories.delivery(status)
         assert transitions.cancel([row.pk], actor=ACTOR) == 0
         row.refresh_from_db()
@@ -121,20 +121,20 @@ class TestUnblock:
             unblock.skip(lane, actor=ACTOR, expected=head.pk + 1)
         assert unblock.skip(lane, actor=ACTOR, expected=head.pk) == head.pk
 
-    def test_a_lane_that_flows_has_nothing_to_retry_or_skip(self, db: None) -> None:
+    def test_a_flowing_lane_has_nothing_to_retry_or_skip(self, db: None) -> None:
         lane = factories.subscriber().lane
         for act in (unblock.retry, unblock.skip):
             with pytest.raises(unblock.NotBlockedError):
                 act(lane, actor=ACTOR)
 
-    def test_a_head_that_was_settled_meanwhile_is_not_skipped(self, db: None) -> None:
+    def test_a_head_settled_meanwhile_is_not_skipped(self, db: None) -> None:
         lane, head = blocked_lane()
         Delivery.objects.filter(pk=head.pk).update(status=Status.DELIVERED, settled_at=timezone.now())
         with pytest.raises(unblock.NotBlockedError):
             unblock.skip(lane, actor=ACTOR)
         assert not JournalEntry.objects.exists()
 
-    def test_the_lane_of_a_concurrent_subscriber_goes_on_though_its_head_is_settled(self, db: None) -> None:
+    def test_a_concurrent_lane_continues_although_its_head_is_settled(self, db: None) -> None:
         lane, head = blocked_lane(run_is_concurrent=True)
         Delivery.objects.filter(pk=head.pk).update(status=Status.FAILED, settled_at=timezone.now())
         assert unblock.skip(lane, actor=ACTOR) is None

@@ -80,7 +80,7 @@ def test_message_and_delivery_are_committed_before_the_endpoint_is_called(
     assert Delivery.objects.get().status == "DELIVERED"
 
 
-def test_a_connection_that_died_meanwhile_does_not_cost_the_record(
+def test_a_connection_lost_during_the_call_does_not_lose_the_record(
     publisher: Publisher, event_type: EventType, asked: Subscription, rules: Endpoint
 ) -> None:
     def terminate(own: "psycopg.Connection[tuple[object, ...]]") -> None:
@@ -102,7 +102,7 @@ def unrecordable() -> Iterator[Deed]:
         cursor.execute("ALTER TABLE elsewhere RENAME TO delivery_loggedattempt")
 
 
-def test_an_answer_that_cannot_be_recorded_is_handed_on_all_the_same(
+def test_an_answer_is_returned_although_it_cannot_be_recorded(
     publisher: Publisher,
     event_type: EventType,
     asked: Subscription,
@@ -119,7 +119,7 @@ def test_an_answer_that_cannot_be_recorded_is_handed_on_all_the_same(
 
 
 @pytest.mark.parametrize("decided", ["CANCELLED", "DELIVERED"])
-def test_what_a_person_decides_meanwhile_stays_and_the_attempt_is_told(
+def test_a_persons_decision_during_the_call_stays_and_the_attempt_is_recorded(
     publisher: Publisher, event_type: EventType, asked: Subscription, rules: Endpoint, decided: str
 ) -> None:
     def decide(own: "psycopg.Connection[tuple[object, ...]]") -> None:
@@ -147,7 +147,7 @@ class Once:
         return result
 
 
-def test_one_that_is_deleted_before_the_message_is_stored_is_not_called(
+def test_a_subscription_deleted_before_the_message_is_stored_is_not_called(
     publisher: Publisher, event_type: EventType, asked: Subscription, rules: Endpoint, receiver: Receiver
 ) -> None:
     other = receiver.endpoint("other")
@@ -158,7 +158,7 @@ def test_one_that_is_deleted_before_the_message_is_stored_is_not_called(
     assert Message.objects.count() == 1
 
 
-def test_an_event_type_that_is_deleted_before_the_message_is_stored_is_told(
+def test_an_event_type_deleted_before_the_message_is_stored_is_reported(
     publisher: Publisher, event_type: EventType, asked: Subscription, rules: Endpoint
 ) -> None:
     def delete() -> None:

@@ -45,7 +45,7 @@ def totals() -> tuple[int, int, int]:
 
 @pytest.mark.django_db
 class TestCounting:
-    def test_what_happened_in_a_minute_is_in_its_row(self) -> None:
+    def test_events_of_a_minute_are_in_its_row(self) -> None:
         at = ago(minutes=5).replace(second=7)
         subscription = factories.subscription()
         for status in (Status.DELIVERED, Status.DELIVERED, Status.REJECTED, Status.UNSUPPORTED):
@@ -58,13 +58,13 @@ class TestCounting:
         assert totals() == (4, 2, 2)
 
     @pytest.mark.parametrize("status", Status)
-    def test_delivered_and_failed_are_what_was_sent_or_given_up(self, status: Status) -> None:
+    def test_delivered_and_failed_count_sent_and_failed_deliveries(self, status: Status) -> None:
         factories.delivery(status, message=factories.message(published_at=ago(minutes=5)))
         count_all()
         failed = {Status.REJECTED, Status.UNSUPPORTED, Status.FAILED, Status.EXPIRED}
         assert totals()[1:] == (status == Status.DELIVERED, status in failed)
 
-    def test_of_each_subscription_by_how_long_the_last_attempt_took(self) -> None:
+    def test_subscriptions_are_counted_by_the_duration_of_the_last_attempt(self) -> None:
         at = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
         subscription = factories.subscription()
         for minute, milliseconds in ((1, 3), (14, 3), (16, 3), (1, 5000)):
@@ -81,14 +81,14 @@ class TestCounting:
         quarter = timedelta(minutes=15)
         assert set(rows) == {(at, fast, 2), (at, slow, 1), (at + quarter, fast, 1)}
 
-    def test_what_expired_tells_nothing_of_how_long_sending_takes(self) -> None:
+    def test_an_expired_delivery_adds_no_duration(self) -> None:
         made = settled(Status.EXPIRED, ago(minutes=3), attempts=1)
         factories.attempt(made, duration_ms=30_000)
         count_all()
         row = SubscriptionTraffic.objects.get()
         assert (row.step, row.failed) == (-1, 1)
 
-    def test_what_is_younger_than_a_few_seconds_waits(self) -> None:
+    def test_events_of_the_last_seconds_wait(self) -> None:
         count_all()
         settled(Status.DELIVERED, timezone.now())
         assert count_all() == 0
@@ -97,7 +97,7 @@ class TestCounting:
 
 @pytest.mark.django_db
 class TestMark:
-    def test_nothing_is_counted_twice(self) -> None:
+    def test_no_event_is_counted_twice(self) -> None:
         settled(Status.DELIVERED, ago(minutes=3))
         count_all()
         assert count_all() == 0
@@ -106,7 +106,7 @@ class TestMark:
         count_all()
         assert totals()[1] == 1
 
-    def test_what_comes_later_is_added_to_a_minute_that_was_begun(self) -> None:
+    def test_later_events_are_added_to_a_started_minute(self) -> None:
         at = ago(minutes=3).replace(second=0, microsecond=0)
         settled(Status.DELIVERED, at)
         count_all()
@@ -116,7 +116,7 @@ class TestMark:
         row = TrafficMinute.objects.get(at=at)
         assert (row.delivered, row.failed) == (1, 1)
 
-    def test_who_dies_in_the_middle_has_counted_nothing(self) -> None:
+    def test_a_crash_counts_nothing(self) -> None:
         settled(Status.DELIVERED, ago(minutes=3))
         with suppress(ZeroDivisionError), transaction.atomic():
             assert traffic.count()
@@ -134,7 +134,7 @@ class TestMark:
         assert totals()[1] == 4
         assert TrafficMark.objects.get().until > ago(seconds=10)
 
-    def test_what_is_older_than_a_day_is_left_to_the_history(self) -> None:
+    def test_events_older_than_a_day_are_not_counted(self) -> None:
         settled(Status.DELIVERED, ago(hours=25))
         settled(Status.DELIVERED, ago(hours=23))
         count_all()
@@ -153,7 +153,7 @@ class TestMark:
 
 @pytest.mark.django_db(transaction=True)
 class TestWhatIsCommittedLate:
-    def test_is_waited_for(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_open_writing_transaction_delays_the_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(traffic, "LAG", timedelta(0))
 
         def settle() -> None:
@@ -168,14 +168,18 @@ class TestWhatIsCommittedLate:
             traffic.count()
         assert totals()[1] == 1
 
-    def test_but_not_for_who_only_reads(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_open_reading_transaction_does_not_delay_the_count(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(traffic, "LAG", timedelta(0))
         with unfinished(Message.objects.count):
             settled(Status.DELIVERED, timezone.now())
             count_all()
             assert totals()[1] == 1
 
-    def test_nor_for_ever(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_open_transaction_does_not_delay_the_count_for_ever(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(traffic, "LAG", timedelta(0))
         monkeypatch.setattr(traffic, "LONGEST_LAG", timedelta(0))
         with unfinished(factories.delivery):
@@ -186,7 +190,7 @@ class TestWhatIsCommittedLate:
 
 @pytest.mark.django_db
 class TestCost:
-    def test_it_is_a_duty_of_the_chores(self) -> None:
+    def test_counting_is_a_duty_of_the_chores(self) -> None:
         assert "traffic" in [duty.name for duty in DUTIES]
 
     def test_walks_indexes_of_time(self) -> None:

@@ -87,7 +87,7 @@ def answered(status_code: int) -> Outcome:
         (SWITCHED, 404, Status.REJECTED, NextStep.NEXT),
     ],
 )
-def test_an_answer_leads_to_what_the_table_says(
+def test_an_answer_leads_to_the_status_of_the_table(
     rules: Rules, status_code: int, status: Status, step: NextStep
 ) -> None:
     verdict = judge(answered(status_code), rules)
@@ -114,11 +114,11 @@ def test_retry_after_is_honoured_within_its_bound(asked: float | None, waited: f
     assert judge(outcome(OutcomeClass.UNAVAILABLE, retry_after=asked), SWITCHED).wait_seconds == waited
 
 
-def test_retry_after_means_nothing_without_the_switch() -> None:
+def test_retry_after_is_ignored_without_the_switch() -> None:
     assert judge(outcome(OutcomeClass.UNAVAILABLE, retry_after=7.0), TEAMFORGE).wait_seconds == 0.0
 
 
-def test_in_doubt_is_sent_again_or_held_as_the_policy_says() -> None:
+def test_a_delivery_in_doubt_is_resent_or_held_by_the_policy() -> None:
     assert judge_lost(TEAMFORGE).status is Status.PENDING
     assert judge_lost(STRICT).status is Status.IN_DOUBT
 

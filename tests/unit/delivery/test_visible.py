@@ -28,12 +28,12 @@ def is_obeyed(character: str) -> bool:
         ("two\tcolumns\nü 漢 😀\n", "two\tcolumns\nü 漢 😀\n"),
     ],
 )
-def test_what_a_terminal_obeys_is_an_escape_and_the_rest_stays(text: str, shown: str) -> None:
+def test_control_characters_are_escaped_and_the_rest_is_unchanged(text: str, shown: str) -> None:
     assert visible(text) == shown
 
 
 @given(st.text(CONTROLS | st.characters(exclude_categories=["Cs"])))
-def test_nothing_that_a_terminal_obeys_is_left(text: str) -> None:
+def test_no_control_character_is_left(text: str) -> None:
     assert not [one for one in visible(text) if is_obeyed(one) and one not in "\t\n"]
 
 

@@ -16,7 +16,9 @@ FAILING = sorted(set(OutcomeClass) - {OutcomeClass.LOST, OutcomeClass.SUCCESS} -
 
 @pytest.mark.parametrize("rules", POLICIES, ids=lambda rules: rules.name)
 @pytest.mark.parametrize("kind", FAILING)
-def test_its_only_try_settles_it_and_the_lane_goes_on(rules: Rules, kind: OutcomeClass) -> None:
+def test_a_volatile_deliverys_only_attempt_settles_it_and_the_lane_continues(
+    rules: Rules, kind: OutcomeClass
+) -> None:
     ordinary, only = judge(outcome(kind), rules), judge(outcome(kind), rules, ONLY)
     assert only.step is NextStep.NEXT
     assert only.status is (Status.FAILED if ordinary.status is Status.PENDING else ordinary.status)
@@ -30,11 +32,11 @@ def test_a_rejection_that_would_suspend_its_lane_does_not() -> None:
 
 
 @pytest.mark.parametrize("rules", [TEAMFORGE, STRICT], ids=lambda rules: rules.name)
-def test_in_doubt_it_is_neither_sent_again_nor_held(rules: Rules) -> None:
+def test_a_volatile_delivery_in_doubt_is_neither_resent_nor_held(rules: Rules) -> None:
     assert judge_lost(rules, is_only=True).status is Status.EXPIRED
 
 
-def test_where_no_order_is_kept_what_belongs_in_the_retry_lane_moves_if_the_lane_says_so() -> None:
+def test_independent_lanes_with_a_retry_lane_move_failed_deliveries_there() -> None:
     failed = outcome(OutcomeClass.SERVER_ERROR)
     assert judge_apart(failed, WORKFRONT_2017).step is NextStep.SKIP
     assert judge_apart(failed, WORKFRONT_2017, moves=True).step is NextStep.RETRY_LANE

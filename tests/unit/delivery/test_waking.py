@@ -11,7 +11,7 @@ ids = st.frozensets(st.integers(1, 2**40), max_size=2_000)
 
 
 @given(ids, ids, st.booleans())
-def test_what_is_told_is_what_is_understood(
+def test_a_notification_survives_encoding_and_decoding(
     lanes: frozenset[int], nudged: frozenset[int], is_change: bool
 ) -> None:
     words = {f"work {id}" for id in lanes} | {f"nudge {id}" for id in nudged}

@@ -88,7 +88,7 @@ def test_public_addresses_are_allowed(address: str) -> None:
 @pytest.mark.parametrize(
     "address", ["", "localhost", "127.1", "0x7f000001", "2130706433", "1.2.3.4.5", "1.2.3.4/8"]
 )
-def test_what_is_no_address_is_refused(address: str) -> None:
+def test_an_invalid_address_is_refused(address: str) -> None:
     assert not is_allowed(address, allowed_networks=())
 
 
@@ -107,7 +107,7 @@ def test_an_administrator_allows_a_range(address: str) -> None:
         ("fd00::/8", "fd00::5efe:8.8.8.8", "fd00::5efe:10.0.0.1"),
     ],
 )
-def test_to_allow_a_gateway_does_not_allow_what_is_private_behind_it(
+def test_an_allowed_gateway_does_not_allow_private_addresses_behind_it(
     gateway: str, public: str, private: str
 ) -> None:
     assert is_allowed(public, allowed_networks=[ip_network(gateway)])
@@ -115,17 +115,17 @@ def test_to_allow_a_gateway_does_not_allow_what_is_private_behind_it(
     assert is_allowed(private, allowed_networks=[ip_network(gateway), ip_network("0.0.0.0/0")])
 
 
-def test_an_administrator_allows_what_is_not_of_the_public_part_of_ipv6() -> None:
+def test_an_administrator_allows_addresses_outside_public_ipv6() -> None:
     assert is_allowed("4000::1", allowed_networks=[ip_network("4000::/16")])
     assert is_allowed("168.63.129.16", allowed_networks=[ip_network("168.63.129.16/32")])
 
 
-def test_the_refusal_of_what_is_in_no_range_says_so() -> None:
+def test_a_refusal_outside_every_range_says_so() -> None:
     with pytest.raises(AddressRefusedError, match=r"2000::/3"):
         check_address("4000::1", allowed_networks=())
 
 
-def test_the_refusal_tells_the_range_and_what_an_administrator_can_do() -> None:
+def test_a_refusal_names_the_range_and_the_setting() -> None:
     with pytest.raises(AddressRefusedError) as refusal:
         check_address("169.254.169.254", allowed_networks=())
     assert isinstance(refusal.value, OSError)

@@ -47,7 +47,7 @@ def test_a_new_key_in_front_reads_the_old_and_after_rotation_the_old_is_not_need
     assert Subscription.objects.get(pk=row.pk).auth == AUTH
 
 
-def test_without_its_key_a_secret_says_what_to_do(db: None, settings: Settings) -> None:
+def test_a_secret_without_its_key_names_the_next_step(db: None, settings: Settings) -> None:
     factories.subscription(auth=AUTH)
     use_keys(settings, "another")
     with pytest.raises(UndecipherableError, match="INTURN_ENCRYPTION_KEYS"):

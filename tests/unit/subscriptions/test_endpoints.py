@@ -81,7 +81,7 @@ def test_an_endpoint_has_a_method_and_a_url_in_ascii(text: str, method: str, url
         ("https://example.com/" + "é" * 1000, "beyond ASCII"),
     ],
 )
-def test_anything_else_is_refused_with_what_to_write(text: str, words: str) -> None:
+def test_other_texts_are_refused_with_the_right_form(text: str, words: str) -> None:
     with pytest.raises(EndpointError) as refusal:
         parse_endpoint(text)
     assert words.lower() in str(refusal.value).lower()
@@ -120,12 +120,14 @@ def test_every_address_of_a_name_has_to_be_allowed(names: NameServer) -> None:
 
 
 @pytest.mark.parametrize("host", ["later.example", "never-answered.example"])
-def test_a_name_without_an_address_is_accepted_for_it_may_come_later(names: NameServer, host: str) -> None:
+def test_a_name_without_an_address_is_accepted_because_it_may_come_later(
+    names: NameServer, host: str
+) -> None:
     assert check_endpoint(f"https://{host}/", allowed_networks=()).host == host
 
 
 @pytest.mark.parametrize("host", ["localhost", "a.localhost.", "127.0.0.1", "[::ffff:7f00:1]"])
-def test_what_needs_no_name_server_is_refused_without_one(names: NameServer, host: str) -> None:
+def test_an_invalid_url_is_refused_without_a_name_server(names: NameServer, host: str) -> None:
     with pytest.raises(AddressRefusedError):
         check_literal(parse_url(f"http://{host}/"), allowed_networks=())
     check_literal(parse_url("http://two.example/"), allowed_networks=())

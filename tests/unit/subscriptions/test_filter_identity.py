@@ -79,7 +79,7 @@ def test_saving_the_filter_alone_saves_its_identity(queue: EventType) -> None:
     assert subscription.filter_identity == MEANING
 
 
-def test_a_filter_that_no_longer_parses_stands_for_itself(queue: EventType) -> None:
+def test_a_filter_that_no_longer_parses_is_its_own_identity(queue: EventType) -> None:
     subscription = factories.subscription(event_type=queue, filter="$$ was allowed once")
     assert subscription.filter_identity == "$$ was allowed once"
 
@@ -90,7 +90,7 @@ def test_the_database_refuses_a_filter_without_identity(queue: EventType) -> Non
         Subscription.objects.filter(pk=subscription.pk).update(filter=MEANING)
 
 
-def test_the_migration_gives_old_rows_their_identity(queue: EventType) -> None:
+def test_the_migration_fills_the_identity_of_old_rows(queue: EventType) -> None:
     filters = ["", *SPELLINGS, "$$ was allowed once"]
     for text in filters:
         factories.subscription(event_type=queue, filter=text)

@@ -19,12 +19,12 @@ from subscriptions.values.header_values import HeaderError, check_auth, check_he
         ("Cookie", "a=b"),
     ],
 )
-def test_an_ordinary_header_is_taken(name: str, value: str) -> None:
+def test_an_ordinary_header_is_accepted(name: str, value: str) -> None:
     check_header(name, value)
 
 
 @given(st.text(max_size=20), st.text(max_size=20))
-def test_what_is_taken_is_one_line_of_ascii(name: str, value: str) -> None:
+def test_accepted_values_are_one_line_of_ascii(name: str, value: str) -> None:
     try:
         check_header(name, value)
     except HeaderError:
@@ -63,7 +63,7 @@ def test_what_is_taken_is_one_line_of_ascii(name: str, value: str) -> None:
         "x" * 201,
     ],
 )
-def test_a_name_that_is_ours_or_none_is_refused(name: str) -> None:
+def test_a_reserved_or_invalid_name_is_refused(name: str) -> None:
     with pytest.raises(HeaderError):
         check_header(name, "x")
 
@@ -94,11 +94,11 @@ def test_headers_have_a_limit_together() -> None:
         {"type": "bearer", "token": "a.b-c_d~e+f/g="},
     ],
 )
-def test_the_three_forms_of_auth_are_taken(auth: dict[str, Any]) -> None:
+def test_the_three_forms_of_auth_are_accepted(auth: dict[str, Any]) -> None:
     check_auth(auth, header_names=["X-A"])
 
 
-def test_a_header_and_auth_do_not_say_different_things() -> None:
+def test_a_header_that_contradicts_auth_is_refused() -> None:
     check_auth({"type": "none"}, header_names=["authorization"])
     with pytest.raises(HeaderError):
         check_auth({"type": "bearer", "token": "x"}, header_names=["authorization"])

@@ -25,7 +25,7 @@ from subscriptions.values.json_schemas import JSONSchemaError, check_json_schema
         {"properties": {"enum": {"$ref": "#/$defs/not"}, "$id": {}}, "$defs": {"not": {"type": "null"}}},
     ],
 )
-def test_a_schema_that_is_complete_is_taken(schema: dict[str, Any]) -> None:
+def test_a_complete_schema_is_accepted(schema: dict[str, Any]) -> None:
     check_json_schema(schema)
 
 
@@ -96,7 +96,7 @@ _schemas = st.recursive(
 
 
 @given(_schemas)
-def test_validating_with_what_is_taken_comes_to_an_end(schema: dict[str, Any]) -> None:
+def test_validation_with_an_accepted_schema_ends(schema: dict[str, Any]) -> None:
     try:
         check_json_schema(schema)
     except JSONSchemaError:

@@ -47,7 +47,7 @@ texts = st.text("aabbc1 \né_", max_size=10)
 
 
 @given(patterns, st.lists(texts, max_size=20))
-def test_it_is_found_where_python_finds_it(pattern: str, asked: list[str]) -> None:
+def test_a_pattern_matches_where_pythons_does(pattern: str, asked: list[str]) -> None:
     linear = LinearPattern(pattern)
     for text in ["", "\n", "a\n", *asked]:
         assert linear.is_found_in(text) is (re.search(pattern, text) is not None), (pattern, text)
@@ -63,14 +63,14 @@ def test_it_is_found_where_python_finds_it(pattern: str, asked: list[str]) -> No
         (r"^(([a-z])+.)+[A-Z]([a-z])+$", "a" * 100_000),
     ],
 )
-def test_a_search_takes_a_step_for_each_character(pattern: str, text: str) -> None:
+def test_a_search_needs_one_step_for_each_character(pattern: str, text: str) -> None:
     steps: list[None] = []
     assert not LinearPattern(pattern).is_found_in(text, lambda: steps.append(None))
     # Few kinds of characters, few sets of places: all others are steps that were found before.
     assert len(steps) < 20
 
 
-def test_what_is_kept_of_a_pattern_is_bounded() -> None:
+def test_the_cache_of_a_pattern_is_bounded() -> None:
     linear = LinearPattern("^[^x]*x")
     text = "".join(map(chr, range(1000, 40_000)))
     assert not linear.is_found_in(text)
@@ -80,7 +80,7 @@ def test_what_is_kept_of_a_pattern_is_bounded() -> None:
 @pytest.mark.parametrize(
     "pattern", [r"(a)\1", "(?=a)b", "(?!a)b", "(?<=a)b", "(?i)a", "(?i:a)", "(?>a)", "a++"]
 )
-def test_what_looks_back_or_ahead_is_refused(pattern: str) -> None:
+def test_look_around_and_back_references_are_refused(pattern: str) -> None:
     with pytest.raises(PatternError, match="not supported"):
         LinearPattern(pattern)
 

@@ -41,7 +41,7 @@ def test_each_message_of_a_batch_keeps_to_its_own_header_string(event_type: Even
     assert [[each.header_filter_string for each in some] for some in chosen] == [["", "proj1"], ["", "proj2"]]
 
 
-def test_they_are_found_on_the_index(event_type: EventType) -> None:
+def test_matching_uses_the_index(event_type: EventType) -> None:
     one = factories.subscription(event_type=event_type)
     Subscription.objects.bulk_create(
         Subscription(

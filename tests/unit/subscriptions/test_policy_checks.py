@@ -32,7 +32,7 @@ def contradicted(**values: Any) -> dict[str, str]:
         BREAKER | {"breaker_failures": 5, "freeze_failures": 5, "freeze_failures_at_once": 5},
     ],
 )
-def test_what_fits_together_is_taken(values: dict[str, Any]) -> None:
+def test_consistent_values_are_accepted(values: dict[str, Any]) -> None:
     assert contradicted(**values) == {}
 
 
@@ -55,13 +55,15 @@ def test_what_fits_together_is_taken(values: dict[str, Any]) -> None:
         (BREAKER | {"freeze_failures_at_once": 1999}, "freeze_failures_at_once", "freeze_failures, 2000"),
     ],
 )
-def test_what_does_not_is_told_at_the_field_to_change(values: dict[str, Any], field: str, said: str) -> None:
+def test_contradictory_values_are_reported_at_the_field_to_change(
+    values: dict[str, Any], field: str, said: str
+) -> None:
     (told,) = contradicted(**values).items()
     assert told[0] == field
     assert said in told[1]
 
 
-def test_what_the_switch_for_overload_decides_counts_as_blocking() -> None:
+def test_the_overload_switch_counts_as_blocking() -> None:
     only_503 = {"on_unavailable": "IN_PLACE", "blocks_when_overloaded": True}
     assert set(contradicted(**only_503, max_attempts=3)) == {"max_attempts"}
     assert contradicted(**RETRY_LANE, **only_503) == {}

@@ -14,7 +14,7 @@ def said(**values: object) -> str:
     return " ".join(sentences(Policy(**values)))
 
 
-def test_the_offsets_of_workfront_are_those_of_its_documentation() -> None:
+def test_workfronts_offsets_are_those_of_its_documentation() -> None:
     policy = Policy(**WORKFRONT, max_attempts=12)
     minutes = [schedule_words.offset(policy, retry) / 60 for retry in range(1, 12)]
     assert minutes == pytest.approx([1.4, 4.2, 9.9, 21.2, 43.8, 89, 179.5, 360, 722, 1446, 2893], rel=0.01)
@@ -35,7 +35,7 @@ def test_the_offsets_of_workfront_are_those_of_its_documentation() -> None:
         (864_000, "10 d"),
     ],
 )
-def test_a_duration_is_told_in_the_unit_that_tells_enough(seconds: float, words: str) -> None:
+def test_a_duration_is_shown_in_its_largest_useful_unit(seconds: float, words: str) -> None:
     assert in_words(seconds) == words
 
 
@@ -54,18 +54,18 @@ def test_a_duration_is_told_in_the_unit_that_tells_enough(seconds: float, words:
         ({"max_attempts": 5}, "When the 5 attempts have failed, the delivery is FAILED"),
     ],
 )
-def test_how_the_retry_lane_tries_again_is_said(values: dict[str, object], words: str) -> None:
+def test_the_schedule_of_the_retry_lane_is_described(values: dict[str, object], words: str) -> None:
     assert words in said(on_unreachable="RETRY_LANE", **values)
 
 
-def test_what_suspends_a_lane_and_what_resumes_it_is_said() -> None:
+def test_suspending_and_resuming_are_described() -> None:
     words = said(on_unreachable="IN_PLACE", max_attempts=5, when_used_up="SUSPEND", suspends_on_reject=True)
     assert "the lane is SUSPENDED with that delivery on top" in words
     assert "asked every 60 s" in words
     assert "A REJECTED delivery also suspends the lane" in words
 
 
-def test_nothing_is_said_of_what_has_no_effect() -> None:
+def test_settings_without_effect_are_not_described() -> None:
     words = said()
     for unsaid in ("Retries", "SUSPENDED", "DISABLED", "Retry-After"):
         assert unsaid not in words
@@ -75,13 +75,13 @@ def test_nothing_is_said_of_what_has_no_effect() -> None:
     assert "blocked lane" not in said(**everything_by_the_retry_lane)
 
 
-def test_a_breaker_tells_its_thresholds() -> None:
+def test_a_breakers_thresholds_are_described() -> None:
     words = said(breaks_circuit=True)
     assert "more than 70 % of more than 100 attempts failed, or 2,000 in a row" in words
     assert "FROZEN after more than 2,000 failures in a row and 72 h" in words
 
 
-def test_one_line_tells_policies_apart() -> None:
+def test_one_line_distinguishes_policies() -> None:
     assert summary(Policy()) == (
         "unreachable blocks, 5xx skips and tries again, 4xx rejects, in doubt is sent again"
     )

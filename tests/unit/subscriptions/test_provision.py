@@ -25,7 +25,7 @@ def provision(monkeypatch: pytest.MonkeyPatch, **environment: Any) -> str:
     return output.getvalue()
 
 
-def test_a_password_is_made_up_and_shown_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_is_generated_and_shown_once(monkeypatch: pytest.MonkeyPatch) -> None:
     (line,) = provision(monkeypatch).splitlines()
     beginning, _, password = line.rpartition(" ")
     assert beginning == "administrator admin, password"
@@ -34,7 +34,7 @@ def test_a_password_is_made_up_and_shown_once(monkeypatch: pytest.MonkeyPatch) -
     assert get_user_model().objects.count() == 1
 
 
-def test_a_given_password_is_set_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_configured_password_is_set_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert PASSWORD not in provision(monkeypatch, admin_password=PASSWORD)
     assert authenticate(username="admin", password=PASSWORD) is not None
     provision(monkeypatch, admin_password="another long one")
@@ -55,7 +55,7 @@ def test_a_weak_password_is_refused(monkeypatch: pytest.MonkeyPatch, password: s
     assert not get_user_model().objects.exists()
 
 
-def test_a_password_that_nobody_needs_any_more_is_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unneeded_password_is_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     provision(monkeypatch)
     assert provision(monkeypatch, admin_password="a") == ""
 
@@ -68,7 +68,7 @@ def test_the_bootstrap_key_manages_from_the_first_start(monkeypatch: pytest.Monk
     assert ConfigurationChange.objects.count() == 1
 
 
-def test_another_bootstrap_key_takes_the_place_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_bootstrap_key_replaces_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     provision(monkeypatch, bootstrap_key="one")
     provision(monkeypatch, bootstrap_key="two")
     assert Caller("two").get("event-types").status == 200

@@ -30,7 +30,7 @@ def test_an_address_is_its_own(names: NameServer, host: str) -> None:
     assert names.asked == []
 
 
-def test_what_etc_hosts_knows_is_not_asked_for(names: NameServer) -> None:
+def test_names_in_etc_hosts_are_not_queried(names: NameServer) -> None:
     assert "127.0.0.1" in Resolver(servers=[names.address]).addresses_of("localhost")
     assert names.asked == []
 
@@ -46,7 +46,7 @@ def test_names_that_are_not_answered_take_no_thread_and_delay_no_other_name(name
     assert resolver.addresses_of("well.test")
 
 
-def test_a_name_that_failed_is_asked_for_once_in_a_while(names: NameServer) -> None:
+def test_a_failed_name_is_queried_at_intervals(names: NameServer) -> None:
     resolver = Resolver(servers=[names.address])
     for _ in range(3):
         with pytest.raises(UnresolvedError, match="has no address"):
@@ -54,7 +54,7 @@ def test_a_name_that_failed_is_asked_for_once_in_a_while(names: NameServer) -> N
     assert names.asked == ["gone.test"] * 2  # for IPv4 and for IPv6
 
 
-def test_where_c_ares_cannot_be_used_libc_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_c_ares_names_are_resolved_by_libc(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(**_: object) -> None:
         raise pycares.AresError("Failed to initialize c-ares channel")
 
@@ -84,7 +84,7 @@ assert resolver.addresses_of("well.test")
 """
 
 
-def test_a_child_process_resolves_as_well_and_what_is_under_way_keeps_none_alive(names: NameServer) -> None:
+def test_a_child_process_resolves_names_and_no_pending_query_keeps_it_alive(names: NameServer) -> None:
     ended = subprocess.run(
         [sys.executable, "-W", "error", "-c", FORKING, names.address],
         cwd=CHECKOUT,

@@ -144,7 +144,7 @@ def is_somebody_waiting() -> bool:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_new", [True, False])
-def test_whoever_saves_the_same_at_the_same_time_waits_and_is_refused(
+def test_a_simultaneous_equal_subscription_waits_and_is_refused(
     manager: Caller, saving: threading.Event, is_new: bool
 ) -> None:
     mine = factories.subscription("mine", event_type=EventType.objects.get(name=EVENT))
@@ -166,7 +166,9 @@ def test_whoever_saves_the_same_at_the_same_time_waits_and_is_refused(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_publishing_does_not_wait_for_who_saves(event_type: EventType, saving: threading.Event) -> None:
+def test_publishing_does_not_wait_for_a_subscription_being_saved(
+    event_type: EventType, saving: threading.Event
+) -> None:
     answer = caller(Scope.PUBLISH).publish(EVENT)
     assert (answer.status, answer.content) == (200, b"")
     assert not saving.is_set()

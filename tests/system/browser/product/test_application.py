@@ -9,7 +9,7 @@ from tests.system.browser.product.conftest import Enter
 from tests.system.operation.installation import eventually
 
 
-def test_publishes_and_sees_what_became_of_its_message(flow: Flow, enter: Enter, receiver: Receiver) -> None:
+def test_an_application_publishes_and_reads_the_outcome(flow: Flow, enter: Enter, receiver: Receiver) -> None:
     flow.subscribe(receiver.endpoint("orders"))
     id = flow.publish(b'{"order": 4711}')
     receiver.endpoint("orders").wait_for_count(1)
@@ -27,7 +27,7 @@ def test_publishes_and_sees_what_became_of_its_message(flow: Flow, enter: Enter,
     sam.photograph("product-application-message")
 
 
-def test_fetches_and_acknowledges_what_is_in_its_mailbox(flow: Flow, enter: Enter) -> None:
+def test_an_application_fetches_and_acknowledges_its_mailbox(flow: Flow, enter: Enter) -> None:
     depot = flow.subscriber("depot")
     wish = {"name": "parcels", "subscriber": depot, "event_type": flow.event_type, "mode": "PULL"}
     flow.rest.post("subscriptions", wish)

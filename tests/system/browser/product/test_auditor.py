@@ -61,7 +61,7 @@ def test_finds_a_message_by_a_word_of_its_body_from_last_week_and_cannot_change_
         ]
 
 
-def test_what_an_auditor_posts_is_refused(flow: Flow, enter: Enter, receiver: Receiver) -> None:
+def test_an_auditors_posts_are_refused(flow: Flow, enter: Enter, receiver: Receiver) -> None:
     endpoint = receiver.endpoint("letters")
     endpoint.always(Answer(404))
     subscribed = flow.subscribe(endpoint)

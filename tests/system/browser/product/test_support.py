@@ -16,7 +16,7 @@ SOON_SECONDS = 10.0
 ONCE = {"on_server_error": "IN_PLACE", "max_attempts": 1, "when_used_up": "FAIL"}
 
 
-def test_one_click_lets_the_other_subscription_flow(
+def test_one_click_makes_the_other_subscription_flow(
     flow: Flow, enter: Enter, receiver: Receiver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sam = enter("sam")
@@ -50,7 +50,9 @@ def test_one_click_lets_the_other_subscription_flow(
         assert [request.id for request in down.endpoint.wait_for_count(3)] == ids
 
 
-def test_what_failed_is_counted_sent_again_and_watched(flow: Flow, enter: Enter, receiver: Receiver) -> None:
+def test_failed_deliveries_are_counted_resubmitted_and_watched(
+    flow: Flow, enter: Enter, receiver: Receiver
+) -> None:
     policy = flow.rest.post("policies", {"name": flow.event_type, **ONCE})["name"]
     endpoint = receiver.endpoint("once")
     endpoint.always(Answer(500))

@@ -93,7 +93,7 @@ def test_a_changed_lock_is_installed(checkout: Path) -> None:
     assert entered(launch(checkout, "check"))[1] == ""
 
 
-def test_a_changed_lock_is_noticed_from_inside_too(checkout: Path) -> None:
+def test_a_changed_lock_is_detected_from_inside_too(checkout: Path) -> None:
     (checkout / "config" / RUNTIME_LOCK).write_text("# changed\n")
     prefix, said = entered(launch(checkout, "check", python=str(checkout / ".venv" / "bin" / "python")))
     assert prefix == str(checkout / ".venv")
@@ -101,7 +101,7 @@ def test_a_changed_lock_is_noticed_from_inside_too(checkout: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_an_interrupted_install_left_is_thrown_away(checkout: Path) -> None:
+def test_leftovers_of_an_interrupted_install_are_removed(checkout: Path) -> None:
     (checkout / ".venv" / STAMP).rename(checkout / ".venv" / UNFINISHED)
     half_written = checkout / ".venv" / "lib" / "half-written"
     half_written.touch()
@@ -126,7 +126,7 @@ def test_the_tests_lock_stays_for_the_commands_after_it(checkout: Path) -> None:
     assert stamp(checkout) == TEST_LOCK
 
 
-def test_of_two_starts_at_once_one_installs_and_both_enter(checkout: Path) -> None:
+def test_of_two_simultaneous_starts_one_installs_and_both_run(checkout: Path) -> None:
     (checkout / ".venv" / STAMP).unlink()
     both = [entered(process) for process in (launch(checkout, "check"), launch(checkout, "check"))]
     assert [prefix for prefix, _ in both] == [str(checkout / ".venv")] * 2
@@ -150,7 +150,7 @@ def test_a_checkout_that_may_not_be_written_has_its_environment_in_the_home(tmp_
 
 
 @can_be_refused
-def test_where_nothing_may_be_written_one_line_says_so(tmp_path: Path) -> None:
+def test_an_unwritable_checkout_is_reported_in_one_line(tmp_path: Path) -> None:
     checkout = copy_bootstrap(tmp_path / "checkout")
     checkout.chmod(0o555)
     complaint = refused(launch(checkout, "check", prefix=NOT_ROOT, INTURN_HOME=str(checkout / "home")))

@@ -55,7 +55,7 @@ def test_each_body_is_stored_as_the_bytes_that_were_sent(publishing: Caller) -> 
     assert bodies() == [b'{ "x" : 1.10,"y":123456789012345678901234567890 , "body": [ ] }', b"[ 1 ]"]
 
 
-def test_any_bytes_are_given_in_base64(publishing: Caller) -> None:
+def test_a_body_can_be_base64(publishing: Caller) -> None:
     factories.event_type("Image", content_type="application/octet-stream")
     body = bytes(range(256))
     item = {
@@ -100,7 +100,7 @@ def test_an_empty_batch_publishes_nothing(publishing: Caller) -> None:
         ([], 400),
     ],
 )
-def test_a_bad_item_fails_the_whole_batch_and_is_told_by_its_index(
+def test_a_bad_item_fails_the_batch_and_is_named_by_its_index(
     publishing: Caller, item: Any, status: int
 ) -> None:
     problem = refused(publishing.post("messages:batch", [A, item, A]), status)
@@ -145,7 +145,7 @@ def test_a_batch_has_an_end(publishing: Caller) -> None:
         (orjson.dumps(A), "text/plain"),
     ],
 )
-def test_a_batch_that_is_none_is_refused(publishing: Caller, body: bytes, content_type: str) -> None:
+def test_a_batch_that_is_not_one_is_refused(publishing: Caller, body: bytes, content_type: str) -> None:
     refused(publishing.ask("POST", "messages:batch", body, content_type=content_type), 400)
     assert bodies() == []
 
@@ -155,7 +155,7 @@ def test_partial_is_true_or_false(publishing: Caller) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_event_type_that_is_deleted_meanwhile_fails_its_item_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_type_deleted_meanwhile_fails_only_its_item(monkeypatch: pytest.MonkeyPatch) -> None:
     def publish_too_late(publisher: Publisher, drafts: list[Draft]) -> list[Accepted]:
         EventType.objects.filter(name="Strict").delete()
         return publish(publisher, drafts)

@@ -49,7 +49,7 @@ def post(
     return by.ask("POST", address(callback), body, headers=headers)
 
 
-def test_an_answer_is_taken_without_a_key(anybody: Caller, callback: Callback) -> None:
+def test_an_answer_needs_no_key(anybody: Caller, callback: Callback) -> None:
     answer = post(anybody, callback, b'{"rows": 5}')
     assert answer.status == 202
     message = Message.objects.get(event_type__name="Inturn.Callback")
@@ -57,7 +57,7 @@ def test_an_answer_is_taken_without_a_key(anybody: Caller, callback: Callback) -
     assert (bytes(message.body), message.content_type) == (b'{"rows": 5}', "application/json")
 
 
-def test_it_need_not_be_json_whatever_it_says_it_is(anybody: Caller, callback: Callback) -> None:
+def test_an_answer_need_not_be_json(anybody: Caller, callback: Callback) -> None:
     assert post(anybody, callback, b"\xff{").status == 202
     assert bytes(Message.objects.get(event_type__name="Inturn.Callback").body) == b"\xff{"
 
@@ -81,7 +81,7 @@ def test_the_same_again_is_202_and_another_409(anybody: Caller, callback: Callba
 
 
 @pytest.mark.parametrize("token", ["x", "1.AAAAAAAAAAAAAAAAAAAAAAAA", "%F0%9F%98%80", "1.%00"])
-def test_a_forged_token_is_404_and_asks_the_database_nothing(
+def test_a_forged_token_is_404_without_a_query(
     anybody: Caller, django_assert_num_queries: DjangoAssertNumQueries, token: str
 ) -> None:
     with django_assert_num_queries(0):
@@ -93,7 +93,7 @@ def test_the_token_of_one_callback_with_the_id_of_another_is_404(anybody: Caller
     refused(anybody.ask("POST", f"/callbacks/{callback.pk + 1}.{code}", b"{}"), 404)
 
 
-def test_one_that_is_gone_is_404(anybody: Caller, callback: Callback) -> None:
+def test_a_removed_callback_is_404(anybody: Caller, callback: Callback) -> None:
     token = make_token(callback.pk + 1, key=callback_key(settings.SECRET_KEY))
     refused(anybody.ask("POST", f"/callbacks/{token}", b"{}"), 404, "no-such-callback")
 
@@ -114,7 +114,7 @@ def test_a_next_url_is_guarded(anybody: Caller, callback: Callback) -> None:
     assert not Delivery.objects.filter(callback=callback).exists()
 
 
-def test_who_posts_again_and_again_waits(anybody: Caller, callback: Callback) -> None:
+def test_repeated_posts_are_rate_limited(anybody: Caller, callback: Callback) -> None:
     assert {post(anybody, callback).status for _ in range(view.POSTS)} == {202}
     answer = post(anybody, callback)
     refused(answer, 429, "too-fast")
@@ -122,7 +122,7 @@ def test_who_posts_again_and_again_waits(anybody: Caller, callback: Callback) ->
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
-def test_a_callback_is_posted_to_and_nothing_else(anybody: Caller, callback: Callback, method: str) -> None:
+def test_a_callback_accepts_only_post(anybody: Caller, callback: Callback, method: str) -> None:
     refused(anybody.ask(method, address(callback), b"{}"), 405)
 
 
@@ -145,7 +145,7 @@ class TestPublishing:
 
 
 class TestHistory:
-    def test_a_message_tells_of_its_callbacks_and_an_answer_of_what_it_answers(
+    def test_a_message_lists_its_callbacks_and_an_answer_its_message(
         self, manager: Caller, anybody: Caller, callback: Callback
     ) -> None:
         id = f"messages/msg_{callback.message_id}"
@@ -159,12 +159,12 @@ class TestHistory:
         assert manager.get(id).body["answer_to"] is None
         assert manager.get(f"messages/{answer}").body["answer_to"] == f"msg_{callback.message_id}"
 
-    def test_one_that_expired_says_so(self, manager: Caller, callback: Callback) -> None:
+    def test_an_expired_callback_is_shown_as_expired(self, manager: Caller, callback: Callback) -> None:
         Callback.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
         (shown,) = manager.get(f"messages/msg_{callback.message_id}").body["callbacks"]
         assert shown["state"] == "EXPIRED"
 
-    def test_nothing_shows_a_token(self, manager: Caller, anybody: Caller, callback: Callback) -> None:
+    def test_no_response_contains_a_token(self, manager: Caller, anybody: Caller, callback: Callback) -> None:
         answer = post(anybody, callback, headers={"CallbackURL": URL}).body["id"]
         for path in (f"messages/msg_{callback.message_id}", f"messages/{answer}", "deliveries"):
             assert b"/callbacks/" not in manager.get(path).content

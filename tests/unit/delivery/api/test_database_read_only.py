@@ -80,7 +80,7 @@ class Asked:
         }
 
 
-def test_what_would_change_something_is_503_and_changes_nothing(read_only: Callable[[], None]) -> None:
+def test_a_change_is_503_and_changes_nothing(read_only: Callable[[], None]) -> None:
     asked = Asked()
     before = set(Delivery.objects.values_list("id", "status", "receive_count"))
     messages = Message.objects.count()
@@ -97,7 +97,7 @@ def test_what_would_change_something_is_503_and_changes_nothing(read_only: Calla
     assert Message.objects.count() == messages
 
 
-def test_what_reads_goes_on(read_only: Callable[[], None]) -> None:
+def test_reading_still_works(read_only: Callable[[], None]) -> None:
     asked = Asked()
     # Their use is not noted now, which costs nobody an answer.
     read_only()
@@ -106,7 +106,7 @@ def test_what_reads_goes_on(read_only: Callable[[], None]) -> None:
     assert asked.box.get("mailboxes/crm/status").status == 200
 
 
-def test_when_it_is_over_the_next_request_finds_out(read_only: Callable[[], None]) -> None:
+def test_the_next_request_notices_the_end_of_read_only(read_only: Callable[[], None]) -> None:
     asked = Asked()
     read_only()
     refused(asked.publisher.publish(EVENT), 503, "database-read-only")
@@ -117,7 +117,7 @@ def test_when_it_is_over_the_next_request_finds_out(read_only: Callable[[], None
     assert Client().get("/readyz").status_code == 200
 
 
-def test_the_console_shows_what_there_is_and_says_that_nothing_can_be_changed(
+def test_the_console_shows_pages_and_a_note_that_changes_are_impossible(
     read_only: Callable[[], None],
 ) -> None:
     ann = Client(raise_request_exception=False)

@@ -14,7 +14,7 @@ from tests.unit.subscriptions.api.client import Caller, caller, fields_of, refus
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
-def test_deliveries_are_selected_by_everything_that_is_known_of_them(manager: Caller) -> None:
+def test_deliveries_are_filtered_by_every_parameter(manager: Caller) -> None:
     subscription = factories.subscription("orders", subscriber=factories.subscriber("crm"))
     message = factories.message(event_type=subscription.event_type, published_at=NOON)
     wanted = factories.delivery(Status.REJECTED, subscription=subscription, message=message)
@@ -39,7 +39,7 @@ def test_a_wrong_selection_is_refused(manager: Caller, query: str, field: str) -
     assert fields_of(refused(manager.get(f"deliveries?{query}"), 400)) == {field}
 
 
-def test_a_page_of_deliveries_is_one_query_beside_the_key(
+def test_a_page_of_deliveries_needs_one_query_and_the_keys(
     manager: Caller, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     for _ in range(4):
@@ -58,7 +58,7 @@ def test_a_delivery_is_read_with_its_attempts(manager: Caller) -> None:
     assert body["settled_at"].endswith("Z")
 
 
-def test_of_a_delivery_tried_for_weeks_the_newest_attempts_are_read(
+def test_only_the_newest_attempts_of_a_long_tried_delivery_are_read(
     manager: Caller, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     delivery = factories.delivery(attempts=230)
@@ -78,7 +78,7 @@ def test_a_delivery_of_an_inactive_subscription_is_held(manager: Caller) -> None
     assert manager.get("deliveries").body["results"][0]["held"] is True
 
 
-def test_a_delivery_in_the_retry_lane_says_so_and_how_many_attempts_it_has_left(manager: Caller) -> None:
+def test_a_delivery_in_the_retry_lane_shows_it_and_its_remaining_attempts(manager: Caller) -> None:
     policy = factories.policy("workfront-2017")
     retried = factories.delivery(
         subscription=factories.subscription(policy=policy),
@@ -96,7 +96,7 @@ def test_a_delivery_in_the_retry_lane_says_so_and_how_many_attempts_it_has_left(
         assert (body["attempt_count"], body["attempts_before"], body["max_attempts"]) == (15, 13, 13)
 
 
-def test_a_delivery_is_in_the_lane_of_its_subscriber_or_in_none(manager: Caller) -> None:
+def test_a_delivery_is_in_its_subscribers_lane_or_in_none(manager: Caller) -> None:
     waiting = factories.delivery()
     answered = factories.delivery(Status.DELIVERED, lane=None)
     lanes = {row["id"]: row["lane"] for row in manager.get("deliveries").body["results"]}
@@ -125,7 +125,7 @@ def blocked_lane() -> tuple[Lane, Delivery]:
     return lane, delivery
 
 
-def test_a_lane_tells_what_stops_it(manager: Caller) -> None:
+def test_a_lane_shows_why_it_is_stopped(manager: Caller) -> None:
     lane, delivery = blocked_lane()
     held = factories.subscription(subscriber=lane.subscriber, status=SubscriptionStatus.INACTIVE)
     factories.delivery(subscription=held)
@@ -156,7 +156,9 @@ def test_lanes_are_listed_by_state_at_a_fixed_cost(
     refused(manager.get("lanes?state=SLOW"), 400)
 
 
-def test_what_waits_is_counted_up_to_a_limit(manager: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_deliveries_are_counted_up_to_a_limit(
+    manager: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for place in ("delivery.console.waiting.WAITING_LIMIT", "delivery.api.lanes.WAITING_LIMIT"):
         monkeypatch.setattr(place, 1)
     lane, _ = blocked_lane()

@@ -24,7 +24,7 @@ def state(manager: Caller, delivery: Delivery) -> str:
     return str(read)
 
 
-def test_what_the_breaker_says_comes_before_what_the_lane_says(manager: Caller, delivery: Delivery) -> None:
+def test_the_breakers_state_precedes_the_lanes(manager: Caller, delivery: Delivery) -> None:
     assert state(manager, delivery) == "UP"
     factories.endpoint_down(delivery, reason="timed out")
     assert state(manager, delivery) == "DOWN"
@@ -45,7 +45,7 @@ def test_what_the_breaker_says_comes_before_what_the_lane_says(manager: Caller, 
     assert state(manager, delivery) == "UP"
 
 
-def test_a_policy_without_a_breaker_knows_nothing_of_urls(manager: Caller) -> None:
+def test_a_policy_without_breaker_has_no_url_health(manager: Caller) -> None:
     row = factories.delivery(subscription=factories.subscription(endpoint=URL))
     UrlHealth.objects.create(url=URL, state="FROZEN")
     assert state(manager, row) == "UP"
@@ -58,7 +58,7 @@ def test_a_change_answers_the_state_after_it(manager: Caller, delivery: Delivery
     assert manager.patch(path, {"endpoint_state": "UP"}).status == 400
 
 
-def test_a_mailbox_has_none(manager: Caller, db: None) -> None:
+def test_a_mailbox_has_no_endpoint_state(manager: Caller, db: None) -> None:
     one = factories.subscription(mode="PULL")
     assert manager.get(f"subscriptions/{one.pk}").body["endpoint_state"] is None
 

@@ -21,7 +21,7 @@ def mailbox(db: None) -> Box:
     return box(factories.subscriber("crm"))
 
 
-def test_a_message_says_what_it_is_and_how_to_acknowledge_it(mailbox: Box) -> None:
+def test_a_message_contains_its_fields_and_ack_link(mailbox: Box) -> None:
     message = factories.message(
         b'{"n": 1}', event_type=factories.event_type("Order.Made"), headers={"x-priority": "high"}
     )
@@ -63,7 +63,7 @@ def test_the_ack_link_acknowledges(mailbox: Box) -> None:
         b"null",
     ],
 )
-def test_json_stands_in_the_answer_as_it_was_published(mailbox: Box, body: bytes) -> None:
+def test_json_bodies_are_returned_as_published(mailbox: Box, body: bytes) -> None:
     mailbox.put(message=factories.message(body))
     assert b'"body":' + body + b',"receipt"' in mailbox.ask("next").content
 
@@ -87,7 +87,7 @@ def test_any_other_body_is_handed_out_byte_by_byte(mailbox: Box, content_type: s
     assert "body" not in fetched
 
 
-def test_json_is_known_by_its_suffix_too(mailbox: Box) -> None:
+def test_json_is_recognised_by_its_suffix(mailbox: Box) -> None:
     mailbox.put(message=factories.message(b"[1]", content_type="application/vnd.order+json; charset=utf-8"))
     assert mailbox.one()["body"] == [1]
 
@@ -107,7 +107,7 @@ def test_the_mailbox_of_another_subscriber_is_not_there(mailbox: Box) -> None:
         refused(other.get(f"mailboxes/{name}/status"), 404, "no-such-mailbox")
 
 
-def test_a_receipt_of_another_mailbox_does_not_count_and_changes_nothing(mailbox: Box) -> None:
+def test_a_receipt_of_another_mailbox_is_refused_and_changes_nothing(mailbox: Box) -> None:
     other = box()
     (delivery,) = other.put()
     receipt = other.one()["receipt"]
@@ -118,7 +118,7 @@ def test_a_receipt_of_another_mailbox_does_not_count_and_changes_nothing(mailbox
 
 
 @pytest.mark.parametrize("garbage", ["", "x", "é" * 40, "A" * 40, "_gE" + "A" * 37, "/" * 40, "a" * 9_000])
-def test_what_is_no_receipt_is_told_in_its_result(mailbox: Box, garbage: str) -> None:
+def test_an_invalid_receipt_is_reported_in_its_result(mailbox: Box, garbage: str) -> None:
     (delivery,) = mailbox.put()
     receipt = mailbox.one()["receipt"]
     answer = mailbox.ask("ack", [garbage, receipt])
@@ -127,7 +127,7 @@ def test_what_is_no_receipt_is_told_in_its_result(mailbox: Box, garbage: str) ->
     assert status_of(delivery) == Status.DELIVERED
 
 
-def test_many_receipts_have_a_result_each_in_the_order_given(mailbox: Box) -> None:
+def test_many_receipts_get_one_result_each_in_order(mailbox: Box) -> None:
     put = mailbox.put(100)
     receipts = [message["receipt"] for message in mailbox.next(100)]
     asked = [receipts[1], "garbage", *receipts[::-1][:97], receipts[1]]
@@ -154,7 +154,7 @@ def test_many_receipts_have_a_result_each_in_the_order_given(mailbox: Box) -> No
         ("ack", {"delay": 1, "receipt": "x"}, "delay"),
     ],
 )
-def test_a_wrong_value_is_refused_and_it_says_which(
+def test_a_wrong_value_is_refused_and_named(
     mailbox: Box, verb: str, query: dict[str, Any], field: str
 ) -> None:
     (delivery,) = mailbox.put()
@@ -166,23 +166,23 @@ def test_a_wrong_value_is_refused_and_it_says_which(
     "content",
     [{}, {"receipts": []}, {"receipts": "x"}, {"receipts": [1]}, {"receipts": ["x"] * 101}, {"x": 1}],
 )
-def test_what_names_no_receipts_is_refused(mailbox: Box, content: Any) -> None:
+def test_a_body_without_receipts_is_refused(mailbox: Box, content: Any) -> None:
     answer = mailbox.client.post("mailboxes/crm/ack", content)
     refused(answer, 400)
 
 
-def test_one_receipt_is_given_in_the_address_or_in_the_body_but_not_in_both(mailbox: Box) -> None:
+def test_a_receipt_is_in_the_address_or_the_body_but_not_both(mailbox: Box) -> None:
     assert fields_of(refused(mailbox.ask("ack", ["x"], receipt="x"), 400)) == {"receipt"}
 
 
-def test_who_wants_to_wait_at_an_empty_mailbox_is_handed_to_the_web_server(mailbox: Box) -> None:
+def test_a_client_waiting_at_an_empty_mailbox_is_handed_to_the_web_server(mailbox: Box) -> None:
     assert mailbox.ask("next", wait=20).headers["Inturn-Wait"] == str(mailbox.subscriber.pk)
     assert "Inturn-Wait" not in mailbox.ask("next").headers
     mailbox.put()
     assert "Inturn-Wait" not in mailbox.ask("next", wait=20).headers
 
 
-def test_the_status_counts_what_is_there_and_what_is_out(mailbox: Box) -> None:
+def test_the_status_counts_available_and_fetched_messages(mailbox: Box) -> None:
     assert mailbox.status() == {
         "available": 0,
         "in_flight": 0,
@@ -192,7 +192,7 @@ def test_the_status_counts_what_is_there_and_what_is_out(mailbox: Box) -> None:
     }
 
 
-def test_each_verb_looks_up_the_key_and_is_one_statement_beside(
+def test_each_call_needs_the_key_and_one_statement(
     mailbox: Box, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     mailbox.put(20)
@@ -210,6 +210,6 @@ def test_no_key_no_mailbox(mailbox: Box) -> None:
     refused(Caller(None).post("mailboxes/crm/next"), 401)
 
 
-def test_the_answer_to_a_fetch_is_json_whatever_is_in_it(mailbox: Box) -> None:
+def test_the_answer_to_a_fetch_is_valid_json_for_any_body(mailbox: Box) -> None:
     mailbox.put(message=factories.message(b'"</script>"', headers={"x-city": "Plzeň"}))
     assert orjson.loads(mailbox.ask("next").content)["messages"][0]["headers"] == {"x-city": "Plzeň"}

@@ -21,7 +21,7 @@ def found(manager: Caller, query: str) -> list[str]:
     return [message["id"] for message in answer.body["results"]]
 
 
-def test_messages_are_searched_by_everything_that_is_known_of_them(manager: Caller) -> None:
+def test_messages_are_filtered_by_every_parameter(manager: Caller) -> None:
     old = factories.message(
         b'{"city": "Plze\xc5\x88", "n": 1}',
         event_type=factories.event_type("A"),
@@ -79,7 +79,7 @@ def test_a_wrong_search_is_refused(manager: Caller, query: str, field: str) -> N
     assert fields_of(refused(manager.get(f"messages?{query}"), 400)) == {field}
 
 
-def test_a_search_that_takes_too_long_is_given_up(manager: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_takes_too_long_is_aborted(manager: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     factories.message()
     monkeypatch.setattr(message_query, "TEXT_SEARCH_SECONDS", 0.05)
     monkeypatch.setattr(search, "_BODY_HOLDS", "pg_sleep(30) IS NOT NULL AND %s <> ''::bytea")
@@ -126,7 +126,7 @@ def test_a_message_is_read_with_its_deliveries_and_attempts(
     assert (attempt["number"], attempt["outcome"], attempt["status_code"]) == (1, "CLIENT_ERROR", 404)
 
 
-def test_of_a_message_with_many_deliveries_and_attempts_a_part_is_read(
+def test_a_message_with_many_deliveries_and_attempts_is_read_in_part(
     manager: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(messages, "SHOWN_DELIVERIES", 2)
@@ -143,7 +143,7 @@ def test_of_a_message_with_many_deliveries_and_attempts_a_part_is_read(
 
 
 @pytest.mark.parametrize("body", [b"\x00\xff", b"", b"1e999", b"[" * 2000, b'"\\ud800"'])
-def test_a_body_that_is_no_json_is_given_in_base64(manager: Caller, body: bytes) -> None:
+def test_a_body_that_is_not_json_is_returned_as_base64(manager: Caller, body: bytes) -> None:
     message = factories.message(body, content_type="application/octet-stream")
     answer = manager.get(f"messages/{message.pk}")
     assert answer.status == 200
@@ -161,7 +161,7 @@ def test_a_publisher_reads_its_own_messages_and_no_others(publishing: Caller, pu
     refused(publishing.get("messages"), 403)
 
 
-def test_explaining_tells_of_every_subscription_why_or_why_not(manager: Caller) -> None:
+def test_explain_lists_every_subscription_with_the_reason(manager: Caller) -> None:
     event_type = factories.event_type("A")
     factories.subscription("all", event_type=event_type)
     factories.subscription("filtered", event_type=event_type, filter="$$->'Body'->>'a' = 'b'")
@@ -178,7 +178,7 @@ def test_explaining_tells_of_every_subscription_why_or_why_not(manager: Caller) 
     assert "INACTIVE" in told["off"][1]
 
 
-def test_a_publisher_sees_outcomes_but_nothing_of_the_receiver(
+def test_a_publisher_sees_outcomes_but_no_receiver_details(
     publishing: Caller, manager: Caller, publisher: Publisher
 ) -> None:
     message = factories.message(publisher=publisher)

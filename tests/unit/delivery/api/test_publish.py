@@ -78,7 +78,7 @@ def test_the_header_filter_string_has_that_very_name(publishing: Caller, event_t
     assert answer.body["deliveries"] == 1
 
 
-def test_a_body_of_an_event_type_that_is_not_json_is_taken_as_it_is(publishing: Caller) -> None:
+def test_a_body_of_an_event_type_without_json_is_accepted_unchanged(publishing: Caller) -> None:
     factories.event_type("Any.Bytes", content_type="application/octet-stream")
     body = bytes(range(256))
     answer = publishing.ask(
@@ -88,7 +88,7 @@ def test_a_body_of_an_event_type_that_is_not_json_is_taken_as_it_is(publishing: 
     assert bytes(Message.objects.get().body) == body
 
 
-def test_a_body_that_nobody_wants_is_stored(publishing: Caller) -> None:
+def test_a_message_without_subscription_is_stored(publishing: Caller) -> None:
     assert publishing.publish(EVENT).body["deliveries"] == 0
     assert Message.objects.count() == 1
 
@@ -164,7 +164,7 @@ def test_too_many_or_too_long_headers_are_431(publishing: Caller) -> None:
     assert nothing_stored()
 
 
-def test_a_header_whose_value_did_not_arrive_is_refused_and_not_stored_empty() -> None:
+def test_a_header_whose_value_was_dropped_is_refused_and_not_stored_empty() -> None:
     lost = {"HTTP_X_NAME": "", "HTTP_COOKIE": "", incoming.UNREADABLE: "cookie,x-name"}
     with pytest.raises(Problem, match="x-name is not ASCII"):
         incoming.sent_headers(lost)
@@ -177,7 +177,7 @@ def test_an_unknown_destination_is_404(publishing: Caller) -> None:
     assert nothing_stored()
 
 
-def test_what_is_delivered_to_a_destination_goes_nowhere_else(publishing: Caller, event_type: Any) -> None:
+def test_a_message_to_a_destination_goes_nowhere_else(publishing: Caller, event_type: Any) -> None:
     crm = factories.subscription(event_type=event_type)
     factories.subscription(event_type=event_type)
     answer = publishing.publish(EVENT, destination=crm.subscriber.name)
@@ -220,7 +220,7 @@ def test_publishing_costs_four_queries(
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH"])
-def test_messages_are_posted_and_nothing_else(publishing: Caller, method: str) -> None:
+def test_messages_accept_only_post(publishing: Caller, method: str) -> None:
     refused(publishing.ask(method, f"events/{EVENT}/messages", b"{}"), 405)
 
 

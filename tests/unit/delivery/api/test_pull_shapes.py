@@ -10,7 +10,7 @@ from tests.support import factories
 from tests.unit.subscriptions.api.client import Caller
 
 
-def test_a_delivery_tells_how_often_it_was_fetched_and_until_when_it_is_held(manager: Caller) -> None:
+def test_a_delivery_shows_its_receive_count_and_lease(manager: Caller) -> None:
     subscription = factories.subscription(mode=Mode.PULL, max_receives=4)
     until = timezone.now() + timedelta(minutes=5)
     row = factories.delivery(
@@ -30,7 +30,7 @@ def test_deliveries_of_a_mailbox_are_found_by_their_status(manager: Caller) -> N
     assert [row["id"] for row in found] == [out.pk]
 
 
-def test_a_message_tells_whom_it_was_delivered_to(manager: Caller) -> None:
+def test_a_message_shows_its_destination(manager: Caller) -> None:
     delivered, published = factories.message(destination="crm/orders"), factories.message()
     assert manager.get(f"messages/{delivered.public_id}").body["destination"] == "crm/orders"
     assert manager.get(f"messages/{published.public_id}").body["destination"] is None

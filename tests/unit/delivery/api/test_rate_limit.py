@@ -30,5 +30,5 @@ def test_no_batch_is_too_large_but_the_next_waits_for_it() -> None:
     assert bucket.wait_seconds(1, messages=1) == 0
 
 
-def test_no_limit_is_none() -> None:
+def test_without_a_limit_nothing_is_refused() -> None:
     assert bucket_of("") is None

@@ -10,7 +10,7 @@ NAME = "Inturn.Delivery.Failed"
 
 
 @pytest.mark.parametrize("name", ["Inturn.Mine", NAME])
-def test_none_is_made_with_a_reserved_name(manager: Caller, name: str) -> None:
+def test_a_reserved_name_cannot_be_created(manager: Caller, name: str) -> None:
     assert fields_of(refused(manager.post("event-types", {"name": name}), 400)) == {"name"}
 
 
@@ -19,13 +19,13 @@ def test_no_other_is_renamed_to_one(manager: Caller) -> None:
     refused(manager.patch("event-types/Mine", {"name": "Inturn.Mine"}), 400)
 
 
-def test_it_stays_as_it_is(manager: Caller) -> None:
+def test_the_reserved_event_type_cannot_be_changed(manager: Caller) -> None:
     refused(manager.patch(f"event-types/{NAME}", {"description": "mine"}), 409, "built-in")
     refused(manager.delete(f"event-types/{NAME}"), 409, "built-in")
     assert EventType.objects.filter(name=NAME).exists()
 
 
-def test_nobody_publishes_it(publisher: Publisher, publishing: Caller) -> None:
+def test_the_reserved_event_type_cannot_be_published(publisher: Publisher, publishing: Caller) -> None:
     refused(publishing.publish(NAME), 403, "reserved")
     refused(publishing.post("messages:batch", [{"event": NAME, "body": {}}]), 403, "reserved")
 

@@ -28,31 +28,31 @@ def body_of(message_id: str) -> bytes:
 
 class TestOne:
     @pytest.mark.parametrize("given", [None, {}])
-    def test_is_sent_again_as_it_is(self, manager: Caller, row: Delivery, given: Any) -> None:
+    def test_is_resubmitted_unchanged(self, manager: Caller, row: Delivery, given: Any) -> None:
         answer = manager.post(f"deliveries/{row.pk}/resubmit", given)
         assert answer.status == 200, answer
         assert (answer.body["id"], answer.body["status"]) == (row.pk, "PENDING")
         assert (answer.body["redelivery"], answer.body["attempts_before"]) == ("resubmitted", 1)
         refused(manager.post(f"deliveries/{row.pk}/resubmit", given), 409, "not-resubmittable")
 
-    def test_of_what_was_received_the_refusal_says_what_can_be_done(self, manager: Caller, db: None) -> None:
+    def test_that_was_received_is_refused_with_the_alternative(self, manager: Caller, db: None) -> None:
         delivered = factories.delivery(Status.DELIVERED)
         problem = refused(manager.post(f"deliveries/{delivered.pk}/resubmit"), 409, "not-resubmittable")
         assert "Give a body" in problem["detail"]
 
-    def test_what_was_in_doubt_is_marked_as_delivered_once(self, manager: Caller, db: None) -> None:
+    def test_in_doubt_is_marked_delivered_once(self, manager: Caller, db: None) -> None:
         doubtful = factories.delivery(Status.IN_DOUBT)
         answer = manager.post(f"deliveries/{doubtful.pk}/mark-delivered")
         assert (answer.status, answer.body["status"]) == (200, "DELIVERED")
         refused(manager.post(f"deliveries/{doubtful.pk}/mark-delivered"), 409, "not-in-doubt")
 
-    def test_what_was_in_doubt_is_cancelled(self, manager: Caller, db: None) -> None:
+    def test_in_doubt_is_cancelled(self, manager: Caller, db: None) -> None:
         doubtful = factories.delivery(Status.IN_DOUBT)
         assert manager.post(f"deliveries/{doubtful.pk}/cancel").body["status"] == "CANCELLED"
         refused(manager.post(f"deliveries/{doubtful.pk}/cancel"), 409, "not-pending")
 
     @pytest.mark.parametrize("verb", POSTS)
-    def test_takes_a_manager_and_a_delivery_that_exists(
+    def test_needs_a_manage_key_and_an_existing_delivery(
         self, manager: Caller, row: Delivery, verb: str
     ) -> None:
         refused(caller(Scope.READ).post(f"deliveries/{row.pk}/{verb}"), 403, "wrong-scope")
@@ -104,13 +104,13 @@ class TestEdited:
             ({"body": "x" * 1_100_000}, 413, "too-large"),
         ],
     )
-    def test_what_cannot_be_published_is_refused(
+    def test_with_an_unpublishable_body_is_refused(
         self, manager: Caller, row: Delivery, given: Any, status: int, code: str
     ) -> None:
         refused(manager.post(f"deliveries/{row.pk}/resubmit", given), status, code)
         assert Message.objects.count() == 1
 
-    def test_what_the_schema_does_not_allow_is_422(self, manager: Caller, db: None) -> None:
+    def test_with_a_body_against_the_schema_is_422(self, manager: Caller, db: None) -> None:
         event_type = factories.event_type(json_schema={"required": ["id"]})
         subscription = factories.subscription(event_type=event_type)
         row = factories.delivery(Status.REJECTED, subscription=subscription)
@@ -135,7 +135,7 @@ class TestMany:
         }
         assert not Resubmission.objects.exists()
 
-    def test_it_is_stored_worked_off_and_read(self, manager: Caller, db: None) -> None:
+    def test_a_job_is_stored_worked_through_and_read(self, manager: Caller, db: None) -> None:
         rows = rejected(3)
         chosen = {
             "status": ["REJECTED", "FAILED"],
@@ -155,7 +155,7 @@ class TestMany:
         assert (read["state"], read["done"], read["resubmitted"]) == ("DONE", 3, 3)
         assert read["ended_at"] is not None
 
-    def test_it_is_cancelled_once(self, manager: Caller, db: None) -> None:
+    def test_a_job_is_cancelled_once(self, manager: Caller, db: None) -> None:
         job = manager.post("resubmissions", {"filter": {"subscriber": "crm"}}).body["id"]
         assert manager.post(f"resubmissions/{job}/cancel").body["state"] == "CANCELLED"
         refused(manager.post(f"resubmissions/{job}/cancel"), 409, "ended")
@@ -180,11 +180,11 @@ class TestMany:
             ({"filter": {"status": "FAILED"}, "speed": 1}, "speed"),
         ],
     )
-    def test_a_wrong_wish_is_refused_by_its_field(self, manager: Caller, wish: Any, field: str) -> None:
+    def test_a_wrong_request_is_refused_at_its_field(self, manager: Caller, wish: Any, field: str) -> None:
         assert fields_of(refused(manager.post("resubmissions", wish), 400)) == {field}
         assert not Resubmission.objects.exists()
 
-    def test_takes_a_manager(self, manager: Caller, db: None) -> None:
+    def test_needs_a_manage_key(self, manager: Caller, db: None) -> None:
         reader = caller(Scope.READ)
         refused(reader.post("resubmissions", {"filter": {"status": "FAILED"}}), 403, "wrong-scope")
         refused(reader.post("resubmissions/1/cancel"), 403, "wrong-scope")
@@ -204,7 +204,7 @@ class TestCancellingMany:
         assert answer.body["statuses"] == {"PENDING": 1}
         assert not Resubmission.objects.exists()
 
-    def test_it_is_stored_worked_off_and_read_apart_from_resubmissions(
+    def test_a_job_is_stored_worked_through_and_listed_apart_from_resubmissions(
         self, manager: Caller, db: None
     ) -> None:
         row = factories.delivery(Status.IN_DOUBT)
@@ -223,11 +223,11 @@ class TestCancellingMany:
         refused(manager.post(f"{address}/cancel"), 409, "ended")
 
     @pytest.mark.parametrize("status", ["REJECTED", "DELIVERED", [], "x"])
-    def test_what_is_settled_is_not_cancelled(self, manager: Caller, db: None, status: Any) -> None:
+    def test_settled_deliveries_are_not_cancelled(self, manager: Caller, db: None, status: Any) -> None:
         problem = refused(manager.post("cancellations", {"filter": {"status": status}}), 400)
         assert fields_of(problem) == {"filter.status"}
 
-    def test_takes_a_manager(self, manager: Caller, db: None) -> None:
+    def test_needs_a_manage_key(self, manager: Caller, db: None) -> None:
         reader = caller(Scope.READ)
         refused(reader.post("cancellations", {"filter": {"status": "PENDING"}}), 403, "wrong-scope")
         refused(manager.post("cancellations", {"filter": {}}), 400)

@@ -24,7 +24,7 @@ def suspended_lane(status: Status = Status.PENDING) -> tuple[Lane, Delivery]:
     return Lane.objects.get(pk=top.lane.pk), top
 
 
-def test_a_suspended_lane_says_that_it_waits_for_a_person(manager: Caller) -> None:
+def test_a_suspended_lane_shows_that_it_waits_for_a_person(manager: Caller) -> None:
     lane, top = suspended_lane()
     body = manager.get(f"lanes/{lane}").body
     assert (body["state"], body["delivery"], body["next_try_at"]) == ("SUSPENDED", top.pk, None)
@@ -55,7 +55,7 @@ def test_a_lane_that_a_rejection_suspended_is_resumed_and_the_rejection_stays(ma
     assert {entry.kind for entry in JournalEntry.objects.all()} == {JournalKind.RESUMED}
 
 
-def test_skipping_cancels_what_suspended_it_and_resumes(manager: Caller) -> None:
+def test_skipping_cancels_the_suspending_delivery_and_resumes(manager: Caller) -> None:
     lane, top = suspended_lane()
     assert manager.post(f"lanes/{lane}/skip").body["state"] == "BLOCKED"
     top.refresh_from_db()
@@ -63,7 +63,7 @@ def test_skipping_cancels_what_suspended_it_and_resumes(manager: Caller) -> None
     assert JournalEntry.objects.filter(kind=JournalKind.SKIPPED).exists()
 
 
-def test_retrying_it_says_to_resume(manager: Caller) -> None:
+def test_retrying_a_suspended_lane_is_refused_with_resume(manager: Caller) -> None:
     lane, _ = suspended_lane()
     problem = refused(manager.post(f"lanes/{lane}/retry"), 409, "suspended")
     assert f"POST lanes/{lane}/resume" in problem["detail"]
@@ -71,7 +71,7 @@ def test_retrying_it_says_to_resume(manager: Caller) -> None:
     assert lane.state == LaneState.SUSPENDED
 
 
-def test_what_is_not_suspended_is_not_resumed(manager: Caller) -> None:
+def test_a_lane_that_is_not_suspended_cannot_be_resumed(manager: Caller) -> None:
     lane = factories.subscriber("crm").lane
     refused(manager.post("lanes/crm/resume"), 409, "not-suspended")
     Lane.objects.filter(pk=lane.pk).update(state=LaneState.BLOCKED, delivery_id=factories.delivery().pk)
@@ -109,7 +109,7 @@ class TestUrlHealth:
         }
 
     @pytest.mark.parametrize("state", ["FROZEN", "DISABLED"])
-    def test_a_released_one_is_enabled_and_counts_anew(self, manager: Caller, state: str) -> None:
+    def test_a_released_url_is_enabled_and_counts_from_zero(self, manager: Caller, state: str) -> None:
         stopped_url(state=state, last_success_at=NOON)
         answer = manager.post("url-health/release", {"url": URL})
         assert answer.status == 200, answer
@@ -122,7 +122,7 @@ class TestUrlHealth:
         assert (entry.kind, entry.text) == (JournalKind.ENABLED, f"{URL} was {state} and is released.")
         assert entry.actor
 
-    def test_releasing_is_for_what_is_stopped_and_known(self, manager: Caller) -> None:
+    def test_only_stopped_known_urls_can_be_released(self, manager: Caller) -> None:
         stopped_url(state="ENABLED")
         refused(manager.post("url-health/release", {"url": URL}), 409, "not-stopped")
         refused(manager.post("url-health/release", {"url": "https://elsewhere.example/"}), 404)

@@ -34,7 +34,7 @@ def test_a_pass_is_begun_and_followed(manager: Caller) -> None:
     assert run["started_at"].endswith("Z")
 
 
-def test_one_at_a_time(manager: Caller) -> None:
+def test_only_one_pass_runs_at_a_time(manager: Caller) -> None:
     begun = manager.post(RUNS, {}).body["id"]
     problem = refused(manager.post(RUNS), 409, "running")
     assert f"Follow it at retention-runs/{begun}" in problem["detail"]

@@ -13,12 +13,12 @@ from tests.unit.subscriptions.api.client import Answer, Caller, caller, refused
 pytestmark = pytest.mark.django_db
 
 
-def test_the_process_lives_whatever_the_database_does() -> None:
+def test_healthz_answers_without_the_database() -> None:
     with patch("django.db.backends.utils.CursorWrapper.execute", side_effect=OperationalError):
         assert Client().get("/healthz").status_code == 200
 
 
-def test_it_is_ready_when_the_database_is() -> None:
+def test_readyz_follows_the_database() -> None:
     assert Client().get("/readyz").json() == {"status": "ready"}
     with patch("django.db.backends.utils.CursorWrapper.execute", side_effect=OperationalError):
         answer = Answer(Client().get("/readyz"))
@@ -26,7 +26,7 @@ def test_it_is_ready_when_the_database_is() -> None:
     assert "Retry-After" in answer.headers
 
 
-def test_it_is_not_ready_without_its_migrations() -> None:
+def test_readyz_fails_without_migrations() -> None:
     from config.web import health
 
     health._require_migrations.cache_clear()
@@ -53,7 +53,7 @@ def test_the_api_describes_itself() -> None:
 
 
 @pytest.mark.parametrize("error", [OperationalError("gone"), InterfaceError("closed")])
-def test_a_database_that_goes_away_is_503_wherever_it_was_asked(error: Exception) -> None:
+def test_a_lost_database_is_503_at_every_view(error: Exception) -> None:
     client = Client(raise_request_exception=False)
     with patch("django.middleware.common.CommonMiddleware.process_request", side_effect=error):
         answer = Answer(client.get("/api/v1/event-types"))
@@ -71,7 +71,7 @@ def test_a_fault_of_ours_is_500_without_a_traceback() -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "PUT", "DELETE"])
-def test_nothing_under_the_api_is_answered_by_a_page(method: str) -> None:
+def test_the_api_never_answers_with_a_html_page(method: str) -> None:
     client = Client(enforce_csrf_checks=True)
     for path in ["/api/", "/api/v1", "/api/v1/nothing", "/api/v2/event-types"]:
         refused(Answer(client.generic(method, path)), 404, "not-found")
@@ -83,7 +83,7 @@ def test_outside_the_api_errors_are_plain_text() -> None:
     assert answer.headers["Content-Type"].startswith("text/plain")
 
 
-def test_another_publishers_key_finds_nothing(db: None) -> None:
+def test_another_publishers_key_finds_no_message(db: None) -> None:
     message = factories.message()
     for scope in (Scope.PUBLISH, Scope.FETCH):
         assert caller(scope).get(f"messages/{message.public_id}").status in (403, 404)

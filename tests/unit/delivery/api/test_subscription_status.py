@@ -39,7 +39,7 @@ def test_active_may_cancel_the_backlog(manager: Caller, subscription: Subscripti
     assert statuses() == ["CANCELLED", "DELIVERED"]
 
 
-def test_without_a_choice_nothing_is_lost(manager: Caller, subscription: Subscription) -> None:
+def test_without_a_choice_the_backlog_is_kept(manager: Caller, subscription: Subscription) -> None:
     manager.patch(f"subscriptions/{subscription.pk}", {"status": "INACTIVE"})
     manager.patch(f"subscriptions/{subscription.pk}", {"status": "ACTIVE"})
     assert statuses() == ["DELIVERED", "PENDING"]
@@ -58,7 +58,7 @@ def test_a_toggle_and_another_change_are_made_together(manager: Caller, subscrip
     assert ConfigurationChange.objects.count() == 2
 
 
-def test_the_answer_tells_when_it_was_changed(manager: Caller, subscription: Subscription) -> None:
+def test_the_answer_contains_the_time_of_the_change(manager: Caller, subscription: Subscription) -> None:
     answer = manager.patch(f"subscriptions/{subscription.pk}", {"status": "INACTIVE"})
     assert answer.body == manager.get(f"subscriptions/{subscription.pk}").body
 

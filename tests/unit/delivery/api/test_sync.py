@@ -75,7 +75,9 @@ def test_an_answer_without_a_content_type_is_handed_on_without(
     assert (answer.status, answer.content) == (204, b"")
 
 
-def test_when_nobody_qualifies_the_answer_is_200_and_empty(publishing: Caller, asked: Subscription) -> None:
+def test_without_a_qualifying_subscription_the_answer_is_200_and_empty(
+    publishing: Caller, asked: Subscription
+) -> None:
     text = "$$->'Body'->>'number' = '8'"
     Subscription.objects.update(filter=text, filter_identity=text)
     answer = publishing.publish(EVENT, BODY)
@@ -86,7 +88,7 @@ def test_when_nobody_qualifies_the_answer_is_200_and_empty(publishing: Caller, a
     assert not Delivery.objects.exists()
 
 
-def test_of_several_the_first_by_position_is_called_and_the_journal_lists_all(
+def test_the_first_subscription_by_position_is_called_and_the_journal_lists_all(
     publishing: Caller, event_type: EventType, rules: Endpoint, receiver: Receiver
 ) -> None:
     number = "$$->'Body'->>'number'"
@@ -138,7 +140,7 @@ WITHOUT_ANSWER = [
 
 
 @pytest.mark.parametrize(("behaviour", "status", "code", "outcome"), WITHOUT_ANSWER)
-def test_without_an_answer_a_problem_says_so(
+def test_a_missing_answer_is_a_problem(
     publishing: Caller,
     asked: Subscription,
     rules: Endpoint,
@@ -161,7 +163,7 @@ def test_without_an_answer_a_problem_says_so(
 
 
 @pytest.mark.parametrize("behaviour", [Hold(), Close()])
-def test_one_that_lets_pass_answers_200_and_empty_instead(
+def test_a_missing_answer_that_may_pass_is_200_and_empty(
     publishing: Caller, asked: Subscription, rules: Endpoint, behaviour: Behaviour
 ) -> None:
     Subscription.objects.update(lets_pass_on_timeout=True, timeout_seconds=1)
@@ -188,7 +190,7 @@ def test_an_address_that_is_not_allowed_is_refused_when_it_is_called(
     assert "169.254.169.254" in stored().reason
 
 
-def test_a_secret_that_cannot_be_read_is_our_fault_and_nobody_is_called(
+def test_an_unreadable_secret_is_our_fault_and_calls_nobody(
     publishing: Caller, asked: Subscription, rules: Endpoint
 ) -> None:
     with connection.cursor() as cursor:
@@ -219,7 +221,7 @@ def test_a_batch_has_no_place_for_an_answer(
     assert rules.received == []
 
 
-def test_a_body_is_checked_before_anybody_is_called(
+def test_a_body_is_checked_before_the_call(
     publishing: Caller, event_type: EventType, asked: Subscription, rules: Endpoint
 ) -> None:
     EventType.objects.update(json_schema={"required": ["number"]})
@@ -229,7 +231,7 @@ def test_a_body_is_checked_before_anybody_is_called(
     assert not Message.objects.exists()
 
 
-def test_explain_says_which_one_would_be_called(
+def test_explain_shows_the_subscription_that_would_be_called(
     publishing: Caller, manager: Caller, event_type: EventType, asked: Subscription, receiver: Receiver
 ) -> None:
     other = factories.subscription(
@@ -247,7 +249,7 @@ def test_explain_says_which_one_would_be_called(
     assert f"{asked} comes first" in found[other.pk]["reason"]
 
 
-def test_a_call_more_than_the_web_server_can_wait_for_is_put_off(
+def test_a_call_over_the_limit_is_refused_with_retry_after(
     publishing: Caller, asked: Subscription, rules: Endpoint
 ) -> None:
     turns = slots.turns("sync", settings.ENVIRONMENT.web_threads * 3 // 4)

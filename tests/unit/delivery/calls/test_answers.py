@@ -15,7 +15,7 @@ from tests.unit.delivery.senders.test_http import PARCEL
 
 
 @pytest.mark.parametrize("status", [200, 201, 204, 301, 400, 404, 429, 500, 503])
-def test_an_answer_is_told_whole_whatever_its_status(receiver: Receiver, status: int) -> None:
+def test_an_answer_is_returned_whole_whatever_its_status(receiver: Receiver, status: int) -> None:
     hook = receiver.endpoint("hook")
     body = b"" if status == 204 else b'{"allowed": false}'
     hook.always(Answer(status, headers={"Content-Type": "application/json; x=1"}, body=body))
@@ -47,7 +47,7 @@ def test_a_content_type_beyond_latin_1_is_sent_as_utf_8(receiver: Receiver) -> N
     assert hook.received[0].headers["X-City"] == "Plzeň"
 
 
-def test_a_redirect_is_neither_followed_nor_read_for_ever(receiver: Receiver) -> None:
+def test_a_redirect_is_neither_followed_nor_read_endlessly(receiver: Receiver) -> None:
     hook, elsewhere = receiver.endpoint("hook"), receiver.endpoint("elsewhere")
     hook.always(Answer(307, headers={"Location": elsewhere.url}))
     assert outcome(called(hook.url)) is OutcomeClass.REDIRECT
@@ -61,7 +61,7 @@ def break_off(connection: socket.socket) -> None:
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\npart")
 
 
-def test_an_answer_that_breaks_off_is_none() -> None:
+def test_an_interrupted_answer_does_not_count() -> None:
     with serving(break_off) as port:
         ended = called(f"http://127.0.0.1:{port}/")
     assert (outcome(ended), ended.answer) == (OutcomeClass.UNREACHABLE, None)
@@ -69,7 +69,7 @@ def test_an_answer_that_breaks_off_is_none() -> None:
 
 
 @pytest.mark.parametrize("answer", [b"nonsense\r\n\r\n", b"HTTP/1.1 999 What\r\nContent-Length: 0\r\n\r\n"])
-def test_what_is_no_http_answer_is_none(answer: bytes) -> None:
+def test_an_answer_that_is_not_http_does_not_count(answer: bytes) -> None:
     def talk(connection: socket.socket) -> None:
         read_request(connection)
         connection.sendall(answer)
@@ -106,7 +106,7 @@ def test_a_compressed_answer_is_decoded(receiver: Receiver) -> None:
     [("gzip", b"plain"), ("br", b"?"), ("gzip", gzip.compress(b"0" * (MAX_ANSWER_BYTES + 1)))],
     ids=["not gzip", "not asked for", "too long when decoded"],
 )
-def test_what_cannot_be_decoded_is_no_answer(receiver: Receiver, encoding: str, body: bytes) -> None:
+def test_an_undecodable_answer_does_not_count(receiver: Receiver, encoding: str, body: bytes) -> None:
     hook = receiver.endpoint("hook")
     hook.always(Answer(200, headers={"Content-Encoding": encoding}, body=body))
     ended = called(hook.url, timeout_seconds=20)

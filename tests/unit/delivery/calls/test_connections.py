@@ -48,7 +48,7 @@ def test_threads_that_call_at_once_do_not_share_one(receiver: Receiver) -> None:
     assert [outcome(one) for one in ended] == [OutcomeClass.SUCCESS] * 4
 
 
-def test_one_that_was_closed_meanwhile_is_not_used_again(receiver: Receiver) -> None:
+def test_a_connection_closed_meanwhile_is_not_reused(receiver: Receiver) -> None:
     hook = receiver.endpoint("hook")
     called(hook.url)
     receiver.refuse_connections()
@@ -64,20 +64,20 @@ def test_cookies_are_not_kept(receiver: Receiver) -> None:
     assert "Cookie" not in hook.received[1].headers
 
 
-def test_a_closed_connection_is_told_and_the_call_not_repeated(receiver: Receiver) -> None:
+def test_a_closed_connection_is_reported_and_the_call_not_repeated(receiver: Receiver) -> None:
     hook = receiver.endpoint("hook")
     hook.always(Close())
     assert outcome(called(hook.url)) is OutcomeClass.UNREACHABLE
     assert len(hook.received) == 1
 
 
-def test_a_refused_connection_is_told_in_plain_words(receiver: Receiver) -> None:
+def test_a_refused_connection_has_a_readable_error(receiver: Receiver) -> None:
     hook = receiver.endpoint("hook")
     receiver.refuse_connections()
     ended = called(hook.url)
     assert ended.outcome.reason == f"unreachable: connection refused (127.0.0.1:{receiver.port})"
 
 
-def test_a_name_without_an_address_is_told_in_plain_words() -> None:
+def test_a_name_without_address_has_a_readable_error() -> None:
     ended = called("http://nowhere.invalid/")
     assert ended.outcome.reason == "unreachable: the host's name has no address (nowhere.invalid:80)"

@@ -52,7 +52,7 @@ def drip_without_length(connection: socket.socket) -> None:
     wait_for_more(connection)
 
 
-def test_an_answer_that_was_cut_is_not_taken_for_whole() -> None:
+def test_a_truncated_answer_does_not_pass_as_complete() -> None:
     with serving(drip_without_length) as port:
         ended = called(f"http://127.0.0.1:{port}/", timeout_seconds=LATE)
     assert (outcome(ended), ended.answer) == (OutcomeClass.TIMEOUT, None)

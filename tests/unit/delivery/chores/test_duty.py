@@ -25,12 +25,12 @@ def noted() -> list[str]:
     return list(JournalEntry.objects.order_by("id").values_list("text", flat=True))
 
 
-def test_it_is_told_the_time_and_tells_how_much_it_did() -> None:
+def test_a_duty_gets_the_time_and_returns_its_count() -> None:
     assert Duty("a", note).attend(NOW) == 1
     assert JournalEntry.objects.get().at == NOW
 
 
-def test_while_another_process_is_at_it_nothing_is_done() -> None:
+def test_a_duty_of_another_process_is_skipped() -> None:
     first, second = Duty("a", partial(note, text="first")), Duty("a", partial(note, text="second"))
     with unfinished(lambda: first.attend(NOW)):
         assert second.attend(NOW) == 0
@@ -38,12 +38,12 @@ def test_while_another_process_is_at_it_nothing_is_done() -> None:
     assert noted() == ["first", "second"]
 
 
-def test_another_duty_is_done_meanwhile() -> None:
+def test_another_duty_runs_meanwhile() -> None:
     with unfinished(lambda: Duty("a", note).attend(NOW)):
         assert Duty("b", note).attend(NOW) == 1
 
 
-def test_one_that_fails_has_done_nothing_and_rests(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_duty_rolls_back_and_pauses(caplog: pytest.LogCaptureFixture) -> None:
     tries = []
 
     def fail(now: datetime) -> int:
@@ -58,7 +58,7 @@ def test_one_that_fails_has_done_nothing_and_rests(caplog: pytest.LogCaptureFixt
     assert Duty("b", note).attend(NOW) == 1
 
 
-def test_a_lost_connection_is_made_anew(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lost_connection_is_replaced(caplog: pytest.LogCaptureFixture) -> None:
     def lose(now: datetime) -> int:
         note(now)
         with connection.cursor() as cursor:

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 SECONDS = 10
 
 
-def test_a_replay_that_waits_for_its_archive_keeps_no_failure_from_being_told(
+def test_a_replay_waiting_for_its_archive_does_not_delay_failure_reports(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     waits, told, met = Event(), Event(), []

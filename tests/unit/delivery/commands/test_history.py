@@ -24,7 +24,7 @@ def refused(*arguments: str) -> CommandError:
 
 @pytest.mark.django_db(transaction=True)
 class TestRunning:
-    def test_a_step_is_run_and_says_what_it_found(self) -> None:
+    def test_a_step_runs_and_prints_its_result(self) -> None:
         said = history("export")
         run = PipelineRun.objects.get()
         assert said.startswith(f"export {run.pk}: DONE in ")
@@ -38,14 +38,14 @@ class TestRunning:
         assert error.returncode == 3
         assert str(error).startswith(f"export {first.pk} is under way since ")
 
-    def test_one_that_does_not_wait_is_not_run(self) -> None:
+    def test_a_run_that_is_not_waiting_is_not_run(self) -> None:
         done = rows.run(state=RunState.DONE)
         error = refused("run", str(done.pk))
         assert error.returncode == 3
         assert "it is DONE" in str(error)
         assert f"no run {done.pk + 1}" in str(refused("run", str(done.pk + 1)))
 
-    def test_one_that_waits_is_run(self) -> None:
+    def test_a_waiting_run_is_run(self) -> None:
         run = rows.run()
         history("run", str(run.pk))
         run.refresh_from_db()
@@ -65,16 +65,16 @@ class TestListing:
         assert "room" in export
         assert verify.split()[2:] == [*verify.split()[2:5], "30.0", "3,000", "100", *verify.split()[8:]]
 
-    def test_one_that_was_killed_is_told_so(self) -> None:
+    def test_a_killed_run_is_shown_as_killed(self) -> None:
         rows.run(state=RunState.RUNNING)
         assert "FAILED" in history("runs")
 
     @pytest.mark.parametrize("count", ["0", "1001"])
-    def test_so_many_cannot_be_listed(self, count: str) -> None:
+    def test_a_limit_that_is_too_high_is_refused(self, count: str) -> None:
         assert "--count must be from 1 to 1000" in str(refused("runs", "-n", count))
 
 
-def test_what_was_found_is_told_in_lines() -> None:
+def test_results_are_printed_as_lines() -> None:
     result = {
         "verdict": "proven",
         "messages": 1234,

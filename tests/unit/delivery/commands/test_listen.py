@@ -55,7 +55,7 @@ def depot(live_server: LiveServer) -> Depot:
     return Depot(live_server.url, subscription, key)
 
 
-def test_it_prints_each_message_and_acknowledges_it(depot: Depot) -> None:
+def test_listen_prints_and_acknowledges_each_message(depot: Depot) -> None:
     first, second = depot.put(b'{"n":  1}'), depot.put(b"\xff\x00", content_type="application/octet-stream")
     depot.listen(once=True)
     lines = depot.out.getvalue().splitlines()
@@ -67,7 +67,7 @@ def test_it_prints_each_message_and_acknowledges_it(depot: Depot) -> None:
     assert "2 acknowledged" in depot.err.getvalue()
 
 
-def test_as_json_each_message_is_one_line_with_its_body_as_it_was(depot: Depot) -> None:
+def test_with_json_each_message_is_one_line_with_its_exact_body(depot: Depot) -> None:
     depot.put(
         b'{\n "n": 12345678901234567890123 }', headers={"x-trace": "abc", "content-type": "application/json"}
     )
@@ -91,21 +91,21 @@ def test_no_message_controls_the_terminal(depot: Depot) -> None:
     assert orjson.loads(last)["body"] == {"k": "\x9b31m\u202e\x7f"}
 
 
-def test_what_is_normal_is_not_told_in_the_colour_of_errors(depot: Depot) -> None:
+def test_normal_output_is_not_coloured_as_an_error(depot: Depot) -> None:
     depot.put()
     depot.listen(once=True, force_color=True)
     assert "1 acknowledged, 0 given back" in depot.err.getvalue()
     assert "\x1b" not in depot.err.getvalue()
 
 
-def test_it_ends_after_as_many_as_were_asked_for(depot: Depot) -> None:
+def test_listen_ends_after_max_messages(depot: Depot) -> None:
     for _ in range(3):
         depot.put()
     depot.listen(max=2)
     assert depot.statuses() == ["DELIVERED", "DELIVERED", "PENDING"]
 
 
-def test_it_only_looks_when_it_is_not_to_acknowledge(depot: Depot) -> None:
+def test_without_acknowledging_listen_gives_messages_back(depot: Depot) -> None:
     for _ in range(3):
         depot.put()
     depot.listen(no_ack=True, max=2)
@@ -115,7 +115,7 @@ def test_it_only_looks_when_it_is_not_to_acknowledge(depot: Depot) -> None:
     assert "0 acknowledged, 2 given back" in depot.err.getvalue()
 
 
-def test_it_forwards_what_a_push_would_have_sent(depot: Depot, receiver: Receiver) -> None:
+def test_listen_forwards_the_request_of_a_push(depot: Depot, receiver: Receiver) -> None:
     hook = receiver.endpoint("hook")
     headers = {
         "content-type": "text/plain; charset=utf-8",
@@ -139,7 +139,7 @@ def test_it_forwards_what_a_push_would_have_sent(depot: Depot, receiver: Receive
     assert depot.statuses() == ["DELIVERED"]
 
 
-def test_what_the_url_does_not_take_is_given_back(depot: Depot, receiver: Receiver) -> None:
+def test_a_message_refused_by_the_url_is_released(depot: Depot, receiver: Receiver) -> None:
     hook = receiver.endpoint("hook")
     hook.next(Answer(500))
     depot.put()
@@ -150,7 +150,7 @@ def test_what_the_url_does_not_take_is_given_back(depot: Depot, receiver: Receiv
     assert "hook answered 500" in depot.err.getvalue()
 
 
-def test_a_url_where_nothing_listens_is_told(depot: Depot, receiver: Receiver) -> None:
+def test_a_url_without_listener_is_reported(depot: Depot, receiver: Receiver) -> None:
     hook = receiver.endpoint("hook")
     receiver.refuse_connections()
     depot.put()
@@ -172,7 +172,7 @@ def test_a_url_where_nothing_listens_is_told(depot: Depot, receiver: Receiver) -
         ({"forward": "http://127.0.0.1:9/", "no_ack": True}, "leave them out"),
     ],
 )
-def test_what_is_wrong_is_told_with_what_to_do(depot: Depot, options: dict[str, Any], said: str) -> None:
+def test_errors_are_reported_with_the_next_step(depot: Depot, options: dict[str, Any], said: str) -> None:
     with pytest.raises(CommandError, match=said):
         depot.listen(**options)
 
@@ -183,7 +183,7 @@ def test_once_does_not_wait_for_an_inturn_that_is_away(depot: Depot, receiver: R
         depot.listen(once=True, url=f"http://127.0.0.1:{receiver.port}")
 
 
-def test_another_subscriber_s_key_opens_nothing(depot: Depot) -> None:
+def test_another_subscribers_key_is_refused(depot: Depot) -> None:
     depot.put()
     _, other = factories.api_key(Scope.FETCH)
     with pytest.raises(CommandError, match="opens that of its own subscriber only"):
@@ -192,7 +192,7 @@ def test_another_subscriber_s_key_opens_nothing(depot: Depot) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_when_it_is_stopped_it_gives_back_what_it_holds(depot: Depot, number: signal.Signals) -> None:
+def test_a_stopped_listen_releases_its_messages(depot: Depot, number: signal.Signals) -> None:
     # More than a pipe holds, so that it cannot get rid of the second.
     depot.put()
     depot.put(orjson.dumps("x" * 1_000_000))
@@ -217,9 +217,7 @@ def test_when_it_is_stopped_it_gives_back_what_it_holds(depot: Depot, number: si
     assert said.endswith("1 acknowledged, 1 given back\n")
 
 
-def test_when_it_is_stopped_while_it_forwards_it_says_that_it_gave_back(
-    depot: Depot, receiver: Receiver
-) -> None:
+def test_a_listen_stopped_while_forwarding_reports_the_release(depot: Depot, receiver: Receiver) -> None:
     hook = receiver.endpoint("hook")
     hook.always(Hold())
     depot.put()

@@ -64,7 +64,7 @@ def test_the_keys_of_two_calls_differ(server: Endpoint) -> None:
     assert len(set(keys(server))) == 2
 
 
-def test_the_keys_are_those_of_the_call_that_is_gone_on_with(server: Endpoint) -> None:
+def test_a_continued_call_uses_the_same_keys(server: Endpoint) -> None:
     publish(server, "1", "2", "3", from_line=2, idempotency_prefix="before")
     assert keys(server) == ["before-2", "before-3"]
 
@@ -109,7 +109,7 @@ def test_a_refusal_names_the_line(server: Endpoint) -> None:
     assert "2 messages were accepted. Go on with --from-line 3 --idempotency-prefix p " in said
 
 
-def test_ctrl_c_tells_the_line_to_go_on_with(server: Endpoint) -> None:
+def test_ctrl_c_prints_the_line_to_continue_with(server: Endpoint) -> None:
     server.next(accepting(Received(at=0, method="", path="", headers={}, body=b"1\n2", tries=1)))
     server.always(Hold())
     command = ["publish", EVENT, "--key", "key", "--url", base_url(server), "--batch", "2"]

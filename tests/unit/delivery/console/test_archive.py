@@ -33,7 +33,7 @@ def one(archive: str) -> str:
     return archive
 
 
-def test_it_says_what_it_holds_and_how_far_it_reaches(ann: Client, one: str) -> None:
+def test_the_archive_page_shows_contents_and_end(ann: Client, one: str) -> None:
     page = ann.get(PAGE).text
     assert "everything that was settled before" in page
     assert f"<code>{one}</code>" in page
@@ -66,11 +66,11 @@ def test_an_id_leads_to_its_message(ann: Client, one: str, typed: str) -> None:
     assert ann.get(f"{PAGE}lookup/", {"id": typed}).headers["Location"] == MESSAGE
 
 
-def test_what_is_no_id_is_said(ann: Client) -> None:
+def test_an_invalid_id_is_reported(ann: Client) -> None:
     assert "is no id of a message" in ann.get(f"{PAGE}lookup/", {"id": "<order>"}).text
 
 
-def test_a_message_is_shown_with_what_became_of_it(ann: Client, one: str) -> None:
+def test_a_message_is_shown_with_its_deliveries(ann: Client, one: str) -> None:
     page = ann.get(MESSAGE).text
     for told in ("from the archive", "Retention has removed it", "REJECTED", "404 Not Found", ">gone</pre>"):
         assert told in page
@@ -79,12 +79,12 @@ def test_a_message_is_shown_with_what_became_of_it(ann: Client, one: str) -> Non
     assert PayloadView.objects.get().message_id == ARCHIVED
 
 
-def test_its_ordinary_page_leads_there_once_it_is_removed(ann: Client, one: str) -> None:
+def test_the_page_of_a_removed_message_leads_to_the_archive(ann: Client, one: str) -> None:
     assert ann.get(f"/admin/delivery/message/{ARCHIVED}/change/").headers["Location"] == MESSAGE
     assert ann.get(f"/admin/delivery/message/{ARCHIVED + 1}/change/").status_code == 404
 
 
-def test_what_is_in_the_database_as_well_says_so(ann: Client, archive: str) -> None:
+def test_a_message_that_is_also_in_the_database_says_so(ann: Client, archive: str) -> None:
     there = factories.message()
     write(archive, messages=[message(there.pk)])
     page = ann.get(f"{PAGE}message/{there.pk}/").text
@@ -93,7 +93,7 @@ def test_what_is_in_the_database_as_well_says_so(ann: Client, archive: str) -> N
 
 
 @pytest.mark.parametrize("id", ["1", "9" * 30])
-def test_what_is_not_archived_is_not_found(ann: Client, one: str, id: str) -> None:
+def test_an_unarchived_message_is_not_found(ann: Client, one: str, id: str) -> None:
     assert ann.get(f"{PAGE}message/{id}/").status_code == 404
 
 
@@ -104,7 +104,7 @@ def test_the_exact_bytes_are_downloaded_as_text(ann: Client, one: str) -> None:
     assert "attachment" in answer.headers["Content-Disposition"]
 
 
-def test_payloads_are_for_who_may_see_them(reader: Client, one: str) -> None:
+def test_payloads_need_the_right_to_see_them(reader: Client, one: str) -> None:
     User.objects.get(username="ray").user_permissions.remove(Permission.objects.get(codename="view_payload"))
     page = reader.get(MESSAGE).text
     assert "You may not see payloads" in page
@@ -114,7 +114,7 @@ def test_payloads_are_for_who_may_see_them(reader: Client, one: str) -> None:
     assert not PayloadView.objects.exists()
 
 
-def test_who_may_not_see_messages_looks_none_up(db: None, one: str) -> None:
+def test_a_look_up_needs_the_right_to_see_messages(db: None, one: str) -> None:
     user = User.objects.create_user("sue", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename="view_archivefile"))
     client = Client()
@@ -135,13 +135,13 @@ def test_messages_are_found_by_when_they_were_published(ann: Client, archive: st
     assert "Nothing was published then" in nothing
 
 
-def test_more_than_a_day_is_not_searched_while_somebody_waits(ann: Client, one: str) -> None:
+def test_a_look_up_covers_at_most_a_day(ann: Client, one: str) -> None:
     page = ann.get(f"{PAGE}lookup/", {"since": "2020-01-01T00:00", "until": "2020-01-09T01:00"})
     assert "make a report" in page.text
     assert page.context["found"] is None
 
 
-def test_a_file_that_is_gone_is_told_and_no_failure(ann: Client, one: str) -> None:
+def test_a_missing_file_is_reported_without_an_error(ann: Client, one: str) -> None:
     row = ArchiveFile.objects.get(table="messages")
     Path(one, row.path).unlink()
     assert ann.get(MESSAGE).status_code == 404

@@ -37,14 +37,14 @@ def answered(callback: Callback, **headers: str) -> int:
     return callbacks.answer(callback, given, now=timezone.now())
 
 
-def test_a_message_shows_who_may_still_answer_and_until_when(ann: Client, callback: Callback) -> None:
+def test_a_message_shows_its_open_callbacks_and_their_end(ann: Client, callback: Callback) -> None:
     shown = page(ann, callback.message_id)
     for said in ("Callbacks", "WAITING", f"can come until {callback.expires_at:%Y-%m-%d}"):
         assert said in shown, said
     assert "https://publisher.example/answers?%3Cb%3E" in shown
 
 
-def test_an_answer_and_what_it_answers_lead_to_one_another(ann: Client, callback: Callback) -> None:
+def test_an_answer_and_its_message_link_to_each_other(ann: Client, callback: Callback) -> None:
     answer = answered(callback)
     shown = page(ann, callback.message_id)
     assert "ANSWERED" in shown
@@ -54,12 +54,12 @@ def test_an_answer_and_what_it_answers_lead_to_one_another(ann: Client, callback
     )
 
 
-def test_one_that_expired_says_so(ann: Client, callback: Callback) -> None:
+def test_an_expired_callback_is_shown_as_expired(ann: Client, callback: Callback) -> None:
     Callback.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     assert "EXPIRED" in page(ann, callback.message_id)
 
 
-def test_of_a_chain_each_says_its_place(ann: Client, callback: Callback) -> None:
+def test_a_message_of_a_chain_shows_its_hop(ann: Client, callback: Callback) -> None:
     answer = answered(callback, callbackurl="https://worker.example/")
     assert "callback 2 of a chain" in page(ann, answer)
     assert "of a chain" not in page(ann, callback.message_id)
@@ -72,7 +72,7 @@ def test_the_delivery_of_an_answer_shows_where_it_goes(ann: Client, callback: Ca
     assert callbacks.NO_ENDPOINT not in shown
 
 
-def test_where_it_goes_is_a_header_and_only_for_who_may_see_payloads(
+def test_a_callbacks_url_is_shown_only_with_the_right_to_see_payloads(
     reader: Client, callback: Callback
 ) -> None:
     delivery = Delivery.objects.get(message_id=answered(callback))
@@ -100,6 +100,6 @@ def test_no_page_shows_a_token(ann: Client, callback: Callback) -> None:
             assert make_token(one.pk, key=key) not in page(ann, message_id)
 
 
-def test_a_message_of_a_topic_has_none(ann: Client) -> None:
+def test_a_topic_message_has_no_callback(ann: Client) -> None:
     message = factories.message(headers={"callbackurl": URL})
     assert "Callbacks" not in page(ann, message.pk)

@@ -29,14 +29,14 @@ def head(crm: Subscriber) -> Delivery:
     return head
 
 
-def test_only_what_is_for_that_endpoint_waits(crm: Subscriber, head: Delivery) -> None:
+def test_only_deliveries_of_the_failed_endpoint_wait(crm: Subscriber, head: Delivery) -> None:
     factories.delivery(subscription=factories.subscription(subscriber=crm))
     (lane,) = blocked.lanes(limit=10)
     assert (lane.delivery_id, str(lane.waiting), str(lane.freed)) == (head.pk, "1", "0")
     assert lane.unblocks == "Its messages are held; the others of this CONCURRENT subscriber flow."
 
 
-def test_all_its_endpoints_that_are_down_are_named(ann: Client, crm: Subscriber, head: Delivery) -> None:
+def test_all_endpoints_that_are_down_are_named(ann: Client, crm: Subscriber, head: Delivery) -> None:
     assert blocked.lanes(limit=10)[0].downs == ""
     for number in range(11):
         row = factories.delivery(subscription=factories.subscription(f"hook-{number}", subscriber=crm))
@@ -47,7 +47,7 @@ def test_all_its_endpoints_that_are_down_are_named(ann: Client, crm: Subscriber,
     assert "12 endpoints are down" in ann.get("/admin/").text
 
 
-def test_so_says_the_page_of_a_subscription(ann: Client, head: Delivery) -> None:
+def test_the_page_of_a_subscription_shows_its_endpoint_down(ann: Client, head: Delivery) -> None:
     page = f"/admin/subscriptions/subscription/{head.subscription_id}/change/"
     shown = ann.get(page).text
     assert "It is down since" in shown
@@ -56,7 +56,7 @@ def test_so_says_the_page_of_a_subscription(ann: Client, head: Delivery) -> None
     assert "It is down" not in ann.get(page).text
 
 
-def test_and_what_waits_for_it_says_when_it_is_tried(head: Delivery) -> None:
+def test_a_waiting_delivery_shows_its_next_try(head: Delivery) -> None:
     health = EndpointHealth.objects.get()
     Lane.objects.update(run_is_concurrent=True)
     behind = Delivery.objects.exclude(pk=head.pk).get()
@@ -68,15 +68,15 @@ def test_and_what_waits_for_it_says_when_it_is_tried(head: Delivery) -> None:
     assert [found[row.pk].at for row in rows] == [health.next_try_at, later]
 
 
-def test_says_so_when_it_has_no_other_subscription(head: Delivery) -> None:
+def test_a_blocked_subscriber_without_other_subscriptions_says_so(head: Delivery) -> None:
     assert blocked.lanes(limit=10)[0].unblocks == "Its messages are held; nothing else waits."
 
 
-def test_it_is_shown_although_what_failed_last_is_settled(crm: Subscriber) -> None:
+def test_a_lane_is_shown_although_its_last_failure_is_settled(crm: Subscriber) -> None:
     block(factories.delivery(Status.FAILED, subscription=factories.subscription(subscriber=crm)))
     (lane,) = blocked.lanes(limit=10)
     assert not lane.may_skip
 
 
-def test_the_list_of_subscribers_tells_how_many_at_once(ann: Client, crm: Subscriber) -> None:
+def test_the_list_of_subscribers_shows_max_in_flight(ann: Client, crm: Subscriber) -> None:
     assert "CONCURRENT, 16 at once" in ann.get("/admin/subscriptions/subscriber/").text

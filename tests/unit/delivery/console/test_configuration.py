@@ -51,7 +51,7 @@ class TestSubscription:
             "auth_type": "none",
         }
 
-    def test_is_made_with_a_secret_that_is_shown_once(self, ann: Client, values: dict[str, Any]) -> None:
+    def test_is_created_with_a_secret_shown_once(self, ann: Client, values: dict[str, Any]) -> None:
         page = ann.post(f"{ROOT}/subscription/add/", values, follow=True)
         subscription = Subscription.objects.get()
         secret = subscription.secrets.get().secret
@@ -75,7 +75,7 @@ class TestSubscription:
             ("header_filter_string", "proj\x011", "holds a control character"),
         ],
     )
-    def test_says_what_is_wrong_at_the_field(
+    def test_shows_errors_at_their_field(
         self, ann: Client, values: dict[str, Any], field: str, wrong: str, said: str
     ) -> None:
         answer = ann.post(f"{ROOT}/subscription/add/", values | {field: wrong})
@@ -97,7 +97,7 @@ class TestSubscription:
             auth={"type": "basic", "username": "inturn", "password": "hunter2"},
         )
 
-    def test_never_shows_what_is_secret(self, ann: Client, stored: Subscription) -> None:
+    def test_never_shows_its_secrets(self, ann: Client, stored: Subscription) -> None:
         for address in (f"{stored.pk}/change/", ""):
             page = ann.get(f"{ROOT}/subscription/{address}").text
             for secret in ("topsecret", "alsosecret", "hunter2", stored.secrets.get().secret):
@@ -116,7 +116,7 @@ class TestSubscription:
         kept = Subscription.objects.get()
         assert (kept.headers, kept.auth) == (stored.headers, stored.auth)
 
-    def test_a_secret_set_anew_is_recorded_without_being_told(
+    def test_a_new_secret_is_logged_without_its_value(
         self, ann: Client, values: dict[str, Any], stored: Subscription
     ) -> None:
         given = {
@@ -175,7 +175,7 @@ class TestSubscription:
         ann.post(address, {"post": "yes"})
         assert Subscription.objects.filter(pk=stored.pk).exists()
 
-    def test_every_change_is_recorded_and_the_senders_are_told(
+    def test_every_change_is_logged_and_notifies_the_senders(
         self,
         ann: Client,
         values: dict[str, Any],
@@ -209,7 +209,9 @@ class TestPolicies:
         assert ann.post(f"{address}/change/", {"name": "mine"}).status_code == 403
         assert ann.post(f"{address}/delete/", {"post": "yes"}).status_code == 403
 
-    def test_copying_begins_with_its_values_and_stores_nothing(self, ann: Client, built_in: Policy) -> None:
+    def test_copying_starts_with_the_originals_values_and_stores_nothing(
+        self, ann: Client, built_in: Policy
+    ) -> None:
         count = Policy.objects.count()
         form = ann.get(f"{ROOT}/policy/add/?copy={built_in.pk}").context["adminform"].form
         assert form.initial["name"] == "strict-copy"
@@ -220,7 +222,7 @@ class TestPolicies:
     def mine(self, db: None) -> Policy:
         return factories.policy("mine")
 
-    def test_what_the_api_refuses_is_refused_at_the_field(self, ann: Client, mine: Policy) -> None:
+    def test_errors_of_the_api_are_shown_at_their_field(self, ann: Client, mine: Policy) -> None:
         address = f"{ROOT}/policy/{mine.pk}/change/"
         values = {
             name: value
@@ -234,7 +236,7 @@ class TestPolicies:
         mine.refresh_from_db()
         assert (mine.on_unreachable, mine.max_attempts, mine.when_used_up) == ("IN_PLACE", 5, "SUSPEND")
 
-    def test_is_told_in_plain_words(self) -> None:
+    def test_is_described_in_plain_words(self) -> None:
         policy = Policy(on_server_error=Action.BLOCK, on_unavailable=Action.BLOCK, in_doubt=InDoubt.HOLD)
         words = sentences(policy)
         assert words[2].startswith("When it answers any 5xx: nothing later is sent")
@@ -242,7 +244,7 @@ class TestPolicies:
 
 
 class TestOtherThings:
-    def test_what_a_publisher_may_publish_is_in_the_log(self, ann: Client) -> None:
+    def test_a_publishers_event_types_are_logged(self, ann: Client) -> None:
         publisher = factories.publisher("wiki")
         event_type = factories.event_type("Page.Create")
         ann.post(
@@ -253,7 +255,7 @@ class TestOtherThings:
         assert change.after == {"all_event_types": False, "event_types": ["Page.Create"]}
         assert Publisher.objects.get().may_publish(event_type)
 
-    def test_an_event_type_says_what_ends_its_time_to_live(self, ann: Client) -> None:
+    def test_an_event_type_explains_the_end_of_its_ttl(self, ann: Client) -> None:
         page = ann.get(f"{ROOT}/eventtype/add/").text
         assert "Time to live, seconds" in page
         assert "Empty means never, but for a mailbox's days." in page
@@ -278,7 +280,7 @@ class TestOtherThings:
         assert field in errors(ann.post(f"{ROOT}/eventtype/add/", values | {field: wrong}))
         assert not EventType.objects.filter(name="A").exists()
 
-    def test_a_password_set_anew_is_recorded_and_never_told(self, ann: Client) -> None:
+    def test_a_new_password_is_logged_without_its_value(self, ann: Client) -> None:
         user = User.objects.create_user("ray")
         given = {"password1": "correct horse battery", "password2": "correct horse battery"}
         ann.post(f"/admin/auth/user/{user.pk}/password/", given)
@@ -294,6 +296,6 @@ class TestHeaderLines:
         assert read == {"X-Key": "s", "X-New": "a: b"}
 
     @pytest.mark.parametrize("text", ["X-Key", ": value", "A: 1\na: 2"])
-    def test_what_is_no_header_is_refused_with_its_line(self, text: str) -> None:
+    def test_an_invalid_header_is_refused_with_its_line(self, text: str) -> None:
         with pytest.raises(HeaderError, match="Line"):
             header_lines.parse_header_lines(text, stored={})

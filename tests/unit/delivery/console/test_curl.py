@@ -86,7 +86,7 @@ def test_the_request_arrives_with_the_exact_body_and_a_signature_that_verifies(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("body", [b"\xff\x00", b"x" * 40_000, b"a\r\nb"])
-def test_what_no_clipboard_keeps_is_downloaded_first(receiver: Receiver, tmp_path: Path, body: bytes) -> None:
+def test_binary_bodies_are_downloaded_first(receiver: Receiver, tmp_path: Path, body: bytes) -> None:
     endpoint = receiver.endpoint(factories.unique("hook"))
     row = sent_to(endpoint.url, body)
     command = curl.sending(row)
@@ -120,7 +120,7 @@ def test_the_same_message_is_published_again(
 
 
 @pytest.mark.django_db
-def test_a_shell_takes_nothing_that_others_wrote_for_a_command(receiver: Receiver, tmp_path: Path) -> None:
+def test_shell_characters_in_values_are_quoted(receiver: Receiver, tmp_path: Path) -> None:
     endpoint = receiver.endpoint(factories.unique("hook"))
     row = sent_to(endpoint.url, HOSTILE.encode(), headers={"X-`touch`$HOME'x": "x"})
     row.message.content_type = "$(touch${IFS}hacked)"
@@ -150,6 +150,6 @@ class TestOnThePage:
         assert "p4ss" not in message + delivery
         assert row.subscription.secrets.get().secret not in message + delivery
 
-    def test_what_only_inturn_publishes_is_not_offered(self, ann: Client, db: None) -> None:
+    def test_reserved_event_types_have_no_command(self, ann: Client, db: None) -> None:
         message = factories.message(publisher=None)
         assert "curl-publish" not in ann.get(f"/admin/delivery/message/{message.pk}/change/").text

@@ -59,7 +59,7 @@ def test_both_are_saved(ann: Client, values: dict[str, Any]) -> None:
         ({"probe_url": "https://10.0.0.1/"}, "probe_url", "10.0.0.1 is refused"),
     ],
 )
-def test_what_is_wrong_is_said_at_the_field(
+def test_errors_are_shown_at_their_field(
     ann: Client, values: dict[str, Any], given: dict[str, str], field: str, said: str
 ) -> None:
     answer = ann.post(ADD, values | given)
@@ -72,19 +72,19 @@ def test_a_path_that_the_page_hides_is_forgotten(ann: Client, values: dict[str, 
     assert Subscription.objects.get().dedup_path == ""
 
 
-def test_of_a_queue_dedup_is_refused(ann: Client, values: dict[str, Any]) -> None:
+def test_dedup_of_a_queue_is_refused(ann: Client, values: dict[str, Any]) -> None:
     queue = factories.event_type(kind=Kind.QUEUE).pk
     answer = ann.post(ADD, values | {"event_type": queue, "dedup_mode": "KEY"})
     assert "of kind QUEUE" in " ".join(errors(answer)["dedup_mode"])
 
 
-def test_of_a_stored_one_the_event_type_still_counts(ann: Client, values: dict[str, Any]) -> None:
+def test_a_stored_subscription_keeps_its_event_type_checks(ann: Client, values: dict[str, Any]) -> None:
     stored = factories.subscription(event_type=factories.event_type(kind=Kind.QUEUE))
     page = f"/admin/subscriptions/subscription/{stored.pk}/change/"
     answer = ann.post(page, values | {"dedup_mode": "KEY"})
     assert "of kind QUEUE" in " ".join(errors(answer)["dedup_mode"])
 
 
-def test_nobody_subscribes_to_answers_of_callbacks(ann: Client, values: dict[str, Any]) -> None:
+def test_answers_of_callbacks_cannot_be_subscribed_to(ann: Client, values: dict[str, Any]) -> None:
     answer = ann.post(ADD, values | {"event_type": factories.event_type("Inturn.Callback").pk})
     assert "Nobody can subscribe" in " ".join(errors(answer)["event_type"])

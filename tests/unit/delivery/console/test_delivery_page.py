@@ -31,7 +31,7 @@ def next_of(row: Delivery) -> Any:
 
 
 class TestTimeLine:
-    def test_goes_from_the_publication_over_each_attempt_to_the_end(self) -> None:
+    def test_lists_publication_attempts_and_settlement(self) -> None:
         row = factories.delivery(Status.REJECTED, attempts=2)
         at = row.message.published_at
         factories.attempt(
@@ -51,7 +51,7 @@ class TestTimeLine:
             ("REJECTED", "settled", "+3 min 5 s"),
         ]
 
-    def test_of_one_tried_for_long_says_how_many_are_not_shown(self, ann: Client) -> None:
+    def test_of_a_long_tried_delivery_counts_the_hidden_attempts(self, ann: Client) -> None:
         row = factories.delivery(attempts=12)
         for number in range(1, 13):
             factories.attempt(row, number=number)
@@ -60,7 +60,7 @@ class TestTimeLine:
 
 
 class TestRequestAndResponse:
-    def test_stand_side_by_side_without_what_is_secret(self, ann: Client) -> None:
+    def test_are_shown_side_by_side_without_secrets(self, ann: Client) -> None:
         subscription = factories.subscription(
             headers={"X-Own": "s3cret"},
             auth={"type": "bearer", "token": "t0ken"},
@@ -83,12 +83,12 @@ class TestRequestAndResponse:
         assert "s3cret" not in shown
         assert "t0ken" not in shown
 
-    def test_one_without_an_answer_says_so(self, ann: Client) -> None:
+    def test_of_an_unanswered_attempt_says_so(self, ann: Client) -> None:
         row = factories.delivery(Status.FAILED, attempts=1)
         factories.attempt(row, outcome=OutcomeClass.UNREACHABLE, status_code=None, error="connection refused")
         assert "There was no answer: connection refused." in page(ann, row)
 
-    def test_who_may_not_see_payloads_sees_neither_answer_nor_command(self, client: Client) -> None:
+    def test_without_the_right_to_see_payloads_are_hidden(self, client: Client) -> None:
         user = User.objects.create_user("paula", is_staff=True)
         user.user_permissions.set(Permission.objects.filter(codename__in=["view_message", "view_delivery"]))
         client.force_login(user)
@@ -109,19 +109,19 @@ class TestRequestAndResponse:
 
 
 class TestDoubt:
-    def test_what_is_held_was_not_sent_again_and_is_not_called_so(self, ann: Client) -> None:
+    def test_a_held_delivery_is_not_shown_as_resent(self, ann: Client) -> None:
         row = factories.delivery(Status.IN_DOUBT, redelivery="in-doubt")
         shown = page(ann, row)
         assert "Not sent again: a sender died after sending it" in shown
         assert "Sent again" not in shown
 
-    def test_nor_is_what_a_person_decided_then(self, ann: Client) -> None:
+    def test_a_delivery_decided_by_a_person_is_not_shown_as_resent(self, ann: Client) -> None:
         row = factories.delivery(Status.CANCELLED, redelivery="in-doubt", attempts=1)
         factories.attempt(row, outcome=OutcomeClass.LOST, status_code=None)
         assert "Not sent again" in page(ann, row)
 
     @pytest.mark.parametrize("status", [Status.PENDING, Status.DELIVERED])
-    def test_what_was_sent_again_is_called_so(self, ann: Client, status: Status) -> None:
+    def test_a_resent_delivery_is_shown_as_resent(self, ann: Client, status: Status) -> None:
         row = factories.delivery(status, redelivery="in-doubt", attempts=2)
         factories.attempt(row, number=1, outcome=OutcomeClass.LOST, status_code=None)
         factories.attempt(row, number=2)
@@ -129,21 +129,21 @@ class TestDoubt:
 
 
 class TestNextTry:
-    def test_what_only_waits_for_its_turn_says_so_on_its_page_and_not_in_the_list(self, ann: Client) -> None:
+    def test_a_delivery_waiting_for_its_turn_says_so_only_on_its_page(self, ann: Client) -> None:
         row = factories.delivery()
         assert "as soon as its lane comes to it" in page(ann, row)
         assert "as soon as" not in ann.get(f"{DELIVERY}/").text
 
-    def test_what_is_due_in_the_retry_lane(self) -> None:
+    def test_of_a_delivery_in_the_retry_lane_is_its_due_time(self) -> None:
         at = timezone.now() + timedelta(minutes=5)
         lane = Lane.objects.get(kind=LaneKind.RETRY, number=0)
         assert next_of(factories.delivery(lane=lane, next_attempt_at=at)).at == at
 
-    def test_what_an_inactive_subscription_holds(self, ann: Client) -> None:
+    def test_of_a_held_delivery_names_the_inactive_subscription(self, ann: Client) -> None:
         row = factories.delivery(subscription=factories.subscription(status="INACTIVE"))
         assert f"held: {row.subscription} is INACTIVE" in page(ann, row)
 
-    def test_the_head_of_a_blocked_lane_and_who_waits_behind_it(self) -> None:
+    def test_of_a_blocked_head_and_of_deliveries_behind_it(self) -> None:
         head = factories.delivery()
         behind = factories.delivery(subscription=head.subscription, message=head.message)
         block(head)
@@ -157,9 +157,7 @@ class TestNextTry:
         found = next_of(row)
         assert ("resume it" in found.words, found.at) == (True, None)
 
-    def test_a_url_that_is_left_alone_tells_its_own_next_attempt_not_one_in_the_past(
-        self, ann: Client
-    ) -> None:
+    def test_of_a_stopped_url_is_never_in_the_past(self, ann: Client) -> None:
         policy = factories.policy(breaks_circuit=True)
         subscription = factories.subscription(endpoint="PATCH:https://down.example/hook", policy=policy)
         past, at = timezone.now() - timedelta(hours=1), timezone.now() + timedelta(minutes=9)
@@ -189,7 +187,7 @@ class TestNextTry:
 
 
 class TestBesideTheList:
-    def test_an_address_opens_the_same_beside_the_list(self, ann: Client) -> None:
+    def test_an_address_opens_the_same_row_beside_the_list(self, ann: Client) -> None:
         row = factories.delivery(Status.REJECTED)
         shown = ann.get(f"{DELIVERY}/?status=REJECTED&open={row.pk}").text
         assert f'data-opened="{row.pk}"' in shown
@@ -198,7 +196,7 @@ class TestBesideTheList:
         message = ann.get(f"/admin/delivery/message/?open=msg_{row.message_id}").text
         assert f'data-opened="{row.message_id}"' in message
 
-    def test_the_pane_is_the_page_without_what_is_around_it(self, ann: Client) -> None:
+    def test_the_pane_is_the_page_without_its_frame(self, ann: Client) -> None:
         row = factories.delivery(Status.REJECTED)
         answer = ann.get(f"{DELIVERY}/{row.pk}/pane/")
         assert f"{DELIVERY}/{row.pk}/resubmit/" in answer.text
@@ -214,14 +212,14 @@ class TestBesideTheList:
         assert "open=" not in answer.context["cl"].paginator.older_url
 
     @pytest.mark.parametrize("opened", ["999999", "x", "", "-1"])
-    def test_what_is_not_there_opens_nothing(self, ann: Client, opened: str) -> None:
+    def test_a_missing_row_opens_nothing(self, ann: Client, opened: str) -> None:
         answer = ann.get(f"{DELIVERY}/?open={opened}")
         assert (answer.status_code, "data-opened" in answer.text) == (200, False)
 
-    def test_who_is_logged_out_gets_the_page_reloaded(self, client: Client) -> None:
+    def test_a_logged_out_person_gets_the_page_reloaded(self, client: Client) -> None:
         row = factories.delivery()
         assert client.get(f"{DELIVERY}/{row.pk}/pane/").headers["HX-Refresh"] == "true"
 
-    def test_who_may_not_see_deliveries_opens_none(self, client: Client) -> None:
+    def test_a_person_who_may_not_see_deliveries_opens_none(self, client: Client) -> None:
         client.force_login(User.objects.create_user("eve", is_staff=True))
         assert client.get(f"{DELIVERY}/{factories.delivery().pk}/pane/").status_code == 403

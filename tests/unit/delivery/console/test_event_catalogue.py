@@ -38,7 +38,7 @@ def made(db: None) -> EventType:
     return row
 
 
-def test_a_reader_finds_all_of_it_on_one_page(reader: Client, made: EventType) -> None:
+def test_a_reader_finds_everything_on_one_page(reader: Client, made: EventType) -> None:
     page = unescape(reader.get(f"{ROOT}/{made.pk}/change/").text)
     for said in (
         "TOPIC: to every qualifying subscription",
@@ -75,13 +75,13 @@ def test_the_list_answers_at_a_glance(
 
 
 @pytest.mark.django_db
-def test_what_is_missing_says_the_next_step(ann: Client) -> None:
+def test_missing_parts_name_the_next_step(ann: Client) -> None:
     page = ann.get(f"{ROOT}/{factories.event_type().pk}/change/").text
     for said in ("nobody may publish it yet", "never published", "No sample yet. Give one below"):
         assert said in page
 
 
-def test_what_inturn_publishes_itself_says_so(ann: Client, db: None) -> None:
+def test_reserved_event_types_say_so(ann: Client, db: None) -> None:
     row = EventType.objects.get(name="Inturn.Delivery.Failed")
     page = ann.get(f"{ROOT}/{row.pk}/change/").text
     assert "Inturn itself" in page
@@ -99,7 +99,7 @@ class TestTheSample:
             "json_schema": json.dumps(SCHEMA),
         }
 
-    def test_one_that_breaks_the_schema_is_stored_with_a_warning(
+    def test_a_sample_against_the_schema_is_stored_with_a_warning(
         self, ann: Client, values: dict[str, Any]
     ) -> None:
         page = unescape(ann.post(f"{ROOT}/add/", values | {"sample": '{"number": "7"}'}, follow=True).text)
@@ -108,7 +108,7 @@ class TestTheSample:
         assert "breaks the JSON Schema at $.number" in ann.get(f"{ROOT}/{row.pk}/change/").text
 
     @pytest.mark.parametrize("sample", ['{"number": 7}', ""])
-    def test_one_that_is_right_or_missing_warns_of_nothing(
+    def test_a_valid_or_missing_sample_gives_no_warning(
         self, ann: Client, values: dict[str, Any], sample: str
     ) -> None:
         page = ann.post(f"{ROOT}/add/", values | {"sample": sample}, follow=True).text

@@ -48,7 +48,7 @@ def test_csv_has_the_names_first_and_a_line_for_each_row_newest_first(ann: Clien
     ]
 
 
-def test_json_lines_keep_what_is_structured(ann: Client) -> None:
+def test_json_lines_keep_structured_values(ann: Client) -> None:
     change("mine", before=None, after={"headers": {"x": "é"}})
     (line,) = taken(ann, f"{CHANGES}/export/jsonl/").splitlines()
     assert json.loads(line)["after"] == {"headers": {"x": "é"}}
@@ -64,7 +64,7 @@ def test_no_cell_is_a_formula(ann: Client, begins: str) -> None:
     assert row[2] == f"'{begins}cmd"
 
 
-def test_takes_what_the_filters_fit_and_all_pages_of_it(ann: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_contains_all_pages_of_the_filtered_list(ann: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "ROWS_AT_ONCE", 2)
     wanted = [change(f"wanted {number}", actor="eve").pk for number in range(7)]
     change("other")
@@ -73,7 +73,7 @@ def test_takes_what_the_filters_fit_and_all_pages_of_it(ann: Client, monkeypatch
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
-def test_what_is_broken_off_says_so(ann: Client, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+def test_an_incomplete_export_says_so(ann: Client, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     monkeypatch.setattr(export, "ROWS_AT_ONCE", 2)
     for number in range(5):
         change(f"number {number}")
@@ -88,7 +88,7 @@ def test_what_is_broken_off_says_so(ann: Client, monkeypatch: pytest.MonkeyPatch
         assert json.loads(last) == {"broken_off": export.BROKEN_OFF}
 
 
-def test_what_fails_before_its_first_line_is_no_answer(ann: Client) -> None:
+def test_an_export_that_fails_before_its_first_line_is_an_error(ann: Client) -> None:
     change("mine")
     answer: Any = ann.get(f"{CHANGES}/export/csv/")
     break_the_transaction()
@@ -102,24 +102,24 @@ def break_the_transaction() -> None:
         cursor.execute("SELECT 1 / 0")
 
 
-def test_the_page_leads_to_an_export_of_what_it_shows(ann: Client) -> None:
+def test_the_page_links_to_an_export_with_its_filters(ann: Client) -> None:
     page = ann.get(f"{CHANGES}/?actor=eve&before=9").text
     assert f'href="{CHANGES}/export/csv/?actor=eve"' in page
     assert f'href="{CHANGES}/export/jsonl/?actor=eve"' in page
 
 
-def test_is_a_file_that_no_cache_keeps(ann: Client) -> None:
+def test_is_a_file_that_is_not_cached(ann: Client) -> None:
     answer = ann.get(f"{CHANGES}/export/csv/")
     assert answer.headers["Content-Disposition"].startswith('attachment; filename="configuration-changes-')
     assert "no-store" in answer.headers["Cache-Control"]
 
 
-def test_another_format_is_nothing(ann: Client) -> None:
+def test_another_format_is_404(ann: Client) -> None:
     assert ann.get(f"{CHANGES}/export/xlsx/").status_code == 404
 
 
 @pytest.mark.django_db
-def test_journal_and_payload_views_are_taken_away_alike(ann: Client) -> None:
+def test_journal_and_payload_views_are_exported_alike(ann: Client) -> None:
     JournalEntry.objects.create(kind="BLOCKED", text="It is.", message_id=7, lane_id=3)
     (line,) = taken(ann, "/admin/delivery/journalentry/export/jsonl/?kind=BLOCKED").splitlines()
     told = json.loads(line)
@@ -161,5 +161,5 @@ class TestTimes:
         assert self.names(ann, query) == found
 
     @pytest.mark.parametrize("moment", ["nonsense", "0001-01-01T00:00", "9999-12-31T23:59:59", ""])
-    def test_what_is_no_moment_filters_nothing(self, ann: Client, moment: str) -> None:
+    def test_an_invalid_moment_filters_nothing(self, ann: Client, moment: str) -> None:
         assert len(self.names(ann, f"since={moment}&until={moment}")) == 6

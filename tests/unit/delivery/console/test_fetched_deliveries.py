@@ -23,7 +23,7 @@ from tests.unit.delivery.console.fetching import SOON, fetched, released
     ],
     ids=["out", "lapsed"],
 )
-def test_says_who_has_it(
+def test_shows_its_holder(
     ann: Client, pulled: Subscription, ends_in: timedelta, said: str, of_the_fetch: str
 ) -> None:
     page = ann.get(f"/admin/delivery/delivery/{fetched(pulled, ends_in=ends_in, count=3).pk}/change/").text
@@ -54,7 +54,7 @@ def test_out_too_long_can_be_fetched_when_its_subscription_is_active(
         (5, 3, "2 of at most 5 times since it was put back, 3 times before"),
     ],
 )
-def test_says_how_often_it_was_fetched(
+def test_shows_its_receive_count(
     ann: Client, pulled: Subscription, receives: int, before: int, said: str
 ) -> None:
     Subscription.objects.filter(pk=pulled.pk).update(max_receives=None if receives < 2 else 5)
@@ -65,7 +65,7 @@ def test_says_how_often_it_was_fetched(
     assert f"<dt>Fetched</dt><dd>{said}</dd>" in page
 
 
-def test_says_once_why_it_is_as_it_is(ann: Client, pulled: Subscription) -> None:
+def test_shows_its_reason_once(ann: Client, pulled: Subscription) -> None:
     row = factories.delivery(
         Status.REJECTED, subscription=pulled, attempts=1, receive_count=1, reason="rejected, as it says"
     )
@@ -77,7 +77,7 @@ def test_says_once_why_it_is_as_it_is(ann: Client, pulled: Subscription) -> None
     assert "a person sent it again" not in page
 
 
-def test_says_when_it_can_be_fetched_again(ann: Client, pulled: Subscription) -> None:
+def test_shows_when_it_is_available_again(ann: Client, pulled: Subscription) -> None:
     page = ann.get(f"/admin/delivery/delivery/{released(pulled).pk}/change/").text
     assert "it can be fetched" in page
 
@@ -93,7 +93,7 @@ def test_lists_its_fetches_without_a_status_code(ann: Client, pulled: Subscripti
     assert ">Code<" not in page
 
 
-def test_one_can_be_resubmitted_and_cancelled(ann: Client, pulled: Subscription) -> None:
+def test_can_be_resubmitted_and_cancelled(ann: Client, pulled: Subscription) -> None:
     failed = factories.delivery(Status.FAILED, subscription=pulled, receive_count=5)
     page = ann.post(f"/admin/delivery/delivery/{failed.pk}/resubmit/", follow=True).text
     assert "can be fetched again, at its old place in the mailbox" in page
@@ -103,7 +103,7 @@ def test_one_can_be_resubmitted_and_cancelled(ann: Client, pulled: Subscription)
     assert (out.status, out.lease_token) == (Status.CANCELLED, None)
 
 
-def test_one_is_found_in_the_list_by_its_status(ann: Client, pulled: Subscription) -> None:
+def test_is_found_by_its_status(ann: Client, pulled: Subscription) -> None:
     out = fetched(pulled)
     factories.delivery(subscription=pulled)
     page = ann.get("/admin/delivery/delivery/?status=IN_FLIGHT")

@@ -41,7 +41,7 @@ def publish_each(event_type: EventType) -> None:
 
 
 @pytest.mark.parametrize(("text", "header_filter_string"), FILTERS)
-def test_the_preview_is_what_publishing_did(db: None, text: str, header_filter_string: str) -> None:
+def test_the_preview_agrees_with_publishing(db: None, text: str, header_filter_string: str) -> None:
     event_type = factories.event_type()
     subscription = factories.subscription(
         event_type=event_type, filter=text, header_filter_string=header_filter_string
@@ -55,7 +55,7 @@ def test_the_preview_is_what_publishing_did(db: None, text: str, header_filter_s
     assert all(one.reason for one in said.others)
 
 
-def test_the_preview_looks_at_the_newest_of_that_event_type(
+def test_the_preview_reads_the_newest_messages_of_the_event_type(
     db: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(filter_preview, "MESSAGES", 3)
@@ -76,7 +76,7 @@ def test_the_preview_ends_where_the_bodies_are_long(db: None, monkeypatch: pytes
     assert (said.asked, said.matched, said.bytes, said.is_cut) == (3, 3, 36, True)
 
 
-def test_what_was_delivered_to_one_destination_is_left_out(db: None) -> None:
+def test_messages_to_one_destination_are_left_out(db: None) -> None:
     event_type = factories.event_type()
     factories.message(event_type=event_type)
     factories.message(event_type=event_type, destination="crm")
@@ -111,7 +111,7 @@ class TestInTheForm:
         assert "matches the sample of Made" in answer
         assert "It would have matched 5 of the last 20" in answer
 
-    def test_it_says_where_a_filter_is_wrong_and_tries_nothing(
+    def test_a_wrong_filter_shows_its_position_and_is_not_tried(
         self, ann: Client, event_type: EventType, django_assert_num_queries: DjangoAssertNumQueries
     ) -> None:
         text = "$$->'Body'->>'n' = '3'\r\nand $$->'Body' = = 1"
@@ -139,17 +139,17 @@ class TestInTheForm:
             ({}, "every message of the event type qualifies"),
         ],
     )
-    def test_it_says_the_next_step(
+    def test_the_tester_names_the_next_step(
         self, ann: Client, event_type: EventType, typed: dict[str, Any], text: str
     ) -> None:
         assert text in said(ann, **({"event_type": event_type.pk, "filter": ""} | typed))
 
-    def test_without_sample_and_messages_it_says_so(self, ann: Client) -> None:
+    def test_missing_sample_and_messages_are_reported(self, ann: Client) -> None:
         answer = said(ann, event_type=factories.event_type("New").pk, filter="")
         assert "New has no sample yet" in answer
         assert "No message of New is stored yet" in answer
 
-    def test_nothing_of_what_a_publisher_sent_is_shown(self, ann: Client, event_type: EventType) -> None:
+    def test_payloads_are_not_shown(self, ann: Client, event_type: EventType) -> None:
         factories.message(b'{"n": "within"}', event_type=event_type, headers={"filter-string": "beside"})
         typed = {"event_type": event_type.pk, "filter": "", "header_filter_string": "x"}
         answer = said(ann, **typed)
@@ -165,13 +165,13 @@ class TestWhoMay:
         factories.message(event_type=row.event_type)
         return row
 
-    def test_who_may_only_look_tries_what_is_stored(self, reader: Client, stored: Any) -> None:
+    def test_readers_may_test_the_stored_filter(self, reader: Client, stored: Any) -> None:
         page = reader.get(f"/admin/subscriptions/subscription/{stored.pk}/change/").text
         assert 'name="tested_subscription"' in page
         answer = said(reader, tested_subscription=stored.pk)
         assert "It would have matched 1 of the last message" in answer
 
-    def test_who_may_not_see_payloads_learns_nothing_of_them_by_filters(
+    def test_without_the_right_to_see_payloads_filters_reveal_nothing(
         self, reader: Client, stored: Any
     ) -> None:
         User.objects.get(username="ray").user_permissions.remove(
@@ -194,7 +194,7 @@ class TestWhoMay:
         )
 
     @pytest.mark.django_db
-    def test_who_is_logged_out_meanwhile_gets_the_page_reloaded(self, client: Client) -> None:
+    def test_a_person_logged_out_meanwhile_gets_the_page_reloaded(self, client: Client) -> None:
         assert client.post(ADDRESS, {"filter": ""}).headers["HX-Refresh"] == "true"
 
 

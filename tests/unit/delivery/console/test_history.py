@@ -20,11 +20,11 @@ TEN = NOW.replace(minute=0)
 
 
 class TestAsked:
-    def test_a_week_until_the_end_of_this_hour_unless_it_says_otherwise(self) -> None:
+    def test_the_default_is_the_week_until_the_end_of_this_hour(self) -> None:
         found = asked({}, now=NOW)
         assert (found.span, found.until, found.until - found.since) == (HistorySpan.WEEK, TEN + HOUR, 7 * DAY)
 
-    def test_since_and_until_are_whole_hours_that_have_what_was_named(self) -> None:
+    def test_since_and_until_are_extended_to_whole_hours(self) -> None:
         found = asked({"since": "2026-01-02T03:30", "until": "2026-01-04T05:10"}, now=NOW)
         assert found.span is HistorySpan.CUSTOM
         assert found.since == datetime(2026, 1, 2, 3, tzinfo=UTC)
@@ -42,7 +42,7 @@ class TestAsked:
             {"subscriber": "x" * 5_000 + "\0"},
         ],
     )
-    def test_what_is_wrong_in_an_address_is_no_failure(self, given: dict[str, str]) -> None:
+    def test_a_wrong_address_falls_back_to_the_default(self, given: dict[str, str]) -> None:
         found = asked(given, now=NOW)
         assert timedelta() < found.until - found.since <= LONGEST
         assert found.step <= found.until - found.since + 7 * DAY
@@ -75,7 +75,7 @@ def test_hours_are_added_up_and_percentiles_are_the_worst(orders: Subscription) 
     assert json.loads(found.values)["success"].count(None) == 23
 
 
-def test_of_one_subscription_and_event_type_percentiles_are_exact(orders: Subscription) -> None:
+def test_percentiles_of_one_subscription_and_event_type_are_exact(orders: Subscription) -> None:
     history_rows.hour(TEN - HOUR, of=orders)
     names = {"subscription": "orders", "event_type": orders.event_type.name}
     assert read(**names).is_exact
@@ -94,7 +94,7 @@ def test_failures_stand_at_their_weekday_and_hour_the_most_of_them_darkest(order
     assert sum(cell.failed for cells in heat.values() for cell in cells) == 11
 
 
-def test_who_failed_most_and_who_was_blocked_longest(orders: Subscription) -> None:
+def test_the_page_ranks_most_failures_and_longest_blocks(orders: Subscription) -> None:
     calm = factories.subscription("calm", subscriber=orders.subscriber)
     history_rows.hour(TEN - 2 * HOUR, of=orders, endpoint="https://old.example/", blocked_seconds=1800.0)
     history_rows.hour(TEN - HOUR, of=orders, endpoint="https://new.example/", blocked_seconds=3600.0)
@@ -106,7 +106,7 @@ def test_who_failed_most_and_who_was_blocked_longest(orders: Subscription) -> No
     assert found.blocked == [("crm", "1 h 30 min")]
 
 
-def test_what_is_outside_the_time_or_of_others_does_not_count(orders: Subscription) -> None:
+def test_rows_outside_the_selection_do_not_count(orders: Subscription) -> None:
     history_rows.hour(TEN - 8 * DAY, of=orders)
     assert read().totals["delivered"] == 0
     assert read(span="month").totals["delivered"] == 10
@@ -132,7 +132,9 @@ def test_a_deleted_subscription_keeps_its_history(orders: Subscription, ann: Cli
     assert "crm/orders" in ann.get(PAGE).text
 
 
-def test_it_says_until_when_is_counted_and_that_the_worst_is_shown(ann: Client, orders: Subscription) -> None:
+def test_the_page_shows_the_end_of_the_rollup_and_a_note_on_percentiles(
+    ann: Client, orders: Subscription
+) -> None:
     history_rows.hour(history_rows.this_hour(), of=orders)
     history_rows.archived(datetime(2026, 1, 15, 9, 30, tzinfo=UTC))
     page = ann.get(PAGE).text
@@ -140,7 +142,7 @@ def test_it_says_until_when_is_counted_and_that_the_worst_is_shown(ann: Client, 
     assert "percentiles cannot be added up" in page
 
 
-def test_without_a_history_it_says_what_comes_first(ann: Client, reader: Client) -> None:
+def test_without_a_history_the_page_names_the_first_step(ann: Client, reader: Client) -> None:
     page = ann.get(PAGE).text
     assert "Nothing is counted yet" in page
     assert "/admin/delivery/pipelinerun/ask/export/" in page
@@ -150,7 +152,7 @@ def test_without_a_history_it_says_what_comes_first(ann: Client, reader: Client)
     assert "/ask/" not in reader.get(PAGE).text
 
 
-def test_who_asks_for_what_is_not_there_is_offered_everybody(ann: Client, orders: Subscription) -> None:
+def test_an_unknown_selection_offers_everybody(ann: Client, orders: Subscription) -> None:
     history_rows.hour(history_rows.this_hour(), of=orders)
     page = ann.get(PAGE, {"subscriber": "nobody", "span": "day"}).text
     assert "Nothing fits these names" in page

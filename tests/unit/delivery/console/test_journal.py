@@ -47,14 +47,14 @@ def entries(db: None) -> JournalEntry:
         "text=connection+REFUSED",
     ],
 )
-def test_is_found_by_whatever_it_is_about(ann: Client, entries: JournalEntry, query: str) -> None:
+def test_an_entry_is_found_by_every_related_object(ann: Client, entries: JournalEntry, query: str) -> None:
     assert texts(ann, query.format(entries)) == [entries.text]
 
 
 @pytest.mark.parametrize(
     "query", ["delivery=x", "subscription=nobody", "lane=nobody", "message=x", "text=no such"]
 )
-def test_what_nothing_is_about_finds_nothing(ann: Client, entries: JournalEntry, query: str) -> None:
+def test_an_unrelated_object_finds_nothing(ann: Client, entries: JournalEntry, query: str) -> None:
     assert texts(ann, query) == []
 
 
@@ -76,14 +76,14 @@ def test_a_lane_of_no_subscriber_is_named_too(ann: Client) -> None:
     assert texts(ann, "lane=retry:0") == ["It is."]
 
 
-def test_what_is_gone_is_told_by_its_number(ann: Client) -> None:
+def test_a_removed_object_is_shown_by_its_number(ann: Client) -> None:
     JournalEntry.objects.create(kind="BLOCKED", text="It was.", subscription_id=987_654, lane_id=987_654)
     page = ann.get(ROOT).text
     assert "subscription 987654" in page
     assert "lane 987654" not in page
 
 
-def test_words_are_looked_for_in_the_newest_only(
+def test_words_are_searched_in_the_newest_entries_only(
     ann: Client, entries: JournalEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(journal_filters, "SEARCHED", 1)
@@ -91,7 +91,7 @@ def test_words_are_looked_for_in_the_newest_only(
     assert texts(ann, "text=else") == ["something else"]
 
 
-def test_costs_the_same_number_of_queries_whatever_the_filters(ann: Client, entries: JournalEntry) -> None:
+def test_the_number_of_queries_does_not_depend_on_the_filters(ann: Client, entries: JournalEntry) -> None:
     # Session, user, lanes, subscriptions and first id of the filters, newest entry, page, its lanes, its subscriptions.
     query = "kind=BLOCKED&lane=erp&subscription=orders&text=connection&since=2020-01-01T00:00"
     with CaptureQueriesContext(connection) as queries:

@@ -46,7 +46,7 @@ class TestKeys:
         assert ">revoked <time" in ann.get(f"{ROOT}/apikey/").text.replace("\n", "")
         assert ConfigurationChange.objects.get().action == "revoked"
 
-    def test_who_may_only_read_sees_no_button(self, reader: Client) -> None:
+    def test_readers_see_no_button(self, reader: Client) -> None:
         factories.api_key()
         assert "Revoke" not in reader.get(f"{ROOT}/apikey/").text
 
@@ -69,7 +69,7 @@ class TestWhoMayMakeWhich:
         client.force_login(keeper)
         return client
 
-    def test_who_looks_after_keys_makes_those_of_applications(self, kim: Client) -> None:
+    def test_key_administrators_create_keys_of_applications(self, kim: Client) -> None:
         assert offered(kim) == {"publish", "fetch"}
         made = {"scope": "publish", "publisher": factories.publisher().pk}
         assert kim.post(f"{ROOT}/apikey/add/", made).status_code == 302
@@ -80,7 +80,7 @@ class TestWhoMayMakeWhich:
         assert list(answer.context["adminform"].form.errors) == ["scope"]
         assert not ApiKey.objects.exists()
 
-    def test_who_sees_everything_makes_read_keys(self, kim: Client, keeper: User) -> None:
+    def test_people_who_see_everything_create_read_keys(self, kim: Client, keeper: User) -> None:
         views = Permission.objects.filter(codename__startswith="view_")
         keeper.user_permissions.set(views.exclude(codename="view_payload"))
         assert "read" not in offered(kim)
@@ -88,7 +88,9 @@ class TestWhoMayMakeWhich:
         assert offered(kim) == {"publish", "fetch", "read"}
         assert kim.post(f"{ROOT}/apikey/add/", {"scope": "read"}).status_code == 302
 
-    def test_who_may_do_everything_makes_manage_keys(self, kim: Client, keeper: User, ann: Client) -> None:
+    def test_people_who_may_do_everything_create_manage_keys(
+        self, kim: Client, keeper: User, ann: Client
+    ) -> None:
         keeper.groups.add(Group.objects.get(name="Administrators"))
         assert offered(kim) == offered(ann) == {"publish", "fetch", "read", "manage"}
         assert kim.post(f"{ROOT}/apikey/add/", {"scope": "manage"}).status_code == 302

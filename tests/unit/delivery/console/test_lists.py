@@ -87,7 +87,7 @@ def test_a_choice_is_shown_by_its_word_and_explained_where_it_is_made(ann: Clien
 
 
 @pytest.mark.parametrize("address", ["delivery/message", "delivery/delivery", "delivery/journalentry"])
-def test_what_only_grows_is_never_counted(ann: Client, address: str) -> None:
+def test_growing_tables_are_never_counted(ann: Client, address: str) -> None:
     make_rows()
     with CaptureQueriesContext(
         connection,
@@ -120,7 +120,7 @@ class TestPagesByKey:
         back = ann.get("/admin/delivery/message/" + third.context["cl"].paginator.newer_url)
         assert ids(back) == made[3:6]
 
-    def test_are_not_moved_by_what_arrives_meanwhile(self, ann: Client) -> None:
+    def test_are_not_shifted_by_new_rows(self, ann: Client) -> None:
         made = [factories.message().pk for _ in range(5)][::-1]
         older = ann.get("/admin/delivery/message/").context["cl"].paginator.older_url
         factories.message()
@@ -173,7 +173,7 @@ class TestFilters:
         assert ids(ann.get(f"{path}?since={moment}")) == [again[1].pk, rows[1].pk]
         assert len(ids(ann.get(f"{path}?since={now - timedelta(hours=20):%Y-%m-%dT%H:%M:%S}"))) == 4
 
-    def test_deliveries_by_all_that_support_asks_for(self, ann: Client) -> None:
+    def test_support_filters_deliveries_by_every_field(self, ann: Client) -> None:
         wanted, other = factories.delivery(Status.REJECTED), factories.delivery()
         subscription = wanted.subscription
         for query in (
@@ -196,7 +196,7 @@ class TestFilters:
         assert idle.lane_id in others
         assert ids(ann.get("/admin/delivery/lane/?state=BLOCKED")) == [blocked.lane_id]
 
-    def test_the_changes_of_one_thing(self, ann: Client) -> None:
+    def test_the_changes_of_one_object_are_listed(self, ann: Client) -> None:
         policy = factories.policy("mine")
         ConfigurationChange.objects.create(
             actor="a", action="created", object_type="policy", object_name="mine"
@@ -208,12 +208,12 @@ class TestFilters:
         assert [row.object_name for row in answer.context["cl"].result_list] == ["mine"]
 
 
-def test_what_is_only_read_has_no_way_to_be_changed(ann: Client) -> None:
+def test_read_only_models_have_no_change_form(ann: Client) -> None:
     make_rows()
     for address in ("delivery/message", "delivery/delivery", "delivery/lane", "delivery/journalentry"):
         assert ann.get(f"/admin/{address}/add/").status_code == 403
 
 
-def test_a_held_delivery_is_called_so(ann: Client) -> None:
+def test_a_held_delivery_is_shown_as_held(ann: Client) -> None:
     factories.delivery(subscription=factories.subscription(status="INACTIVE"))
     assert ">held<" in ann.get("/admin/delivery/delivery/").text

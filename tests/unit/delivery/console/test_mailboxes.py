@@ -39,7 +39,7 @@ class TestConfiguring:
             "auth_type": "basic",
         }
 
-    def test_what_the_page_hides_is_left_out(self, ann: Client, values: dict[str, Any]) -> None:
+    def test_hidden_fields_are_ignored(self, ann: Client, values: dict[str, Any]) -> None:
         page = ann.post(f"{ROOT}/subscription/add/", values, follow=True)
         made = Subscription.objects.get()
         assert "waits in the mailbox" in page.text
@@ -64,16 +64,14 @@ class TestConfiguring:
         made.refresh_from_db()
         assert (made.mode, made.endpoint, made.max_receives) == ("PULL", "", 8)
 
-    def test_rotating_says_that_there_is_nothing_to_rotate(self, ann: Client, pulled: Subscription) -> None:
+    def test_rotating_is_refused_without_a_secret(self, ann: Client, pulled: Subscription) -> None:
         page = ann.post(f"{ROOT}/subscription/{pulled.pk}/rotate/", follow=True)
         assert "has no signing secret" in page.text
         assert not pulled.secrets.exists()
 
 
 class TestFigures:
-    def test_tell_what_can_be_fetched_from_what_is_out_and_what_comes_later(
-        self, pulled: Subscription
-    ) -> None:
+    def test_distinguish_available_fetched_and_delayed_messages(self, pulled: Subscription) -> None:
         factories.delivery(subscription=pulled)
         fetched(pulled, ends_in=-SOON)
         released(pulled, until=-SOON)
@@ -85,7 +83,7 @@ class TestFigures:
         assert [str(count) for count in (box.available, box.in_flight, box.delayed, box.held)] == list("3110")
         assert str(box.holds) == "5"
 
-    def test_what_is_inactive_is_held(self, pulled: Subscription) -> None:
+    def test_messages_of_an_inactive_subscription_are_held(self, pulled: Subscription) -> None:
         Subscription.objects.update(status=SubscriptionStatus.INACTIVE)
         factories.delivery(subscription=pulled)
         fetched(pulled)
@@ -105,7 +103,7 @@ class TestFigures:
         assert box is not None
         assert box.received_per_minute == 11
 
-    def test_who_has_no_pull_subscription_has_no_mailbox(self, db: None) -> None:
+    def test_a_subscriber_without_pull_subscription_has_no_mailbox(self, db: None) -> None:
         row = factories.subscription()
         assert mailboxes.of_subscription(row.pk, now=timezone.now()) is None
         assert mailboxes.of_subscribers([row.subscriber_id], now=timezone.now()) == {}
@@ -130,21 +128,19 @@ def planned(name: str, parameters: dict[str, Any]) -> str:
 
 
 class TestPages:
-    def test_the_subscription_s_page_shows_what_is_in_the_mailbox(
-        self, ann: Client, pulled: Subscription
-    ) -> None:
+    def test_the_subscriptions_page_shows_its_mailbox(self, ann: Client, pulled: Subscription) -> None:
         fetched(pulled)
         page = ann.get(f"{ROOT}/subscription/{pulled.pk}/change/").text
         assert "In the mailbox" in page
         assert "fetched, not acknowledged yet" in page
         assert "1 in the mailbox" in page
 
-    def test_the_subscriber_s_page_says_how_to_fetch(self, ann: Client, pulled: Subscription) -> None:
+    def test_the_subscribers_page_shows_how_to_fetch(self, ann: Client, pulled: Subscription) -> None:
         page = ann.get(f"{ROOT}/subscriber/{pulled.subscriber_id}/change/").text
         assert "/api/v1/mailboxes/depot/next" in page
         assert "manage.py listen depot" in page
 
-    def test_no_key_stands_in_a_command_where_others_see_it(self, ann: Client, pulled: Subscription) -> None:
+    def test_commands_contain_no_key(self, ann: Client, pulled: Subscription) -> None:
         page = ann.get(f"{ROOT}/subscriber/{pulled.subscriber_id}/change/").text
         assert "export INTURN_FETCH_KEY=$SUBSCRIBER_KEY" in page
         assert "--key" not in page
@@ -162,9 +158,7 @@ class TestPages:
         page = ann.get("/admin/").text
         assert page.index("depot") < page.index("office")
 
-    def test_the_backlog_of_a_list_counts_what_is_out_as_well(
-        self, ann: Client, pulled: Subscription
-    ) -> None:
+    def test_the_backlog_of_a_list_includes_fetched_messages(self, ann: Client, pulled: Subscription) -> None:
         factories.delivery(subscription=pulled)
         fetched(pulled)
         released(pulled)
@@ -173,14 +167,14 @@ class TestPages:
 
 
 class TestADeliveredMessage:
-    def test_is_told_from_one_that_was_published(self, ann: Client) -> None:
+    def test_differs_from_a_published_one(self, ann: Client) -> None:
         delivered = factories.message(destination="crm/orders")
         published = factories.message()
         assert "delivered to crm/orders" in ann.get(f"/admin/delivery/message/{delivered.pk}/change/").text
         assert "to all who want it" in ann.get(f"/admin/delivery/message/{published.pk}/change/").text
 
     @pytest.mark.parametrize("asked", ["delivered", "published"])
-    def test_is_found_by_how_it_went_out(self, ann: Client, asked: str) -> None:
+    def test_is_found_by_its_destination(self, ann: Client, asked: str) -> None:
         made = {"delivered": factories.message(destination="crm"), "published": factories.message()}
         page = ann.get(f"/admin/delivery/message/?destination={asked}")
         assert [row.pk for row in page.context["cl"].result_list] == [made[asked].pk]

@@ -39,13 +39,13 @@ def test_costs_the_same_number_of_queries_however_many_deliveries(
         ann.get(f"/admin/delivery/message/{message.pk}/change/")
 
 
-def test_a_message_that_nobody_wanted_says_where_the_reasons_stand(ann: Client) -> None:
+def test_a_message_without_subscription_links_to_the_reasons(ann: Client) -> None:
     page = ann.get(f"/admin/delivery/message/{factories.message().pk}/change/").text
     assert "No subscription qualified." in page
     assert "has no subscriptions" in page
 
 
-def test_what_others_wrote_is_text(ann: Client) -> None:
+def test_foreign_text_is_escaped(ann: Client) -> None:
     message = factories.message(HOSTILE, headers={"x-hostile": HOSTILE.decode()})
     subscription = factories.subscription(event_type=message.event_type)
     delivery = factories.delivery(
@@ -67,7 +67,7 @@ def test_the_raw_body_is_the_exact_bytes_as_a_file_of_text(ann: Client) -> None:
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_of_a_delivery_tried_for_long_the_newest_attempts_are_shown(ann: Client) -> None:
+def test_the_newest_attempts_of_a_long_tried_delivery_are_shown(ann: Client) -> None:
     delivery = factories.delivery(attempts=15)
     for number in range(1, 16):
         factories.attempt(delivery, number=number, outcome=OutcomeClass.TIMEOUT)
@@ -80,13 +80,13 @@ def test_of_a_delivery_tried_for_long_the_newest_attempts_are_shown(ann: Client)
 @pytest.mark.parametrize(
     "address", ["message/999", "message/msg_x", "delivery/999", "delivery/x", "message/999/raw"]
 )
-def test_what_is_not_there_is_not_found(ann: Client, address: str) -> None:
+def test_a_missing_message_is_404(ann: Client, address: str) -> None:
     suffix = "" if address.endswith("raw") else "change/"
     answer = ann.get(f"/admin/delivery/{address}/{suffix}")
     assert answer.status_code == 404
 
 
-def test_without_the_right_to_see_messages_there_is_nothing_to_see(client: Client, db: None) -> None:
+def test_the_page_needs_the_right_to_see_messages(client: Client, db: None) -> None:
     message = factories.message()
     client.force_login(User.objects.create_user("eve", is_staff=True))
     for suffix in ("change", "raw"):
@@ -99,7 +99,7 @@ class TestPayload:
         assert (shown.text, shown.is_binary, shown.is_cut) == ("grün", False, False)
 
     @pytest.mark.parametrize("body", [b"\xff\xfe", b"a\0b", b"\x89PNG\r\n"])
-    def test_what_is_no_text_is_shown_in_hexadecimal(self, body: bytes) -> None:
+    def test_a_binary_payload_is_shown_in_hexadecimal(self, body: bytes) -> None:
         shown = payload(body)
         assert shown.is_binary
         assert body.hex(" ") in shown.text

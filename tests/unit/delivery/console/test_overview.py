@@ -46,7 +46,7 @@ class TestTiles:
         assert shown.accepted_per_second == pytest.approx(3 / 60)
         assert shown.delivered_per_second == pytest.approx(3 / 60)
 
-    def test_a_rate_of_many_is_taken_over_the_time_the_newest_span(
+    def test_a_high_rate_is_measured_over_the_span_of_the_newest_rows(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(overview, "RATE_ROWS", 10)
@@ -57,13 +57,13 @@ class TestTiles:
             factories.message(event_type=event_type, publisher=publisher, published_at=at)
         assert overview.read_overview(now=now, user=AnonymousUser()).accepted_per_second == pytest.approx(10)
 
-    def test_nothing_at_all_is_no_error(self) -> None:
+    def test_an_empty_installation_is_no_error(self) -> None:
         shown = read()
         assert (shown.accepted_per_second, shown.delivered_per_second, shown.oldest_at) == (0, 0, None)
         assert not shown.has_subscriptions
         assert str(shown.backlog) == "0"
 
-    def test_what_inactive_subscriptions_hold_back_is_told_apart(self) -> None:
+    def test_held_deliveries_are_counted_apart(self) -> None:
         now = timezone.now()
         held = factories.subscription(status="INACTIVE")
         factories.delivery(
@@ -75,7 +75,7 @@ class TestTiles:
         assert (str(shown.backlog), str(shown.held)) == ("2", "1")
         assert shown.oldest_at == waiting.message.published_at
 
-    def test_of_the_backlog_it_tells_what_is_in_mailboxes(self) -> None:
+    def test_the_backlog_shows_its_part_in_mailboxes(self) -> None:
         now = timezone.now()
         box = factories.subscription(mode=Mode.PULL)
         old = factories.message(event_type=box.event_type, published_at=now - timedelta(days=3))
@@ -88,7 +88,7 @@ class TestTiles:
         assert (str(shown.backlog), str(shown.in_mailboxes)) == ("4", "3")
         assert shown.oldest_at == waiting.message.published_at
 
-    def test_in_doubt_counts_what_a_person_must_decide(self) -> None:
+    def test_in_doubt_counts_deliveries_that_a_person_must_decide(self) -> None:
         factories.delivery(Status.IN_DOUBT)
         factories.delivery(Status.FAILED)
         assert str(read().in_doubt) == "1"
@@ -96,7 +96,7 @@ class TestTiles:
 
 @pytest.mark.django_db
 class TestBlockedSubscribers:
-    def test_says_what_waits_behind_and_what_would_flow_again(self) -> None:
+    def test_shows_waiting_deliveries_and_those_that_would_continue(self) -> None:
         crm = factories.subscriber("crm")
         down = factories.subscription(subscriber=crm)
         head = factories.delivery(subscription=down)
@@ -110,7 +110,7 @@ class TestBlockedSubscribers:
         assert (str(lane.waiting), str(lane.freed), lane.others) == ("3", "2", 2)
         assert lane.unblocks == "The other 2 subscriptions of crm with 2 waiting messages flow again."
 
-    def test_says_so_when_nothing_else_would_flow(self) -> None:
+    def test_says_so_when_no_other_subscription_would_continue(self) -> None:
         head = factories.delivery(subscription=factories.subscription(subscriber=factories.subscriber("crm")))
         block(head)
         assert read().lanes[0].unblocks.startswith("crm has no other subscription")
@@ -122,27 +122,27 @@ class TestBlockedSubscribers:
         block(head)
         assert str(read().lanes[0].waiting) == "2+"
 
-    def test_a_lane_whose_head_is_settled_or_held_is_not_blocked_any_more(self) -> None:
+    def test_a_lane_with_a_settled_or_held_head_is_not_blocked(self) -> None:
         settled, held = factories.delivery(Status.CANCELLED), factories.delivery()
         block(settled)
         block(held)
         Subscription.objects.filter(pk=held.subscription_id).update(status="INACTIVE")
         assert read().lanes == []
 
-    def test_the_longest_blocked_comes_first(self) -> None:
+    def test_the_longest_blocked_lane_is_first(self) -> None:
         lanes = [block(factories.delivery()) for _ in range(3)]
         for age, lane in zip((1, 3, 2), lanes, strict=True):
             Lane.objects.filter(pk=lane.pk).update(since=timezone.now() - timedelta(hours=age))
         assert [lane.lane_id for lane in read().lanes] == [lanes[1].pk, lanes[2].pk, lanes[0].pk]
 
-    def test_a_suspended_lane_is_shown_too_and_what_resuming_it_does(self) -> None:
+    def test_a_suspended_lane_is_shown_with_the_effect_of_resuming(self) -> None:
         top = factories.delivery(attempts=5)
         suspend(top)
         (lane,) = read().lanes
         assert (lane.is_suspended, lane.may_skip) == (True, True)
         assert lane.resumes == f"{top.message.public_id} is tried again, with all its attempts."
 
-    def test_after_a_rejection_only_what_waits_flows_again(self) -> None:
+    def test_after_a_rejection_only_waiting_deliveries_continue(self) -> None:
         rejected = factories.delivery(Status.REJECTED)
         suspend(rejected)
         assert read().lanes[0].resumes == "The rejection stays; nothing else waits."
@@ -162,16 +162,16 @@ class TestPage:
         with django_assert_num_queries(9):
             ann.get(PART)
 
-    def test_the_oldest_is_told_in_one_unit_and_where_it_is(self, ann: Client) -> None:
+    def test_the_oldest_delivery_is_shown_with_its_age_and_lane(self, ann: Client) -> None:
         factories.delivery(message=factories.message(published_at=timezone.now() - timedelta(seconds=317)))
         page = ann.get(INDEX).text
         assert ">5 min</time>" in page
         assert "in lanes, since it was published" in page
 
-    def test_without_subscriptions_says_what_to_do_first(self, ann: Client) -> None:
+    def test_without_subscriptions_shows_the_first_step(self, ann: Client) -> None:
         assert "Create the first subscription" in ann.get(INDEX).text
 
-    def test_offers_no_button_to_who_may_not_use_it(self, reader: Client, ann: Client) -> None:
+    def test_shows_no_button_without_the_right(self, reader: Client, ann: Client) -> None:
         block(factories.delivery())
         assert "Make INACTIVE" in ann.get(INDEX).text
         page = reader.get(INDEX).text
@@ -189,20 +189,20 @@ class TestPage:
         assert "it has no probe URL" in page
         assert "Resume" not in reader.get(INDEX).text
 
-    def test_a_suspended_lane_says_when_it_is_probed_and_where(self, ann: Client) -> None:
+    def test_a_suspended_lane_shows_its_probe_and_the_next_call(self, ann: Client) -> None:
         subscription = factories.subscription(probe_url="https://receiver.example/health")
         suspend(factories.delivery(subscription=subscription, attempts=5), probes_in=timedelta(seconds=40))
         page = ann.get(INDEX).text
         assert "https://receiver.example/health" in page
         assert "waits for a person" not in page
 
-    def test_after_a_rejection_there_is_nothing_to_skip(self, ann: Client) -> None:
+    def test_after_a_rejection_nothing_can_be_skipped(self, ann: Client) -> None:
         suspend(factories.delivery(Status.REJECTED))
         page = ann.get(INDEX).text
         assert "after a rejection" in page
         assert "Skip this message" not in page
 
-    def test_who_was_logged_out_gets_the_page_again_and_not_a_login_form_inside_it(
+    def test_a_logged_out_person_gets_the_page_and_no_login_form_inside_it(
         self, client: Client, db: None
     ) -> None:
         answer = client.get(PART)
@@ -210,7 +210,7 @@ class TestPage:
         assert answer.content == b""
 
 
-def test_a_bounded_number_says_that_there_is_more() -> None:
+def test_a_bounded_number_shows_that_there_are_more() -> None:
     assert str(Bounded(10_001, counting.WAITING_LIMIT)) == "10,000+"
     assert str(Bounded(10_000, counting.WAITING_LIMIT)) == "10,000"
     assert Bounded(1, 10).of("message") == "1 message"

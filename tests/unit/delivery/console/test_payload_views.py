@@ -35,7 +35,7 @@ def deny(role: str) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("role", ["Administrators", "Support", "Auditors"])
-def test_each_role_sees_payloads_until_it_is_taken_from_it(role: str) -> None:
+def test_each_role_sees_payloads_until_the_right_is_taken_away(role: str) -> None:
     user = User.objects.create_user("una", is_staff=True)
     user.groups.add(Group.objects.get(name=role))
     assert may_see_payload(User.objects.get(pk=user.pk))
@@ -63,7 +63,7 @@ def test_another_hour_or_message_or_person_is_another_row(paula: User) -> None:
     assert PayloadView.objects.count() == 4
 
 
-def test_whoever_opens_a_message_or_downloads_it_is_logged(visitor: Client) -> None:
+def test_opening_or_downloading_a_message_is_logged(visitor: Client) -> None:
     message = factories.message(BODY, headers=HEADERS)
     page = visitor.get(f"/admin/delivery/message/{message.pk}/change/").text
     assert "of-the-body" in page
@@ -83,12 +83,12 @@ def test_whoever_opens_a_message_or_downloads_it_is_logged(visitor: Client) -> N
         "auth/user/?groups__user__password__startswith=p",
     ],
 )
-def test_what_is_not_shown_is_not_asked_for_by_the_address(ann: Client, address: str) -> None:
+def test_hidden_payloads_cannot_be_reached_by_address(ann: Client, address: str) -> None:
     factories.message(BODY, headers=HEADERS)
     assert ann.get(f"/admin/{address}").status_code == 400
 
 
-def test_who_is_denied_payloads_sees_the_rest_and_is_not_logged(visitor: Client) -> None:
+def test_a_person_without_the_right_sees_the_rest_and_is_not_logged(visitor: Client) -> None:
     deny("Auditors")
     message = factories.message(BODY, headers=HEADERS)
     delivery = factories.delivery(Status.REJECTED, message=message, attempts=1)

@@ -72,7 +72,9 @@ def test_every_page_has_a_row() -> None:
     assert named - OF_DJANGO == set(MATRIX)
 
 
-def test_who_may_look(everything: dict[str, dict[str, Any]], visitor: Client, role: str) -> None:
+def test_only_people_with_the_right_may_look(
+    everything: dict[str, dict[str, Any]], visitor: Client, role: str
+) -> None:
     wrong = []
     for name, row, address in every_address(everything):
         answer = visitor.get(address)
@@ -87,7 +89,7 @@ def test_who_may_look(everything: dict[str, dict[str, Any]], visitor: Client, ro
     assert wrong == []
 
 
-def test_who_may_change_and_that_nothing_changes_for_others(
+def test_only_people_with_the_right_may_change(
     everything: dict[str, dict[str, Any]], visitor: Client, role: str
 ) -> None:
     wrong: list[tuple[object, ...]] = []
@@ -107,7 +109,7 @@ def test_who_may_change_and_that_nothing_changes_for_others(
     assert wrong == []
 
 
-def test_every_action_really_acts_for_those_who_may(everything: dict[str, dict[str, Any]]) -> None:
+def test_every_action_works_for_people_with_the_right(everything: dict[str, dict[str, Any]]) -> None:
     """So that a refusal means the right is missing, not that the button did nothing anyhow."""
     visitor = visitor_of(ADMINISTRATOR)
     before = fingerprint()
@@ -148,9 +150,7 @@ def test_strangers_are_led_to_the_door(everything: dict[str, dict[str, Any]]) ->
 
 
 @pytest.mark.parametrize("verb", ["resubmit_chosen", "cancel_chosen", "mark_chosen_delivered"])
-def test_an_auditor_has_no_actions_on_what_is_picked(
-    everything: dict[str, dict[str, Any]], verb: str
-) -> None:
+def test_an_auditor_has_no_actions_on_selected_rows(everything: dict[str, dict[str, Any]], verb: str) -> None:
     visitor = visitor_of(AUDITOR)
     before = fingerprint()
     picked = list(Delivery.objects.values_list("pk", flat=True))
@@ -200,9 +200,7 @@ def row_of(address: str) -> Row | None:
 
 
 @pytest.mark.parametrize("role", sorted(ALL))
-def test_nobody_is_shown_a_way_to_what_they_may_not_do(
-    everything: dict[str, dict[str, Any]], role: str
-) -> None:
+def test_no_page_links_to_a_forbidden_page(everything: dict[str, dict[str, Any]], role: str) -> None:
     visitor = visitor_of(role)
     wrong = []
     for name, row, address in every_address(everything):
@@ -246,7 +244,7 @@ def test_support_sees_the_buttons_that_rescue(everything: dict[str, dict[str, An
 
 
 @pytest.mark.django_db
-def test_without_a_role_the_first_page_says_whom_to_ask() -> None:
+def test_without_a_role_the_first_page_names_the_administrator() -> None:
     page = visitor_of(NO_ROLE).get("/admin/").text
     assert "Ask an administrator to give visitor one" in page
     assert 'id="overview"' not in page

@@ -46,7 +46,7 @@ class TestRuns:
         assert f"{PAGE}ask/export/" not in page
         assert f"{run} is WAITING" in page
 
-    def test_of_a_step_that_is_under_way_there_is_no_second(self, ann: Client) -> None:
+    def test_a_running_step_cannot_be_started_twice(self, ann: Client) -> None:
         ann.post(f"{PAGE}ask/verify/")
         run = PipelineRun.objects.get()
         answer = ann.post(f"{PAGE}ask/verify/", follow=True)
@@ -55,10 +55,10 @@ class TestRuns:
         assert PipelineRun.objects.count() == 1
 
     @pytest.mark.parametrize("step", ["replay", "report", "nonsense"])
-    def test_what_needs_to_be_told_more_has_no_button(self, ann: Client, step: str) -> None:
+    def test_a_step_with_required_options_has_no_button(self, ann: Client, step: str) -> None:
         assert ann.post(f"{PAGE}ask/{step}/").status_code == 404
 
-    def test_its_progress_refreshes_itself_until_it_has_ended(self, ann: Client) -> None:
+    def test_progress_refreshes_until_the_run_has_ended(self, ann: Client) -> None:
         run = history_rows.run(state=RunState.RUNNING, doing="exporting 2026-11-22", done=500, count=2_000)
         part = ann.get(f"{PAGE}{run.pk}/part/")
         assert "Exporting 2026-11-22" in part.text
@@ -69,14 +69,14 @@ class TestRuns:
         assert "hx-get" not in ann.get(f"{PAGE}{run.pk}/part/").text
         assert Client().get(f"{PAGE}{run.pk}/part/").headers["HX-Refresh"] == "true"
 
-    def test_one_that_waits_is_stopped_at_once(self, ann: Client) -> None:
+    def test_a_waiting_run_is_stopped_at_once(self, ann: Client) -> None:
         run = history_rows.run(state=RunState.WAITING)
         assert "It stops" in ann.post(f"{PAGE}{run.pk}/stop/", {"next": PAGE}, follow=True).text
         run.refresh_from_db()
         assert run.state == RunState.CANCELLED
         assert "Nothing was done" in ann.post(f"{PAGE}{run.pk}/stop/", {"next": PAGE}, follow=True).text
 
-    def test_one_that_runs_is_told_to_stop(self, ann: Client) -> None:
+    def test_a_running_run_gets_the_request_to_stop(self, ann: Client) -> None:
         run = history_rows.run(state=RunState.RUNNING)
         assert f"{PAGE}{run.pk}/stop/" in ann.get(page_of(run)).text
         ann.post(f"{PAGE}{run.pk}/stop/")
@@ -84,7 +84,7 @@ class TestRuns:
         assert "It is being stopped" in page
         assert f"{PAGE}{run.pk}/stop/" not in page
 
-    def test_one_that_failed_says_why_and_what_to_do(self, ann: Client) -> None:
+    def test_a_failed_run_shows_the_reason_and_the_next_step(self, ann: Client) -> None:
         run = history_rows.run(
             state=RunState.FAILED, error="No space left on <device>.", log="10:00:00 exporting\n"
         )
@@ -94,7 +94,7 @@ class TestRuns:
         assert "10:00:00 exporting" in page
         assert "No space left" in ann.get(PAGE).text
 
-    def test_its_result_is_told_in_words(self, ann: Client) -> None:
+    def test_a_result_is_shown_in_words(self, ann: Client) -> None:
         result = {"rows": {"messages": 12_000}, "until": "2026-01-15T10:00:00+00:00", "is_complete": True}
         page = ann.get(page_of(history_rows.run(result=result, done=500))).text
         assert '<dt>Rows of messages</dt><dd class="inturn-figure">12,000</dd>' in page
@@ -102,7 +102,7 @@ class TestRuns:
         assert "<dd>10 s</dd>" in page
         assert ">50</dd>" in page
 
-    def test_who_may_only_look_begins_and_stops_nothing(self, auditor: Client) -> None:
+    def test_readers_start_and_stop_nothing(self, auditor: Client) -> None:
         run = history_rows.run(state=RunState.RUNNING)
         assert "ask/" not in auditor.get(PAGE).text
         assert f"{PAGE}{run.pk}/stop/" not in auditor.get(page_of(run)).text
@@ -130,7 +130,7 @@ class TestVerdicts:
         assert "<strong>Proven</strong>" in page
         assert "Broken here" not in page
 
-    def test_one_that_did_not_end_has_no_verdict(self, ann: Client) -> None:
+    def test_an_unfinished_run_has_no_verdict(self, ann: Client) -> None:
         run = history_rows.run(Step.VERIFY, RunState.FAILED)
         page = ann.get(page_of(run)).text
         assert "Proven" not in page
@@ -148,7 +148,7 @@ class TestVerdicts:
 
 
 class TestReports:
-    def test_an_auditor_asks_for_one_and_takes_its_file(self, auditor: Client) -> None:
+    def test_an_auditor_requests_one_and_downloads_its_file(self, auditor: Client) -> None:
         assert f"{PAGE}report/" in auditor.get(PAGE).text
         answer = auditor.post(f"{PAGE}report/", WANTED | {"status": "REJECTED"})
         run = PipelineRun.objects.get()
@@ -168,7 +168,7 @@ class TestReports:
         taken = ConfigurationChange.objects.get(action="downloaded")
         assert (taken.actor, taken.object_name) == ("audrey", str(written))
 
-    def test_its_own_asker_may_stop_it_and_nobody_else_who_only_looks(self, auditor: Client) -> None:
+    def test_may_be_stopped_by_the_requester_but_by_no_other_reader(self, auditor: Client) -> None:
         auditor.post(f"{PAGE}report/", WANTED)
         run = PipelineRun.objects.get()
         assert f"{PAGE}{run.pk}/stop/" in auditor.get(page_of(run)).text
@@ -178,7 +178,7 @@ class TestReports:
         run.refresh_from_db()
         assert run.state == RunState.CANCELLED
 
-    def test_bodies_are_for_who_may_see_payloads(self, auditor: Client) -> None:
+    def test_with_bodies_need_the_right_to_see_payloads(self, auditor: Client) -> None:
         Group.objects.get(name="Auditors").permissions.remove(Permission.objects.get(codename="view_payload"))
         page = auditor.get(f"{PAGE}report/").text
         assert "bodies are not in it" in page
@@ -210,9 +210,7 @@ class TestReports:
             ({"format": "xlsx"}, "not one of the available choices"),
         ],
     )
-    def test_what_cannot_be_is_said_at_the_field(
-        self, ann: Client, wished: dict[str, str], said: str
-    ) -> None:
+    def test_errors_are_shown_at_their_field(self, ann: Client, wished: dict[str, str], said: str) -> None:
         assert said in ann.post(f"{PAGE}report/", WANTED | wished).text
         assert not PipelineRun.objects.exists()
 
@@ -230,7 +228,7 @@ class TestSchedules:
         assert (change.object_type, (change.after or {})["every_minutes"]) == ("pipeline schedule", 15)
         assert "every 15 minutes" in ann.get(PAGE).text
 
-    def test_a_pace_of_nothing_is_refused(self, ann: Client) -> None:
+    def test_an_interval_of_zero_is_refused(self, ann: Client) -> None:
         given = {"every_minutes": "0", "is_on": "on", "next_at": "2026-01-01T00:00:00"}
         assert "greater than or equal to 1" in ann.post(self.URL, given).text
 

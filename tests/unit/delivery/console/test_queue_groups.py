@@ -49,7 +49,7 @@ class Jobs:
 
 
 class TestQueueGroups:
-    def test_a_group_is_down_when_every_endpoint_failed_with_what_waits(self) -> None:
+    def test_a_group_is_down_when_every_endpoint_failed_and_messages_wait(self) -> None:
         jobs = Jobs(2, filter="$$->'Body'->>'size' = 'large'")
         first, second = jobs.endpoints
         oldest = jobs.publish(first, lane=1)
@@ -62,7 +62,7 @@ class TestQueueGroups:
         assert {endpoint.subscription for endpoint in group.endpoints} == {str(first), str(second)}
         assert {endpoint.reason for endpoint in group.endpoints} == {"503: busy"}
 
-    def test_of_an_inactive_endpoint_nothing_is_asked(self) -> None:
+    def test_an_inactive_endpoint_does_not_count(self) -> None:
         jobs = Jobs(2)
         first, second = jobs.endpoints
         Subscription.objects.filter(pk=second.pk).update(status="INACTIVE")
@@ -71,7 +71,7 @@ class TestQueueGroups:
         Subscription.objects.filter(pk=first.pk).update(status="INACTIVE")
         assert down() == []
 
-    def test_groups_are_told_apart_by_header_string_and_filter(self) -> None:
+    def test_groups_differ_by_header_string_and_filter(self) -> None:
         jobs = Jobs(1)
         other = factories.subscription(event_type=jobs.event_type, header_filter_string="proj1")
         jobs.publish(*jobs.endpoints)
@@ -80,7 +80,7 @@ class TestQueueGroups:
         factories.endpoint_down(row)
         assert [group.condition for group in down()] == ["", "FILTER_STRING = proj1"]
 
-    def test_an_endpoint_whose_url_is_left_alone_takes_none_either(self) -> None:
+    def test_an_endpoint_with_a_stopped_url_takes_no_message(self) -> None:
         jobs = Jobs(1)
         frozen = factories.subscription(
             event_type=jobs.event_type,
@@ -96,7 +96,7 @@ class TestQueueGroups:
         url.delete()
         assert down() == []
 
-    def test_a_group_for_which_nothing_waits_is_not_told(self) -> None:
+    def test_a_group_without_waiting_messages_is_not_shown(self) -> None:
         jobs = Jobs(1)
         jobs.publish(*jobs.endpoints)
         factories.settle(Delivery.objects.get(), Status.EXPIRED)
@@ -126,7 +126,7 @@ class TestQueueGroups:
 
 
 class TestGroupsOfAnEventType:
-    def test_its_page_lists_them_with_endpoints_and_what_waits(self, ann: Client) -> None:
+    def test_the_page_lists_groups_with_endpoints_and_waiting_messages(self, ann: Client) -> None:
         jobs = Jobs(2, filter="$$->'Body'->>'size' = 'large'")
         factories.subscription(
             event_type=jobs.event_type, filter="$$->’Body’->>’size’=’large’", status="INACTIVE"
@@ -146,12 +146,12 @@ class TestGroupsOfAnEventType:
         assert "2 ACTIVE, 1 INACTIVE" in page
         assert "FILTER_STRING = proj1" in page
 
-    def test_that_of_a_topic_has_none(self, ann: Client) -> None:
+    def test_a_topic_has_no_groups(self, ann: Client) -> None:
         subscription = factories.subscription()
         page = ann.get(f"/admin/subscriptions/eventtype/{subscription.event_type_id}/change/").text
         assert "Groups: each message" not in page
 
-    def test_the_page_of_a_subscription_says_how_many_share_its_group(self, ann: Client) -> None:
+    def test_the_page_of_a_subscription_counts_the_members_of_its_group(self, ann: Client) -> None:
         jobs = Jobs(3)
         alone = factories.subscription(event_type=jobs.event_type, header_filter_string="proj1")
         of_topic = factories.subscription()
@@ -167,7 +167,7 @@ def retried(due_at: datetime, *, subscription: Subscription | None = None) -> De
 
 
 class TestRetryLane:
-    def test_says_what_waits_what_is_due_and_when_the_next_is(self) -> None:
+    def test_shows_waiting_and_due_deliveries_and_the_next_time(self) -> None:
         now = timezone.now()
         first = retried(now - timedelta(seconds=5))
         in_four_minutes = now + timedelta(minutes=4)
@@ -182,7 +182,7 @@ class TestRetryLane:
         assert (str(of_first.waiting), str(of_first.due)) == ("2", "1")
         assert of_first.next_at == in_four_minutes
 
-    def test_what_is_held_is_not_due(self) -> None:
+    def test_held_deliveries_are_not_due(self) -> None:
         past = timezone.now() - timedelta(seconds=5)
         inactive = factories.subscription(status="INACTIVE")
         frozen = factories.subscription(
@@ -195,7 +195,7 @@ class TestRetryLane:
         assert (str(shown.retries.waiting), str(shown.retries.due), str(shown.held)) == ("2", "0", "2")
         assert (shown.disabled_urls, shown.frozen_urls) == (0, 1)
 
-    def test_the_overview_shows_it_while_something_waits_or_a_url_is_left_alone(self, ann: Client) -> None:
+    def test_the_overview_shows_it_while_deliveries_wait_or_a_url_is_stopped(self, ann: Client) -> None:
         assert "Retry lane" not in ann.get(INDEX).text
         UrlHealth.objects.create(url="https://frozen.example/", state="FROZEN")
         assert "1 FROZEN" in ann.get(INDEX).text
@@ -203,12 +203,12 @@ class TestRetryLane:
         retried(timezone.now())
         assert "Retry lane" in ann.get(INDEX).text
 
-    def test_a_subscription_says_what_of_it_is_retried(self, ann: Client) -> None:
+    def test_a_subscription_shows_its_retried_deliveries(self, ann: Client) -> None:
         delivery = retried(timezone.now() + timedelta(minutes=4))
         page = ann.get(f"/admin/subscriptions/subscription/{delivery.subscription_id}/change/").text
         assert "1 in the retry lane" in page
 
-    def test_a_delivery_says_that_it_is_there_and_which_attempt_comes(self, ann: Client) -> None:
+    def test_a_delivery_shows_its_lane_and_next_attempt(self, ann: Client) -> None:
         subscription = factories.subscription(policy=factories.policy("workfront-2017"))
         delivery = retried(timezone.now() + timedelta(minutes=4), subscription=subscription)
         page = ann.get(f"/admin/delivery/delivery/{delivery.pk}/change/").text
@@ -220,6 +220,6 @@ class TestRetryLane:
         assert "next try" in listed
 
 
-def test_the_tile_of_what_is_in_doubt_leads_to_it(ann: Client) -> None:
+def test_the_in_doubt_tile_links_to_its_deliveries(ann: Client) -> None:
     factories.delivery(Status.IN_DOUBT)
     assert 'href="/admin/delivery/delivery/?status=IN_DOUBT"' in ann.get(INDEX).text

@@ -41,7 +41,7 @@ def page_of(replay: Replay) -> str:
     return f"{PAGE}{replay.pk}/change/"
 
 
-def test_the_form_begins_with_what_the_subscription_has(ann: Client, orders: Subscription) -> None:
+def test_the_form_starts_with_the_subscriptions_values(ann: Client, orders: Subscription) -> None:
     sync = factories.subscription("sync", event_type=factories.event_type(kind=Kind.SYNC))
     first = ann.get(f"{PAGE}add/").text
     assert str(orders) in first
@@ -57,7 +57,7 @@ def test_before_anything_is_archived_it_offers_the_export(ann: Client) -> None:
     assert "/admin/delivery/pipelinerun/ask/export/" in page
 
 
-def test_asked_for_its_messages_are_looked_for_and_nothing_is_sent(ann: Client, orders: Subscription) -> None:
+def test_a_request_starts_the_selection_and_sends_nothing(ann: Client, orders: Subscription) -> None:
     page = ask(ann, orders, rate="5", filter="")
     replay = Replay.objects.get()
     assert (replay.state, replay.rate, replay.filter) == (ReplayState.SELECTING, 5.0, "")
@@ -80,7 +80,7 @@ def test_asked_for_its_messages_are_looked_for_and_nothing_is_sent(ann: Client, 
         ({"rate": "0"}, "greater than or equal to"),
     ],
 )
-def test_what_cannot_be_is_said_at_the_field(
+def test_errors_are_shown_at_their_field(
     ann: Client, orders: Subscription, fields: dict[str, str], said: str
 ) -> None:
     assert said in ask(ann, orders, **fields)
@@ -88,7 +88,7 @@ def test_what_cannot_be_is_said_at_the_field(
 
 
 @pytest.mark.parametrize("subscription", ["0", "x", "9" * 40])
-def test_an_address_with_no_subscription_asks_for_one(
+def test_an_address_without_a_subscription_asks_for_one(
     ann: Client, orders: Subscription, subscription: str
 ) -> None:
     answer = ann.get(f"{PAGE}add/", {"subscription": subscription})
@@ -96,7 +96,7 @@ def test_an_address_with_no_subscription_asks_for_one(
     assert "To which subscription" in answer.text
 
 
-def test_ready_it_shows_what_would_be_sent_by_event_type_and_day(ann: Client) -> None:
+def test_a_ready_replay_shows_counts_by_event_type_and_day(ann: Client) -> None:
     replay = history_rows.replay(rate=2.0)
     page = ann.get(page_of(replay)).text
     assert "42 messages would be delivered" in page
@@ -107,7 +107,7 @@ def test_ready_it_shows_what_would_be_sent_by_event_type_and_day(ann: Client) ->
     assert f"{PAGE}{replay.pk}/part/" not in page
 
 
-def test_with_nothing_selected_there_is_nothing_to_start(ann: Client) -> None:
+def test_an_empty_selection_cannot_be_started(ann: Client) -> None:
     replay = history_rows.replay(count=0, preview=[])
     page = ann.get(page_of(replay)).text
     assert "Nothing fits" in page
@@ -115,7 +115,7 @@ def test_with_nothing_selected_there_is_nothing_to_start(ann: Client) -> None:
     assert f"{PAGE}{replay.pk}/cancel/" in page
 
 
-def test_it_is_started_once_and_cancelled(ann: Client) -> None:
+def test_a_replay_is_started_once_and_cancelled(ann: Client) -> None:
     replay = history_rows.replay()
     assert "are being made" in ann.post(f"{PAGE}{replay.pk}/start/", follow=True).text
     assert "Nothing was done: it is RUNNING" in ann.post(f"{PAGE}{replay.pk}/start/", follow=True).text
@@ -130,7 +130,7 @@ def test_it_is_started_once_and_cancelled(ann: Client) -> None:
     assert "hx-get" not in ann.get(f"{PAGE}{replay.pk}/part/").text
 
 
-def test_one_that_failed_is_selected_again(ann: Client) -> None:
+def test_a_failed_replay_can_be_selected_again(ann: Client) -> None:
     replay = history_rows.replay(ReplayState.FAILED, error="Spark ended.", count=0, preview=[])
     page = ann.get(page_of(replay)).text
     assert "Spark ended." in page
@@ -140,7 +140,7 @@ def test_one_that_failed_is_selected_again(ann: Client) -> None:
     assert replay.state == ReplayState.SELECTING
 
 
-def test_its_deliveries_are_listed(ann: Client) -> None:
+def test_a_replays_deliveries_are_listed(ann: Client) -> None:
     replay = history_rows.replay()
     of_it = factories.delivery(subscription=replay.subscription, replay=replay)
     other = factories.delivery()
@@ -149,7 +149,7 @@ def test_its_deliveries_are_listed(ann: Client) -> None:
     assert other.pk != of_it.pk
 
 
-def test_who_may_only_look_changes_nothing(reader: Client) -> None:
+def test_readers_change_nothing(reader: Client) -> None:
     replay = history_rows.replay()
     page = reader.get(page_of(replay)).text
     assert "42 messages would be delivered" in page
@@ -159,7 +159,7 @@ def test_who_may_only_look_changes_nothing(reader: Client) -> None:
     assert reader.get(f"{PAGE}add/").status_code == 403
 
 
-def test_the_part_is_reloaded_for_who_is_logged_out(ann: Client) -> None:
+def test_a_logged_out_person_gets_the_page_reloaded(ann: Client) -> None:
     replay = history_rows.replay()
     assert Client().get(f"{PAGE}{replay.pk}/part/").headers["HX-Refresh"] == "true"
     assert ann.get(f"{PAGE}{replay.pk}/part/").headers["Cache-Control"] == "no-store"

@@ -40,38 +40,38 @@ class TestButtons:
             (Status.IN_DOUBT, {"resubmit", "edit", "mark-delivered", "cancel"}),
         ],
     )
-    def test_a_page_offers_what_may_be_done(self, ann: Client, status: Status, offered: set[str]) -> None:
+    def test_a_page_offers_the_possible_actions(self, ann: Client, status: Status, offered: set[str]) -> None:
         row = factories.delivery(status)
         page = ann.get(f"{DELIVERY}/{row.pk}/change/").text
         assert {verb for verb in BUTTONS if f"{DELIVERY}/{row.pk}/{verb}/" in page} == offered
 
-    def test_one_that_was_answered_to_a_waiting_publisher_is_not_offered(self, ann: Client, db: None) -> None:
+    def test_a_sync_delivery_cannot_be_resubmitted(self, ann: Client, db: None) -> None:
         row = factories.delivery(Status.REJECTED, lane=None)
         assert f"{DELIVERY}/{row.pk}/resubmit/" not in ann.get(f"{DELIVERY}/{row.pk}/change/").text
 
-    def test_it_is_sent_again_and_twice_says_why_not(self, ann: Client, row: Delivery) -> None:
+    def test_a_delivery_is_resubmitted_and_a_second_click_is_explained(
+        self, ann: Client, row: Delivery
+    ) -> None:
         assert "is sent again" in posted(ann, f"{DELIVERY}/{row.pk}/resubmit/")
         assert (now_of(row).status, now_of(row).reason) == (Status.PENDING, "resubmitted by ann")
         assert "Nothing was done. It is PENDING" in posted(ann, f"{DELIVERY}/{row.pk}/resubmit/")
         assert JournalEntry.objects.get().kind == JournalKind.RESUBMITTED
 
-    def test_what_is_in_doubt_is_decided(self, ann: Client, db: None) -> None:
+    def test_a_delivery_in_doubt_is_decided(self, ann: Client, db: None) -> None:
         received, unwanted = factories.delivery(Status.IN_DOUBT), factories.delivery(Status.IN_DOUBT)
         assert "is DELIVERED" in posted(ann, f"{DELIVERY}/{received.pk}/mark-delivered/")
         assert "is CANCELLED" in posted(ann, f"{DELIVERY}/{unwanted.pk}/cancel/")
         assert [now_of(row).status for row in (received, unwanted)] == [Status.DELIVERED, Status.CANCELLED]
         assert "Nothing was done" in posted(ann, f"{DELIVERY}/{received.pk}/mark-delivered/")
 
-    def test_those_that_were_picked_are_sent_again_as_far_as_they_may_be(
-        self, ann: Client, row: Delivery
-    ) -> None:
+    def test_selected_deliveries_are_resubmitted_where_possible(self, ann: Client, row: Delivery) -> None:
         delivered = factories.delivery(Status.DELIVERED)
         chosen = {"action": "resubmit_chosen", "_selected_action": [row.pk, delivered.pk]}
         page = ann.post(f"{DELIVERY}/", chosen, follow=True).text
         assert "1 are sent again. 1 cannot be sent again" in page
         assert [now_of(one).status for one in (row, delivered)] == [Status.PENDING, Status.DELIVERED]
 
-    def test_those_that_were_picked_are_marked(self, ann: Client, row: Delivery) -> None:
+    def test_selected_deliveries_are_marked_delivered(self, ann: Client, row: Delivery) -> None:
         doubtful = factories.delivery(Status.IN_DOUBT)
         chosen = {"action": "mark_chosen_delivered", "_selected_action": [row.pk, doubtful.pk]}
         assert "1 DELIVERED. 1 were not IN_DOUBT" in ann.post(f"{DELIVERY}/", chosen, follow=True).text
@@ -96,7 +96,7 @@ class TestEditing:
         ("body", "sent", "stored"),
         [(b"a\nb", "a\r\nc", b"a\nc"), (b"a\r\nb", "a\r\nc", b"a\r\nc"), (b"\n a ", "\r\n b ", b"\n b ")],
     )
-    def test_line_breaks_and_spaces_stay_what_they_were(
+    def test_line_breaks_and_spaces_are_kept(
         self, ann: Client, db: None, body: bytes, sent: str, stored: bytes
     ) -> None:
         event_type = factories.event_type(content_type="text/plain")
@@ -106,17 +106,17 @@ class TestEditing:
         ann.post(f"{DELIVERY}/{row.pk}/edit/", {"body": sent})
         assert bytes(Message.objects.get(edited_from=message).body) == stored
 
-    def test_what_cannot_be_published_is_said_at_the_body(self, ann: Client, row: Delivery) -> None:
+    def test_an_unpublishable_body_is_refused_at_its_field(self, ann: Client, row: Delivery) -> None:
         page = posted(ann, f"{DELIVERY}/{row.pk}/edit/", body='{"number": ')
         assert "The body is not JSON" in page
         assert "{&quot;number&quot;: </textarea>" in page
 
-    def test_what_is_on_its_way_is_cancelled_first(self, ann: Client, db: None) -> None:
+    def test_a_pending_delivery_is_cancelled_first(self, ann: Client, db: None) -> None:
         row = factories.delivery()
         assert "cancel it first" in posted(ann, f"{DELIVERY}/{row.pk}/edit/", body="{}")
 
     @pytest.mark.parametrize("body", [b"\xff", b"a\0b"])
-    def test_what_a_browser_cannot_hold_is_left_to_the_api(self, ann: Client, db: None, body: bytes) -> None:
+    def test_binary_bodies_are_left_to_the_api(self, ann: Client, db: None, body: bytes) -> None:
         row = factories.delivery(Status.REJECTED, message=factories.message(body))
         page = ann.get(f"{DELIVERY}/{row.pk}/edit/").text
         assert "body_base64" in page
@@ -137,7 +137,7 @@ class TestMany:
         assert f">delivery {first.pk}<" in counted
         assert not Resubmission.objects.exists()
 
-    def test_it_is_started_watched_and_done(self, ann: Client, db: None) -> None:
+    def test_a_job_is_started_watched_and_done(self, ann: Client, db: None) -> None:
         rejected(3)
         page = posted(ann, f"{RESUBMISSION}/add/?status=REJECTED", status="REJECTED", rate="2")
         job = Resubmission.objects.get()
@@ -154,7 +154,7 @@ class TestMany:
         assert "hx-get" not in ended
         assert f"{job.pk}" in ann.get(f"{RESUBMISSION}/").text
 
-    def test_it_is_cancelled_once(self, ann: Client, db: None) -> None:
+    def test_a_job_is_cancelled_once(self, ann: Client, db: None) -> None:
         posted(ann, f"{RESUBMISSION}/add/", subscriber="crm")
         job = Resubmission.objects.get()
         assert "Stopped after 0" in posted(ann, f"{RESUBMISSION}/{job.pk}/cancel/")
@@ -186,13 +186,13 @@ class TestMany:
             ("IN_DOUBT", (True, True)),
         ],
     )
-    def test_of_a_status_that_is_offered_which_may_be(
+    def test_only_statuses_that_may_be_resubmitted_are_offered(
         self, ann: Client, db: None, status: str, offered: tuple[bool, bool]
     ) -> None:
         page = ann.get(f"{DELIVERY}/?status={status}").text
         assert ("Resubmit all that" in page, "Cancel all" in page) == offered
 
-    def test_the_count_says_how_many_of_each_status(self, ann: Client, db: None) -> None:
+    def test_the_count_shows_each_status(self, ann: Client, db: None) -> None:
         rejected(2)
         factories.delivery(Status.FAILED)
         page = ann.get(f"{RESUBMISSION}/add/?since=2026-01-01T00:00").text
@@ -211,10 +211,10 @@ class TestMany:
             ("subscriber=nobody", "Nothing that may be sent again fits"),
         ],
     )
-    def test_a_wrong_filter_is_said(self, ann: Client, query: str, said: str) -> None:
+    def test_a_wrong_filter_is_reported(self, ann: Client, query: str, said: str) -> None:
         assert said in ann.get(f"{RESUBMISSION}/add/?{query}").text
 
-    def test_a_wrong_rate_is_said_beside_the_count(self, ann: Client, db: None) -> None:
+    def test_a_wrong_rate_is_reported_with_the_count(self, ann: Client, db: None) -> None:
         rejected(2)
         page = posted(ann, f"{RESUBMISSION}/add/", status="REJECTED", rate="fast")
         assert "2 deliveries would be sent again" in page
@@ -232,21 +232,19 @@ class TestMany:
 
 class TestRights:
     @pytest.mark.parametrize("verb", ["resubmit", "mark-delivered", "cancel", "edit"])
-    def test_who_may_only_read_sends_nothing_again(self, reader: Client, row: Delivery, verb: str) -> None:
+    def test_readers_resubmit_nothing(self, reader: Client, row: Delivery, verb: str) -> None:
         assert reader.post(f"{DELIVERY}/{row.pk}/{verb}/").status_code == 403
         page = reader.get(f"{DELIVERY}/{row.pk}/change/").text
         assert not any(f"/{row.pk}/{one}/" in page for one in BUTTONS)
 
-    def test_who_may_only_read_sees_resubmissions_and_starts_none(
-        self, reader: Client, row: Delivery
-    ) -> None:
+    def test_readers_see_resubmissions_and_start_none(self, reader: Client, row: Delivery) -> None:
         assert reader.get(f"{RESUBMISSION}/").status_code == 200
         assert reader.get(f"{RESUBMISSION}/add/?status=REJECTED").status_code == 403
         assert reader.post(f"{RESUBMISSION}/add/", {"status": "REJECTED"}).status_code == 403
         assert reader.post(f"{RESUBMISSION}/add/?verb=CANCEL", {"status": "PENDING"}).status_code == 403
         assert f"{RESUBMISSION}/add/" not in reader.get(f"{DELIVERY}/").text
 
-    def test_who_may_not_read_messages_edits_none(self, client: Client, row: Delivery) -> None:
+    def test_editing_needs_the_right_to_see_messages(self, client: Client, row: Delivery) -> None:
         user = User.objects.create_user("sue", is_staff=True)
         names = ("view_delivery", "change_delivery")
         user.user_permissions.set(Permission.objects.filter(codename__in=names))
@@ -257,13 +255,13 @@ class TestRights:
         assert f"/{row.pk}/edit/" not in page
 
     @pytest.mark.parametrize("verb", ["resubmit", "mark-delivered", "cancel"])
-    def test_a_link_changes_nothing(self, ann: Client, row: Delivery, verb: str) -> None:
+    def test_a_get_request_changes_nothing(self, ann: Client, row: Delivery, verb: str) -> None:
         assert ann.get(f"{DELIVERY}/{row.pk}/{verb}/").status_code == 405
         assert now_of(row).status == Status.REJECTED
 
 
 class TestReserved:
-    def test_what_inturn_publishes_itself_is_only_read(self, ann: Client, db: None) -> None:
+    def test_reserved_messages_are_read_only(self, ann: Client, db: None) -> None:
         event_type = factories.event_type("Inturn.Other")
         page = ann.get(f"/admin/subscriptions/eventtype/{event_type.pk}/change/").text
         assert 'name="_save"' not in page

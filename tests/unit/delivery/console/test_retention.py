@@ -18,7 +18,7 @@ BUTTON = f"{PAGE}start/"
 pytestmark = pytest.mark.django_db
 
 
-def test_it_says_how_long_what_is_kept(ann: Client, settings: Settings) -> None:
+def test_the_page_shows_the_retention_periods(ann: Client, settings: Settings) -> None:
     settings.ENVIRONMENT = replace(settings.ENVIRONMENT, retention_days={**DEFAULT_DAYS, "DELIVERED": 1})
     page = ann.get(PAGE).text
     for how_long, what in (
@@ -31,11 +31,11 @@ def test_it_says_how_long_what_is_kept(ann: Client, settings: Settings) -> None:
         assert f"<dt>{how_long}</dt><dd>{what}</dd>" in page
 
 
-def test_it_says_that_nothing_is_removed_that_is_under_way(ann: Client) -> None:
+def test_the_page_shows_that_open_deliveries_are_kept(ann: Client) -> None:
     assert "What is open is never removed." in ann.get(PAGE).text
 
 
-def test_it_says_what_the_archive_lets_go(ann: Client, settings: Settings) -> None:
+def test_the_page_shows_how_far_the_archive_allows_removal(ann: Client, settings: Settings) -> None:
     assert "nothing is archived yet" in ann.get(PAGE).text
     Archived.objects.create(pk=1, until="2026-05-04T12:00Z")
     assert "what was settled before 2026-05-04 12:00:00.000 UTC." in ann.get(PAGE).text
@@ -71,14 +71,14 @@ def test_the_progress_refreshes_itself_until_the_pass_has_ended(ann: Client) -> 
     assert Client().get(f"{PAGE}part/").headers["HX-Refresh"] == "true"
 
 
-def test_who_may_only_read_begins_nothing(reader: Client) -> None:
+def test_readers_start_no_pass(reader: Client) -> None:
     assert "How long what is kept" in reader.get(PAGE).text
     assert BUTTON not in reader.get(PAGE).text
     assert reader.post(BUTTON).status_code == 403
     assert not RetentionRun.objects.exists()
 
 
-def test_who_may_see_nothing_of_it_sees_nothing(db: None) -> None:
+def test_without_the_right_the_page_is_forbidden(db: None) -> None:
     user = User.objects.create_user("sue", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename="view_message"))
     client = Client()

@@ -61,7 +61,7 @@ class TestReplacing:
             ("PATCH:https://a.example", "https://b.example", "without a method"),
         ],
     )
-    def test_what_leads_to_nothing_good_is_refused(self, old: str, new: str, said: str) -> None:
+    def test_a_useless_prefix_is_refused(self, old: str, new: str, said: str) -> None:
         with pytest.raises(RewriteError, match=said):
             Replacement(old=old, new=new)
 
@@ -96,7 +96,7 @@ class TestOnThePage:
     def endpoints(self) -> set[str]:
         return set(Subscription.objects.values_list("endpoint", flat=True))
 
-    def test_looking_changes_nothing(
+    def test_a_preview_changes_nothing(
         self, ann: Client, moving: list[Subscription], staying: list[Subscription]
     ) -> None:
         before = self.endpoints()
@@ -107,7 +107,7 @@ class TestOnThePage:
         assert "127.0.0.3" not in page.text
         assert self.endpoints() == before
 
-    def test_all_are_rewritten_with_an_entry_each_and_the_senders_told(
+    def test_all_endpoints_are_rewritten_logged_and_the_senders_notified(
         self,
         ann: Client,
         moving: list[Subscription],
@@ -146,7 +146,7 @@ class TestOnThePage:
         assert (kept.headers, kept.auth) == (row.headers, row.auth)
 
     @pytest.mark.parametrize("change", ["another", "edited", "gone", "inactive"])
-    def test_nothing_is_done_when_something_changed_since(
+    def test_a_change_since_the_preview_stops_the_rewrite(
         self, ann: Client, moving: list[Subscription], change: str
     ) -> None:
         page = self.preview(ann, status="ACTIVE")
@@ -167,7 +167,7 @@ class TestOnThePage:
         # What is shown then can be done.
         assert "were rewritten" in self.post(ann, answer, status="ACTIVE").text or change == "another"
 
-    def test_what_is_refused_stays_and_says_why(self, ann: Client, moving: list[Subscription]) -> None:
+    def test_refused_urls_stay_with_their_reason(self, ann: Client, moving: list[Subscription]) -> None:
         long = "https://127.0.0.1/" + "x" * 1975
         factories.subscription("long", subscriber=factories.subscriber("zoo"), endpoint=long)
         page = self.preview(ann)
@@ -194,14 +194,14 @@ class TestOnThePage:
         self.post(ann, page, subscriber="crm")
         assert ConfigurationChange.objects.get().object_name == "crm/orders"
 
-    def test_none_says_so(self, ann: Client, staying: list[Subscription]) -> None:
+    def test_no_match_is_reported(self, ann: Client, staying: list[Subscription]) -> None:
         assert "No URL begins so" in self.preview(ann).text
 
-    def test_mistakes_are_said(self, ann: Client, db: None) -> None:
+    def test_errors_are_shown(self, ann: Client, db: None) -> None:
         assert "End both with a slash" in self.preview(ann, new="https://127.0.0.2").text
         assert "This field is required" in self.preview(ann, old="").text
 
-    def test_it_costs_the_same_however_many(
+    def test_the_number_of_queries_does_not_depend_on_the_rows(
         self,
         ann: Client,
         moving: list[Subscription],
@@ -214,7 +214,9 @@ class TestOnThePage:
         with django_assert_num_queries(3):
             self.preview(ann)
 
-    def test_only_who_may_change_subscriptions_may(self, reader: Client, moving: list[Subscription]) -> None:
+    def test_rewriting_needs_the_right_to_change_subscriptions(
+        self, reader: Client, moving: list[Subscription]
+    ) -> None:
         assert self.preview(reader).status_code == 403
         assert reader.post(ADDRESS, MOVE | {"seen": ""}).status_code == 403
         assert "Rewrite endpoint URLs" not in reader.get("/admin/subscriptions/subscription/").text

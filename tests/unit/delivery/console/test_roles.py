@@ -49,7 +49,7 @@ class TestMigration:
         }
         assert views() <= rights_of("Support")
 
-    def test_a_role_that_was_there_keeps_what_it_has(self) -> None:
+    def test_an_existing_role_keeps_its_rights(self) -> None:
         Group.objects.all().delete()
         mine = Group.objects.create(name="Support")
         mine.permissions.add(Permission.objects.get(codename="add_policy"))
@@ -85,13 +85,13 @@ class TestPeople:
         assert change.after is not None
         assert change.after["groups"] == ["Support"]
 
-    def test_the_form_says_what_each_role_lets_somebody_do(self, ann: Client) -> None:
+    def test_the_form_explains_each_role(self, ann: Client) -> None:
         page = ann.get("/admin/auth/user/add/").text
         assert "Administrators: everything" in page
         assert "Changes nothing." in page
         assert "Makes subscriptions ACTIVE and INACTIVE." in page
 
-    def test_nobody_gives_away_more_than_they_have(self, db: None) -> None:
+    def test_nobody_grants_more_than_they_have(self, db: None) -> None:
         adam = User.objects.create_user("adam", is_staff=True)
         adam.groups.add(Group.objects.get(name="Administrators"))
         root = User.objects.create_superuser("root", password="x")
@@ -103,7 +103,7 @@ class TestPeople:
         assert client.post(f"/admin/auth/user/{root.pk}/password/", new).status_code == 403
         assert client.post(f"/admin/auth/user/{root.pk}/delete/", {"post": "yes"}).status_code == 403
 
-    def test_nobody_locks_out_themselves(self, ann: Client) -> None:
+    def test_nobody_locks_themselves_out(self, ann: Client) -> None:
         me = User.objects.get(username="ann")
         given = _given(me) | {"is_superuser": "on"}
         del given["is_active"]
@@ -111,7 +111,7 @@ class TestPeople:
         assert ann.post(f"/admin/auth/user/{me.pk}/delete/", {"post": "yes"}).status_code == 403
         assert User.objects.get(pk=me.pk).is_active
 
-    def test_the_list_says_who_may_do_what(self, ann: Client) -> None:
+    def test_the_list_shows_each_persons_rights(self, ann: Client) -> None:
         User.objects.create_user("una", is_staff=True)
         User.objects.create_user("adi", is_staff=True).groups.add(Group.objects.get(name="Auditors"))
         page = ann.get("/admin/auth/user/").text
@@ -149,14 +149,14 @@ class TestLeads:
         adam.groups.add(Group.objects.get(name="Administrators"))
         return adam
 
-    def test_give_their_own_roles(self, lead: Client, lena: User) -> None:
+    def test_grant_their_own_roles(self, lead: Client, lena: User) -> None:
         una = User.objects.create_user("una", is_staff=True)
         leads = Group.objects.get(name="Leads")
         given = _given(una) | {"groups": [leads.pk]}
         assert lead.post(f"/admin/auth/user/{una.pk}/change/", given).status_code == 302
         assert list(una.groups.all()) == [leads]
 
-    def test_give_nobody_a_role_that_lets_do_more(self, lead: Client, lena: User) -> None:
+    def test_cannot_grant_a_role_with_more_rights(self, lead: Client, lena: User) -> None:
         address = f"/admin/auth/user/{lena.pk}/change/"
         page = lead.get(address).text
         assert "Leads: " in page
@@ -168,7 +168,7 @@ class TestLeads:
         assert [group.name for group in lena.groups.all()] == ["Leads"]
 
     @pytest.mark.parametrize("is_active", [True, False])
-    def test_leave_whoever_may_do_more_to_others(self, lead: Client, adam: User, is_active: bool) -> None:
+    def test_cannot_change_people_with_more_rights(self, lead: Client, adam: User, is_active: bool) -> None:
         User.objects.filter(pk=adam.pk).update(is_active=is_active)
         address = f"/admin/auth/user/{adam.pk}"
         new = {"password1": "another long password", "password2": "another long password"}
@@ -177,7 +177,7 @@ class TestLeads:
         assert lead.post(f"{address}/password/", new).status_code == 403
         assert lead.post(f"{address}/delete/", {"post": "yes"}).status_code == 403
 
-    def test_put_no_right_into_a_role_that_they_have_not(self, lead: Client) -> None:
+    def test_cannot_add_a_right_that_they_do_not_have(self, lead: Client) -> None:
         leads = Group.objects.get(name="Leads")
         payloads = Permission.objects.get(codename="view_payload")
         address = f"/admin/auth/group/{leads.pk}/change/"
@@ -186,7 +186,7 @@ class TestLeads:
         assert "is not one of the available choices" in lead.post(address, given).text
         assert payloads not in leads.permissions.all()
 
-    def test_leave_a_role_that_lets_do_more_to_others(self, lead: Client) -> None:
+    def test_cannot_change_a_role_with_more_rights(self, lead: Client) -> None:
         auditors = Group.objects.get(name="Auditors")
         address = f"/admin/auth/group/{auditors.pk}"
         assert lead.get(f"{address}/change/").status_code == 200
@@ -210,7 +210,7 @@ class TestWords:
             ({"delivery.change_lane"}, ["Sees nothing.", "Unblocks lanes: retry, skip, resume."]),
         ],
     )
-    def test_of_few_rights_are_few(self, rights: set[str], said: list[str]) -> None:
+    def test_a_small_role_has_a_short_description(self, rights: set[str], said: list[str]) -> None:
         assert role_words.sentences(rights) == said
 
 

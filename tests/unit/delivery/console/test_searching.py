@@ -21,7 +21,7 @@ def progress(answer: Any) -> Any:
     return answer.context["cl"].progress
 
 
-def test_texts_are_looked_for_in_the_last_day_and_the_address_says_so(ann: Client) -> None:
+def test_a_text_search_covers_the_last_day_and_the_address_says_so(ann: Client) -> None:
     message = factories.message(b"a needle in it")
     answer = ann.get(f"{MESSAGES}?body=needle")
     assert answer.status_code == 302
@@ -33,12 +33,12 @@ def test_texts_are_looked_for_in_the_last_day_and_the_address_says_so(ann: Clien
 
 
 @pytest.mark.parametrize("given", ["since=2026-01-01T00:00:00", "id_from=msg_1", "before=99999999"])
-def test_who_says_where_to_begin_is_asked_nothing(ann: Client, given: str) -> None:
+def test_a_search_with_since_is_not_redirected(ann: Client, given: str) -> None:
     message = factories.message(b"a needle in it")
     assert ids(ann.get(f"{MESSAGES}?body=needle&{given}")) == [message.pk]
 
 
-def test_all_filters_go_together(ann: Client) -> None:
+def test_all_filters_apply_together(ann: Client) -> None:
     row = factories.delivery(Status.REJECTED, message=factories.message(b"needle", headers={"a": "b"}))
     factories.message(b"needle", event_type=row.message.event_type)
     kind = row.message.event_type.name
@@ -49,7 +49,7 @@ def test_all_filters_go_together(ann: Client) -> None:
     assert ids(ann.get(f"{MESSAGES}?{query}&until=2026-01-02T00:00:00")) == []
 
 
-def test_a_range_of_ids_is_found_and_what_is_no_id_finds_nothing(ann: Client) -> None:
+def test_a_range_of_ids_is_found_and_an_invalid_id_finds_nothing(ann: Client) -> None:
     made = [factories.message().pk for _ in range(4)]
     assert ids(ann.get(f"{MESSAGES}?id_from=msg_{made[1]}&id_to={made[2]}")) == [made[2], made[1]]
     assert ids(ann.get(f"{MESSAGES}?id_from=x")) == []
@@ -67,7 +67,7 @@ def test_pages_lead_to_the_end_and_back_to_the_newest(ann: Client, monkeypatch: 
     assert ids(ann.get(MESSAGES + second.context["cl"].paginator.newer_url)) == made[:2]
 
 
-def test_what_is_not_done_in_time_says_how_far_it_got_and_goes_on(
+def test_an_interrupted_search_shows_its_progress_and_continues(
     ann: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     oldest, *_ = [factories.message(b"needle" if number == 0 else b"hay") for number in range(5)]
@@ -102,7 +102,7 @@ def test_a_search_costs_the_same_number_of_queries_however_many_are_found(
     assert len(ids(answer)) == 6
 
 
-def test_who_may_not_see_payloads_does_not_search_in_them(client: Client, db: None) -> None:
+def test_without_the_right_to_see_payloads_texts_are_not_searched(client: Client, db: None) -> None:
     user = User.objects.create_user("paula", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=["view_message", "view_delivery"]))
     client.force_login(user)

@@ -33,7 +33,7 @@ def end(client: Client, secret: SigningSecret, *, of: Subscription | None = None
     return client.post(f"{ROOT}/{subscription_id}/secrets/{secret.pk}/end/", follow=True).text
 
 
-def test_the_page_shows_those_that_are_valid_masked(ann: Client, subscription: Subscription) -> None:
+def test_the_page_shows_valid_secrets_masked(ann: Client, subscription: Subscription) -> None:
     newest, ended, old = of(subscription)
     page = ann.get(f"{ROOT}/{subscription.pk}/change/").text
     for secret in (newest, old):
@@ -44,7 +44,7 @@ def test_the_page_shows_those_that_are_valid_masked(ann: Client, subscription: S
     assert f"secrets/{newest.pk}/end/" not in page
 
 
-def test_who_may_only_look_cannot_tell_them_apart(reader: Client, subscription: Subscription) -> None:
+def test_readers_cannot_distinguish_secrets(reader: Client, subscription: Subscription) -> None:
     page = reader.get(f"{ROOT}/{subscription.pk}/change/").text
     assert "it is rotated" in page
     for secret in of(subscription):
@@ -82,7 +82,7 @@ def test_the_newest_cannot_be_ended(ann: Client, subscription: Subscription) -> 
     assert not ConfigurationChange.objects.exists()
 
 
-def test_what_ended_stays_as_it_is(ann: Client, subscription: Subscription) -> None:
+def test_an_ended_secret_stays_ended(ann: Client, subscription: Subscription) -> None:
     ended = of(subscription)[1]
     assert "had ended already" in end(ann, ended)
     assert not ConfigurationChange.objects.exists()
@@ -94,7 +94,7 @@ def test_a_secret_is_found_at_its_own_subscription_only(ann: Client, subscriptio
     assert answer.status_code == 404
 
 
-def test_only_who_may_change_subscriptions_may(reader: Client, subscription: Subscription) -> None:
+def test_rotating_needs_the_right_to_change_subscriptions(reader: Client, subscription: Subscription) -> None:
     old = of(subscription)[2]
     assert reader.post(f"{ROOT}/{subscription.pk}/secrets/{old.pk}/end/").status_code == 403
 

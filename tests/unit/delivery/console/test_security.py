@@ -77,7 +77,7 @@ def test_a_post_without_the_token_of_the_page_is_refused() -> None:
 
 
 @pytest.mark.django_db
-def test_scripts_and_styles_come_from_here_only(client: Client) -> None:
+def test_scripts_and_styles_come_only_from_this_server(client: Client) -> None:
     policy = client.get("/admin/login/").headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "unsafe-inline" not in policy

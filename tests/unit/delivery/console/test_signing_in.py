@@ -53,14 +53,14 @@ def kinds() -> list[str]:
 
 
 class TestRecord:
-    def test_who_comes_and_goes_is_written_down_with_the_address(self, una: User, client: Client) -> None:
+    def test_sign_ins_and_sign_outs_are_recorded_with_the_address(self, una: User, client: Client) -> None:
         try_to(client)
         try_to(client, password=PASSWORD)
         client.post("/admin/logout/")
         assert kinds() == ["FAILED", "SIGNED_IN", "SIGNED_OUT"]
         assert set(SignIn.objects.values_list("username", "address")) == {("una", "127.0.0.1")}
 
-    def test_a_name_that_nobody_has_is_not_kept_for_it_may_be_a_password(
+    def test_an_unknown_name_is_not_stored_because_it_may_be_a_password(
         self, db: None, client: Client
     ) -> None:
         try_to(client, name="hunter2")
@@ -68,16 +68,16 @@ class TestRecord:
         assert (row.kind, row.username) == ("FAILED", "")
         assert "hunter2" not in str(SignIn.objects.values().get())
 
-    def test_signing_out_of_nothing_is_nothing(self, db: None, client: Client) -> None:
+    def test_signing_out_without_a_session_is_not_recorded(self, db: None, client: Client) -> None:
         client.post("/admin/logout/")
         assert kinds() == []
 
-    def test_who_may_not_use_the_console_has_failed(self, una: User, client: Client) -> None:
+    def test_a_person_without_access_to_the_console_counts_as_failed(self, una: User, client: Client) -> None:
         User.objects.update(is_staff=False)
         try_to(client, password=PASSWORD)
         assert kinds() == ["FAILED"]
 
-    def test_is_read_by_auditors(self, una: User, client: Client) -> None:
+    def test_can_be_read_by_auditors(self, una: User, client: Client) -> None:
         una.groups.add(Group.objects.get(name="Auditors"))
         try_to(client, password=PASSWORD, REMOTE_ADDR=OTHER)
         page = client.get("/admin/subscriptions/signin/?kind=SIGNED_IN&username=una").text
@@ -101,11 +101,11 @@ class TestHoldingBack:
         pass_time(timedelta(minutes=15))
         assert try_to(client, password=PASSWORD).status_code == 302
 
-    def test_waiting_is_told_once_however_often_it_is_tried(self, una: User, client: Client) -> None:
+    def test_a_wait_is_recorded_once(self, una: User, client: Client) -> None:
         fail(client, 9)
         assert kinds() == [*["FAILED"] * 5, "REFUSED"]
 
-    def test_a_success_forgives_what_failed_before_it(self, una: User, client: Client) -> None:
+    def test_a_success_clears_earlier_failures(self, una: User, client: Client) -> None:
         fail(client, 4)
         try_to(client, password=PASSWORD)
         fail(client, 4)
@@ -119,12 +119,12 @@ class TestHoldingBack:
         fail(client, 5, name="somebody")
         assert try_to(client, password=PASSWORD).status_code == 302
 
-    def test_says_the_same_of_a_name_that_nobody_has(self, una: User, client: Client) -> None:
+    def test_an_unknown_name_gets_the_same_answer(self, una: User, client: Client) -> None:
         fail(client, 5, name="nobody")
         assert try_to(client, name="nobody").status_code == 429
         assert try_to(client, name="nobody2").status_code == 200
 
-    def test_a_place_that_tries_many_names_waits_whatever_the_next_one_is(self, una: User) -> None:
+    def test_an_address_that_tries_many_names_waits_for_every_name(self, una: User) -> None:
         now = timezone.now()
         for number in range(30):
             sign_in.begin(Visitor(username=f"name{number}", address=OTHER), now=now)
@@ -147,7 +147,7 @@ class TestHoldingBack:
         assert try_to(Client(REMOTE_ADDR="203.0.113.200"), password=PASSWORD).status_code == 429
         assert try_to(Client(REMOTE_ADDR=OTHER), password=PASSWORD).status_code == 302
 
-    def test_all_addresses_of_an_ipv6_network_are_one_place(self, una: User) -> None:
+    def test_all_addresses_of_an_ipv6_network_count_as_one(self, una: User) -> None:
         now = timezone.now()
         for number in range(5):
             sign_in.begin(Visitor(username="una", address=f"2001:db8:1:2::{number}"), now=now)
@@ -175,7 +175,7 @@ class TestClientAddress:
 
 
 class TestLettingIn:
-    def test_an_administrator_sees_who_waits_and_lets_them_try(
+    def test_an_administrator_sees_waiting_accounts_and_ends_the_wait(
         self, una: User, ann: Client, client: Client
     ) -> None:
         fail(client, 5, REMOTE_ADDR=OTHER)
@@ -189,7 +189,7 @@ class TestLettingIn:
         change = ConfigurationChange.objects.get()
         assert (change.actor, change.action, change.before) == ("ann", "let in", {"failures": 5})
 
-    def test_an_auditor_sees_who_waits_without_a_button(
+    def test_an_auditor_sees_waiting_accounts_without_a_button(
         self, una: User, reader: Client, client: Client
     ) -> None:
         fail(client, 5)

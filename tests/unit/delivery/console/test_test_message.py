@@ -49,7 +49,7 @@ def test_the_form_begins_with_the_sample(ann: Client, subscription: Subscription
     assert "hunter2" not in page
 
 
-def test_it_arrives_as_a_message_would_and_says_that_it_is_a_test(
+def test_a_test_message_looks_like_a_real_one_with_the_test_header(
     ann: Client, subscription: Subscription, endpoint: Endpoint
 ) -> None:
     send(ann, subscription, body='{\r\n"order": 8}')
@@ -67,7 +67,7 @@ def test_it_arrives_as_a_message_would_and_says_that_it_is_a_test(
     Webhook(subscription.secrets.get().secret).verify(sent.body, headers)
 
 
-def test_no_message_ever_has_its_id(ann: Client, subscription: Subscription, endpoint: Endpoint) -> None:
+def test_its_id_belongs_to_no_message(ann: Client, subscription: Subscription, endpoint: Endpoint) -> None:
     before = factories.message().pk
     send(ann, subscription)
     send(ann, subscription)
@@ -87,7 +87,7 @@ def test_the_page_shows_status_time_headers_and_the_first_of_the_answer(
 
 
 @pytest.mark.parametrize("status", SubscriptionStatus.values)
-def test_nothing_is_stored_but_the_journal_entry(
+def test_only_the_journal_entry_is_stored(
     ann: Client, subscription: Subscription, endpoint: Endpoint, status: str
 ) -> None:
     Subscription.objects.update(status=status)
@@ -121,7 +121,7 @@ def test_an_address_that_is_not_allowed_is_not_called(ann: Client, subscription:
     assert "10.0.0.1 is refused" in JournalEntry.objects.get().text
 
 
-def test_an_endpoint_that_hangs_is_waited_for_so_long(
+def test_a_hanging_endpoint_times_out(
     ann: Client, subscription: Subscription, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Long enough for the answer to begin, however busy the machine is.
@@ -130,7 +130,9 @@ def test_an_endpoint_that_hangs_is_waited_for_so_long(
     assert "no whole answer within 3 s" in send(ann, subscription).text
 
 
-def test_so_many_at_a_time(ann: Client, subscription: Subscription, endpoint: Endpoint) -> None:
+def test_the_number_of_simultaneous_tests_is_limited(
+    ann: Client, subscription: Subscription, endpoint: Endpoint
+) -> None:
     turns = slots.turns("test", settings.ENVIRONMENT.web_threads // 8)
     taken = 0
     while turns.acquire(blocking=False):
@@ -143,7 +145,7 @@ def test_so_many_at_a_time(ann: Client, subscription: Subscription, endpoint: En
     assert not JournalEntry.objects.exists()
 
 
-def test_a_subscription_that_is_deleted_meanwhile_is_said(
+def test_a_subscription_deleted_meanwhile_is_reported(
     ann: Client, subscription: Subscription, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def deleted_first(*asked: Any, **more: Any) -> trial.Tested:
@@ -167,7 +169,7 @@ def test_a_subscription_that_is_deleted_meanwhile_is_said(
         ({"body": "x" * (1024 * 1024 + 1)}, "It is longer than"),
     ],
 )
-def test_what_cannot_be_sent_is_said_at_the_field(
+def test_an_unsendable_body_is_refused_at_its_field(
     ann: Client, subscription: Subscription, endpoint: Endpoint, typed: dict[str, str], said: str
 ) -> None:
     assert said in send(ann, subscription, **typed).text
@@ -181,7 +183,7 @@ def test_a_mailbox_is_fetched_from_instead(ann: Client, db: None) -> None:
     assert "Send test message" not in page
 
 
-def test_only_who_may_change_subscriptions_may(reader: Client, subscription: Subscription) -> None:
+def test_testing_needs_the_right_to_change_subscriptions(reader: Client, subscription: Subscription) -> None:
     assert reader.get(address(subscription)).status_code == 403
     assert send(reader, subscription).status_code == 403
     page = reader.get(f"/admin/subscriptions/subscription/{subscription.pk}/change/").text

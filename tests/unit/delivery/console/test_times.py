@@ -23,22 +23,22 @@ NOW = datetime(2026, 8, 2, 10, 15, 0, 123456, tzinfo=UTC)
         (timedelta(seconds=-5), "0 s"),
     ],
 )
-def test_a_span_is_told_as_exactly_as_matters(span: timedelta, read: str) -> None:
+def test_a_span_is_as_exact_as_needed(span: timedelta, read: str) -> None:
     assert times.duration(span) == read
 
 
-def test_the_exact_moment_stands_behind_the_relative_one() -> None:
+def test_the_exact_moment_is_shown_on_hover() -> None:
     shown = times.ago(NOW - timedelta(minutes=3), now=NOW)
     assert 'title="2026-08-02 10:12:00.123 UTC"' in shown
     assert ">3 min ago<" in shown
 
 
-def test_what_is_to_come_is_never_ago() -> None:
+def test_a_future_moment_is_never_ago() -> None:
     assert ">in 12 s<" in times.due(NOW + timedelta(seconds=12), now=NOW)
     assert ">now<" in times.due(NOW - timedelta(seconds=12), now=NOW)
     assert times.ago(None, now=NOW) == "–"
 
 
-def test_where_it_stands_large_a_span_has_one_unit() -> None:
+def test_a_large_span_has_one_unit() -> None:
     spans = (timedelta(seconds=59), timedelta(minutes=5, seconds=17), timedelta(hours=2, minutes=5))
     assert [times.roughly(span) for span in spans] == ["59 s", "5 min", "2 h"]

@@ -42,7 +42,7 @@ class TestChart:
     def _counted(self) -> None:
         TrafficMark.objects.create(pk=1, until=NOON)
 
-    def test_of_the_hour_has_a_point_for_each_minute_that_is_counted_to_its_end(self) -> None:
+    def test_of_the_hour_has_a_point_for_each_complete_minute(self) -> None:
         minute(NOON, accepted=100)
         minute(NOON - timedelta(minutes=1), accepted=3, delivered=2, failed=1)
         minute(NOON - timedelta(minutes=60), accepted=5)
@@ -60,12 +60,12 @@ class TestChart:
         assert chart.points[-1].at == NOON.replace(hour=11, minute=45, second=0)
         assert [point.delivered for point in chart.points[-2:]] == [0, 3]
 
-    def test_says_when_nobody_counts(self) -> None:
+    def test_says_when_counting_has_stopped(self) -> None:
         assert not charts.read_chart(ChartSpan.HOUR, now=NOON).is_stale
         assert charts.read_chart(ChartSpan.HOUR, now=NOON + timedelta(minutes=5)).is_stale
 
     @pytest.mark.parametrize(("asked", "span"), [(None, "hour"), ("day", "day"), ("week", "hour")])
-    def test_shows_the_span_that_stands_in_the_address(self, asked: str | None, span: str) -> None:
+    def test_shows_the_span_in_the_address(self, asked: str | None, span: str) -> None:
         assert charts.chosen(asked) == span
 
 
@@ -80,11 +80,11 @@ class TestOverview:
         part = ann.get("/admin/overview/traffic/?span=hour")
         assert sum(orjson.loads(part.context["chart"].values)["failed"]) == 7
 
-    def test_keeps_the_span_in_what_it_refreshes_by(self, ann: Client) -> None:
+    def test_keeps_the_span_when_it_refreshes(self, ann: Client) -> None:
         assert "/admin/overview/traffic/?span=day" in ann.get("/admin/?span=day").text
         assert "/admin/overview/traffic/?span=hour" in ann.get("/admin/?span=<script>").text
 
-    def test_says_what_to_do_when_nobody_counts(self, ann: Client) -> None:
+    def test_shows_the_remedy_when_counting_has_stopped(self, ann: Client) -> None:
         assert "manage.py qcluster" in ann.get("/admin/").text
 
     def test_reads_no_deliveries_for_the_chart(self, ann: Client) -> None:
@@ -95,13 +95,13 @@ class TestOverview:
         # Session, user, mark and minutes.
         assert len(queries) == 4
 
-    def test_who_was_logged_out_gets_the_page_again(self, client: Client, db: None) -> None:
+    def test_a_logged_out_person_gets_the_page_again(self, client: Client, db: None) -> None:
         assert client.get("/admin/overview/traffic/").headers["HX-Refresh"] == "true"
 
 
 @pytest.mark.django_db
 class TestHealth:
-    def test_is_of_the_last_day(self) -> None:
+    def test_covers_the_last_day(self) -> None:
         row = factories.subscription()
         for hours, delivered in ((0, 1), (23.75, 10), (24, 100)):
             quarter(row, hours_ago=hours, delivered=delivered)
@@ -109,19 +109,19 @@ class TestHealth:
         assert len(found.bars) == 24
         assert (found.bars[0].delivered, found.bars[-1].delivered, found.delivered) == (10, 1, 11)
 
-    def test_tells_how_much_succeeded_and_never_more_than_that(self) -> None:
+    def test_never_overstates_the_success_rate(self) -> None:
         row = factories.subscription()
         quarter(row, hours_ago=1, delivered=9_999, failed=1)
         (found,) = health.of_subscriptions([row.pk], now=NOON).values()
         assert found.success == "99.9 %"
 
-    def test_of_nothing_tells_nothing(self) -> None:
+    def test_of_an_idle_subscription_is_empty(self) -> None:
         row = factories.subscription()
         (found,) = health.of_subscriptions([row.pk], now=NOON).values()
         assert (found.success, found.p95_ms, found.settled) == ("–", None, 0)
         assert "Nothing was settled" in sparkline(found)
 
-    def test_percentiles_are_of_all_whose_time_is_known(self) -> None:
+    def test_percentiles_cover_all_measured_attempts(self) -> None:
         row = factories.subscription()
         quarter(row, hours_ago=1, step=2, delivered=94)
         quarter(row, hours_ago=2, step=19, failed=6)
@@ -130,7 +130,7 @@ class TestHealth:
         assert found.p50_ms == 2
         assert found.p95_ms == pytest.approx(1200, rel=0.22)
 
-    def test_of_a_subscriber_is_that_of_its_subscriptions_together(self) -> None:
+    def test_of_a_subscriber_combines_its_subscriptions(self) -> None:
         crm = factories.subscriber()
         for _ in range(2):
             quarter(factories.subscription(subscriber=crm), hours_ago=1, delivered=2, failed=1)
@@ -145,7 +145,7 @@ class TestHealth:
             plan = "\n".join(line[0] for line in cursor.fetchall())
         assert "delivery_subscriptiontraffic_pkey" in plan
 
-    def test_what_failed_is_seen_however_little_it_was(self) -> None:
+    def test_a_small_share_of_failures_is_visible(self) -> None:
         row = factories.subscription()
         quarter(row, hours_ago=1, delivered=100_000, failed=1)
         (found,) = health.of_subscriptions([row.pk], now=NOON).values()
@@ -172,17 +172,17 @@ class TestPages:
                 assert "Success rate" in page, address
                 assert "75 %" in page, address
 
-    def test_what_moves_comes_by_itself(self, ann: Client, pulled: Subscription) -> None:
+    def test_live_parts_load_after_the_page(self, ann: Client, pulled: Subscription) -> None:
         fetched(pulled)
         for address in (f"subscription/{pulled.pk}", f"subscriber/{pulled.subscriber_id}"):
             assert f"{ROOT}/{address}/live/" in ann.get(f"{ROOT}/{address}/change/").text
             assert "fetched, not acknowledged yet" in ann.get(f"{ROOT}/{address}/live/").text
 
-    def test_what_is_not_there_is_not_found(self, ann: Client) -> None:
+    def test_a_missing_subscription_is_404(self, ann: Client) -> None:
         for address in ("subscription/123456/live/", "subscriber/123456/live/"):
             assert ann.get(f"{ROOT}/{address}").status_code == 404
 
-    def test_who_may_not_see_it_gets_the_page_again(self, client: Client, db: None) -> None:
+    def test_a_person_without_the_right_gets_the_page_again(self, client: Client, db: None) -> None:
         row = factories.subscription()
         for address in (f"subscription/{row.pk}/live/", f"subscriber/{row.subscriber_id}/live/"):
             answer = client.get(f"{ROOT}/{address}")

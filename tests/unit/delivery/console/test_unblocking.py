@@ -39,7 +39,7 @@ def test_made_inactive_and_undone_with_two_posts(ann: Client, head: Delivery) ->
 
 
 @pytest.mark.parametrize("address", ["/admin/", f"{SUBSCRIPTION}/", f"{SUBSCRIPTION}/{{pk}}/change/"])
-def test_where_it_is_offered_it_says_that_messages_published_meanwhile_are_not_kept(
+def test_the_button_warns_that_messages_published_meanwhile_are_not_kept(
     ann: Client, head: Delivery, address: str
 ) -> None:
     page = ann.get(address.format(pk=head.subscription_id)).text
@@ -47,15 +47,13 @@ def test_where_it_is_offered_it_says_that_messages_published_meanwhile_are_not_k
     assert "Messages published while it is INACTIVE will not be kept for it." in page
 
 
-def test_after_the_click_the_page_and_the_journal_say_that_messages_are_not_kept(
-    ann: Client, head: Delivery
-) -> None:
+def test_page_and_journal_say_afterwards_that_messages_are_not_kept(ann: Client, head: Delivery) -> None:
     page = messages_after(ann, f"{SUBSCRIPTION}/{head.subscription_id}/deactivate/")
     assert "messages published from now on are not kept for it" in page
     assert "messages published meanwhile are not kept for it" in ann.get("/admin/delivery/journalentry/").text
 
 
-def test_the_api_says_that_messages_published_meanwhile_are_not_kept(client: Client) -> None:
+def test_the_api_warns_that_messages_published_meanwhile_are_not_kept(client: Client) -> None:
     description = client.get("/api/schema/?format=json").json()
     change = description["paths"]["/api/v1/subscriptions/{id}"]["patch"]["description"]
     assert "published while a subscription is INACTIVE are not kept for it" in " ".join(change.split())
@@ -78,7 +76,7 @@ def test_made_active_without_the_backlog(ann: Client, head: Delivery) -> None:
     assert head.status == Status.CANCELLED
 
 
-def test_goes_back_to_the_page_of_the_button_and_nowhere_else(ann: Client, head: Delivery) -> None:
+def test_returns_only_to_the_page_of_the_button(ann: Client, head: Delivery) -> None:
     address = f"{LANE}/{head.lane_id}/retry/"
     back = f"{SUBSCRIPTION}/?status=ACTIVE"
     assert ann.post(address, {"next": back}).headers["Location"] == back
@@ -98,13 +96,13 @@ def test_skips_only_the_message_that_the_page_showed(ann: Client, head: Delivery
     assert follower.status == Status.CANCELLED
 
 
-def test_retrying_a_lane_that_flows_again_says_so(ann: Client, head: Delivery) -> None:
+def test_retrying_a_flowing_lane_is_explained(ann: Client, head: Delivery) -> None:
     Lane.objects.update(state="IDLE")
     assert "is not blocked by that message any more" in messages_after(ann, f"{LANE}/{head.lane_id}/retry/")
     assert not JournalEntry.objects.filter(kind=JournalKind.RETRIED).exists()
 
 
-def test_resumes_a_suspended_lane_and_says_so(ann: Client, head: Delivery) -> None:
+def test_resumes_a_suspended_lane(ann: Client, head: Delivery) -> None:
     suspend(head)
     address = f"{LANE}/{head.lane_id}/resume/"
     assert f"{head.lane} is resumed." in messages_after(ann, address)
@@ -114,7 +112,7 @@ def test_resumes_a_suspended_lane_and_says_so(ann: Client, head: Delivery) -> No
     assert "is not suspended any more" in messages_after(ann, address)
 
 
-def test_skips_what_suspended_a_lane(ann: Client, head: Delivery) -> None:
+def test_skips_the_delivery_that_suspended_a_lane(ann: Client, head: Delivery) -> None:
     suspend(head)
     assert "is CANCELLED" in messages_after(ann, f"{LANE}/{head.lane_id}/skip/{head.pk}/")
     rejected = factories.delivery(Status.REJECTED)
@@ -123,7 +121,7 @@ def test_skips_what_suspended_a_lane(ann: Client, head: Delivery) -> None:
     assert "was settled already" in page
 
 
-def test_retrying_a_lane_that_was_suspended_meanwhile_says_to_resume_it(ann: Client, head: Delivery) -> None:
+def test_retrying_a_lane_suspended_meanwhile_recommends_resuming(ann: Client, head: Delivery) -> None:
     suspend(head)
     page = messages_after(ann, f"{LANE}/{head.lane_id}/retry/")
     assert "was suspended meanwhile. Resume it." in page
@@ -138,30 +136,30 @@ def test_cancels_the_chosen_deliveries_that_are_pending(ann: Client, head: Deliv
 
 
 @pytest.mark.parametrize("verb", ["deactivate", "activate/deliver", "activate/cancel", "rotate"])
-def test_who_may_only_read_changes_no_subscription(reader: Client, head: Delivery, verb: str) -> None:
+def test_readers_change_no_subscription(reader: Client, head: Delivery, verb: str) -> None:
     address = f"{SUBSCRIPTION}/{head.subscription_id}/{verb}/"
     assert reader.post(address).status_code == 403
     assert not ConfigurationChange.objects.exists()
 
 
 @pytest.mark.parametrize("verb", ["retry", "skip", "resume"])
-def test_who_may_only_read_unblocks_nothing(reader: Client, head: Delivery, verb: str) -> None:
+def test_readers_unblock_nothing(reader: Client, head: Delivery, verb: str) -> None:
     suffix = f"skip/{head.pk}" if verb == "skip" else verb
     assert reader.post(f"{LANE}/{head.lane_id}/{suffix}/").status_code == 403
 
 
 @pytest.mark.parametrize("verb", ["deactivate", "activate/deliver", "rotate"])
-def test_a_link_changes_nothing(ann: Client, head: Delivery, verb: str) -> None:
+def test_a_get_request_changes_nothing(ann: Client, head: Delivery, verb: str) -> None:
     assert ann.get(f"{SUBSCRIPTION}/{head.subscription_id}/{verb}/").status_code == 405
     assert ann.get(f"{LANE}/{head.lane_id}/retry/").status_code == 405
 
 
-def test_without_login_nothing_is_done(client: Client, head: Delivery) -> None:
+def test_without_login_nothing_changes(client: Client, head: Delivery) -> None:
     answer = client.post(f"{SUBSCRIPTION}/{head.subscription_id}/deactivate/")
     assert answer.headers["Location"].startswith("/admin/login/")
     head.subscription.refresh_from_db()
     assert head.subscription.status == "ACTIVE"
 
 
-def test_a_backlog_is_delivered_or_cancelled_and_nothing_else(ann: Client, head: Delivery) -> None:
+def test_a_backlog_is_delivered_or_cancelled(ann: Client, head: Delivery) -> None:
     assert ann.post(f"{SUBSCRIPTION}/{head.subscription_id}/activate/drop/").status_code == 400

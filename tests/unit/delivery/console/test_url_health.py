@@ -36,7 +36,7 @@ def release(client: Client, health: UrlHealth) -> str:
     return client.post(f"{LIST}/{quote(health.url)}/release/", {}, follow=True).text
 
 
-def test_the_list_begins_with_what_waits_for_a_person(ann: Client, frozen: UrlHealth) -> None:
+def test_the_list_starts_with_urls_that_wait_for_a_person(ann: Client, frozen: UrlHealth) -> None:
     UrlHealth.objects.create(url="https://a.example/")
     disabled = UrlHealth.objects.create(
         url="https://b.example/", state="DISABLED", next_probe_at=timezone.now()
@@ -51,7 +51,7 @@ def test_the_list_begins_with_what_waits_for_a_person(ann: Client, frozen: UrlHe
     assert [row.pk for row in found] == [disabled.pk]
 
 
-def test_the_page_names_the_subscriptions_and_whom_it_holds_up(ann: Client, frozen: UrlHealth) -> None:
+def test_the_page_names_subscriptions_and_held_lanes(ann: Client, frozen: UrlHealth) -> None:
     held = factories.subscription(endpoint=URL, policy=factories.policy("workfront-48h"))
     other = factories.subscription(endpoint=URL)
     page = page_of(ann, frozen).text
@@ -70,20 +70,20 @@ def test_a_button_releases_it_once(ann: Client, frozen: UrlHealth) -> None:
     assert "Release" not in page_of(ann, frozen).text
 
 
-def test_who_may_only_read_releases_nothing(reader: Client, frozen: UrlHealth) -> None:
+def test_readers_release_nothing(reader: Client, frozen: UrlHealth) -> None:
     assert "Release" not in page_of(reader, frozen).text
     assert reader.post(f"{LIST}/{quote(URL)}/release/").status_code == 403
     frozen.refresh_from_db()
     assert frozen.state == "FROZEN"
 
 
-def test_a_url_that_nobody_knows_is_404(ann: Client, db: None) -> None:
+def test_an_unknown_url_is_404(ann: Client, db: None) -> None:
     assert ann.get(f"{LIST}/nothing/change/").status_code == 404
     assert ann.post(f"{LIST}/nothing/release/").status_code == 404
     assert ann.get(f"{LIST}/nothing/release/").status_code == 405
 
 
-def test_the_page_of_a_subscription_says_that_its_url_is_left_alone(ann: Client, frozen: UrlHealth) -> None:
+def test_the_page_of_a_subscription_shows_that_its_url_is_stopped(ann: Client, frozen: UrlHealth) -> None:
     held = factories.subscription(endpoint=f"PATCH:{URL}", policy=factories.policy("workfront-48h"))
     other = factories.subscription(endpoint=URL)
     page = ann.get(f"/admin/subscriptions/subscription/{held.pk}/change/").text
@@ -94,6 +94,6 @@ def test_the_page_of_a_subscription_says_that_its_url_is_left_alone(ann: Client,
     assert "Its URL keeps failing" not in page
 
 
-def test_an_unknown_share_is_no_division_by_nothing(ann: Client, db: None) -> None:
+def test_a_share_of_zero_attempts_is_no_division_by_zero(ann: Client, db: None) -> None:
     health = UrlHealth.objects.create(url=URL)
     assert page_of(ann, health).status_code == 200

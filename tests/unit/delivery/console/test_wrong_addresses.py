@@ -18,7 +18,7 @@ DIGITS = "9" * 5000
         f"delivery/message/{DIGITS}/change/",
     ],
 )
-def test_what_is_not_there_is_404(ann: Client, address: str) -> None:
+def test_a_missing_object_is_404(ann: Client, address: str) -> None:
     assert ann.get(f"/admin/{address}").status_code == 404
 
 
@@ -38,17 +38,17 @@ def test_a_subscription_that_no_row_can_be_leads_to_the_start(ann: Client, id: s
         f"policy/add/?copy={DIGITS}",
     ],
 )
-def test_a_form_begins_without_what_is_no_id(ann: Client, address: str) -> None:
+def test_a_form_ignores_an_invalid_id(ann: Client, address: str) -> None:
     assert ann.get(f"/admin/subscriptions/{address}").status_code == 200
 
 
-def test_a_form_begins_with_what_its_link_gives(ann: Client) -> None:
+def test_a_form_starts_with_the_values_of_its_link(ann: Client) -> None:
     publisher = factories.publisher()
     page = ann.get(f"/admin/subscriptions/apikey/add/?publisher={publisher.pk}&scope=publish")
     assert page.context["adminform"].form.initial == {"publisher": str(publisher.pk), "scope": "publish"}
 
 
-def test_a_search_for_too_long_a_number_finds_nothing(ann: Client) -> None:
+def test_a_search_for_too_large_a_number_finds_nothing(ann: Client) -> None:
     factories.delivery()
     for term in (DIGITS, f"msg_{DIGITS}"):
         page = ann.get("/admin/delivery/delivery/", {"q": term})

@@ -18,7 +18,7 @@ def remembered(tmp_path: Path) -> Path:
     return tmp_path / "demo-fetch-key"
 
 
-def test_before_the_demo_is_provisioned_there_is_nothing_to_tell(
+def test_without_a_provisioned_demo_no_error_is_reported(
     remembered: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -26,7 +26,7 @@ def test_before_the_demo_is_provisioned_there_is_nothing_to_tell(
     assert caplog.records == []
 
 
-def test_a_server_that_is_away_is_told(
+def test_an_unreachable_server_is_reported(
     remembered: Path, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

@@ -43,7 +43,7 @@ def test_the_newest_settlement_counts_with_the_attempts_of_all(spark: SparkSessi
     ]
 
 
-def test_attempts_must_be_whole_and_end_with_a_success(spark: SparkSession) -> None:
+def test_attempts_must_be_complete_and_end_with_a_success(spark: SparkSession) -> None:
     """1 is sound; 2 was sent after its success, 3 by a person; 4 has a hole, 5 an attempt too few; 6 was never tried."""
     deliveries = [
         delivery(1, attempts=2),
@@ -73,7 +73,7 @@ def test_rows_that_belong_nowhere_or_are_there_twice_are_found(spark: SparkSessi
     assert found(checked) == [("STRAY", 1, None), ("STRAY", 2, None), ("STRAY", 3, None)]
 
 
-def test_of_a_group_one_takes_the_message(spark: SparkSession) -> None:
+def test_of_a_group_one_endpoint_takes_the_message(spark: SparkSession) -> None:
     """1 is sound, 2 taken twice, 3 by nobody though one thinks so; 4 all refused, and 5 has two groups."""
     statuses = {
         (1, 0): ["DELIVERED", "REDUNDANT", "REJECTED"],

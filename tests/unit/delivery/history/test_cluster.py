@@ -44,7 +44,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.mark.slow
 @pytest.mark.timeout(2 * SECONDS)
 @pytest.mark.django_db(transaction=True)
-def test_the_whole_pipeline_runs_on_it(running: Cluster, tmp_path: Path) -> None:
+def test_the_whole_pipeline_runs_on_a_cluster(running: Cluster, tmp_path: Path) -> None:
     for days in (2, 1):
         factories.delivery(
             Status.DELIVERED, message=factories.message(published_at=timezone.now() - timedelta(days=days))
@@ -60,7 +60,7 @@ def test_the_whole_pipeline_runs_on_it(running: Cluster, tmp_path: Path) -> None
 
 
 @pytest.mark.slow
-def test_workers_have_our_modules_from_what_they_were_sent(running: Cluster, tmp_path: Path) -> None:
+def test_workers_load_our_modules_from_the_sent_zip(running: Cluster, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", WHERE, running.url, str(tmp_path / "log")],
         cwd=CHECKOUT,

@@ -62,7 +62,7 @@ def test_a_few_files_are_left_as_they_are(in_three_files: Path) -> None:
     assert on_disk(in_three_files) == before
 
 
-def test_while_a_run_reads_files_none_is_taken_from_it(in_three_files: Path, spark: SparkSession) -> None:
+def test_files_read_by_a_run_are_not_removed(in_three_files: Path, spark: SparkSession) -> None:
     before = on_disk(in_three_files)
     with archived.job(in_three_files, spark=spark) as job:
         with archived.job(in_three_files, spark=spark) as reading:
@@ -74,7 +74,7 @@ def test_while_a_run_reads_files_none_is_taken_from_it(in_three_files: Path, spa
         assert compact(job, many=3) == 3
 
 
-def test_what_was_not_removed_before_a_crash_is_removed_by_the_next_export(
+def test_files_left_by_a_crash_are_removed_by_the_next_export(
     in_three_files: Path, spark: SparkSession
 ) -> None:
     before = {path: (in_three_files / path).read_bytes() for path in on_disk(in_three_files)}

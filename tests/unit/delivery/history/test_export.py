@@ -58,7 +58,7 @@ class TestWhatIsArchived:
             str(message.publisher),
         )
 
-    def test_what_is_settled_later_comes_with_the_next_export(self, job: StepJob) -> None:
+    def test_later_settlements_are_in_the_next_export(self, job: StepJob) -> None:
         delivery = settled(Status.PENDING)
         export(job, lag=AT_ONCE)
         transitions.cancel([delivery.pk], actor="anna")
@@ -76,7 +76,9 @@ class TestWhatIsArchived:
         named = [(row["delivery_id"], row["subscription_id"]) for row in rows(job, JOURNAL)]
         assert named == [(delivery.pk, delivery.subscription_id), (None, None)]
 
-    def test_in_pieces_it_is_the_same(self, job: StepJob, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_export_in_parts_gives_the_same_rows(
+        self, job: StepJob, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("delivery.history.steps.export._ROWS_A_PIECE", 2)
         # One far from the others: pieces have as many rows, not as many numbers.
         far = factories.message(pk=10**9, published_at=timezone.now() - timedelta(days=1))
@@ -100,7 +102,7 @@ class TestWhatIsArchived:
         (found,) = (parquet.read_table(tmp_path / path, partitioning=None) for path in paths)
         assert found["id"].to_pylist() == sorted(ids)
 
-    def test_days_are_those_of_utc(self, job: StepJob, tmp_path: Path) -> None:
+    def test_days_are_utc_days(self, job: StepJob, tmp_path: Path) -> None:
         factories.message(published_at=datetime(2026, 3, 1, 0, 0, tzinfo=UTC))
         factories.message(published_at=datetime(2026, 3, 1, 0, 0, tzinfo=UTC) - timedelta(microseconds=1))
         export(job)
@@ -118,7 +120,7 @@ class TestWhatIsArchived:
             export(given)
             assert [row["id"] for row in rows(given, MESSAGES)] == [message.pk]
 
-    def test_days_are_those_of_utc_whatever_the_server_thinks(self, tmp_path: Path) -> None:
+    def test_days_are_utc_days_whatever_the_servers_time_zone(self, tmp_path: Path) -> None:
         conninfo = make_conninfo(**connection_parameters() | {"options": "-c timezone=America/New_York"})
         with whole_job(
             run_id=1, conninfo=conninfo, archive_url=str(tmp_path), spark=Spark(), progress=archived.Told()
@@ -127,14 +129,14 @@ class TestWhatIsArchived:
             assert row is not None
             assert row[0].date().isoformat() == "2026-11-03"
 
-    def test_many_chunks_have_what_one_would_have(self, job: StepJob) -> None:
+    def test_many_chunks_contain_the_rows_of_one(self, job: StepJob) -> None:
         ids = [settled(days=10 - number).pk for number in range(5)]
         result = export(job, rows=1)
         assert result["chunks"] > 1
         assert [row["id"] for row in rows(job, DELIVERIES)] == ids
 
     @pytest.mark.parametrize(("made", "chunks"), [(6, 1), (7, 2)])
-    def test_a_small_rest_comes_along(self, job: StepJob, made: int, chunks: int) -> None:
+    def test_a_small_remainder_joins_the_last_chunk(self, job: StepJob, made: int, chunks: int) -> None:
         ids = [settled(days=10 - number).pk for number in range(made)]
         assert export(job, rows=4)["chunks"] == chunks
         assert [row["id"] for row in rows(job, DELIVERIES)] == ids
@@ -151,7 +153,7 @@ class TestWhatIsArchived:
         assert result["chunks"] == 0
         assert not ArchiveChunk.objects.exists()
 
-    def test_nothing_is_archived_twice(self, job: StepJob) -> None:
+    def test_no_row_is_archived_twice(self, job: StepJob) -> None:
         settled()
         export(job)
         before = [rows(job, table) for table in TABLES]
@@ -196,7 +198,7 @@ class TestSentAgain:
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["FAILED", "DELIVERED"]
         assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2]
 
-    def test_in_an_export_that_came_to_nothing(self, job: StepJob, told: archived.Told) -> None:
+    def test_during_a_failed_export(self, job: StepJob, told: archived.Told) -> None:
         delivery = settled(Status.FAILED)
 
         def send_again_and_stop() -> None:

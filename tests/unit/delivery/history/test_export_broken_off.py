@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class TestLateCommits:
-    def test_what_is_not_committed_yet_holds_the_export_back(self, job: StepJob) -> None:
+    def test_an_open_transaction_holds_the_export_back(self, job: StepJob) -> None:
         early = factories.message(published_at=timezone.now() - timedelta(days=1))
         with psycopg.connect(make_conninfo(**connection_parameters())) as slow:
             slow.execute(
@@ -44,7 +44,7 @@ class TestLateCommits:
         assert len(rows(job, MESSAGES)) == 2
         assert [row["text"] for row in rows(job, JOURNAL)] == ["late"]
 
-    def test_who_only_reads_holds_nothing_back(self, job: StepJob) -> None:
+    def test_a_reading_transaction_does_not_hold_the_export_back(self, job: StepJob) -> None:
         with psycopg.connect(make_conninfo(**connection_parameters())) as reader:
             reader.execute("SELECT count(*) FROM delivery_message")
             factories.message(published_at=timezone.now() - timedelta(seconds=1))
@@ -79,7 +79,7 @@ class TestCrash:
         assert [row["delivery_id"] for row in rows(job, ATTEMPTS)] == [one.pk for one in deliveries]
         assert visible(tmp_path) == sorted(ArchiveFile.objects.values_list("path", flat=True))
 
-    def test_what_was_being_written_is_forgotten(
+    def test_an_unfinished_write_is_discarded(
         self, job: StepJob, told: archived.Told, tmp_path: Path
     ) -> None:
         settled()
@@ -92,7 +92,7 @@ class TestCrash:
         assert ArchiveChunk.objects.get().state == ChunkState.DONE
         assert not list((tmp_path / ".staging").rglob("*"))
 
-    def test_what_was_being_moved_is_finished(self, job: StepJob, tmp_path: Path) -> None:
+    def test_an_unfinished_move_is_completed(self, job: StepJob, tmp_path: Path) -> None:
         settled()
         export(job)
         watermark = archived_until(job.database)
@@ -109,7 +109,7 @@ class TestCrash:
         assert visible(tmp_path) == sorted(ArchiveFile.objects.values_list("path", flat=True))
         assert len(rows(job, DELIVERIES)) == 1
 
-    def test_what_was_changed_on_its_way_counts_nowhere(
+    def test_a_file_changed_on_the_way_does_not_count(
         self, job: StepJob, told: archived.Told, tmp_path: Path
     ) -> None:
         settled()
@@ -132,7 +132,7 @@ class TestCrash:
         ("table", "column"),
         [("deliveries", "endpoint"), ("attempts", "subscriber"), ("deliveries", "reason")],
     )
-    def test_nor_does_what_came_to_be_called_otherwise(
+    def test_a_renamed_file_does_not_count(
         self, job: StepJob, told: archived.Told, tmp_path: Path, table: str, column: str
     ) -> None:
         settled()
@@ -151,7 +151,7 @@ class TestCrash:
 
 
 class TestAClockThatGoesBack:
-    def test_what_happens_behind_the_archive_is_archived_when_the_clock_is_there_again(
+    def test_rows_behind_the_archives_end_are_archived_once_the_clock_has_caught_up(
         self, job: StepJob
     ) -> None:
         export(job, lag=AT_ONCE)
@@ -169,7 +169,7 @@ class TestAClockThatGoesBack:
         export(job, lag=AT_ONCE)
         assert [(row["id"], row["status"]) for row in rows(job, DELIVERIES)] == [(delivery.pk, "CANCELLED")]
 
-    def test_while_it_is_behind_nothing_is_taken(self, job: StepJob) -> None:
+    def test_while_the_clock_is_behind_nothing_is_exported(self, job: StepJob) -> None:
         """As if it had gone back just after the export looked until when all is certain."""
         settled()
         result = export(job, lag=-timedelta(hours=1))

@@ -49,23 +49,23 @@ def test_a_filter_of_headers_needs_no_python(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("text", [f"{OPENED} and {LOW}", f"not (not {OPENED} or not {LOW})"])
-def test_python_sees_only_what_the_headers_let_through(plan: Plan, text: str) -> None:
+def test_python_evaluates_only_rows_that_pass_the_header_conditions(plan: Plan, text: str) -> None:
     beneath = plan.of(text).partition("ArrowEvalPython")[2]
     assert "Filter" in beneath
     assert "= low" in beneath
 
 
-def test_python_is_asked_once_for_all_that_it_is_asked(plan: Plan) -> None:
+def test_python_is_called_once_for_all_filters(plan: Plan) -> None:
     found = plan.of(f"{OPENED} and {LOW} and ($$->'Body'->'n' > 1 or {LOW}) and $$->'Body' ? 'x'")
     assert found.count("ArrowEvalPython") == 1
 
 
-def test_only_what_is_looked_at_is_read(plan: Plan) -> None:
+def test_only_needed_columns_are_read(plan: Plan) -> None:
     assert "ReadSchema: struct<body:binary>" in plan.of(OPENED)
     assert "ReadSchema: struct<headers:string>" in plan.of("$$->'Header'->'priority' = 'low'")
 
 
-def test_a_worker_needs_nothing_but_our_modules_from_a_zip(tmp_path: Path) -> None:
+def test_a_worker_needs_only_our_modules_from_a_zip(tmp_path: Path) -> None:
     shipped, asked = tmp_path / "inturn.zip", tmp_path / "asked"
     with zipfile.ZipFile(shipped, "w") as archive:
         for file in (CHECKOUT / "subscriptions").rglob("*.py"):
@@ -89,7 +89,7 @@ print(sys.modules["subscriptions"].__file__)
     assert told.stdout.split() == ["True", f"{shipped}/subscriptions/__init__.py"]
 
 
-def test_who_loads_the_filters_loads_no_spark() -> None:
+def test_importing_the_filters_does_not_import_spark() -> None:
     program = """
 import sys, subscriptions.filters.to_spark
 print([name for name in ("pyspark", "pyarrow", "django") if name in sys.modules])

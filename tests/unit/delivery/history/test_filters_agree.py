@@ -107,7 +107,7 @@ def drawn() -> tuple[list[Condition], list[Message]]:
 
 
 @pytest.mark.django_db
-def test_python_postgresql_and_spark_give_the_same_true_false_or_null(spark: SparkSession) -> None:
+def test_python_postgresql_and_spark_agree_on_true_false_and_null(spark: SparkSession) -> None:
     trees, messages = drawn()
     agree(spark, trees, messages)
     assert asked(archived(spark, messages), trees[:50]) == answers(trees[:50], messages)
@@ -219,12 +219,12 @@ def test_payloads_match_the_same_filters_everywhere(spark: SparkSession, source:
     ],
     ids=["or", "and", "body", "deep"],
 )
-def test_the_longest_filters_are_asked(spark: SparkSession, text: str) -> None:
+def test_the_longest_filters_compile(spark: SparkSession, text: str) -> None:
     messages: list[Message] = [({f"a{at % 10}": str(at)}, b'{"a": %d}' % at) for at in range(0, 400, 13)]
     agree(spark, [parse(text)], messages)
 
 
-def test_names_of_headers_are_taken_as_they_are(spark: SparkSession) -> None:
+def test_header_names_are_used_unchanged(spark: SparkSession) -> None:
     names = [*HEADERS, "x'y", "x.y", "x`y", "$", "x[0]", "*", "a?", "ß", "ſ", "s", "x\\y", "0", ""]
     conditions = [Comparison(Path(Root.HEADER, (name,), True), Operator.EQUAL, name) for name in names]
     agree(

@@ -91,13 +91,13 @@ WHOLE = by_arrow(ATTEMPTS, ROWS)
         {"started_at": archived.seconds(1.02), "settled_at": archived.seconds(1)},
     ],
 )
-def test_what_is_changed_shows(change: Row) -> None:
+def test_a_changed_value_changes_the_fingerprint(change: Row) -> None:
     changed = [ROWS[0] | change, *ROWS[1:]]
     assert by_arrow(ATTEMPTS, changed) != WHOLE
 
 
 @pytest.mark.parametrize("column", ["error", "excerpt", "started_at", "message_id"])
-def test_what_two_rows_have_of_each_other_shows(column: str) -> None:
+def test_values_swapped_between_rows_change_the_fingerprint(column: str) -> None:
     one, other, *more = ROWS
     changed = [one | {column: other[column]}, other | {column: one[column]}, *more]
     assert by_arrow(ATTEMPTS, changed) != WHOLE

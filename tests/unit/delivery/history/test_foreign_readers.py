@@ -128,13 +128,13 @@ def lived() -> None:
 
 class TestWhatTheyFind:
     @pytest.mark.usefixtures("lived")
-    def test_is_exactly_what_postgresql_has(self, job: StepJob, archive: Path) -> None:
+    def test_equals_the_rows_of_postgresql(self, job: StepJob, archive: Path) -> None:
         export(job)
         check(archive)
         assert all(by_arrow(archive, table) for table in TABLES)
         assert {row["status"] for row in by_arrow(archive, DELIVERIES)} == set(Status.values) - set(OPEN)
 
-    def test_is_the_same_when_small_files_were_written_together(self, job: StepJob, archive: Path) -> None:
+    def test_is_the_same_after_compaction(self, job: StepJob, archive: Path) -> None:
         noon = (timezone.now() - timedelta(days=1)).replace(hour=12)
         for minute in range(2 * MANY):
             factories.message(published_at=noon.replace(minute=minute))
@@ -150,7 +150,7 @@ class TestKilled:
     @pytest.mark.parametrize(
         ("table", "is_visible"), [("delivery_archivefile", False), ("delivery_archived", True)]
     )
-    def test_and_run_again_nothing_is_lost_doubled_or_astray(
+    def test_and_rerun_loses_duplicates_or_orphans_no_row(
         self, job: StepJob, archive: Path, table: str, is_visible: bool
     ) -> None:
         kill_where_it_writes(table, "export", archive=archive)

@@ -106,19 +106,19 @@ def test_a_percentile_between_two_values_is_in_proportion(spark: SparkSession) -
     assert [row[f"response_{place}"] for place in places] == pytest.approx([1.5, 1.95, 1.99, 2.0])
 
 
-def test_attempts_of_nothing_that_was_settled_make_no_row(spark: SparkSession) -> None:
+def test_attempts_of_unsettled_deliveries_give_no_row(spark: SparkSession) -> None:
     found = of(spark, [delivery(1)], [attempt(1), attempt(2, subscription_id=2)])
     assert [(row["subscription_id"], row["attempts"]) for row in rows(found)] == [(1, 1)]
 
 
-def test_a_replay_and_what_was_not_delivered_have_no_latency(spark: SparkSession) -> None:
+def test_replays_and_undelivered_messages_have_no_latency(spark: SparkSession) -> None:
     (row,) = rows(of(spark, [delivery(1, replay_id=5), delivery(2, status="EXPIRED")], []))
     assert row["latency_p50"] is None
     assert row["latency_max"] is None
     assert row["response_p99"] is None
 
 
-def test_the_newest_name_and_endpoint_of_the_hour_are_told(spark: SparkSession) -> None:
+def test_the_hours_newest_name_and_endpoint_are_reported(spark: SparkSession) -> None:
     deliveries = [
         delivery(2, subscription="new", endpoint="https://new.example/"),
         delivery(1, subscription="old"),
@@ -127,7 +127,7 @@ def test_the_newest_name_and_endpoint_of_the_hour_are_told(spark: SparkSession) 
     assert (row["subscription"], row["endpoint"]) == ("new", "https://new.example/")
 
 
-def test_an_hour_in_which_nothing_was_settled_has_the_time_that_was_blocked(spark: SparkSession) -> None:
+def test_an_hour_without_settlements_has_its_blocked_time(spark: SparkSession) -> None:
     stopped = spark.createDataFrame([(AT, 1, 60.0), (AT, 2, 30.0), (AT, 3, 15.0)], STOPPED)
     names = spark.createDataFrame(
         [(1, "renamed", "now", "Now", ""), (2, "other", "second", "Other", "https://x")], NAMES

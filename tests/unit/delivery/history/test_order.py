@@ -51,7 +51,7 @@ def explained(turns: DataFrame) -> dict[str, int]:
     return {name: count for name, count in row["counts"].asDict().items() if count and name not in IGNORED}
 
 
-def test_what_is_tried_in_order_is_sound_and_what_overtakes_is_found(spark: SparkSession) -> None:
+def test_ordered_attempts_pass_and_overtaking_ones_are_found(spark: SparkSession) -> None:
     turns = history(
         spark,
         {1: 10, 2: 11, 3: 10.5, 4: 12, 5: 9, 6: 13},
@@ -89,13 +89,13 @@ def test_publications_at_the_same_time_have_no_order(spark: SparkSession) -> Non
     assert found(turns) == [("ORDER", 3, 1), ("ORDER", 5, 4)]
 
 
-def test_what_was_published_before_transactions_were_recorded_proves_nothing(spark: SparkSession) -> None:
+def test_messages_without_a_recorded_transaction_prove_nothing(spark: SparkSession) -> None:
     turns = history(spark, {1: 10, 2: 9}, transaction_id={1: None, 2: None}, seen_before={1: None, 2: None})
     assert found(turns) == []
     assert explained(turns) == {"not_provable": 2}
 
 
-def test_an_inactive_subscription_lets_others_overtake(spark: SparkSession) -> None:
+def test_an_inactive_subscription_may_be_overtaken(spark: SparkSession) -> None:
     """1 is held from 4 to 50. 3 was tried before that; 6 was in a run that was read before 50; 7 was published after it."""
     toggled = [entry(1, "DEACTIVATED", at=seconds(4)), entry(2, "ACTIVATED", at=seconds(50))]
     turns = history(
@@ -109,7 +109,7 @@ def test_an_inactive_subscription_lets_others_overtake(spark: SparkSession) -> N
     assert explained(turns) == {"held": 1}
 
 
-def test_a_url_that_is_stopped_lets_others_overtake(spark: SparkSession) -> None:
+def test_a_stopped_url_may_be_overtaken(spark: SparkSession) -> None:
     stopped = [
         entry(1, "DISABLED", at=seconds(1.5), text="https://receiver.example/hook is disabled: 9 of 9"),
         entry(2, "FROZEN", at=seconds(10), text="https://receiver.example/hook is frozen: 9 attempts"),

@@ -31,15 +31,15 @@ def selected(spark: SparkSession, rows: list[dict[str, Any]], **fields: Any) -> 
 
 
 class TestWhatIsSelected:
-    def test_is_published_within_the_piece_of_time(self, spark: SparkSession) -> None:
+    def test_was_published_within_the_time_range(self, spark: SparkSession) -> None:
         rows = [message(id) for id in range(1, 7)]
         assert selected(spark, rows, since=seconds(2), until=seconds(5)) == [2, 3, 4]
 
-    def test_is_of_the_event_types(self, spark: SparkSession) -> None:
+    def test_has_one_of_the_event_types(self, spark: SparkSession) -> None:
         rows = [message(1), message(2, event_type="B"), message(3, event_type="C")]
         assert selected(spark, rows, event_types=(EVENT, "C")) == [1, 3]
 
-    def test_is_what_the_filter_is_true_of(self, spark: SparkSession) -> None:
+    def test_matches_the_filter(self, spark: SparkSession) -> None:
         bodies = [b'{"n": 1}', b'{"n": 1.0}', b'{"n": 2}', b"no JSON", b"{}"]
         rows = [message(id, body=body) for id, body in enumerate(bodies, start=1)]
         assert selected(spark, rows, filter="$$->'Body'->'n' = 1") == [1, 2]
@@ -53,7 +53,7 @@ class TestWhatIsSelected:
         assert selected(spark, rows, header_filter_string="a") == [1]
         assert selected(spark, rows, header_filter_string="äé") == [4]
 
-    def test_has_both_when_both_are_asked_for(self, spark: SparkSession) -> None:
+    def test_matches_both_filter_and_header_string(self, spark: SparkSession) -> None:
         rows = [
             message(1, headers='{"filter-string": "a"}', body=b'{"n": 1}'),
             message(2, headers='{"filter-string": "a"}', body=b'{"n": 2}'),
@@ -61,7 +61,7 @@ class TestWhatIsSelected:
         ]
         assert selected(spark, rows, header_filter_string="a", filter="$$->'Body'->'n' = 1") == [1]
 
-    def test_is_not_what_was_delivered_to_another_destination(self, spark: SparkSession) -> None:
+    def test_had_no_other_destination(self, spark: SparkSession) -> None:
         names = ["", "crm", "crm/orders", "crm/other", "shop"]
         rows = [message(id, destination=name) for id, name in enumerate(names, start=1)]
         assert selected(spark, rows, destinations=("crm", "crm/orders")) == [1, 2, 3]
@@ -89,7 +89,7 @@ class TestSelecting:
         write(tmp_path, messages=rows)
         return request_replay(subscription, since=AT, actor="ann")
 
-    def test_keeps_the_items_and_what_they_are(
+    def test_stores_the_items_with_their_properties(
         self, asked: Replay, tmp_path: Path, spark: SparkSession
     ) -> None:
         with job(tmp_path, spark=spark) as given:
@@ -107,7 +107,7 @@ class TestSelecting:
             5,
         ]
 
-    def test_that_is_stopped_has_done_nothing_and_is_done_again(
+    def test_that_is_stopped_stores_nothing_and_is_repeated(
         self, asked: Replay, tmp_path: Path, spark: SparkSession
     ) -> None:
         progress = Told(stop_at="keeping", error=Stopped())
@@ -117,7 +117,7 @@ class TestSelecting:
         with job(tmp_path, spark=spark) as given:
             assert select(given, replay_id=asked.pk)["count"] == 3
 
-    def test_of_one_that_was_cancelled_meanwhile_changes_nothing(
+    def test_of_a_replay_cancelled_meanwhile_changes_nothing(
         self, asked: Replay, tmp_path: Path, spark: SparkSession
     ) -> None:
         class Cancelling(Told):
@@ -130,7 +130,7 @@ class TestSelecting:
             assert select(given, replay_id=asked.pk)["state"] == "CANCELLED"
         assert not ReplayItem.objects.exists()
 
-    def test_done_twice_keeps_what_was_first(
+    def test_repeated_keeps_the_first_result(
         self, asked: Replay, tmp_path: Path, spark: SparkSession
     ) -> None:
         with job(tmp_path, spark=spark) as given:
@@ -138,7 +138,7 @@ class TestSelecting:
             assert select(given, replay_id=asked.pk)["state"] == "READY"
         assert ReplayItem.objects.count() == 3
 
-    def test_of_an_empty_piece_of_time_is_ready_with_nothing(
+    def test_of_an_empty_time_range_is_ready_without_messages(
         self, subscription: Subscription, tmp_path: Path, spark: SparkSession
     ) -> None:
         write(tmp_path, until=seconds(60))
@@ -148,6 +148,6 @@ class TestSelecting:
         asked.refresh_from_db()
         assert (asked.count, asked.preview) == (0, [])
 
-    def test_is_asked_of_the_pipeline(self, asked: Replay) -> None:
+    def test_is_a_run_of_the_pipeline(self, asked: Replay) -> None:
         run = PipelineRun.objects.get()
         assert (run.step, run.options, run.asked_by) == ("REPLAY", {"replay": asked.pk}, "ann")

@@ -74,7 +74,7 @@ class TestWhatIsInIt:
             ({"subscriber": "crm", "status": "DELIVERED"}, [3]),
         ],
     )
-    def test_is_what_was_asked_for(
+    def test_matches_the_request(
         self, spark: SparkSession, rows: list[dict[str, Any]], fields: dict[str, Any], expected: list[int]
     ) -> None:
         assert found(spark, rows, **fields) == expected
@@ -106,11 +106,11 @@ class TestWhatIsInIt:
     @pytest.mark.parametrize(
         "fields", [{"format": "xls"}, {"until": AT.isoformat()}, {"since": seconds(9999).isoformat()}]
     )
-    def test_is_refused_when_it_makes_no_sense(self, fields: dict[str, Any]) -> None:
+    def test_with_contradictory_options_is_refused(self, fields: dict[str, Any]) -> None:
         with pytest.raises(ReportError):
             read_report_request(asked(**fields))
 
-    def test_is_refused_for_a_wrong_filter_at_once(self) -> None:
+    def test_with_a_wrong_filter_is_refused_at_once(self) -> None:
         with pytest.raises(FilterError, match="column 7"):
             read_report_request(asked(filter="true ="))
 
@@ -181,7 +181,7 @@ class TestTheFile:
         assert rows[0]["settled_at"] == "2026-11-22T10:00:01.020000Z"
         assert (result["rows"], result["bytes"]) == (4, path.stat().st_size)
 
-    def test_is_rfc_4180_with_the_bodies_as_they_are(self, archive: Path, spark: SparkSession) -> None:
+    def test_is_rfc_4180_with_unchanged_bodies(self, archive: Path, spark: SparkSession) -> None:
         path = Path(self.made(archive, spark, with_bodies=True)["path"])
         content = path.read_bytes()
         assert content.split(b"\r\n")[0].decode().split(",")[-3:] == ["headers", "body", "body_base64"]
@@ -190,7 +190,7 @@ class TestTheFile:
         bodies = [(row["body"], row["body_base64"]) for row in rows[:3]]
         assert bodies == [('{"text": "a, \\"b\\"",\r\n"n": "ä"}', ""), ("", "/wA="), ("'=1+1", "")]
 
-    def test_in_parquet_is_what_foreign_readers_read(self, archive: Path, spark: SparkSession) -> None:
+    def test_in_parquet_is_readable_by_other_readers(self, archive: Path, spark: SparkSession) -> None:
         result = self.made(archive, spark, format="parquet", with_bodies=True)
         read = duckdb.read_parquet(result["path"]).order("settled_at")
         rows = read.project("delivery_id, status, body, last_status_code").fetchall()
@@ -202,19 +202,19 @@ class TestTheFile:
         ]
         assert (rows[1][2], rows[1][3]) == (b"\xff\x00", 200)
 
-    def test_has_what_the_filter_is_true_of(self, archive: Path, spark: SparkSession) -> None:
+    def test_contains_rows_that_match_the_filter(self, archive: Path, spark: SparkSession) -> None:
         result = self.made(archive, spark, filter="$$->'Body'->>'text' is not null")
         assert result["rows"] == 2
 
-    def test_of_nothing_has_the_names_of_its_columns(self, archive: Path, spark: SparkSession) -> None:
+    def test_without_rows_contains_the_column_names(self, archive: Path, spark: SparkSession) -> None:
         result = self.made(archive, spark, subscriber="nobody")
         assert (result["rows"], Path(result["path"]).read_text().count("\n")) == (0, 1)
 
-    def test_ends_at_the_watermark_and_says_so(self, archive: Path, spark: SparkSession) -> None:
+    def test_ends_at_the_watermark_with_a_note(self, archive: Path, spark: SparkSession) -> None:
         result = self.made(archive, spark)
         assert result["until"] == (seconds(90) + timedelta(milliseconds=1)).isoformat()
 
-    def test_leaves_nothing_but_the_file_and_only_its_owner_reads_it(
+    def test_is_the_only_file_left_and_readable_only_by_its_owner(
         self, archive: Path, spark: SparkSession
     ) -> None:
         path = Path(self.made(archive, spark)["path"])
@@ -222,7 +222,7 @@ class TestTheFile:
         assert path.stat().st_mode & 0o777 == 0o600
         assert list((archive / ".reports").iterdir()) == []
 
-    def test_that_is_stopped_leaves_nothing(self, archive: Path, spark: SparkSession) -> None:
+    def test_that_is_stopped_leaves_no_file(self, archive: Path, spark: SparkSession) -> None:
         progress = Told(stop_at="writing", error=Stopped())
         to = archive.parent / "reports"
         with job(archive, spark=spark, progress=progress) as given, pytest.raises(Stopped):
@@ -230,7 +230,7 @@ class TestTheFile:
         assert not to.exists() or list(to.iterdir()) == []
         assert list((archive / ".reports").iterdir()) == []
 
-    def test_clears_away_what_killed_ones_left(self, archive: Path, spark: SparkSession) -> None:
+    def test_removes_leftovers_of_killed_runs(self, archive: Path, spark: SparkSession) -> None:
         runs = {
             state: PipelineRun.objects.create(pk=id, step=Step.REPORT, state=state, ended_at=ended)
             for id, state, ended in ((901, RunState.RUNNING, None), (902, RunState.FAILED, AT))
@@ -243,7 +243,7 @@ class TestTheFile:
         left = {folder.name for folder in (archive / ".reports").iterdir()}
         assert left == {str(runs[RunState.RUNNING].pk)}
 
-    def test_before_the_first_export_is_refused_with_what_to_do(
+    def test_before_the_first_export_is_refused_with_the_next_step(
         self, tmp_path: Path, spark: SparkSession
     ) -> None:
         with job(tmp_path, spark=spark) as given, pytest.raises(ReportError, match="run the export first"):

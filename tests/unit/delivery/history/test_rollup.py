@@ -37,7 +37,7 @@ def hours() -> list[tuple[float, int, int, float]]:
     ]
 
 
-def test_pieces_of_time_touch_whole_hours() -> None:
+def test_time_ranges_touch_whole_hours() -> None:
     halves = [
         (AT + HOUR * 1.5, AT + HOUR * 2),
         (AT + HOUR * 0.5, AT + HOUR * 1.5),
@@ -81,7 +81,7 @@ def test_a_chunk_is_measured_once(tmp_path: Path, spark: SparkSession) -> None:
     assert ArchiveChunk.objects.get().is_rolled_up
 
 
-def test_late_data_of_an_hour_is_measured_with_the_rest_of_it(tmp_path: Path, spark: SparkSession) -> None:
+def test_late_rows_of_an_hour_are_measured_with_the_others(tmp_path: Path, spark: SparkSession) -> None:
     write(tmp_path, deliveries=[delivery(1)], attempts=[attempt(1)])
     with job(tmp_path, spark=spark) as given:
         rollup(given)
@@ -96,7 +96,7 @@ def test_late_data_of_an_hour_is_measured_with_the_rest_of_it(tmp_path: Path, sp
     assert hours() == [(0, 2, 2, 0), (2, 1, 1, 0)]
 
 
-def test_hours_that_no_new_chunk_touches_are_left_alone(tmp_path: Path, spark: SparkSession) -> None:
+def test_hours_without_a_new_chunk_are_not_recomputed(tmp_path: Path, spark: SparkSession) -> None:
     write(tmp_path, deliveries=[delivery(1)], until=AT + HOUR)
     with job(tmp_path, spark=spark) as given:
         rollup(given)
@@ -117,9 +117,7 @@ def test_everything_forgets_hours_that_the_archive_does_not_have(tmp_path: Path,
     assert hours() == [(0, 1, 0, 0)]
 
 
-def test_what_stands_still_is_counted_in_each_hour_until_the_watermark(
-    tmp_path: Path, spark: SparkSession
-) -> None:
+def test_a_stop_is_counted_in_each_hour_up_to_the_watermark(tmp_path: Path, spark: SparkSession) -> None:
     subscription = factories.subscription("slow")
     stopped = entry(1, "BLOCKED", at=AT + HOUR / 2, lane_id=1, subscription_id=subscription.pk)
     write(tmp_path, journal=[stopped], until=AT + HOUR * 1.5)
@@ -134,9 +132,7 @@ def test_what_stands_still_is_counted_in_each_hour_until_the_watermark(
     assert (row.subscriber, row.subscription) == (subscription.subscriber.name, "slow")
 
 
-def test_what_stands_still_is_counted_in_hours_in_which_nothing_happened(
-    tmp_path: Path, spark: SparkSession
-) -> None:
+def test_a_stop_is_counted_in_hours_without_settlements(tmp_path: Path, spark: SparkSession) -> None:
     subscription = factories.subscription()
     stopped = entry(1, "BLOCKED", at=AT + HOUR / 2, lane_id=1, subscription_id=subscription.pk)
     write(tmp_path, journal=[stopped], until=AT + HOUR * 0.75)

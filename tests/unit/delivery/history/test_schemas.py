@@ -6,7 +6,7 @@ from pyspark.sql import SparkSession
 from delivery.history.schemas import JOURNAL, SchemaError
 
 
-def test_a_frame_with_the_columns_is_taken_in_their_order(spark: SparkSession) -> None:
+def test_a_frame_is_reordered_to_the_schema(spark: SparkSession) -> None:
     frame = spark.createDataFrame([], JOURNAL.spark)
     mixed = frame.select(*reversed(frame.columns))
     assert JOURNAL.checked(mixed).columns == JOURNAL.names

@@ -47,7 +47,7 @@ def command(log: Path, *arguments: str) -> list[str]:
     return [sys.executable, "-c", CHILD, str(log), *arguments]
 
 
-def test_one_session_after_another(tmp_path: Path) -> None:
+def test_sessions_can_be_opened_one_after_another(tmp_path: Path) -> None:
     done = subprocess.run(
         command(tmp_path / "log", "2"), cwd=CHECKOUT, capture_output=True, text=True, check=False
     )
@@ -60,7 +60,7 @@ def test_runs_that_share_one_have_their_errors_in_words_and_leave_it_to_the_next
     assert (done.returncode, done.stdout, done.stderr) == (0, "True\nTrue\n1\n", "")
 
 
-def test_the_jvm_stands_back_and_ends_when_its_python_is_killed(tmp_path: Path) -> None:
+def test_the_jvm_has_low_priority_and_ends_with_its_python(tmp_path: Path) -> None:
     with subprocess.Popen(
         command(tmp_path / "log", "1", "wait"),
         cwd=CHECKOUT,
@@ -78,7 +78,7 @@ def test_the_jvm_stands_back_and_ends_when_its_python_is_killed(tmp_path: Path) 
         _wait_for(watched)
 
 
-def test_a_jvm_that_cannot_start_says_where_to_look(tmp_path: Path) -> None:
+def test_a_jvm_that_cannot_start_names_its_log(tmp_path: Path) -> None:
     jvm = Jvm(memory="1x", cache=None, log=tmp_path / "spark.log")
     with pytest.raises(JavaError, match=r"ended at its start \(exit code 1\): see .*spark.log"):
         jvm.start({})

@@ -84,7 +84,7 @@ def settlements(job: StepJob, delivery: Delivery) -> Found:
 
 
 @pytest.mark.parametrize("send_again", [resubmitted, resubmitted_by_a_filter])
-def test_one_that_was_rejected_three_times_between_two_exports_is_there_three_times(
+def test_a_delivery_rejected_three_times_between_exports_has_three_rows(
     job: StepJob, tmp_path: Path, send_again: Callable[[Delivery], None]
 ) -> None:
     delivery = settled(Status.PENDING, days=0)

@@ -51,7 +51,7 @@ def test_parts_have_all_rows_once(spark: SparkSession, conninfo: str) -> None:
         assert [row["id"] for row in frame.orderBy("id").collect()] == ids
 
 
-def test_all_parts_see_the_snapshot_and_nothing_later(spark: SparkSession, conninfo: str) -> None:
+def test_all_partitions_read_one_snapshot(spark: SparkSession, conninfo: str) -> None:
     first = factories.message()
     with reading(spark, conninfo, "messages", [0, first.pk, 2**62]) as frame:
         factories.message()
@@ -84,7 +84,7 @@ def test_conditions_are_pushed_down(spark: SparkSession, conninfo: str) -> None:
         (Not(EqualTo(("id",), 5)), None),
     ],
 )
-def test_a_condition_is_what_postgresql_can_say_alike(condition: Filter, text: str | None) -> None:
+def test_only_conditions_equal_in_postgresql_are_pushed_down(condition: Filter, text: str | None) -> None:
     assert source.condition_of(condition) == text
 
 

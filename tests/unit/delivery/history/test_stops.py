@@ -27,7 +27,7 @@ def stood(spark: SparkSession, *pieces: tuple[int, datetime, datetime]) -> DataF
     return spark.createDataFrame(list(pieces), STOPS)
 
 
-def test_a_lane_stands_from_blocked_to_resumed(spark: SparkSession) -> None:
+def test_a_stop_lasts_from_blocked_to_resumed(spark: SparkSession) -> None:
     found = of(
         spark,
         lane(1, "BLOCKED"),
@@ -41,13 +41,13 @@ def test_a_lane_stands_from_blocked_to_resumed(spark: SparkSession) -> None:
     assert_df_equality(found, expected, ignore_row_order=True, ignore_nullable=True)
 
 
-def test_blocked_again_goes_on_for_the_other_subscription(spark: SparkSession) -> None:
+def test_a_lane_blocked_again_continues_the_stop_for_the_other_subscription(spark: SparkSession) -> None:
     found = of(spark, lane(1, "BLOCKED"), lane(4, "SUSPENDED", 8), lane(6, "RESUMED", None))
     expected = stood(spark, (7, seconds(1), seconds(4)), (8, seconds(4), seconds(6)))
     assert_df_equality(found, expected, ignore_row_order=True, ignore_nullable=True)
 
 
-def test_what_stands_still_is_counted_until_the_watermark(spark: SparkSession) -> None:
+def test_an_open_stop_is_counted_up_to_the_watermark(spark: SparkSession) -> None:
     found = of(spark, lane(1, "BLOCKED"))
     assert_df_equality(found, stood(spark, (7, seconds(1), WATERMARK)), ignore_nullable=True)
 

@@ -40,5 +40,5 @@ def test_few_and_many_are_read_alike(spark: SparkSession, monkeypatch: pytest.Mo
     assert [row["text"] for row in journal] == ["Zoë"]
 
 
-def test_of_nothing_there_is_nothing(spark: SparkSession) -> None:
+def test_an_empty_database_gives_no_rows(spark: SparkSession) -> None:
     assert read(spark) == ([], [])

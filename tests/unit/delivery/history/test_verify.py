@@ -126,7 +126,7 @@ def test_rows_twice_in_the_archive_are_found(tmp_path: Path, spark: SparkSession
     assert found() == [("STRAY", 1, 1, None), ("STRAY", 2, 2, None)]
 
 
-def test_what_is_not_archived_yet_counts(tmp_path: Path, spark: SparkSession) -> None:
+def test_unarchived_rows_count(tmp_path: Path, spark: SparkSession) -> None:
     held_back = factories.delivery()
     settled = factories.delivery(Status.DELIVERED)
     archived = [
@@ -139,7 +139,9 @@ def test_what_is_not_archived_yet_counts(tmp_path: Path, spark: SparkSession) ->
     assert (result["messages"], result["deliveries"], result["attempts"]) == (2, 2, 1)
 
 
-def test_postgresql_knows_better_what_was_sent_again(tmp_path: Path, spark: SparkSession) -> None:
+def test_postgresql_overrides_the_archive_for_resubmitted_deliveries(
+    tmp_path: Path, spark: SparkSession
+) -> None:
     """Its attempts there are all it has; those of the archive are not counted beside them."""
     again = factories.delivery(Status.FAILED)
     about = {"message_id": again.message_id}

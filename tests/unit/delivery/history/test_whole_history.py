@@ -52,7 +52,7 @@ def archived(product: Product, question: str) -> Any:
     return row[0]
 
 
-def test_it_is_proven_archived_once_and_adds_up(product: Product) -> None:
+def test_the_history_is_proven_archived_once_and_adds_up(product: Product) -> None:
     """One test: in processes side by side each of several would begin with a run of its own."""
     said = history(product, "all")
     insist_that_every_promise_was_kept(said, product)

@@ -45,7 +45,7 @@ def numbers(published: list[str]) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(2 * SECONDS)
-def test_a_new_subscription_gets_what_was_published_before_it(
+def test_a_new_subscription_gets_earlier_messages(
     flow: Flow, receiver: Receiver, product: Product, tmp_path: Path
 ) -> None:
     first = flow.subscribe(receiver.endpoint("first"))

@@ -36,13 +36,13 @@ def test_workers_do_them(spark: "SparkSession") -> None:
     assert os.getpid() not in {one["process"] for one in found}
 
 
-def test_nothing_to_do(spark: "SparkSession") -> None:
+def test_no_task_starts_no_worker(spark: "SparkSession") -> None:
     nothing: list[int] = []
     assert each(spark, shares(nothing), told) == []
 
 
 @pytest.mark.parametrize("way", [by_context, by_frame])
-def test_what_a_task_says_when_it_fails_is_told(spark: "SparkSession", way: Callable[..., Any]) -> None:
+def test_a_failed_tasks_error_is_raised(spark: "SparkSession", way: Callable[..., Any]) -> None:
     def fails(task: str) -> bytes:
         raise ValueError(f"nothing to be had of {task}")
 
@@ -51,7 +51,7 @@ def test_what_a_task_says_when_it_fails_is_told(spark: "SparkSession", way: Call
 
 
 @pytest.mark.parametrize(("count", "tasks"), [(1, 1), (16, 16), (17, 16), (500, 62)])
-def test_all_are_dealt_out_once(count: int, tasks: int) -> None:
+def test_every_task_is_assigned_once(count: int, tasks: int) -> None:
     dealt = shares(range(count))
     assert sorted(item for share in dealt for item in share) == list(range(count))
     assert len(dealt) == tasks

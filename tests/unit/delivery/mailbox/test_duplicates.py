@@ -33,7 +33,7 @@ def publish_one(publisher: Publisher, mailbox: Box) -> Delivery:
     ("said", "becomes"),
     [(None, "IN_DOUBT"), ("release", "IN_DOUBT"), ("ack", "DUPLICATE"), ("reject", "PENDING")],
 )
-def test_a_second_one_is_what_became_of_the_first(
+def test_a_second_message_follows_the_outcome_of_the_first(
     mailbox: Box, publisher: Publisher, said: str | None, becomes: str
 ) -> None:
     publish_one(publisher, mailbox)
@@ -43,7 +43,7 @@ def test_a_second_one_is_what_became_of_the_first(
     assert publish_one(publisher, mailbox).status == becomes
 
 
-def test_one_in_doubt_is_handed_out_when_a_person_wants_it(
+def test_a_message_in_doubt_is_handed_out_when_a_person_decides_so(
     mailbox: Box, publisher: Publisher, manager: Caller
 ) -> None:
     publish_one(publisher, mailbox)

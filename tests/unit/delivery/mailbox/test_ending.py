@@ -28,7 +28,7 @@ def is_told(delivery: Delivery) -> bool:
     return FailureNotice.objects.filter(delivery_id=delivery.pk).exists()
 
 
-def test_what_is_acknowledged_is_delivered(mailbox: Box) -> None:
+def test_an_acknowledged_message_is_delivered(mailbox: Box) -> None:
     (delivery,) = mailbox.put()
     assert mailbox.say("ack", mailbox.one())
     settled = now_of(delivery)
@@ -59,7 +59,7 @@ def test_an_attempt_lasts_from_the_fetch_to_its_end(mailbox: Box) -> None:
         ("reject", "REJECTED", "DECLINED"),
     ],
 )
-def test_saying_it_again_is_well_and_changes_nothing(
+def test_a_repeated_acknowledgement_succeeds_and_changes_nothing(
     mailbox: Box, verb: str, status: str, outcome: str
 ) -> None:
     (delivery,) = mailbox.put()
@@ -101,7 +101,7 @@ def test_late_after_another_has_acknowledged_it_does_not_count(mailbox: Box) -> 
     assert "fetched again since, and is DELIVERED" in problem["detail"]
 
 
-def test_an_acknowledgement_counts_past_the_time_to_live_as_long_as_nobody_settled_it(mailbox: Box) -> None:
+def test_an_acknowledgement_past_the_ttl_counts_while_the_delivery_is_unsettled(mailbox: Box) -> None:
     (delivery,) = mailbox.put()
     message = mailbox.one()
     move(delivery, lease_expires_at=ENDED, expires_at=ENDED)
@@ -110,7 +110,9 @@ def test_an_acknowledgement_counts_past_the_time_to_live_as_long_as_nobody_settl
 
 
 @pytest.mark.parametrize("status", [Status.EXPIRED, Status.FAILED, Status.CANCELLED])
-def test_what_was_settled_meanwhile_is_not_acknowledged_and_it_says_so(mailbox: Box, status: Status) -> None:
+def test_an_acknowledgement_of_a_delivery_settled_meanwhile_is_refused_with_the_reason(
+    mailbox: Box, status: Status
+) -> None:
     (delivery,) = mailbox.put()
     message = mailbox.one()
     lease = {"lease_token": None, "lease_expires_at": None, "leased_at": None}
@@ -120,7 +122,7 @@ def test_what_was_settled_meanwhile_is_not_acknowledged_and_it_says_so(mailbox: 
     assert status_of(delivery) == status
 
 
-def test_what_was_released_cannot_be_acknowledged_any_more(mailbox: Box) -> None:
+def test_a_released_message_cannot_be_acknowledged(mailbox: Box) -> None:
     mailbox.put()
     message = mailbox.one()
     mailbox.say("release", message)
@@ -128,7 +130,7 @@ def test_what_was_released_cannot_be_acknowledged_any_more(mailbox: Box) -> None
     assert "in the mailbox again" in problem["detail"]
 
 
-def test_what_was_rejected_cannot_be_acknowledged_any_more(mailbox: Box) -> None:
+def test_a_rejected_message_cannot_be_acknowledged(mailbox: Box) -> None:
     (delivery,) = mailbox.put()
     message = mailbox.one()
     mailbox.say("reject", message)
@@ -175,7 +177,7 @@ def test_released_with_a_delay_it_is_available_after_that(mailbox: Box) -> None:
     assert mailbox.one()["receive_count"] == 2
 
 
-def test_rejected_it_is_settled_and_told(mailbox: Box) -> None:
+def test_a_rejected_message_is_settled_and_reported(mailbox: Box) -> None:
     (delivery,) = mailbox.put()
     assert mailbox.say("reject", mailbox.one())
     settled = now_of(delivery)
@@ -185,7 +187,7 @@ def test_rejected_it_is_settled_and_told(mailbox: Box) -> None:
     assert mailbox.next() == []
 
 
-def test_of_what_tells_of_a_failure_no_failure_is_told(db: None) -> None:
+def test_a_failure_message_that_fails_is_not_reported(db: None) -> None:
     mailbox = box(event_type=EventType.objects.get(name="Inturn.Delivery.Failed"))
     (delivery,) = mailbox.put()
     mailbox.say("reject", mailbox.one())
@@ -219,7 +221,7 @@ def test_a_volatile_one_is_handed_out_once(mailbox: Box) -> None:
     assert is_told(released)
 
 
-def test_what_a_person_cancels_is_taken_from_whoever_has_it(mailbox: Box) -> None:
+def test_cancelling_takes_a_message_from_its_holder(mailbox: Box) -> None:
     waiting, out = mailbox.put(2)[::-1]
     message = mailbox.one()
     assert transitions.cancel([waiting.pk, out.pk], actor="ann") == 2

@@ -33,7 +33,7 @@ def test_an_empty_mailbox_answers_204(mailbox: Box) -> None:
     assert (answer.status, answer.content) == (204, b"")
 
 
-def test_what_is_fetched_is_in_flight_until_its_visibility_ends(mailbox: Box) -> None:
+def test_a_fetched_message_is_in_flight_until_its_visibility_ends(mailbox: Box) -> None:
     (delivery,) = mailbox.put()
     before = timezone.now()
     mailbox.one(visibility=600)
@@ -45,13 +45,13 @@ def test_what_is_fetched_is_in_flight_until_its_visibility_ends(mailbox: Box) ->
     assert abs(held.leased_at - before) < timedelta(minutes=1)
 
 
-def test_what_is_out_is_not_handed_out(mailbox: Box) -> None:
+def test_a_held_message_is_not_handed_out(mailbox: Box) -> None:
     mailbox.put()
     mailbox.one()
     assert mailbox.next() == []
 
 
-def test_visibility_is_half_a_minute_if_not_given(mailbox: Box) -> None:
+def test_the_default_visibility_is_half_a_minute(mailbox: Box) -> None:
     (delivery,) = mailbox.put()
     mailbox.one()
     held = now_of(delivery)
@@ -60,7 +60,7 @@ def test_visibility_is_half_a_minute_if_not_given(mailbox: Box) -> None:
     assert held.lease_expires_at - held.leased_at == timedelta(seconds=30)
 
 
-def test_after_its_visibility_it_comes_back_with_a_new_receipt_and_a_higher_receive_count(
+def test_after_its_visibility_a_message_returns_with_a_new_receipt_and_a_higher_count(
     mailbox: Box,
 ) -> None:
     (delivery,) = mailbox.put()
@@ -74,7 +74,7 @@ def test_after_its_visibility_it_comes_back_with_a_new_receipt_and_a_higher_rece
     assert now_of(delivery).attempts == 1
 
 
-def test_with_a_visibility_of_0_it_can_be_looked_at_and_is_there_again(mailbox: Box) -> None:
+def test_a_visibility_of_0_leaves_the_message_available(mailbox: Box) -> None:
     mailbox.put()
     assert [mailbox.one(visibility=0)["receive_count"] for _ in range(3)] == [1, 2, 3]
 
@@ -84,20 +84,20 @@ def test_the_oldest_is_handed_out_first(mailbox: Box) -> None:
     assert [mailbox.one()["id"] for _ in put] == public_ids(put)
 
 
-def test_a_batch_is_in_order_and_never_larger_than_asked_for(mailbox: Box) -> None:
+def test_a_batch_is_in_order_and_at_most_as_large_as_max(mailbox: Box) -> None:
     put = mailbox.put(5)
     assert ids(mailbox.next(3)) == public_ids(put[:3])
     assert ids(mailbox.next(3)) == public_ids(put[3:])
 
 
-def test_what_comes_back_is_older_than_what_waits(mailbox: Box) -> None:
+def test_returned_messages_precede_newer_waiting_ones(mailbox: Box) -> None:
     put = mailbox.put(4)
     mailbox.next(2)
     end_visibility(*put[:2])
     assert ids(mailbox.next(3)) == public_ids(put[:3])
 
 
-def test_of_what_comes_back_the_oldest_is_first_whichever_ended_first(mailbox: Box) -> None:
+def test_of_returned_messages_the_oldest_is_first_whichever_ended_first(mailbox: Box) -> None:
     put = mailbox.put(3)
     mailbox.next(3)
     for delivery, seconds in zip(put, [1, 3, 2], strict=True):
@@ -105,7 +105,7 @@ def test_of_what_comes_back_the_oldest_is_first_whichever_ended_first(mailbox: B
     assert [mailbox.one()["id"] for _ in put] == public_ids(put)
 
 
-def test_what_waits_is_handed_out_before_what_comes_back_and_is_newer(mailbox: Box) -> None:
+def test_waiting_messages_precede_newer_returned_ones(mailbox: Box) -> None:
     other = factories.subscription(subscriber=mailbox.subscriber, mode="PULL", status="INACTIVE")
     (older,) = mailbox.put(subscription=other)
     (newer,) = mailbox.put()
@@ -131,12 +131,12 @@ def test_push_deliveries_of_the_same_subscriber_are_not_in_the_mailbox(mailbox: 
     assert status_of(sent) == Status.PENDING
 
 
-def test_nobody_gets_what_is_in_another_mailbox(mailbox: Box) -> None:
+def test_a_fetch_never_returns_messages_of_another_mailbox(mailbox: Box) -> None:
     box().put()
     assert mailbox.next() == []
 
 
-def test_what_is_past_its_time_is_not_handed_out(mailbox: Box) -> None:
+def test_an_overdue_message_is_not_handed_out(mailbox: Box) -> None:
     old, *fresh = mailbox.put(3, expires_at=timezone.now() + LATER)
     move(old, expires_at=ENDED)
     assert ids(mailbox.next(10)) == public_ids(fresh)
@@ -145,7 +145,7 @@ def test_what_is_past_its_time_is_not_handed_out(mailbox: Box) -> None:
     assert ids(mailbox.next(10)) == public_ids(fresh[1:])
 
 
-def test_what_was_put_off_is_handed_out_when_its_delay_is_over(mailbox: Box) -> None:
+def test_a_delayed_message_is_handed_out_after_its_delay(mailbox: Box) -> None:
     put_off, waiting = mailbox.put(2)
     move(put_off, next_attempt_at=LATER)
     assert ids(mailbox.next(10, visibility=0)) == public_ids([waiting])
@@ -155,7 +155,7 @@ def test_what_was_put_off_is_handed_out_when_its_delay_is_over(mailbox: Box) -> 
 
 
 @pytest.mark.parametrize("received", [2, 3])
-def test_what_was_received_as_often_as_it_may_is_left_to_be_settled(db: None, received: int) -> None:
+def test_a_message_at_max_receives_is_left_to_be_settled(db: None, received: int) -> None:
     mailbox = box(max_receives=3)
     (delivery,) = mailbox.put()
     for _ in range(received):
@@ -164,7 +164,7 @@ def test_what_was_received_as_often_as_it_may_is_left_to_be_settled(db: None, re
     assert len(mailbox.next()) == (1 if received < 3 else 0)
 
 
-def test_what_a_person_had_sent_again_may_be_received_as_often_once_more(db: None) -> None:
+def test_a_resubmitted_message_gets_its_receives_again(db: None) -> None:
     mailbox = box(max_receives=1)
     (delivery,) = mailbox.put(receive_count=1, attempts=1, attempts_before=1)
     assert mailbox.one()["receive_count"] == 2
@@ -190,14 +190,14 @@ def test_an_inactive_subscription_holds_its_messages_back(mailbox: Box) -> None:
     assert [status_of(delivery) for delivery in (waiting, held)] == [Status.DELIVERED, Status.PENDING]
 
 
-def test_large_messages_come_a_few_at_a_time(mailbox: Box) -> None:
+def test_large_messages_are_split_over_several_fetches(mailbox: Box) -> None:
     third = mailboxes.ANSWER_BYTES // 3
     put = [mailbox.put(message=factories.message(bytes(third)))[0] for _ in range(5)]
     assert ids(mailbox.next(10)) == public_ids(put[:3])
     assert ids(mailbox.next(10)) == public_ids(put[3:])
 
 
-def test_one_message_larger_than_an_answer_comes_alone(mailbox: Box) -> None:
+def test_a_message_larger_than_a_response_comes_alone(mailbox: Box) -> None:
     large = mailbox.put(message=factories.message(bytes(mailboxes.ANSWER_BYTES + 1)))
     small = mailbox.put()
     assert ids(mailbox.next(10)) == public_ids(large)
@@ -205,7 +205,7 @@ def test_one_message_larger_than_an_answer_comes_alone(mailbox: Box) -> None:
 
 
 @pytest.mark.parametrize(("depth", "member"), [(400, "body"), (1000, "body_base64")])
-def test_what_is_nested_deep_does_not_cost_its_neighbours(mailbox: Box, depth: int, member: str) -> None:
+def test_a_deeply_nested_body_does_not_affect_other_messages(mailbox: Box, depth: int, member: str) -> None:
     deep = b"[" * depth + b"]" * depth
     put = [mailbox.put(message=factories.message(deep))[0], *mailbox.put()]
     messages = mailbox.next(10)
@@ -213,13 +213,13 @@ def test_what_is_nested_deep_does_not_cost_its_neighbours(mailbox: Box, depth: i
     assert [member in messages[0], "body" in messages[1]] == [True, True]
 
 
-def test_brackets_that_are_not_nested_are_json_all_the_same(mailbox: Box) -> None:
+def test_a_wide_array_does_not_count_as_nested(mailbox: Box) -> None:
     wide = b"[" + b",".join([b"[]"] * 5_000) + b"]"
     mailbox.put(message=factories.message(wide))
     assert len(mailbox.one()["body"]) == 5_000
 
 
-def test_what_belongs_into_the_address_is_not_taken_from_a_body(mailbox: Box) -> None:
+def test_query_parameters_are_not_read_from_the_body(mailbox: Box) -> None:
     mailbox.put(2)
     answer = mailbox.client.post(f"mailboxes/{mailbox.subscriber.name}/next", {"max": 2})
     assert answer.status == 400

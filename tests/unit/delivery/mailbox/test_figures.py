@@ -21,7 +21,7 @@ def counts(mailbox: Box) -> tuple[int, int]:
     return status["available"], status["in_flight"]
 
 
-def test_what_is_fetched_is_out_and_no_longer_available(mailbox: Box) -> None:
+def test_a_fetched_message_counts_as_in_flight_and_not_as_available(mailbox: Box) -> None:
     put = mailbox.put(5)
     assert counts(mailbox) == (5, 0)
     mailbox.next(2)
@@ -32,7 +32,7 @@ def test_what_is_fetched_is_out_and_no_longer_available(mailbox: Box) -> None:
     assert counts(mailbox) == (3, 1)
 
 
-def test_what_is_put_off_is_not_available_until_then(mailbox: Box) -> None:
+def test_a_delayed_message_is_not_available_before_its_time(mailbox: Box) -> None:
     (delivery,) = mailbox.put()
     move(delivery, next_attempt_at=LATER)
     assert counts(mailbox) == (0, 0)
@@ -40,7 +40,7 @@ def test_what_is_put_off_is_not_available_until_then(mailbox: Box) -> None:
     assert counts(mailbox) == (1, 0)
 
 
-def test_what_an_inactive_subscription_holds_is_not_available_but_what_is_out_counts(mailbox: Box) -> None:
+def test_held_messages_are_not_available_but_fetched_ones_count(mailbox: Box) -> None:
     mailbox.put(3)
     mailbox.one()
     mailbox.subscription.status = SubscriptionStatus.INACTIVE
@@ -61,7 +61,7 @@ def test_the_oldest_is_the_oldest_that_is_not_acknowledged(mailbox: Box) -> None
     assert mailbox.status()["oldest_seconds"] is None
 
 
-def test_the_rates_are_those_of_the_last_whole_minute(mailbox: Box) -> None:
+def test_the_rates_are_those_of_the_last_full_minute(mailbox: Box) -> None:
     mailbox.put(5)
     receipts = [message["receipt"] for message in mailbox.next(5)]
     mailbox.ask("ack", receipts[:3])
@@ -74,7 +74,7 @@ def test_the_rates_are_those_of_the_last_whole_minute(mailbox: Box) -> None:
     assert rates_at(mailbox, last + timedelta(seconds=70)) == (0, 0)
 
 
-def test_who_asks_is_told_the_rates(mailbox: Box) -> None:
+def test_a_status_request_contains_the_rates(mailbox: Box) -> None:
     mailbox.put(5)
     mailbox.ask("ack", [message["receipt"] for message in mailbox.next(5)][:3])
     # Well within the last minute, for as long as this may take.
@@ -83,7 +83,7 @@ def test_who_asks_is_told_the_rates(mailbox: Box) -> None:
     assert (status["received_per_minute"], status["acknowledged_per_minute"]) == (5, 3)
 
 
-def test_one_subscription_can_be_asked_about_alone(mailbox: Box) -> None:
+def test_one_subscription_can_be_counted_alone(mailbox: Box) -> None:
     other = factories.subscription(subscriber=mailbox.subscriber, mode="PULL")
     mailbox.put(2)
     mailbox.put(3, subscription=other)
@@ -92,7 +92,7 @@ def test_one_subscription_can_be_asked_about_alone(mailbox: Box) -> None:
     assert figures.available == 3
 
 
-def test_counting_ends_and_says_so(mailbox: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_stops_at_a_limit_and_says_so(mailbox: Box, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mailboxes, "COUNT_LIMIT", 3)
     put = mailbox.put(6)
     assert (counts(mailbox), mailbox.status()["is_at_least"]) == ((3, 0), True)

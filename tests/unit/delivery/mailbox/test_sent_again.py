@@ -42,7 +42,9 @@ def settled(mailbox: Box, status: Status) -> Delivery:
 
 
 @pytest.mark.parametrize("status", sorted(set(RESUBMITTABLE) - {Status.UNSUPPORTED}))
-def test_it_is_back_in_the_mailbox_with_its_whole_time(mailbox: Box, status: Status) -> None:
+def test_a_resubmitted_message_returns_to_the_mailbox_with_its_whole_time(
+    mailbox: Box, status: Status
+) -> None:
     delivery = settled(mailbox, status)
     (newer,) = mailbox.put()
     resubmit.resubmit(delivery.pk, actor="ann")
@@ -59,7 +61,7 @@ def test_it_is_back_in_the_mailbox_with_its_whole_time(mailbox: Box, status: Sta
 
 
 @pytest.mark.parametrize("status", [Status.DELIVERED, Status.DUPLICATE, Status.PENDING, Status.IN_FLIGHT])
-def test_what_was_received_or_is_on_its_way_is_not_sent_again(mailbox: Box, status: Status) -> None:
+def test_received_or_open_messages_are_not_resubmitted(mailbox: Box, status: Status) -> None:
     (delivery,) = mailbox.put(status=status)
     with pytest.raises(resubmit.NotResubmittedError, match=f"It is {status}"):
         resubmit.resubmit(delivery.pk, actor="ann")
@@ -86,7 +88,7 @@ def test_an_edited_copy_goes_into_the_mailbox(mailbox: Box) -> None:
     assert status_of(delivery) == Status.REJECTED
 
 
-def test_an_edited_copy_lives_no_longer_than_its_event_type_says(mailbox: Box) -> None:
+def test_an_edited_copy_has_the_ttl_of_its_event_type(mailbox: Box) -> None:
     delivery = settled(mailbox, Status.REJECTED)
     event_type = delivery.message.event_type
     event_type.ttl_seconds = 60
@@ -105,7 +107,7 @@ def test_many_are_sent_again_by_filter(mailbox: Box) -> None:
     assert status_of(failed) == Status.PENDING
 
 
-def test_what_is_in_doubt_is_decided(mailbox: Box) -> None:
+def test_a_message_in_doubt_is_decided(mailbox: Box) -> None:
     first, second = mailbox.put(2, status=Status.IN_DOUBT)
     resolve.mark_delivered(first.pk, actor="ann")
     resolve.cancel(second.pk, actor="ann")
@@ -113,7 +115,7 @@ def test_what_is_in_doubt_is_decided(mailbox: Box) -> None:
     assert mailbox.next() == []
 
 
-def test_made_active_again_the_mailbox_hands_out_what_was_held(mailbox: Box) -> None:
+def test_an_activated_subscriptions_held_messages_are_handed_out(mailbox: Box) -> None:
     put = mailbox.put(2)
     toggle.deactivate(mailbox.subscription, actor="ann")
     assert mailbox.next(2) == []

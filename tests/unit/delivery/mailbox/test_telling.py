@@ -37,7 +37,7 @@ def activate(mailbox: Box) -> None:
 
 
 @pytest.mark.parametrize("act", [release, send_again, send_edited, activate])
-def test_what_is_available_again_is_told(transactional_db: None, act: Callable[[Box], None]) -> None:
+def test_messages_available_again_are_announced(transactional_db: None, act: Callable[[Box], None]) -> None:
     mailbox = box()
     mailbox.put()
     with psycopg.connect(**connection_parameters(), autocommit=True) as listening:

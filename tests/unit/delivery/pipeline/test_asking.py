@@ -37,14 +37,14 @@ def test_a_second_one_is_refused_while_the_first_is_under_way() -> None:
     assert str(refused.value) == said
 
 
-def test_one_that_was_killed_keeps_nobody_from_asking() -> None:
+def test_a_killed_run_does_not_prevent_a_new_request() -> None:
     killed = rows.run(state=RunState.RUNNING)
     assert request_run(Step.EXPORT, now=timezone.now()).state == RunState.WAITING
     killed.refresh_from_db()
     assert (killed.state, killed.error) == (RunState.FAILED, KILLED)
 
 
-def test_another_step_and_what_has_ended_keep_nobody_from_asking() -> None:
+def test_other_steps_and_ended_runs_do_not_prevent_a_request() -> None:
     for state in (RunState.DONE, RunState.FAILED, RunState.CANCELLED):
         rows.run(state=state)
     request_run(Step.ROLLUP, now=timezone.now())
@@ -52,5 +52,5 @@ def test_another_step_and_what_has_ended_keep_nobody_from_asking() -> None:
 
 
 @pytest.mark.parametrize("step", [Step.REPLAY, Step.REPORT])
-def test_of_the_rest_many_may_wait(step: Step) -> None:
+def test_several_replays_and_reports_may_wait(step: Step) -> None:
     assert request_run(step, now=timezone.now()) != request_run(step, now=timezone.now())

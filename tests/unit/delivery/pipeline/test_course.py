@@ -42,7 +42,9 @@ def database() -> Iterator[psycopg.Connection]:
         yield connection
 
 
-def test_it_is_in_the_row_while_the_step_goes_on(run: PipelineRun, database: psycopg.Connection) -> None:
+def test_the_row_shows_the_progress_while_the_step_runs(
+    run: PipelineRun, database: psycopg.Connection
+) -> None:
     course = RunProgress(run.pk, database)
 
     def is_told() -> bool:
@@ -55,7 +57,7 @@ def test_it_is_in_the_row_while_the_step_goes_on(run: PipelineRun, database: psy
         eventually(is_told, "the row has it")
 
 
-def test_the_last_that_was_told_is_not_lost(run: PipelineRun, database: psycopg.Connection) -> None:
+def test_the_last_progress_is_not_lost(run: PipelineRun, database: psycopg.Connection) -> None:
     course = RunProgress(run.pk, database)
     with course.followed():
         course.doing("reading")
@@ -77,7 +79,7 @@ def test_a_log_keeps_its_end(run: PipelineRun, database: psycopg.Connection) -> 
     assert "9 xxx" in run.log
 
 
-def test_others_are_told_at_once(run: PipelineRun, database: psycopg.Connection) -> None:
+def test_other_events_are_reported_at_once(run: PipelineRun, database: psycopg.Connection) -> None:
     told = Told()
     course = RunProgress(run.pk, database, shown=[told])
     course.doing("reading")
@@ -97,12 +99,12 @@ def interrupted(course: RunProgress) -> RunProgress:
     return course
 
 
-def test_a_step_that_tells_nothing_is_interrupted(run: PipelineRun, database: psycopg.Connection) -> None:
+def test_a_step_without_progress_is_interrupted(run: PipelineRun, database: psycopg.Connection) -> None:
     stop(run, actor="ann")
     assert interrupted(RunProgress(run.pk, database)).interruption == Interruption.PERSON
 
 
-def test_a_step_that_has_swallowed_it_is_told_again(
+def test_a_step_that_swallowed_the_interrupt_gets_it_again(
     run: PipelineRun, database: psycopg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stop(run, actor="ann")
@@ -113,7 +115,7 @@ def test_a_step_that_has_swallowed_it_is_told_again(
         course.advance(2, None)
 
 
-def test_a_run_that_was_taken_for_dead_is_interrupted(run: PipelineRun, database: psycopg.Connection) -> None:
+def test_a_run_presumed_dead_is_interrupted(run: PipelineRun, database: psycopg.Connection) -> None:
     PipelineRun.objects.filter(pk=run.pk).update(state=RunState.FAILED, ended_at=run.asked_at)
     assert interrupted(RunProgress(run.pk, database)).interruption == Interruption.LOST
 

@@ -12,14 +12,14 @@ from tests.unit.delivery.pipeline import rows
 pytestmark = pytest.mark.django_db
 
 
-def test_it_is_the_one_that_waits_longest() -> None:
+def test_the_longest_waiting_run_is_next() -> None:
     rows.run(Step.REPORT, RunState.DONE)
     first = rows.run(Step.VERIFY)
     rows.run(Step.EXPORT)
     assert next_run() == first
 
 
-def test_what_builds_on_each_other_waits_for_another_machines() -> None:
+def test_dependent_steps_wait_for_those_of_another_machine() -> None:
     rows.run(Step.EXPORT, RunState.RUNNING)
     rows.run(Step.ROLLUP)
     assert next_run() is None
@@ -27,13 +27,13 @@ def test_what_builds_on_each_other_waits_for_another_machines() -> None:
     assert next_run() == report
 
 
-def test_a_report_keeps_nothing_waiting() -> None:
+def test_a_report_delays_no_other_run() -> None:
     rows.run(Step.REPORT, RunState.RUNNING)
     rollup = rows.run(Step.ROLLUP)
     assert next_run() == rollup
 
 
-def test_a_run_that_cannot_be_begun_is_given_up_and_told() -> None:
+def test_a_run_that_cannot_start_fails_with_its_reason() -> None:
     run, loop = rows.run(), Loop()
     for _ in range(MOST_STARTS):
         run.refresh_from_db()
@@ -44,7 +44,7 @@ def test_a_run_that_cannot_be_begun_is_given_up_and_told() -> None:
     assert "exit code 1" in run.error
 
 
-def test_a_run_that_began_counts_for_nothing() -> None:
+def test_a_run_that_started_does_not_count_as_a_failed_start() -> None:
     waits, loop = rows.run(), Loop()
     done = rows.run(Step.REPORT, RunState.DONE)
     for _ in range(MOST_STARTS):
@@ -53,7 +53,7 @@ def test_a_run_that_began_counts_for_nothing() -> None:
     assert PipelineRun.objects.get(pk=waits.pk).state == RunState.WAITING
 
 
-def test_the_loop_knows_neither_spark_nor_arrow() -> None:
+def test_the_loop_imports_neither_spark_nor_arrow() -> None:
     code = (
         "import django, sys; django.setup(); import delivery.pipeline.loop;"
         "print(sorted({'pyspark', 'pyarrow', 'py4j'} & set(sys.modules)))"

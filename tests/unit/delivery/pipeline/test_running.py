@@ -56,20 +56,20 @@ def is_waited_for(backend: int) -> Callable[[], bool]:
     return look
 
 
-def test_a_run_is_done_and_says_what_it_found() -> None:
+def test_a_finished_run_contains_its_result() -> None:
     run = run_now(Step.EXPORT, options={}, actor="ann").run
     assert (run.state, run.error, run.asked_by) == (RunState.DONE, "", "ann")
     assert run.result["rows"]["messages"] == 0
     assert run.seconds is not None
 
 
-def test_nothing_is_held_when_it_has_ended() -> None:
+def test_an_ended_run_holds_no_lock() -> None:
     run = run_now(Step.EXPORT, options={}, actor="ann").run
     with rows.held(run), rows.connected() as connection:
         assert locks.is_taken(connection, locks.step_lock(Step.EXPORT))
 
 
-def test_what_fails_tells_why_and_keeps_the_traceback() -> None:
+def test_a_failed_run_stores_reason_and_traceback() -> None:
     run = run_now(Step.EXPORT, options={"nonsense": 1}, actor="ann").run
     assert run.state == RunState.FAILED
     assert "nonsense" in run.error
@@ -77,7 +77,7 @@ def test_what_fails_tells_why_and_keeps_the_traceback() -> None:
     assert "Traceback" in run.log
 
 
-def test_one_that_waits_is_taken_over_instead_of_making_another() -> None:
+def test_a_waiting_run_is_used_instead_of_a_new_one() -> None:
     waits = rows.run()
     assert run_now(Step.EXPORT, options={}, actor="ann").run == waits
     assert only_run().state == RunState.DONE
@@ -89,7 +89,7 @@ def test_two_exports_at_once_are_refused_and_the_first_is_named() -> None:
         run_now(Step.EXPORT, options={}, actor="ann")
 
 
-def test_one_that_is_run_elsewhere_or_has_ended_is_not_run() -> None:
+def test_a_run_of_another_process_or_an_ended_one_is_not_run() -> None:
     for state in RunState:
         if state != RunState.WAITING:
             assert run_waiting(rows.run(Step.REPORT, state).pk) is None
@@ -98,7 +98,7 @@ def test_one_that_is_run_elsewhere_or_has_ended_is_not_run() -> None:
         assert run_waiting(taken.pk) is None
 
 
-def test_who_was_taken_for_dead_and_still_works_keeps_its_successor_out() -> None:
+def test_a_process_presumed_dead_that_still_works_blocks_its_successor() -> None:
     with rows.connected() as connection:
         assert locks.is_taken(connection, locks.step_lock(Step.EXPORT))
         run = run_now(Step.EXPORT, options={}, actor="ann").run
@@ -114,7 +114,7 @@ def test_a_person_stops_it_in_the_middle() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_cancels_what_a_person_runs(number: signal.Signals) -> None:
+def test_a_signal_cancels_a_persons_run(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     with meanwhile(lambda: os.kill(os.getpid(), number)):
         ran = run_now(Step.EXPORT, options={}, actor="ann")
@@ -122,7 +122,7 @@ def test_a_signal_cancels_what_a_person_runs(number: signal.Signals) -> None:
     assert signal.getsignal(number) is before
 
 
-def test_what_the_cluster_runs_waits_again_after_a_signal_and_is_done_then() -> None:
+def test_a_signal_returns_the_clusters_run_to_waiting() -> None:
     run = rows.run()
     with meanwhile(lambda: os.kill(os.getpid(), signal.SIGTERM)):
         ran = run_waiting(run.pk, gives_back=True)
@@ -140,7 +140,7 @@ def test_a_signal_while_it_begins_does_not_make_it_a_failure() -> None:
     assert (ran.run.state, ran.interrupted_by) == (RunState.WAITING, signal.SIGTERM)
 
 
-def test_who_loses_its_lock_ends_and_cannot_end_the_run_as_done() -> None:
+def test_a_process_that_lost_its_lock_cannot_finish_the_run() -> None:
     def cut() -> None:
         with rows.connected() as connection:
             connection.execute(

@@ -29,18 +29,18 @@ class TestFiring:
         assert schedules.fire(installed_at + timedelta(minutes=14)) == 0
         assert schedules.fire(installed_at + timedelta(minutes=16)) == 3
 
-    def test_what_is_due_is_asked_for_as_it_builds_on_each_other(self) -> None:
+    def test_due_steps_are_requested_in_their_order(self) -> None:
         due(Step.VERIFY, Step.ROLLUP, Step.EXPORT)
         assert schedules.fire(timezone.now()) == 3
         asked = PipelineRun.objects.order_by("id").values_list("step", "state", "asked_by")
         assert list(asked) == [(step, "WAITING", "") for step in ("EXPORT", "ROLLUP", "VERIFY")]
 
-    def test_it_fires_once_and_keeps_its_pace(self) -> None:
+    def test_a_schedule_fires_once_and_keeps_its_interval(self) -> None:
         since = due(Step.EXPORT)
         assert [schedules.fire(timezone.now()) for _ in range(3)] == [1, 0, 0]
         assert PipelineSchedule.objects.get(step=Step.EXPORT).next_at == since + timedelta(hours=1)
 
-    def test_what_is_off_does_not_fire(self) -> None:
+    def test_a_disabled_schedule_does_not_fire(self) -> None:
         due()
         assert schedules.fire(timezone.now()) == 0
 
@@ -51,7 +51,7 @@ class TestFiring:
         assert PipelineRun.objects.count() == 1
         assert PipelineSchedule.objects.get(step=Step.EXPORT).next_at > since
 
-    def test_one_whose_last_run_was_killed_fires_all_the_same(self) -> None:
+    def test_a_schedule_fires_although_its_last_run_was_killed(self) -> None:
         due(Step.EXPORT)
         rows.run(Step.EXPORT, RunState.RUNNING)
         schedules.fire(timezone.now())
@@ -60,7 +60,7 @@ class TestFiring:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_two_machines_that_look_at_once_one_makes_the_run() -> None:
+def test_of_two_machines_that_look_at_once_one_creates_the_run() -> None:
     due(Step.EXPORT)
     with unfinished(lambda: schedules.fire(timezone.now())):
         assert schedules.fire(timezone.now()) == 0
@@ -77,5 +77,5 @@ def test_of_two_machines_that_look_at_once_one_makes_the_run() -> None:
         (NOON + timedelta(days=3, minutes=1), NOON + timedelta(days=3, minutes=60)),
     ],
 )
-def test_what_was_missed_is_not_made_up_for(now: datetime, next_at: datetime) -> None:
+def test_missed_intervals_are_skipped(now: datetime, next_at: datetime) -> None:
     assert schedules.next_after(NOON, every_minutes=60, now=now) == next_at

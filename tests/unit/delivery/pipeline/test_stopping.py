@@ -11,7 +11,7 @@ from tests.unit.delivery.pipeline import rows
 pytestmark = pytest.mark.django_db
 
 
-def test_one_that_waits_is_cancelled_at_once() -> None:
+def test_a_waiting_run_is_cancelled_at_once() -> None:
     run = rows.run()
     assert stop(run, actor="ann")
     run.refresh_from_db()
@@ -20,7 +20,7 @@ def test_one_that_waits_is_cancelled_at_once() -> None:
     assert "Stopped by ann." in run.log
 
 
-def test_whoever_runs_one_is_told() -> None:
+def test_a_running_process_gets_the_request_to_stop() -> None:
     run = rows.run(state=RunState.RUNNING)
     assert stop(run, actor="ann")
     run.refresh_from_db()
@@ -28,7 +28,7 @@ def test_whoever_runs_one_is_told() -> None:
 
 
 @pytest.mark.parametrize("state", RUN_ENDED)
-def test_one_that_has_ended_stays_as_it_is(state: RunState) -> None:
+def test_an_ended_run_is_unchanged(state: RunState) -> None:
     run = rows.run(state=state)
     assert not stop(run, actor="ann")
     assert PipelineRun.objects.get(pk=run.pk).log == ""
@@ -49,19 +49,19 @@ def test_the_replay_of_a_failed_selection_fails_for_the_same_reason() -> None:
     assert (replay.state, replay.error) == (ReplayState.FAILED, "no room")
 
 
-def test_one_that_another_took_for_dead_cannot_be_ended_again() -> None:
+def test_a_run_that_another_process_ended_cannot_be_ended_again() -> None:
     run = rows.run(state=RunState.FAILED, error="killed")
     assert not runs.end(run, Ending(state=RunState.DONE), now=timezone.now())
     assert PipelineRun.objects.get(pk=run.pk).error == "killed"
 
 
-def test_one_that_a_person_stops_is_not_given_back() -> None:
+def test_a_run_stopped_by_a_person_does_not_return_to_waiting() -> None:
     run = rows.run(state=RunState.RUNNING)
     stop(run, actor="ann")
     assert not runs.give_back(run, why="Inturn stops.")
 
 
-def test_one_that_is_given_back_waits_as_if_it_had_not_begun() -> None:
+def test_a_returned_run_waits_as_if_it_had_not_started() -> None:
     run = rows.run(state=RunState.RUNNING, done=8, count=10, doing="exporting")
     assert runs.give_back(run, why="Inturn stops.")
     run.refresh_from_db()

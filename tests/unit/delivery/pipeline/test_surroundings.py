@@ -14,7 +14,7 @@ from delivery.pipeline import settings as surroundings
 
 
 @pytest.mark.django_db
-def test_whole_tables_are_read_without_walking_their_indexes() -> None:
+def test_whole_tables_are_read_without_index_scans() -> None:
     with psycopg.connect(surroundings.conninfo("test")) as reader:
         shown = reader.execute(
             "SELECT current_database(), current_setting('enable_seqscan'), current_setting('enable_hashjoin'),"
@@ -23,13 +23,13 @@ def test_whole_tables_are_read_without_walking_their_indexes() -> None:
     assert shown == (connection.settings_dict["NAME"], "on", "on", "auto", "test")
 
 
-def test_options_that_an_administrator_gave_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_administrators_connection_options_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     options = " ".join((*settings.WALKS_INDEXES, "-c search_path=inturn"))
     monkeypatch.setitem(connection.settings_dict["OPTIONS"], "options", options)
     assert conninfo_to_dict(surroundings.conninfo("test"))["options"] == "-c search_path=inturn"
 
 
-def test_spark_is_as_the_settings_say(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_spark_is_configured_from_the_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     given = dataclasses.replace(
         settings.ENVIRONMENT,
         home=tmp_path,

@@ -17,7 +17,7 @@ from tests.unit.delivery.pipeline import rows
 pytestmark = pytest.mark.django_db
 
 
-def test_one_whose_process_is_gone_has_failed_and_says_what_comes_next() -> None:
+def test_a_run_without_its_process_has_failed_and_names_the_next_step() -> None:
     run = rows.run(state=RunState.RUNNING)
     assert cleanup.tidy(timezone.now()) == 1
     run.refresh_from_db()
@@ -26,14 +26,14 @@ def test_one_whose_process_is_gone_has_failed_and_says_what_comes_next() -> None
     assert cleanup.tidy(timezone.now()) == 0
 
 
-def test_one_that_somebody_holds_is_left_alone() -> None:
+def test_a_locked_run_is_not_touched() -> None:
     run = rows.run(state=RunState.RUNNING)
     with rows.held(run):
         assert cleanup.tidy(timezone.now()) == 0
     assert cleanup.tidy(timezone.now()) == 1
 
 
-def test_those_that_wait_or_have_ended_are_left_alone() -> None:
+def test_waiting_and_ended_runs_are_not_touched() -> None:
     for state in RunState:
         if state != RunState.RUNNING:
             rows.run(state=state)
@@ -48,7 +48,7 @@ def test_the_replay_of_a_killed_selection_has_failed_too() -> None:
     assert (replay.state, replay.error) == (ReplayState.FAILED, cleanup.KILLED)
 
 
-def test_what_ended_long_ago_is_forgotten_but_for_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_runs_are_removed_except_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cleanup, "KEPT_RUNS", 2)
     long_ago = timezone.now() - cleanup.KEPT - timedelta(days=1)
     old = [rows.run(Step.VERIFY, RunState.DONE, ended_at=long_ago) for _ in range(4)]
@@ -58,7 +58,7 @@ def test_what_ended_long_ago_is_forgotten_but_for_the_newest(monkeypatch: pytest
     assert not Finding.objects.exists()
 
 
-def test_what_ended_lately_or_is_open_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recent_and_open_runs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cleanup, "KEPT_RUNS", 0)
     rows.run(asked_at=timezone.now() - timedelta(days=400))
     rows.run(Step.VERIFY, RunState.DONE)

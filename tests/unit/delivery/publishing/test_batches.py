@@ -69,7 +69,7 @@ def test_lines_are_plain_as_well(key: str, wanted: EventType) -> None:
     assert [bytes(message.body) for message in Message.objects.order_by("id")] == [b'{ "n" :1.0}', b"2"]
 
 
-def test_under_partial_a_bad_item_costs_its_neighbours_nothing(key: str, wanted: EventType) -> None:
+def test_under_partial_a_bad_item_fails_alone(key: str, wanted: EventType) -> None:
     async def scenario(posting: Posting) -> None:
         answer = await posting.batch([ITEM, BAD, ITEM], key=key, query="partial=true")
         assert (answer.status, answer.is_short) == (202, True)
@@ -115,7 +115,7 @@ def test_a_repeated_batch_gets_the_first_answers(key: str, wanted: EventType) ->
     assert Message.objects.count() == 5
 
 
-def test_a_conflict_leaves_nothing_of_its_batch(key: str, wanted: EventType) -> None:
+def test_a_conflict_rolls_its_batch_back(key: str, wanted: EventType) -> None:
     async def scenario(posting: Posting) -> None:
         await posting.batch(keyed("1"), key=key)
         conflict, neighbour = await asyncio.gather(
@@ -169,7 +169,7 @@ def test_a_connection_that_breaks_on_the_way_leaves_no_half_batch(
     assert Message.objects.count() == 4
 
 
-def test_a_database_that_takes_no_changes_stores_nothing(key: str, wanted: EventType) -> None:
+def test_a_read_only_database_stores_nothing(key: str, wanted: EventType) -> None:
     async def scenario(posting: Posting) -> None:
         assert (await posting.batch([ITEM], key=key)).is_short
         await elsewhere(set_read_only, "on")
@@ -212,7 +212,7 @@ def test_a_batch_that_is_left_to_the_view_is_counted_once(
     rate_limit.bucket_of.cache_clear()
 
 
-def test_who_comes_when_too_many_wait_is_told_when_to_repeat(
+def test_a_full_queue_refuses_with_retry_after(
     key: str, wanted: EventType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(posts, "MOST_MESSAGES_WAITING", 0)

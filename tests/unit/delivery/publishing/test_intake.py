@@ -55,7 +55,7 @@ PLAIN: dict[str, tuple[bytes, Mapping[str, str]]] = {
 
 
 @pytest.mark.parametrize("kind", [Kind.TOPIC, Kind.QUEUE])
-def test_a_group_is_stored_as_each_of_it_alone(key: str, wanted: EventType, kind: Kind) -> None:
+def test_messages_of_a_group_are_stored_like_single_ones(key: str, wanted: EventType, kind: Kind) -> None:
     EventType.objects.filter(pk=wanted.pk).update(kind=kind)
     Subscription.objects.filter(mode=Mode.PULL).delete()
     nobodys = factories.event_type("Nobody.Cares")
@@ -95,7 +95,7 @@ def _deduplicated(wanted: EventType) -> None:
 
 
 @pytest.mark.parametrize("make", [_with_schema, _volatile, _deduplicated])
-def test_what_is_not_plain_is_left_to_the_view(
+def test_unusual_requests_are_left_to_the_view(
     key: str, wanted: EventType, make: Callable[[EventType], None]
 ) -> None:
     make(wanted)
@@ -153,7 +153,7 @@ def _let_keys_expire() -> None:
     IdempotencyKey.objects.update(created_at=timezone.now() - timedelta(hours=25))
 
 
-def test_who_may_not_publish_is_refused(wanted: EventType) -> None:
+def test_an_unauthorised_publisher_is_refused(wanted: EventType) -> None:
     limited = factories.publisher("limited", all_event_types=False)
     another = factories.event_type("Another")
     limited.event_types.add(another)
@@ -170,7 +170,7 @@ def test_who_may_not_publish_is_refused(wanted: EventType) -> None:
     with_intake(scenario)
 
 
-def test_a_locked_row_holds_up_nobody_elses_post(key: str, wanted: EventType) -> None:
+def test_a_locked_row_delays_no_other_publishers_post(key: str, wanted: EventType) -> None:
     another = factories.event_type("Another")
 
     async def scenario(posting: Posting) -> None:
@@ -189,7 +189,7 @@ def test_a_locked_row_holds_up_nobody_elses_post(key: str, wanted: EventType) ->
     assert Message.objects.count() == 12
 
 
-def test_a_connection_that_breaks_is_made_anew(key: str, wanted: EventType) -> None:
+def test_a_broken_connection_is_replaced(key: str, wanted: EventType) -> None:
     async def scenario(posting: Posting) -> None:
         assert (await posting.post(wanted.name, key=key, headers=JSON)).status == 202
         await elsewhere(end_committers)
@@ -238,7 +238,7 @@ def end_those_that_wait() -> int:
     return int(row[0])
 
 
-def test_a_database_that_takes_no_changes_is_told(key: str, wanted: EventType) -> None:
+def test_a_read_only_database_is_reported(key: str, wanted: EventType) -> None:
     async def scenario(posting: Posting) -> None:
         assert (await posting.post(wanted.name, key=key, headers=JSON)).is_short
         await elsewhere(set_read_only, "on")

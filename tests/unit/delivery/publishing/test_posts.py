@@ -58,7 +58,7 @@ def test_a_batch_counts_as_all_its_messages(post: MakePost) -> None:
     assert waiting.put(post("another"))
 
 
-def test_what_waits_is_taken_before_a_closed_queue_ends(post: MakePost) -> None:
+def test_queued_posts_are_taken_before_a_closed_queue_ends(post: MakePost) -> None:
     waiting = Posts()
     waiting.put(post("key"))
     waiting.close()

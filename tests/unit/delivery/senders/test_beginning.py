@@ -14,7 +14,7 @@ LOOPBACK = [ipaddress.ip_network("127.0.0.0/8")]
 
 
 @pytest.mark.parametrize("times", [0, 1])
-def test_nothing_is_sent_once_it_must_not_begin(receiver: Receiver, times: int) -> None:
+def test_a_request_that_may_not_begin_is_not_sent(receiver: Receiver, times: int) -> None:
     """It may at first, when it is asked so often: there is a connection by then."""
     hook = receiver.endpoint("hook")
     answers = iter([True] * times)

@@ -25,7 +25,9 @@ SECONDS = 30
 
 
 @pytest.mark.parametrize("processing", [Processing.SERIAL, Processing.CONCURRENT])
-def test_what_is_cancelled_after_it_was_read_is_not_sent(receiver: Receiver, processing: Processing) -> None:
+def test_a_delivery_cancelled_after_it_was_read_is_not_sent(
+    receiver: Receiver, processing: Processing
+) -> None:
     endpoint = receiver.endpoint("a")
     wants: dict[str, Any] = {"processing": processing}
     if processing == Processing.CONCURRENT:

@@ -81,7 +81,7 @@ def _break_url(of: Subscription) -> None:
 @pytest.mark.parametrize(
     "change", [_change_subscription, _change_policy, _add_secret, _end_secret, _break_url]
 )
-def test_a_change_is_noticed_whatever_the_clock_of_who_made_it_says(
+def test_a_change_is_noticed_whatever_the_writers_clock(
     subscription: Subscription, other: Subscription, change: Callable[[Subscription], None]
 ) -> None:
     async def scenario(look: Look, reader: Reader) -> None:
@@ -122,7 +122,7 @@ async def look_until_nothing_changed(look: Look, *, after: Changed) -> None:
 
 
 @pytest.mark.parametrize("change", [_change_subscription, _end_secret])
-def test_what_was_seen_is_not_seen_again_once_all_is_committed(
+def test_a_committed_change_is_noticed_once(
     subscription: Subscription, change: Callable[[Subscription], None]
 ) -> None:
     async def scenario(look: Look, _: Reader) -> None:
@@ -134,7 +134,7 @@ def test_what_was_seen_is_not_seen_again_once_all_is_committed(
     with_changes(scenario)
 
 
-def test_a_subscriber_that_is_served_otherwise_is_noticed(subscription: Subscription) -> None:
+def test_a_change_of_processing_is_noticed(subscription: Subscription) -> None:
     async def scenario(look: Look, _: Reader) -> None:
         def change() -> None:
             subscription.subscriber.max_in_flight = 3
@@ -179,7 +179,7 @@ def test_after_a_new_connection_everything_may_be_old(subscription: Subscription
     with_changes(scenario)
 
 
-def test_each_lane_is_looked_at_once_however_many_endpoints_changed() -> None:
+def test_each_changed_lane_is_checked_once_however_many_endpoints_changed() -> None:
     looked_at: list[int] = []
 
     class Watched(Lane):

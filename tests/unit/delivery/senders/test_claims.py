@@ -65,7 +65,7 @@ def test_a_lane_that_is_read_while_claims_close_is_not_begun(lane: Lane) -> None
     with_claims(scenario)
 
 
-def test_who_lost_the_database_lets_others_come_back_first(lane: Lane) -> None:
+def test_a_sender_that_lost_the_database_lets_others_claim_first(lane: Lane) -> None:
     async def scenario(claims: Claims, context: SenderContext) -> None:
         await context.settler.release(list(context.settler.holding.shards))
         context.settler.holding.may_claim_at = float("inf")

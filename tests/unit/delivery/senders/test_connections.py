@@ -30,7 +30,7 @@ def test_options_of_the_database_url_hold_for_senders_too(monkeypatch: pytest.Mo
     psycopg.connect(**parameters).close()
 
 
-def test_the_server_lets_go_of_a_sender_whose_machine_vanished() -> None:
+def test_the_server_ends_sessions_of_a_vanished_machine() -> None:
     async def asking() -> list[str]:
         async with await connect("inturn test") as one:
             cursor = await one.execute(
@@ -53,7 +53,7 @@ def heard(listening: psycopg.Connection) -> str:
     return next(iter(listening.notifies(timeout=SECONDS, stop_after=1))).payload
 
 
-def test_what_could_not_be_told_is_told_again(listening: psycopg.Connection) -> None:
+def test_a_notification_that_failed_is_repeated(listening: psycopg.Connection) -> None:
     wake.lanes([1])
     assert heard(listening) == "work 1"
     listening.execute(
@@ -90,7 +90,7 @@ def _configure(row: Subscription) -> None:
     ],
     ids=["cancel", "skip", "resubmit", "toggle", "configuration"],
 )
-def test_what_people_do_is_told_by_the_transaction_that_does_it(
+def test_actions_of_people_notify_in_their_own_transaction(
     listening: psycopg.Connection, act: Callable[[Delivery], object], told: str
 ) -> None:
     """Who dies after the commit has told it: what was cancelled is not sent."""

@@ -80,7 +80,7 @@ def blocked(by: Delivery, **fields: Any) -> LaneChange:
 
 
 class TestRows:
-    def test_one_is_down_since_the_first_failure_until_it_takes_a_message(self) -> None:
+    def test_an_endpoint_is_down_from_its_first_failure_until_a_success(self) -> None:
         lane, one, other = queue_lane(), factories.subscription(), factories.subscription()
         commit((lane, [down(one, lane), down(other, lane)]))
         since = EndpointHealth.objects.get(pk=one.pk).since
@@ -95,14 +95,14 @@ class TestRows:
         commit((lane, [up(one, lane)]))
         assert rows() == [(other.pk, lane, 7, 1)]
 
-    def test_it_belongs_to_the_queue_lane_that_wrote_it_last(self) -> None:
+    def test_a_row_belongs_to_the_queue_lane_that_wrote_it_last(self) -> None:
         first, second, one = queue_lane(0), queue_lane(1), factories.subscription()
         commit((first, [down(one, first)]), (second, [down(one, second)]), (first, [up(one, first)]))
         assert rows() == [(one.pk, second, 7, 1)]
         commit((second, [up(one, second)]))
         assert rows() == []
 
-    def test_of_one_that_two_lanes_tell_of_in_one_commit_the_last_counts(self) -> None:
+    def test_of_two_lanes_in_one_commit_the_last_one_counts(self) -> None:
         first, second, one = queue_lane(0), queue_lane(1), factories.subscription()
         commit((first, [down(one, first), down(one, second)]))
         assert rows() == [(one.pk, second, 7, 1)]
@@ -124,7 +124,7 @@ class TestRows:
         commit((lane_id, [LaneChange(lane_id=lane_id, state=LaneState.IDLE, ends_run=False)]))
         assert rows() == []
 
-    def test_it_goes_with_its_subscription(self) -> None:
+    def test_a_row_is_deleted_with_its_subscription(self) -> None:
         lane, one = queue_lane(), factories.subscription()
         commit((lane, [down(one, lane)]))
         late = down(one, lane)
@@ -133,7 +133,7 @@ class TestRows:
         commit((lane, [late]))
         assert rows() == []
 
-    def test_while_all_is_well_nothing_is_written(self) -> None:
+    def test_healthy_endpoints_write_no_row(self) -> None:
         row = factories.delivery()
         entries: list[Entry] = [
             settlement(row),
@@ -144,7 +144,7 @@ class TestRows:
         assert written.isdisjoint({statement("endpoints_up"), statement("endpoints_down")})
 
 
-def test_lanes_that_were_stopped_before_there_were_rows_are_given_them() -> None:
+def test_the_migration_creates_rows_for_lanes_stopped_before() -> None:
     head, settled = factories.delivery(), factories.delivery(Status.REJECTED)
     for row, state in ((head, LaneState.BLOCKED), (settled, LaneState.SUSPENDED)):
         changed = {"state": state, "delivery_id": row.pk, "failures": 3}
@@ -161,7 +161,7 @@ class TestDue:
         asked = {"lane": [lane.pk], "delivery": [delivery], "failures": [failures]}
         return named_rows("due_lanes", asked)
 
-    def test_it_is_found_and_its_endpoints_are_due_too(self) -> None:
+    def test_a_due_lane_is_found_and_so_are_its_endpoints(self) -> None:
         head = factories.delivery()
         commit((head.lane_id or 0, [blocked(head, failures=3)]))
         assert head.lane is not None
@@ -222,7 +222,7 @@ class TestBeginning:
         lane.refresh_from_db()
         assert lane.state == LaneState.IDLE
 
-    def test_a_queue_lane_whose_endpoint_is_down_has_work_until_nothing_waits_for_it(self) -> None:
+    def test_a_queue_lane_with_a_failed_endpoint_has_work_until_no_message_waits_for_it(self) -> None:
         lane, one = queue_lane(), factories.subscription(event_type=factories.event_type(kind="QUEUE"))
         commit((lane, [down(one, lane, wait_seconds=0.0)]))
         found = named_rows("lanes_with_work", {"shard": [shard_of(lane)]})
@@ -234,7 +234,7 @@ class TestBeginning:
 
         serving(scenario)
 
-    def test_queue_lanes_begin_with_what_any_of_them_knows(self) -> None:
+    def test_queue_lanes_start_with_the_rows_of_all_of_them(self) -> None:
         first, second, one = queue_lane(0), queue_lane(1), factories.subscription()
         commit((first, [down(one, first)]))
         (row,) = named_rows("read_lanes", {"lane": [second]})
@@ -243,7 +243,7 @@ class TestBeginning:
         assert row["down"] is None
 
 
-def test_a_queue_endpoint_that_takes_one_has_no_row_any_more(receiver: Receiver) -> None:
+def test_a_success_deletes_an_endpoints_row(receiver: Receiver) -> None:
     endpoint, hold = receiver.endpoint("a"), Hold()
     endpoint.next(Close(), hold)
     policy = factories.policy(pause_seconds=1, pause_max_seconds=1)

@@ -28,7 +28,7 @@ PATH = f"/{SECRET}/hook?key={SECRET}"
         (b"", "the connection was closed before an answer came"),
     ],
 )
-def test_what_is_no_answer_is_named_without_quoting_it(answer: bytes, words: str) -> None:
+def test_an_invalid_answer_is_named_without_quoting_it(answer: bytes, words: str) -> None:
     def talk(connection: socket.socket) -> None:
         read_request(connection)
         connection.sendall(answer)
@@ -39,7 +39,7 @@ def test_what_is_no_answer_is_named_without_quoting_it(answer: bytes, words: str
     assert (ended.outcome, ended.error) == (OutcomeClass.UNREACHABLE, words)
 
 
-def test_those_who_may_see_payloads_are_shown_what_came() -> None:
+def test_people_who_may_see_payloads_see_the_invalid_answer() -> None:
     def talk(connection: socket.socket) -> None:
         read_request(connection)
         connection.sendall(SENT + b"\r\n\r\n")
@@ -57,14 +57,14 @@ def test_those_who_may_see_payloads_are_shown_what_came() -> None:
         ("http://10.1.2.3", OutcomeClass.REFUSED_ADDRESS, "10.1.2.3"),
     ],
 )
-def test_no_connection_is_told_without_the_url(url: str, outcome: OutcomeClass, words: str) -> None:
+def test_a_failed_connection_is_reported_without_the_url(url: str, outcome: OutcomeClass, words: str) -> None:
     ended = send(f"{url}{PATH}")
     assert ended.outcome is outcome
     assert words in ended.error
     assert SECRET not in ended.error
 
 
-def test_a_server_without_tls_is_told_so() -> None:
+def test_a_server_without_tls_is_reported() -> None:
     def talk(connection: socket.socket) -> None:
         connection.recv(4096)
         connection.sendall(b"HTTP/1.1 400 " + SENT + b"\r\n\r\n")
@@ -76,7 +76,7 @@ def test_a_server_without_tls_is_told_so() -> None:
         assert ended.error.endswith(f"(127.0.0.1:{port})")
 
 
-def test_a_probe_says_it_in_the_same_words() -> None:
+def test_a_probe_uses_the_same_words() -> None:
     def talk(connection: socket.socket) -> None:
         read_header(connection)
         connection.sendall(SENT + b"\r\n\r\n")
@@ -89,7 +89,7 @@ def test_a_probe_says_it_in_the_same_words() -> None:
         assert asyncio.run(probe(port)) == "its answer is not HTTP"
 
 
-def test_a_fault_of_ours_is_told_without_its_values(caplog: pytest.LogCaptureFixture) -> None:
+def test_our_own_fault_is_reported_without_values(caplog: pytest.LogCaptureFixture) -> None:
     with raw_server(read_header) as port:
         ended = send(f"http://127.0.0.1:{port}/", headers={"X-Key": f"{SECRET}\n"})
     assert ended.outcome is OutcomeClass.UNSENDABLE

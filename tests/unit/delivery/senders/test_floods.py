@@ -94,7 +94,7 @@ def test_large_informational_answers_end_the_attempt_before_they_are_many() -> N
     assert flooded.error == "it sent more than 64 KiB before an answer"
 
 
-def test_a_flood_on_a_connection_that_nothing_was_asked_on_ends_it() -> None:
+def test_unrequested_data_ends_an_idle_connection() -> None:
     flood = Flood(OK, before=OK)
     flood.may_begin.clear()
 

@@ -107,7 +107,7 @@ def test_a_redirect_is_not_followed(receiver: Receiver) -> None:
     assert elsewhere.received == []
 
 
-def test_of_a_failures_answer_the_beginning_is_kept(receiver: Receiver) -> None:
+def test_the_beginning_of_a_failures_answer_is_kept(receiver: Receiver) -> None:
     hook = receiver.endpoint("hook")
     hook.always(Answer(500, body=b"x" * 100_000, headers={"Retry-After": "7"}))
     ended = send(hook.url)
@@ -168,7 +168,7 @@ def test_a_forbidden_address_is_refused_when_connecting(receiver: Receiver, host
     assert hook.received == []
 
 
-def test_an_attempt_that_is_cut_off_when_inturn_stops_says_so(receiver: Receiver) -> None:
+def test_an_attempt_interrupted_by_a_stop_says_so(receiver: Receiver) -> None:
     hook = receiver.endpoint("hook")
     hook.always(Hold())
 
@@ -216,7 +216,7 @@ def test_an_attempt_is_one_request_even_when_a_kept_connection_breaks(
     assert len(hook.received) == 2
 
 
-def test_a_request_made_ahead_is_used_while_it_is_fresh(receiver: Receiver) -> None:
+def test_a_prepared_request_is_used_while_it_is_recent(receiver: Receiver) -> None:
     hook = receiver.endpoint("hook")
     to = endpoint(hook.url)
     now = datetime.now(UTC)
@@ -258,7 +258,7 @@ def _shake_one_hand(listening: socket.socket, context: ssl.SSLContext) -> None:
         context.wrap_socket(connection, server_side=True).close()
 
 
-def test_a_certificate_that_nobody_vouches_for_fails_closed(stranger: int) -> None:
+def test_an_untrusted_certificate_fails(stranger: int) -> None:
     ended = send(f"https://127.0.0.1:{stranger}/hook", timeout_seconds=10.0)
     assert ended.outcome is OutcomeClass.TLS
     assert "certificate" in ended.error

@@ -19,7 +19,7 @@ from tests.unit.delivery.senders.test_cancelled import SECONDS
 from tests.unit.delivery.senders.test_stock import serial
 
 
-def test_an_ended_job_tells_its_fault() -> None:
+def test_an_ended_job_reports_its_fault() -> None:
     told: list[Exception | None] = []
 
     async def well() -> None:

@@ -64,7 +64,7 @@ def fill(lane: Lane, place: int, count: int) -> None:
 
 
 class TestPauses:
-    def test_it_waits_for_what_its_row_says_and_no_other_place(self) -> None:
+    def test_a_pause_follows_the_row(self) -> None:
         """Else the row, whose time has come, would end the second's pause again and again."""
         lane = concurrent()
         begin_outage(lane, parcel(1), seconds=-1)
@@ -72,20 +72,20 @@ class TestPauses:
         assert lane.stops.pause is None
         assert lane.keys.blocked() == [2]
 
-    def test_it_waits_while_the_first_is_down(self) -> None:
+    def test_a_lane_waits_while_its_first_endpoint_is_down(self) -> None:
         lane = concurrent()
         begin_outage(lane, parcel(1, delivery_id=7), seconds=300)
         begin_outage(lane, parcel(2), seconds=-1)
         assert lane.stops.pause == (7, 1)
 
-    def test_a_failure_that_was_not_told_is_of_another_pause_than_the_row(self) -> None:
+    def test_an_unrecorded_failure_belongs_to_another_pause_than_the_row(self) -> None:
         """What the row says is over then, while the endpoint is down longer."""
         lane = concurrent()
         begin_outage(lane, parcel(1, delivery_id=7), seconds=-1)
         lane.keys.health(1).block(300)
         assert lane.stops.pause == (7, 2)
 
-    def test_who_is_woken_waits_no_more(self) -> None:
+    def test_a_woken_lane_does_not_wait(self) -> None:
         lane = concurrent()
         begin_outage(lane, parcel(1), seconds=300)
         lane.look_again()
@@ -150,7 +150,7 @@ class TestTelling:
             assert (told.delivery_id, told.reason, told.failures) == (7, "timed out", 1)
             assert told.wait_seconds == pytest.approx(300, abs=5)
 
-    def test_a_queue_lane_tells_of_the_endpoint_alone(self) -> None:
+    def test_a_queue_lane_reports_only_the_endpoint(self) -> None:
         lane = concurrent(kind=LaneKind.QUEUE)
         (change,) = self.fail(lane, parcel(1, delivery_id=7))
         assert (isinstance(change, EndpointChange), change.delivery_id) == (True, 7)
@@ -158,11 +158,11 @@ class TestTelling:
         assert change == EndpointChange(lane_id=lane.id, subscription_id=1)
 
     @pytest.mark.parametrize("kind", [LaneKind.RETRY, LaneKind.CALLBACK])
-    def test_of_a_callback_and_in_the_retry_lane_nothing_is_told(self, kind: LaneKind) -> None:
+    def test_callback_and_retry_lanes_report_nothing(self, kind: LaneKind) -> None:
         origin = "https://publisher.example" if kind == LaneKind.CALLBACK else ""
         assert self.fail(concurrent(kind=kind), replace(parcel(1), origin=origin)) == []
 
-    def test_of_several_each_is_told_and_forgotten_by_itself(self) -> None:
+    def test_several_endpoints_are_reported_and_removed_one_by_one(self) -> None:
         lane = concurrent()
         self.fail(lane, parcel(1, delivery_id=7))
         change, endpoint = self.fail(lane, parcel(2, delivery_id=8))
@@ -183,11 +183,11 @@ class TestTelling:
         assert lane.stops.tell(parcel(1, delivery_id=8)) == []
         assert not lane.stops.is_blocked
 
-    def test_what_is_dropped_shows_nothing(self) -> None:
+    def test_a_dropped_delivery_reports_nothing(self) -> None:
         assert concurrent().stops.tell(parcel(1)) == []
 
 
-def test_news_are_looked_at_at_once() -> None:
+def test_notifications_are_checked_at_once() -> None:
     lane = concurrent()
     lane.bring_news()
     assert lane.news.is_set()
@@ -206,12 +206,12 @@ class TestPlaces:
                 lane.leave(one)
         assert [one.place for one in begun(lane)] == [2, 2]
 
-    def test_one_that_is_alone_has_all_of_them(self) -> None:
+    def test_a_single_endpoint_has_all_slots(self) -> None:
         lane = concurrent()
         fill(lane, 1, 10)
         assert len(begun(lane)) == 4
 
-    def test_one_that_is_down_has_no_part(self) -> None:
+    def test_an_endpoint_that_is_down_has_no_share(self) -> None:
         lane = concurrent()
         lane.keys.add(2, down(300))
         fill(lane, 1, 10)
@@ -232,7 +232,7 @@ class TestPlaces:
         assert Counter(one.place for one in begun(lane)) == {1: 16, 2: 16}
 
 
-def test_what_is_held_is_bounded_over_all_endpoints_by_bytes_too() -> None:
+def test_buffered_deliveries_are_bounded_over_all_endpoints_by_bytes_too() -> None:
     lane = concurrent()
     for place in (1, 2):
         lane.stock.add([Group(place, None, left=[parcel(place, size=600)])], more=set())

@@ -78,7 +78,7 @@ async def look(claims: Claims, lane_ids: list[int]) -> None:
     await claims.serve(lane_ids)
 
 
-def test_lanes_flow_on_when_shards_are_shared_though_an_endpoint_hangs(
+def test_lanes_continue_when_shards_move_although_an_endpoint_hangs(
     flowing: list[Made], hanging: Made, neighbour: Made
 ) -> None:
     hold = Hold()

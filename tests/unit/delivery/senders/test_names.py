@@ -70,7 +70,7 @@ def test_resolving_is_part_of_the_time_to_connect() -> None:
     assert RESOLVE_SECONDS < CONNECT_SECONDS
 
 
-def test_a_name_that_failed_is_not_asked_for_again_at_once(names: NameServer) -> None:
+def test_a_failed_name_is_not_resolved_again_at_once(names: NameServer) -> None:
     async def scenario() -> None:
         async with client(names) as sender:
             for _ in range(3):
@@ -85,7 +85,7 @@ def test_a_name_that_failed_is_not_asked_for_again_at_once(names: NameServer) ->
     assert names.asked == ["gone.test"] * 2
 
 
-def test_one_who_stops_waiting_for_a_name_takes_it_from_nobody(names: NameServer, receiver: Receiver) -> None:
+def test_a_cancelled_look_up_does_not_disturb_other_waiters(names: NameServer, receiver: Receiver) -> None:
     async def scenario() -> None:
         resolver = Resolver(servers=[names.address])
         impatient = asyncio.create_task(resolver.find("well.test"))
@@ -100,9 +100,7 @@ def test_one_who_stops_waiting_for_a_name_takes_it_from_nobody(names: NameServer
 
 
 @pytest.mark.parametrize("name", ["two.test", "mixed.test"])
-def test_of_several_addresses_one_that_is_well_is_enough(
-    names: NameServer, receiver: Receiver, name: str
-) -> None:
+def test_one_allowed_address_of_several_is_enough(names: NameServer, receiver: Receiver, name: str) -> None:
     receiver.endpoint("hook")
 
     async def scenario() -> None:

@@ -76,7 +76,7 @@ def serve_and_give_back(lane: Lane) -> None:
 
 
 @BOTH
-def test_what_is_blocked_is_served_though_nothing_of_it_waits(processing: str) -> None:
+def test_a_blocked_lane_is_served_although_no_delivery_waits(processing: str) -> None:
     lane = blocked(factories.delivery(Status.FAILED, subscription=subscription(processing)))
     assert lanes_with_work() == [lane.pk]
     serve(lane, until=lambda: state(lane) != LaneState.BLOCKED)
@@ -86,7 +86,7 @@ def test_what_is_blocked_is_served_though_nothing_of_it_waits(processing: str) -
 
 
 @BOTH
-def test_what_is_blocked_and_held_is_served_once(processing: str) -> None:
+def test_a_blocked_and_held_lane_is_served_once(processing: str) -> None:
     lane = blocked(
         factories.delivery(subscription=subscription(processing, status=SubscriptionStatus.INACTIVE))
     )
@@ -96,13 +96,13 @@ def test_what_is_blocked_and_held_is_served_once(processing: str) -> None:
     assert lanes_with_work() == []
 
 
-def test_what_is_no_reason_any_more_is_none_when_the_lane_is_given_back() -> None:
+def test_an_ended_cause_is_removed_when_the_lane_is_released() -> None:
     lane = blocked(factories.delivery(Status.FAILED, subscription=subscription()))
     serve_and_give_back(lane)
     assert state(lane) == LaneState.IDLE
 
 
-def test_what_still_waits_keeps_it_blocked_when_it_is_given_back() -> None:
+def test_a_remaining_cause_keeps_a_released_lane_blocked() -> None:
     head = factories.delivery(
         subscription=subscription(), next_attempt_at=timezone.now() + timedelta(hours=1)
     )
@@ -112,14 +112,14 @@ def test_what_still_waits_keeps_it_blocked_when_it_is_given_back() -> None:
     assert lane.delivery_id == head.pk
 
 
-def test_an_endpoint_that_is_down_blocks_though_what_showed_it_is_settled() -> None:
+def test_an_endpoint_that_is_down_blocks_although_its_failure_is_settled() -> None:
     """Else it would flow and be blocked by turns, with each message that is tried once."""
     lane = blocked(factories.delivery(Status.FAILED, subscription=subscription()), due_in=600)
     serve_and_give_back(lane)
     assert state(lane) == LaneState.BLOCKED
 
 
-def test_after_a_crash_it_is_known_that_the_lane_was_not_served_in_order() -> None:
+def test_after_a_crash_the_lane_is_known_to_be_concurrent() -> None:
     """Else, if its next sender dies too, it would be taken for one that was, and what stops it for nothing."""
     head = factories.delivery(
         subscription=subscription(), next_attempt_at=timezone.now() + timedelta(hours=1)
@@ -133,7 +133,7 @@ def test_after_a_crash_it_is_known_that_the_lane_was_not_served_in_order() -> No
     assert state(lane) == LaneState.BLOCKED
 
 
-def test_a_fault_of_ours_neither_ends_nor_begins_what_is_known_of_an_endpoint() -> None:
+def test_our_own_fault_neither_ends_nor_starts_an_outage() -> None:
     """What is VOLATILE is settled by it; that is no answer of the endpoint's."""
     of = subscription()
     of.secrets.update(secret="no secret")

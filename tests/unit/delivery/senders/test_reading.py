@@ -63,14 +63,14 @@ def ids(parcels: list[Parcel]) -> list[int]:
     return [parcel.delivery_id for parcel in parcels]
 
 
-def test_the_oldest_come_first_over_all_subscriptions_of_the_subscriber(subscription: Subscription) -> None:
+def test_the_oldest_delivery_of_all_subscriptions_is_first(subscription: Subscription) -> None:
     other = factories.subscription(subscriber=subscription.subscriber)
     rows = [pending(one)[0].pk for one in (subscription, other, other, subscription, other)]
     assert ids(read(subscription.subscriber.lane.pk)) == rows
     assert ids(read(subscription.subscriber.lane.pk, rows=3)) == rows[:3]
 
 
-def test_a_parcel_has_what_is_sent(subscription: Subscription) -> None:
+def test_a_parcel_contains_the_request(subscription: Subscription) -> None:
     (row,) = pending(subscription)
     (parcel,) = read(row.lane_id or 0)
     assert parcel.body == b'{"number": 1}'
@@ -83,13 +83,13 @@ def test_a_parcel_has_what_is_sent(subscription: Subscription) -> None:
 
 
 @pytest.mark.parametrize("status", sorted(set(Status) - {Status.PENDING, Status.IN_FLIGHT}))
-def test_what_is_settled_is_never_read(subscription: Subscription, status: Status) -> None:
+def test_settled_deliveries_are_never_read(subscription: Subscription, status: Status) -> None:
     (row,) = pending(subscription, status=status)
     assert read(row.lane_id or 0) == []
     assert lanes_with_work() == set()
 
 
-def test_what_an_inactive_subscription_holds_is_not_read_and_does_not_wake_the_lane(
+def test_held_deliveries_are_neither_read_nor_wake_the_lane(
     subscription: Subscription,
 ) -> None:
     lane_id = subscription.subscriber.lane.pk
@@ -115,18 +115,18 @@ def test_old_failures_take_at_most_their_share_of_a_run(subscription: Subscripti
     assert ids(found) == [row.pk for row in [*skipped[:3], *fresh[:3]]]
 
 
-def test_while_old_failures_pause_only_fresh_ones_are_read(subscription: Subscription) -> None:
+def test_while_old_failures_pause_only_new_deliveries_are_read(subscription: Subscription) -> None:
     pending(subscription, 2, skipped=True, attempts=1)
     (fresh,) = pending(subscription)
     assert ids(read(subscription.subscriber.lane.pk, skipped_rows=0)) == [fresh.pk]
 
 
-def test_what_the_sender_holds_already_is_not_read_again(subscription: Subscription) -> None:
+def test_deliveries_in_memory_are_not_read_again(subscription: Subscription) -> None:
     rows = [row.pk for row in pending(subscription, 5)]
     assert ids(read(subscription.subscriber.lane.pk, held=tuple(rows[:2]))) == rows[2:]
 
 
-def test_a_wish_that_was_given_up_adds_nothing_to_the_next_one(subscription: Subscription) -> None:
+def test_a_cancelled_request_adds_nothing_to_the_next(subscription: Subscription) -> None:
     rows = [row.pk for row in pending(subscription, 2)]
     wish = RunRequest(lane_id=subscription.subscriber.lane.pk, rows=10, skipped_rows=5, max_bytes=10_000)
 
@@ -165,7 +165,7 @@ def _alter_a_table(type_: str) -> None:
         cursor.execute(f"ALTER TABLE delivery_delivery ALTER COLUMN lane_id TYPE {type_}")
 
 
-def test_one_that_becomes_visible_late_is_read_although_later_ones_were_sent(
+def test_a_delivery_that_becomes_visible_late_is_read_although_later_ones_were_sent(
     subscription: Subscription,
 ) -> None:
     late, sent = pending(subscription, 2)
@@ -180,7 +180,7 @@ def test_a_run_is_bounded_by_bytes_but_never_empty(subscription: Subscription) -
     assert ids(read(subscription.subscriber.lane.pk, max_bytes=1)) == rows[:1]
 
 
-def test_of_old_failures_those_tried_least_recently_come_first(subscription: Subscription) -> None:
+def test_of_old_failures_the_least_recently_tried_are_first(subscription: Subscription) -> None:
     now = timezone.now()
     poisoned = pending(subscription, 4, skipped=True, attempts=9, next_attempt_at=now)
     (forgotten,) = pending(subscription, skipped=True, attempts=1, next_attempt_at=now - timedelta(hours=1))

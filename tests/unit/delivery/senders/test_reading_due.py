@@ -59,26 +59,26 @@ def answers(url: str, count: int, *, of: Subscription) -> Sequence[Delivery]:
     return found
 
 
-def test_what_is_due_is_read_and_the_rest_is_not() -> None:
+def test_only_due_deliveries_are_read() -> None:
     of = factories.subscription()
     due = retried(of)
     retried(of, due_in=60)
     assert [row["id"] for row in read(LaneKind.RETRY)] == [due.pk]
 
 
-def test_what_was_due_first_comes_first() -> None:
+def test_the_earliest_due_delivery_is_first() -> None:
     of = factories.subscription()
     later, earlier = retried(of, due_in=-60), retried(of, due_in=-90)
     assert [row["id"] for row in read(LaneKind.RETRY)] == [earlier.pk, later.pk]
 
 
-def test_the_first_failure_that_counts_is_what_the_schedule_is_reckoned_from() -> None:
+def test_the_schedule_starts_at_the_first_counted_failure() -> None:
     retried(factories.subscription(), attempts=3)
     (row,) = read(LaneKind.RETRY)
     assert row["seconds_since_first"] == pytest.approx(60, abs=5)
 
 
-def test_what_an_inactive_subscription_holds_is_not_read() -> None:
+def test_held_deliveries_are_not_read() -> None:
     of = factories.subscription()
     retried(of)
     of.status = SubscriptionStatus.INACTIVE
@@ -96,7 +96,7 @@ def test_each_subscription_has_its_share_of_the_rows() -> None:
     assert {row["share"] for row in found} == {5}
 
 
-def test_answers_for_a_server_that_is_down_do_not_hide_those_for_another() -> None:
+def test_callbacks_to_a_server_that_is_down_do_not_hide_those_to_another() -> None:
     of = factories.subscription()
     answers("https://down.example:8443/a?b", 12, of=of)
     (up,) = answers("https://up.example/x", 1, of=of)
@@ -104,7 +104,7 @@ def test_answers_for_a_server_that_is_down_do_not_hide_those_for_another() -> No
     assert [(row["id"], row["callback_origin"]) for row in found] == [(up.pk, "https://up.example")]
 
 
-def test_answers_for_one_server_share_its_health_whatever_their_paths() -> None:
+def test_callbacks_to_one_server_share_its_health_whatever_their_paths() -> None:
     of = factories.subscription()
     answers("https://up.example/1?x=1", 1, of=of)
     answers("https://up.example/2#y", 1, of=of)
@@ -128,12 +128,12 @@ class TestNoMoreThanAsked:
     def read(self, owner: Subscriber, most: int, **fields: Any) -> list[dict[str, Any]]:
         return read(LaneKind.TOPIC, lane=owner.lane.pk, rows=most, most=most, **fields)
 
-    def test_it_holds_over_all_subscriptions(self, owner: Subscriber) -> None:
+    def test_the_limit_holds_over_all_subscriptions(self, owner: Subscriber) -> None:
         for _ in range(3):
             self.waiting(factories.subscription(subscriber=owner), fresh=10, due=10)
         assert [len(self.read(owner, most)) for most in (1, 5, 20)] == [1, 5, 20]
 
-    def test_what_is_due_and_what_is_fresh_alternate(self, owner: Subscriber) -> None:
+    def test_due_and_new_deliveries_alternate(self, owner: Subscriber) -> None:
         of = factories.subscription(subscriber=owner)
         self.waiting(of, fresh=10, due=10)
         assert Counter(row["skipped"] for row in self.read(owner, 6)) == {True: 3, False: 3}
@@ -145,12 +145,12 @@ class TestNoMoreThanAsked:
         found = Counter(row["subscription_id"] for row in self.read(owner, 4))
         assert found == {many.pk: 2, few.pk: 2}
 
-    def test_one_at_a_time_starves_neither(self, owner: Subscriber) -> None:
+    def test_a_limit_of_one_starves_neither(self, owner: Subscriber) -> None:
         self.waiting(factories.subscription(subscriber=owner), fresh=1, due=1)
         found = {row["id"] for _ in range(64) for row in self.read(owner, 1)}
         assert len(found) == 2
 
-    def test_what_is_due_does_not_use_up_the_bytes(self, owner: Subscriber) -> None:
+    def test_due_deliveries_do_not_use_up_the_bytes(self, owner: Subscriber) -> None:
         self.waiting(factories.subscription(subscriber=owner), fresh=5, due=5)
         size = len(b'{"number": 1}')
         assert {row["skipped"] for row in self.read(owner, 10, bytes=2 * size)} == {True, False}

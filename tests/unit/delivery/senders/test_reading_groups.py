@@ -52,7 +52,7 @@ def test_an_endpoint_that_pauses_is_not_read_for_its_siblings_sake(lane: Lane, j
     assert read(lane) == [pausing.pk, fresh.pk]
 
 
-def test_of_old_failures_those_tried_least_recently_come_first(lane: Lane, jobs: EventType) -> None:
+def test_of_old_failures_the_least_recently_tried_are_first(lane: Lane, jobs: EventType) -> None:
     of = factories.subscription(event_type=jobs)
     for _ in range(3):
         failed(of, factories.message(event_type=jobs), lane, due_in=-60)

@@ -33,7 +33,7 @@ def make_volatile(row: Delivery, *, of_earlier_server: bool) -> None:
         )
 
 
-def test_a_lanes_sender_reads_neither_and_knows_how_long_the_rest_lives() -> None:
+def test_a_lanes_sender_reads_neither_and_learns_when_the_rest_expires() -> None:
     of = factories.subscription()
     rows = [factories.delivery(subscription=of) for _ in range(5)]
     expire(rows[0])
@@ -58,7 +58,7 @@ def test_where_no_order_is_kept_neither_is_read() -> None:
     assert (row["id"], row["seconds_left"], row["server_started_at"]) == (due.pk, None, None)
 
 
-def test_a_concurrent_subscribers_lane_has_work_when_something_is_fresh_or_due() -> None:
+def test_a_concurrent_lane_has_work_when_a_delivery_is_new_or_due() -> None:
     of = factories.subscription(subscriber=factories.subscriber(processing=Processing.CONCURRENT))
     put_off = factories.delivery(
         subscription=of, skipped=True, attempts=1, next_attempt_at=timezone.now() + MINUTE
@@ -71,7 +71,7 @@ def test_a_concurrent_subscribers_lane_has_work_when_something_is_fresh_or_due()
     assert of.subscriber.lane.pk in lanes_with_work()
 
 
-def test_a_blocked_lane_has_work_though_nothing_is_due() -> None:
+def test_a_blocked_lane_has_work_although_no_delivery_is_due() -> None:
     of = factories.subscription(subscriber=factories.subscriber(processing=Processing.CONCURRENT))
     put_off = factories.delivery(
         subscription=of, skipped=True, attempts=1, next_attempt_at=timezone.now() + MINUTE

@@ -16,7 +16,7 @@ def filled(*groups: Group) -> Ready:
     return ready
 
 
-def test_a_group_is_given_out_when_one_of_its_places_has_room() -> None:
+def test_a_group_is_handed_out_when_one_of_its_endpoints_has_room() -> None:
     ready = filled(group(1), group(1, 2))
     assert ready.take(lambda place: place == 3) is None
     taken = ready.take(lambda place: place == 2)
@@ -24,7 +24,7 @@ def test_a_group_is_given_out_when_one_of_its_places_has_room() -> None:
     assert taken.places == {1, 2}
 
 
-def test_those_of_the_same_places_come_in_the_order_they_were_read() -> None:
+def test_groups_with_the_same_endpoints_keep_their_order() -> None:
     first, second = group(1), group(1)
     ready = filled(first, second)
     assert [ready.take(lambda _: True), ready.take(lambda _: True)] == [first, second]
@@ -36,7 +36,7 @@ def test_a_place_is_full_by_groups_or_by_bytes() -> None:
     assert ready.full(groups=2, max_bytes=500) == {1, 2}
 
 
-def test_what_is_taken_or_forgotten_makes_room() -> None:
+def test_a_taken_or_removed_delivery_makes_room() -> None:
     ready = filled(group(1), group(1))
     ready.take(lambda _: True)
     assert ready.full(groups=2, max_bytes=500) == set()
@@ -44,5 +44,5 @@ def test_what_is_taken_or_forgotten_makes_room() -> None:
     assert ready.full(groups=1, max_bytes=1) == set()
 
 
-def test_what_only_closed_places_could_take_does_not_count_as_in_hand() -> None:
+def test_deliveries_for_closed_endpoints_do_not_count_as_buffered() -> None:
     assert filled(group(1), group(1, 2), group(2)).open_count({1}) == 2

@@ -31,7 +31,7 @@ def test_of_two_runs_of_a_lane_the_later_is_recorded() -> None:
     assert Lane.objects.get(pk=lane_id).run_ids == [second.pk]
 
 
-def test_a_run_that_was_given_up_is_not_recorded() -> None:
+def test_a_cancelled_run_is_not_recorded() -> None:
     row = factories.delivery()
     lane_id = row.lane_id or 0
 
@@ -50,7 +50,7 @@ def test_a_run_that_was_given_up_is_not_recorded() -> None:
     assert Lane.objects.get(pk=lane_id).run_ids == []
 
 
-def test_one_that_commits_alone_is_told_that_its_lane_was_lost() -> None:
+def test_a_lane_that_commits_alone_learns_that_it_was_lost() -> None:
     row = factories.delivery()
 
     async def scenario(settler: Settler) -> None:

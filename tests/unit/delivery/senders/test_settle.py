@@ -47,7 +47,7 @@ def test_an_outcome_settles_the_delivery_and_is_kept_as_an_attempt() -> None:
     assert (attempt.number, attempt.outcome, attempt.status_code) == (1, OutcomeClass.SUCCESS, 200)
 
 
-def test_committing_the_same_outcome_twice_changes_nothing_the_second_time() -> None:
+def test_committing_an_outcome_twice_changes_nothing() -> None:
     row = factories.delivery()
 
     async def scenario(settler: Settler) -> None:
@@ -92,7 +92,7 @@ def _cancel(delivery_id: int) -> None:
     transitions.cancel([delivery_id], actor="ann")
 
 
-def test_what_a_receiver_wrote_cannot_keep_its_outcome_from_being_stored() -> None:
+def test_no_answer_prevents_its_outcome_from_being_stored() -> None:
     row = factories.delivery()
 
     async def scenario(settler: Settler) -> None:
@@ -151,7 +151,7 @@ def test_a_lane_is_lost_when_its_shard_is_released() -> None:
     assert not Attempt.objects.exists()
 
 
-def test_after_a_lost_connection_an_untouched_lane_goes_on_and_its_outcome_is_committed() -> None:
+def test_after_a_lost_connection_an_untouched_lane_continues_and_commits() -> None:
     row = factories.delivery()
 
     async def scenario(settler: Settler) -> None:
@@ -165,7 +165,7 @@ def test_after_a_lost_connection_an_untouched_lane_goes_on_and_its_outcome_is_co
     assert (row.status, row.attempts) == (Status.DELIVERED, 1)
 
 
-def test_lanes_of_a_shard_that_another_sender_had_meanwhile_are_lost() -> None:
+def test_lanes_of_a_shard_taken_by_another_sender_are_lost() -> None:
     """However little that one has left behind: it may have sent, and recorded, what we sent."""
     row, other = factories.delivery(), factories.delivery()
 
@@ -191,7 +191,7 @@ def test_lanes_of_a_shard_that_another_sender_had_meanwhile_are_lost() -> None:
     assert [attempt.delivery_id for attempt in Attempt.objects.all()] == [other.pk]
 
 
-def test_nothing_is_sent_after_a_reconnect_before_the_shards_are_claimed_again() -> None:
+def test_after_a_reconnect_nothing_is_sent_before_the_shards_are_claimed() -> None:
     row = factories.delivery()
     lane_id = row.lane_id or 0
 
@@ -227,7 +227,7 @@ async def _take(settler: Settler, shard: int) -> None:
     await settler.release([shard])
 
 
-def test_one_entry_that_cannot_be_stored_does_not_cost_another_lane_its_outcome() -> None:
+def test_an_unstorable_entry_does_not_affect_the_outcomes_of_other_lanes() -> None:
     good, bad = factories.delivery(), factories.delivery()
     unknown = Verdict(status=Status.IN_FLIGHT, step=NextStep.NEXT)
 
@@ -245,7 +245,7 @@ def test_one_entry_that_cannot_be_stored_does_not_cost_another_lane_its_outcome(
     assert list(Attempt.objects.values_list("delivery_id", flat=True)) == [good.pk]
 
 
-def test_a_block_is_told_by_the_lane_and_the_journal_once() -> None:
+def test_lane_and_journal_report_a_block_once() -> None:
     row = factories.delivery()
     lane_id = row.lane_id or 0
 

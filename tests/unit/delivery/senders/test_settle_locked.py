@@ -70,7 +70,7 @@ def test_only_the_lane_that_wants_the_row_waits(table: str) -> None:
     assert Attempt.objects.count() == len(rows)
 
 
-def test_what_a_lane_hands_in_while_it_waits_is_committed_after_that() -> None:
+def test_an_outcome_submitted_during_the_wait_is_committed_afterwards() -> None:
     first, second, third = rows = [
         factories.delivery(subscription=subscription) for subscription in [factories.subscription()] * 3
     ]

@@ -22,7 +22,7 @@ _TAKE_ALL = """
 """
 
 
-def test_it_works_as_soon_as_one_of_the_sessions_that_hold_all_slots_is_gone() -> None:
+def test_a_slot_is_found_as_soon_as_a_session_ends() -> None:
     ghost = psycopg.connect(**connection_parameters(), autocommit=True)
     ghost.execute(_TAKE_ALL, [MEMBER_LOCKS, MAX_SENDERS])
     environment = os.environ | {"DATABASE_URL": url(), "DJANGO_SETTINGS_MODULE": "config.settings"}

@@ -39,7 +39,7 @@ def test_a_lane_that_begins_reads_at_once() -> None:
     assert wants_more(Lane(ROW | {"kind": LaneKind.RETRY}))
 
 
-def test_in_order_it_reads_ahead_when_little_is_left_of_a_full_run() -> None:
+def test_an_ordered_lane_reads_ahead_near_the_end_of_a_full_run() -> None:
     lane = serial()
     fill(lane, 10)
     assert not wants_more(lane)
@@ -49,14 +49,14 @@ def test_in_order_it_reads_ahead_when_little_is_left_of_a_full_run() -> None:
     assert wants_more(lane)
 
 
-def test_in_order_it_does_not_read_ahead_when_there_was_no_more_though_news_came() -> None:
+def test_an_ordered_lane_does_not_read_ahead_after_the_last_delivery_although_notified() -> None:
     lane = serial()
     fill(lane, 3, is_full=False)
     lane.bring_news()
     assert not wants_more(lane)
 
 
-def test_in_order_it_does_not_read_ahead_while_nothing_comes_of_its_run() -> None:
+def test_an_ordered_lane_does_not_read_ahead_while_its_run_makes_no_progress() -> None:
     lane = serial()
     batch = fill(lane, 4)
     batch.count_failed(7, reason="500", rules=TEAMFORGE)
@@ -65,7 +65,7 @@ def test_in_order_it_does_not_read_ahead_while_nothing_comes_of_its_run() -> Non
     assert wants_more(lane)
 
 
-def test_in_order_it_does_not_read_ahead_of_a_delivery_whose_failure_is_not_recorded_yet() -> None:
+def test_an_ordered_lane_does_not_read_ahead_of_an_unrecorded_failure() -> None:
     """Recording it may take longer than the pause that it leads to."""
     lane = serial()
     fill(lane, 10)
@@ -75,13 +75,13 @@ def test_in_order_it_does_not_read_ahead_of_a_delivery_whose_failure_is_not_reco
     assert lane.stock.wants_more(set(), rows=10, is_sending=False, has_news=False)
 
 
-def test_a_blocked_lane_reads_nothing_whatever_news_comes() -> None:
+def test_a_blocked_lane_reads_nothing_although_notified() -> None:
     lane = serial(state=LaneState.BLOCKED, delivery_id=7, failures=1, wait_seconds=60.0)
     lane.bring_news()
     assert not wants_more(lane)
 
 
-def test_in_order_one_is_sent_at_a_time_in_the_order_in_which_they_were_read() -> None:
+def test_an_ordered_lane_sends_one_at_a_time_in_the_order_read() -> None:
     lane = serial()
     fill(lane, 2)
     first = lane.take()
@@ -93,14 +93,14 @@ def test_in_order_one_is_sent_at_a_time_in_the_order_in_which_they_were_read() -
     assert (first[1].delivery_id, second[1].delivery_id) == (0, 1)
 
 
-def test_the_run_of_an_ordered_lane_names_what_is_under_way_first_and_then_all_that_is_read() -> None:
+def test_the_run_of_an_ordered_lane_names_deliveries_in_flight_before_those_read() -> None:
     lane = serial()
     fill(lane, 3)
     lane.take()
     assert lane.run([parcel(1, delivery_id=9)]).ids == (0, 1, 2, 9)
 
 
-def test_elsewhere_the_run_names_only_what_is_under_way() -> None:
+def test_the_run_of_other_lanes_names_only_deliveries_in_flight() -> None:
     lane = Lane(ROW)
     lane.stock.add([Group(id, None, [parcel(1, delivery_id=id)]) for id in range(3)], more=set())
     taken = lane.take()
@@ -110,7 +110,7 @@ def test_elsewhere_the_run_names_only_what_is_under_way() -> None:
     assert lane.run().is_concurrent
 
 
-def test_a_nudge_and_a_forgotten_run_make_stale_what_is_being_read() -> None:
+def test_a_wake_up_and_a_discarded_run_invalidate_a_pending_read() -> None:
     lane = serial()
     before, _ = lane.stock.begin_reading()
     lane.wake()
@@ -119,7 +119,7 @@ def test_a_nudge_and_a_forgotten_run_make_stale_what_is_being_read() -> None:
     assert before != woken != lane.stock.generation
 
 
-def test_what_is_forgotten_is_in_our_hands_no_more_but_what_is_under_way_is() -> None:
+def test_a_discarded_delivery_leaves_memory_unless_it_is_in_flight() -> None:
     lane = serial()
     fill(lane, 3)
     lane.take()
@@ -127,7 +127,7 @@ def test_what_is_forgotten_is_in_our_hands_no_more_but_what_is_under_way_is() ->
     assert lane.stock.begin_reading()[1] == {0}
 
 
-def test_what_a_subscription_holds_back_is_set_aside_and_the_others_stay() -> None:
+def test_held_deliveries_are_set_aside_and_the_others_stay() -> None:
     lane = serial()
     batch = RunBatch(fresh=4, skipped=0)
     parcels = [parcel(place, delivery_id=id) for id, place in enumerate([1, 2, 1, 2])]
@@ -140,16 +140,14 @@ def test_what_a_subscription_holds_back_is_set_aside_and_the_others_stay() -> No
     assert lane.stock.begin_reading()[1] == {1, 3}
 
 
-def test_one_of_a_group_that_another_endpoint_may_take_is_not_set_aside() -> None:
+def test_a_group_member_that_another_endpoint_may_take_is_not_set_aside() -> None:
     lane = Lane(ROW | {"kind": LaneKind.QUEUE})
     lane.stock.add([Group(1, 0, [parcel(1), parcel(2)]), Group(2, 0, [parcel(1, delivery_id=9)])], more=set())
     lane.stock.set_aside(1)
     assert {one.delivery_id for one in lane.stock.parcels()} == {1, 2}
 
 
-def test_of_a_stale_run_nothing_more_is_taken_and_it_stays_recorded_until_the_attempt_under_way_is_over() -> (
-    None
-):
+def test_a_stale_run_sends_nothing_more_and_stays_recorded_until_its_attempt_ends() -> None:
     lane = serial()
     fill(lane, 3)
     taken = lane.take()

@@ -13,7 +13,7 @@ from config.env import CHECKOUT
 from tests.system.operation.installation import eventually
 
 
-def test_it_stops_though_the_database_is_gone(tmp_path: Path) -> None:
+def test_a_sender_stops_although_the_database_is_gone(tmp_path: Path) -> None:
     said = tmp_path / "said"
     with throwaway() as url, said.open("w") as stderr:
         environment = os.environ | {"DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "config.settings"}

@@ -30,7 +30,7 @@ def lanes(changes: list[Change]) -> list[LaneChange]:
     return found
 
 
-def test_a_block_ends_the_run_and_makes_stale_what_is_being_read() -> None:
+def test_a_block_ends_the_run_and_invalidates_a_pending_read() -> None:
     lane = serial()
     fill(lane, 3)
     generation = lane.stock.generation
@@ -48,7 +48,7 @@ def test_the_pause_doubles_with_each_failure_in_a_row() -> None:
     assert change.wait_seconds == pytest.approx(8, rel=0.15)
 
 
-def test_its_pause_is_known_by_the_delivery_and_the_failures_of_its_row() -> None:
+def test_a_pause_is_recognised_by_the_delivery_and_failures_of_its_row() -> None:
     """Until the row says so it has the time of the last pause, which would end this one."""
     lane = serial(**BLOCKED)
     assert lane.stops.pause is None
@@ -56,13 +56,13 @@ def test_its_pause_is_known_by_the_delivery_and_the_failures_of_its_row() -> Non
     assert lane.stops.pause == (change.delivery_id, change.failures) == (7, 4)
 
 
-def test_so_is_a_suspension_that_was_found() -> None:
+def test_a_suspension_is_recognised_by_its_row() -> None:
     lane = serial(**BLOCKED | {"state": LaneState.SUSPENDED, "wait_seconds": None})
     assert lane.stops.pause == (7, 3)
     assert lane.stops.suspended_left == math.inf
 
 
-def test_a_delivery_that_is_settled_frees_it_and_its_run_goes_on() -> None:
+def test_a_settled_delivery_frees_the_lane_and_its_run_continues() -> None:
     lane = serial(**BLOCKED)
     (change,) = learn(lane, OutcomeClass.SUCCESS)
     assert (change.state, change.ends_run) == (LaneState.IDLE, False)
@@ -70,14 +70,14 @@ def test_a_delivery_that_is_settled_frees_it_and_its_run_goes_on() -> None:
     assert learn(lane, OutcomeClass.SUCCESS) == []
 
 
-def test_what_is_skipped_neither_blocks_nor_frees_it() -> None:
+def test_a_skipped_delivery_neither_blocks_nor_frees_the_lane() -> None:
     lane = serial(**BLOCKED)
     assert learn(lane, OutcomeClass.SERVER_ERROR, rules=TEAMFORGE) == []
     assert lane.stops.failures == 3
     assert lane.stops.is_blocked
 
 
-def test_a_run_in_which_fresh_ones_failed_and_nothing_was_settled_blocks_it() -> None:
+def test_a_run_in_which_new_deliveries_failed_and_none_settled_blocks_the_lane() -> None:
     lane = serial()
     batch = RunBatch(fresh=2, skipped=0)
     for id in (7, 8):
@@ -97,7 +97,7 @@ def test_skipped_ones_that_fail_again_pause_by_themselves() -> None:
     assert lane.stops.skipped.rows(10) == 5
 
 
-def test_a_suspended_lane_takes_nothing_and_is_not_freed_by_what_suspends_it() -> None:
+def test_a_suspended_lane_sends_nothing_and_its_head_does_not_free_it() -> None:
     lane = serial(**BLOCKED)
     fill(lane, 3)
     verdict = Verdict(status=Status.REJECTED, step=NextStep.SUSPEND)
@@ -109,7 +109,7 @@ def test_a_suspended_lane_takes_nothing_and_is_not_freed_by_what_suspends_it() -
     assert lane.take() is None
 
 
-def test_one_that_a_person_resumed_is_blocked_until_something_is_delivered() -> None:
+def test_a_lane_resumed_by_a_person_is_blocked_until_a_delivery_succeeds() -> None:
     lane = serial(state=LaneState.SUSPENDED, delivery_id=7)
     lane.stops.go_on_blocked(7, reason="404")
     assert lane.keys.blocked() == []
@@ -117,7 +117,7 @@ def test_one_that_a_person_resumed_is_blocked_until_something_is_delivered() -> 
     assert change.state == LaneState.IDLE
 
 
-def test_when_nothing_waits_nothing_stops_it_and_a_long_run_is_emptied() -> None:
+def test_without_waiting_deliveries_nothing_stops_the_lane_and_a_long_run_is_emptied() -> None:
     lane = serial(**BLOCKED)
     lane.stock.add([], more=set())
     run, change = lane.settle_down()
@@ -131,7 +131,7 @@ def test_when_nothing_waits_nothing_stops_it_and_a_long_run_is_emptied() -> None
     assert lane.settle_down() == [lane.run()]
 
 
-def test_it_is_not_said_to_flow_while_it_pauses() -> None:
+def test_a_pausing_lane_is_not_reported_as_flowing() -> None:
     lane = serial(**BLOCKED | {"wait_seconds": 60.0})
     assert lane.settle_down() == []
     assert lane.keys.blocked() == [WHOLE_LANE]

@@ -85,6 +85,6 @@ def test_a_success_at_a_disabled_url_is_written_at_once(delivery: Delivery, endp
     assert Successes().see(success, replace(endpoint, is_disabled=True)) == success
 
 
-def test_a_success_without_a_circuit_is_left_alone(delivery: Delivery, endpoint: Endpoint) -> None:
+def test_a_success_without_a_circuit_is_not_recorded(delivery: Delivery, endpoint: Endpoint) -> None:
     success = settlement(delivery)
     assert Successes().see(success, endpoint) is success

@@ -69,7 +69,7 @@ def test_the_url_is_counted_without_the_method_before_it() -> None:
     )
 
 
-def test_failures_in_a_row_are_counted_over_commits_until_a_success() -> None:
+def test_failures_in_a_row_are_counted_across_commits_until_a_success() -> None:
     of = breaking()
     assert tried(of, FAILED, FAILED).failures_in_row == 2
     assert tried(of, FAILED).failures_in_row == 3
@@ -96,7 +96,7 @@ def test_a_share_that_is_just_reached_is_not_exceeded() -> None:
     assert tried(of, *([FAILED] * 7 + [OK] * 3) * 2).state == UrlState.ENABLED
 
 
-def test_a_probe_that_fails_puts_off_the_next_one() -> None:
+def test_a_failed_probe_postpones_the_next() -> None:
     of = breaking()
     tried(of, *[FAILED] * 5)
     UrlHealth.objects.update(next_probe_at=timezone.now())
@@ -107,7 +107,7 @@ def test_a_probe_that_fails_puts_off_the_next_one() -> None:
     assert journal() == [JournalKind.DISABLED]
 
 
-def test_a_probe_that_succeeds_enables_it_and_the_counting_begins_anew() -> None:
+def test_a_successful_probe_enables_the_url_and_restarts_the_count() -> None:
     of = breaking()
     tried(of, *[FAILED] * 5)
     health = tried(of, OK)
@@ -121,7 +121,7 @@ def test_a_probe_that_succeeds_enables_it_and_the_counting_begins_anew() -> None
     assert journal() == [JournalKind.DISABLED, JournalKind.ENABLED]
 
 
-def test_days_without_a_success_freeze_what_keeps_failing() -> None:
+def test_days_without_a_success_freeze_a_failing_url() -> None:
     of = breaking(freeze_hours=72)
     tried(of, *[FAILED] * 7)
     UrlHealth.objects.update(last_success_at=timezone.now() - timedelta(hours=71))
@@ -131,7 +131,7 @@ def test_days_without_a_success_freeze_what_keeps_failing() -> None:
     assert journal() == [JournalKind.DISABLED, JournalKind.FROZEN]
 
 
-def test_days_without_a_success_alone_freeze_nothing() -> None:
+def test_days_without_a_success_alone_do_not_freeze() -> None:
     of = breaking(freeze_hours=72)
     tried(of, FAILED)
     UrlHealth.objects.update(last_success_at=timezone.now() - timedelta(days=30))
@@ -143,7 +143,7 @@ def test_very_many_failures_freeze_it_at_once() -> None:
     assert (health.state, health.next_probe_at) == (UrlState.FROZEN, None)
 
 
-def test_only_a_person_releases_what_is_frozen() -> None:
+def test_only_a_person_releases_a_frozen_url() -> None:
     of = breaking(freeze_failures_at_once=8)
     tried(of, *[FAILED] * 8)
     assert tried(of, OK).state == UrlState.FROZEN
@@ -154,7 +154,7 @@ def test_two_subscriptions_with_the_url_share_its_health() -> None:
     assert tried(breaking(), FAILED, FAILED, FAILED).state == UrlState.DISABLED
 
 
-def test_what_was_lost_or_could_not_be_sent_tells_nothing_of_the_url() -> None:
+def test_lost_and_unsendable_attempts_do_not_count_for_the_url() -> None:
     of = breaking()
     tried(of, FAILED)
     assert tried(of, OutcomeClass.LOST, OutcomeClass.UNSENDABLE).attempts == 1

@@ -17,13 +17,13 @@ from tests.unit.subscriptions.api.client import Caller, caller, refused
 @pytest.mark.parametrize(
     "header", ["", "Bearer", "Bearer ", "Bearer wrong", "Basic YTpi", "inturn_x", "Bearer \xe9"]
 )
-def test_without_a_known_key_the_answer_is_401_with_a_challenge(db: None, header: str) -> None:
+def test_a_missing_or_unknown_key_is_401_with_a_challenge(db: None, header: str) -> None:
     answer = Caller(None).ask("GET", "event-types", headers={"authorization": header} if header else {})
     refused(answer, 401)
     assert answer.headers["WWW-Authenticate"] == 'Bearer realm="inturn"'
 
 
-def test_an_expired_or_revoked_key_says_so(db: None) -> None:
+def test_an_expired_or_revoked_key_is_reported_as_such(db: None) -> None:
     now = timezone.now()
     expired = caller(expires_at=now - timedelta(seconds=1))
     assert "expired" in refused(expired.get("event-types"), 401)["detail"]
@@ -52,7 +52,7 @@ def test_an_expired_or_revoked_key_says_so(db: None) -> None:
         (Scope.FETCH, "messages/msg_1", 403),
     ],
 )
-def test_a_scope_opens_what_it_is_for(db: None, scope: Scope, path: str, status: int) -> None:
+def test_a_scope_opens_its_own_views(db: None, scope: Scope, path: str, status: int) -> None:
     answer = caller(scope).get(path)
     assert answer.status == status
     if status == 403:
@@ -67,7 +67,7 @@ def test_only_a_publish_key_publishes(db: None, scope: Scope) -> None:
 
 
 @pytest.mark.parametrize("path", ["lanes/a/retry", "lanes/a/skip", "deliveries/1/cancel"])
-def test_a_reader_changes_nothing(db: None, path: str) -> None:
+def test_a_read_key_changes_nothing(db: None, path: str) -> None:
     refused(caller(Scope.READ).post(path), 403, "wrong-scope")
 
 

@@ -120,12 +120,12 @@ def counts() -> list[int]:
 
 
 @pytest.mark.parametrize("path", VALID)
-def test_what_is_right_is_taken(configured: Caller, path: str) -> None:
+def test_correct_values_are_accepted(configured: Caller, path: str) -> None:
     assert configured.post(path, VALID[path]).status == 201
 
 
 @pytest.mark.parametrize(("path", "field"), [(path, field) for path, body in VALID.items() for field in body])
-def test_no_field_takes_a_value_of_another_kind(configured: Caller, path: str, field: str) -> None:
+def test_no_field_accepts_a_value_of_another_type(configured: Caller, path: str, field: str) -> None:
     for value in WRONG:
         before = counts()
         answer = configured.post(path, VALID[path] | {field: value})
@@ -148,7 +148,7 @@ def test_an_unknown_field_is_named(configured: Caller, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", VALID)
-def test_what_only_inturn_sets_is_refused(configured: Caller, path: str) -> None:
+def test_read_only_fields_are_refused(configured: Caller, path: str) -> None:
     assert fields_of(
         refused(configured.post(path, VALID[path] | {"created_at": "2020-01-01T00:00:00Z"}), 400)
     ) == {"created_at"}
@@ -219,7 +219,7 @@ def test_a_wrong_query_parameter_is_named(manager: Caller, path: str, query: str
     assert fields_of(refused(manager.get(f"{path}?{query}"), 400, "invalid")) == {query.partition("=")[0]}
 
 
-def test_parameters_are_refused_where_there_are_none(manager: Caller) -> None:
+def test_unknown_parameters_are_refused(manager: Caller) -> None:
     refused(manager.post("event-types?force=true", {"name": "A"}), 400)
     assert not EventType.objects.filter(name="A").exists()
 
@@ -245,7 +245,7 @@ def test_parameters_are_refused_where_there_are_none(manager: Caller) -> None:
         "lanes/nonsense:1",
     ],
 )
-def test_what_is_not_there_is_a_404_document(manager: Caller, path: str) -> None:
+def test_a_missing_object_is_a_404_document(manager: Caller, path: str) -> None:
     refused(manager.get(path), 404, "not-found")
 
 

@@ -31,12 +31,12 @@ def configured(manager: Caller) -> Caller:
 
 
 class TestDedup:
-    def test_by_default_there_is_none(self, configured: Caller) -> None:
+    def test_the_default_is_no_deduplication(self, configured: Caller) -> None:
         made = created(configured.post("subscriptions", wish()))
         assert (made["dedup_mode"], made["dedup_path"], made["dedup_window_seconds"]) == ("NONE", "", 259_200)
 
     @pytest.mark.parametrize("asked", [{"dedup_mode": "KEY"}, {"dedup_mode": "PATH", "dedup_path": PATH}])
-    def test_it_is_by_key_or_by_path(self, configured: Caller, asked: Json) -> None:
+    def test_deduplication_is_by_key_or_by_path(self, configured: Caller, asked: Json) -> None:
         made = created(configured.post("subscriptions", wish(dedup_window_seconds=60, **asked)))
         read = configured.get(f"subscriptions/{made['id']}").body
         assert {name: read[name] for name in asked} == asked
@@ -56,7 +56,7 @@ class TestDedup:
             ({"event_type": "Order.Asked", "dedup_mode": "PATH", "dedup_path": PATH}, "dedup_mode"),
         ],
     )
-    def test_what_makes_no_sense_is_refused(self, configured: Caller, asked: Json, field: str) -> None:
+    def test_contradictory_values_are_refused(self, configured: Caller, asked: Json, field: str) -> None:
         assert fields_of(refused(configured.post("subscriptions", wish(**asked)), 400)) == {field}
         assert not Subscription.objects.exists()
 
@@ -78,7 +78,9 @@ class TestDedup:
         assert (error["field"], error["line"], error["column"]) == ("dedup_path", line, column)
         assert "a path is wanted" in error["detail"]
 
-    def test_it_can_be_changed_and_the_path_goes_with_its_mode(self, configured: Caller) -> None:
+    def test_deduplication_can_be_changed_and_the_path_is_removed_with_its_mode(
+        self, configured: Caller
+    ) -> None:
         made = created(configured.post("subscriptions", wish(dedup_mode="PATH", dedup_path=PATH)))
         path = f"subscriptions/{made['id']}"
         assert configured.patch(path, {"dedup_window_seconds": 5}).status == 200
@@ -88,14 +90,14 @@ class TestDedup:
         assert (changed.body["dedup_mode"], changed.body["dedup_path"]) == ("KEY", "")
         assert fields_of(refused(configured.patch(path, {"dedup_path": PATH}), 400)) == {"dedup_path"}
 
-    def test_of_a_queue_it_cannot_be_switched_on_later(self, configured: Caller) -> None:
+    def test_deduplication_of_a_queue_cannot_be_enabled_later(self, configured: Caller) -> None:
         made = created(configured.post("subscriptions", wish(event_type="Order.Work")))
         problem = refused(configured.patch(f"subscriptions/{made['id']}", {"dedup_mode": "KEY"}), 400)
         assert "of kind QUEUE" in problem["detail"]
 
 
 class TestProbe:
-    def test_a_probe_url_is_kept_as_it_is_asked(self, configured: Caller) -> None:
+    def test_a_probe_url_is_stored_unchanged(self, configured: Caller) -> None:
         made = created(configured.post("subscriptions", wish(probe_url="http://127.0.0.1:81/up?ä")))
         assert made["probe_url"] == "http://127.0.0.1:81/up?%C3%A4"
         changed = configured.patch(f"subscriptions/{made['id']}", {"probe_url": ""})
@@ -111,12 +113,12 @@ class TestProbe:
             ("http://[::1]/", "is refused"),
         ],
     )
-    def test_one_that_cannot_be_asked_is_refused(self, configured: Caller, url: str, words: str) -> None:
+    def test_an_uncallable_probe_url_is_refused(self, configured: Caller, url: str, words: str) -> None:
         problem = refused(configured.post("subscriptions", wish(probe_url=url)), 400)
         assert fields_of(problem) == {"probe_url"}
         assert words in problem["detail"]
 
 
-def test_nobody_subscribes_to_answers_of_callbacks(configured: Caller) -> None:
+def test_answers_of_callbacks_cannot_be_subscribed_to(configured: Caller) -> None:
     problem = refused(configured.post("subscriptions", wish(event_type="Inturn.Callback")), 400)
     assert fields_of(problem) == {"event_type"}

@@ -48,7 +48,7 @@ def test_every_change_is_in_the_configuration_log_with_the_key_that_made_it(db: 
     assert made.actor.startswith("key terraform …")
 
 
-def test_a_name_in_use_is_409_and_nothing_changes(manager: Caller) -> None:
+def test_a_name_in_use_is_409_and_changes_nothing(manager: Caller) -> None:
     factories.event_type("A", description="the first")
     problem = refused(manager.post("event-types", {"name": "A", "description": "x"}), 409, "name-in-use")
     assert "A" in problem["detail"]
@@ -58,7 +58,7 @@ def test_a_name_in_use_is_409_and_nothing_changes(manager: Caller) -> None:
     assert ConfigurationChange.objects.count() == 0
 
 
-def test_one_that_is_used_cannot_be_deleted(manager: Caller) -> None:
+def test_an_event_type_in_use_cannot_be_deleted(manager: Caller) -> None:
     used = factories.subscription().event_type
     problem = refused(manager.delete(f"event-types/{used.name}"), 409, "in-use")
     assert "subscriptions" in problem["detail"]
@@ -66,7 +66,7 @@ def test_one_that_is_used_cannot_be_deleted(manager: Caller) -> None:
     assert "messages" in refused(manager.delete(f"event-types/{published.name}"), 409)["detail"]
 
 
-def test_its_kind_stays(manager: Caller) -> None:
+def test_the_kind_cannot_be_changed(manager: Caller) -> None:
     manager.post("event-types", {"name": "Jobs", "kind": "QUEUE"})
     problem = refused(manager.patch("event-types/Jobs", {"kind": "TOPIC"}), 400)
     assert fields_of(problem) == {"kind"}
@@ -78,9 +78,7 @@ def test_its_kind_stays(manager: Caller) -> None:
     ("field", "value"),
     [("durability", "VOLATILE"), ("ttl_seconds", 60)],
 )
-def test_a_sync_one_is_answered_at_once_and_so_has_neither_durability_nor_ttl(
-    manager: Caller, field: str, value: object
-) -> None:
+def test_a_sync_event_type_has_neither_durability_nor_ttl(manager: Caller, field: str, value: object) -> None:
     problem = refused(manager.post("event-types", {"name": "A", "kind": "SYNC", field: value}), 400)
     assert "answered at once" in problem["errors"][0]["detail"]
     assert manager.post("event-types", {"name": "A", field: value}).status == 201

@@ -22,12 +22,12 @@ def test_a_valid_filter_alone_has_no_result(manager: Caller) -> None:
 
 
 @pytest.mark.parametrize(("priority", "result"), [("high", True), ("low", False)])
-def test_it_is_asked_of_the_given_header_and_body(manager: Caller, priority: str, result: bool) -> None:
+def test_a_filter_is_checked_against_a_header_and_body(manager: Caller, priority: str, result: bool) -> None:
     header = {"PRIORITY": priority}
     assert check(manager, header=header, body={"project": {"id": "proj1"}})["result"] is result
 
 
-def test_it_is_asked_of_the_sample_of_an_event_type(manager: Caller) -> None:
+def test_a_filter_is_checked_against_the_sample_of_an_event_type(manager: Caller) -> None:
     factories.event_type("A", sample={"project": {"id": "proj1"}})
     assert check(manager, event_type="A")["result"] is False
     assert check(manager, event_type="A", header={"priority": "high"})["result"] is True

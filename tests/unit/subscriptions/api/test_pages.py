@@ -58,7 +58,7 @@ def test_a_link_keeps_the_selection(manager: Caller) -> None:
     assert second["next"] is None
 
 
-def test_what_is_made_meanwhile_does_not_shift_a_page(manager: Caller) -> None:
+def test_rows_created_meanwhile_do_not_shift_a_page(manager: Caller) -> None:
     for name in NAMES:
         factories.subscriber(name)
     page = manager.get("subscribers?limit=3").body
@@ -68,7 +68,7 @@ def test_what_is_made_meanwhile_does_not_shift_a_page(manager: Caller) -> None:
 
 
 @pytest.mark.parametrize("path", ["event-types", "subscribers", "policies", "keys"])
-def test_a_list_is_one_query_beside_the_key(
+def test_a_list_needs_one_query_and_the_key(
     manager: Caller, path: str, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     manager.get(path)

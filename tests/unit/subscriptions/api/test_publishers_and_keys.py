@@ -44,7 +44,7 @@ def test_a_key_is_shown_once_and_stored_as_a_hash(manager: Caller, owners: str, 
     assert not ConfigurationChange.objects.filter(after__icontains=made["key"]).exists()
 
 
-def test_a_revoked_key_stays_in_the_list_and_opens_nothing(manager: Caller) -> None:
+def test_a_revoked_key_stays_listed_and_is_refused(manager: Caller) -> None:
     manager.post("publishers", {"name": "shop"})
     made = created(manager.post("publishers/shop/keys"))
     assert manager.delete(f"publishers/shop/keys/{made['id']}").status == 204
@@ -68,7 +68,7 @@ def test_a_key_that_would_have_ended_already_is_refused(manager: Caller) -> None
     assert fields_of(problem) == {"expires_at"}
 
 
-def test_a_publisher_that_published_cannot_be_deleted_and_one_that_did_not_takes_its_keys_along(
+def test_only_an_unused_publisher_can_be_deleted_and_its_keys_with_it(
     manager: Caller,
 ) -> None:
     busy = factories.message().publisher
@@ -106,5 +106,5 @@ def test_the_pages_of_publishers_cost_the_same_however_many_there_are(
         assert len(manager.get("publishers").body["results"]) == 5
 
 
-def test_whose_key_it_is_decides_and_not_the_address(db: None) -> None:
+def test_a_publish_key_cannot_list_publishers(db: None) -> None:
     refused(caller(Scope.PUBLISH).get("publishers"), 403)

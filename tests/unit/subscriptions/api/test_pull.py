@@ -25,16 +25,16 @@ def made(configured: Caller) -> Json:
     return created(configured.post("subscriptions", wish(max_receives=5)))
 
 
-def test_it_has_no_endpoint_and_no_signing_secret(made: Json) -> None:
+def test_a_pull_subscription_has_no_endpoint_and_no_signing_secret(made: Json) -> None:
     assert (made["mode"], made["endpoint"], made["secret"], made["max_receives"]) == ("PULL", "", None, 5)
     assert not SigningSecret.objects.exists()
 
 
-def test_it_need_not_say_how_often_a_message_may_be_fetched(configured: Caller) -> None:
+def test_max_receives_is_optional(configured: Caller) -> None:
     assert created(configured.post("subscriptions", wish()))["max_receives"] is None
 
 
-def test_what_the_answer_shows_can_be_sent_back(configured: Caller, made: Json) -> None:
+def test_the_answer_can_be_sent_back(configured: Caller, made: Json) -> None:
     unchangeable = {"id", "secret", "created_at", "updated_at", "status", "cancellation", "endpoint_state"}
     sent = {name: value for name, value in made.items() if name not in unchangeable}
     assert configured.patch(f"subscriptions/{made['id']}", sent).status == 200
@@ -53,7 +53,7 @@ def test_what_the_answer_shows_can_be_sent_back(configured: Caller, made: Json) 
         ("max_receives", 0, "greater than or equal to 1"),
     ],
 )
-def test_what_would_have_no_effect_is_refused_with_what_to_do(
+def test_fields_without_effect_are_refused_with_the_alternative(
     configured: Caller, made: Json, field: str, value: Any, said: str
 ) -> None:
     other = wish(name="other") | {field: value}
@@ -76,7 +76,7 @@ def test_a_mailbox_is_for_topics(configured: Caller, kind: Kind, said: str) -> N
     assert said in str(problem["errors"])
 
 
-def test_it_may_ask_for_each_message_once(configured: Caller) -> None:
+def test_a_pull_subscription_can_deduplicate(configured: Caller) -> None:
     path = "$$->'Body'->>'id'"
     asked = wish(dedup_mode="PATH", dedup_path=path)
     assert created(configured.post("subscriptions", asked))["dedup_path"] == path

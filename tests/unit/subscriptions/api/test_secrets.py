@@ -25,7 +25,7 @@ def subscription(db: None) -> Subscription:
         ({"overlap_seconds": 0}, timedelta(0)),
     ],
 )
-def test_the_old_secret_signs_beside_the_new_one_for_the_overlap(
+def test_the_old_secret_signs_together_with_the_new_one_during_the_overlap(
     manager: Caller, subscription: Subscription, body: object, overlap: timedelta
 ) -> None:
     old = SigningSecret.objects.get()

@@ -10,7 +10,7 @@ from tests.support import factories
 from tests.unit.subscriptions.api.client import Caller, created, fields_of, refused
 
 
-def test_a_subscriber_comes_with_its_lane_and_defaults_that_fit(manager: Caller) -> None:
+def test_a_new_subscriber_has_a_lane_and_consistent_defaults(manager: Caller) -> None:
     made = created(manager.post("subscribers", {"name": "crm", "max_queued_to_send": 50}))
     assert made["refill_level"] == 10
     assert made["processing"] == "SERIAL"
@@ -18,7 +18,7 @@ def test_a_subscriber_comes_with_its_lane_and_defaults_that_fit(manager: Caller)
     assert Lane.objects.filter(kind="TOPIC", subscriber__name="crm").count() == 1
 
 
-def test_a_refill_level_is_below_what_is_read(manager: Caller) -> None:
+def test_a_refill_level_is_below_max_queued_to_send(manager: Caller) -> None:
     problem = refused(
         manager.post("subscribers", {"name": "crm", "max_queued_to_send": 5, "refill_level": 5}), 400
     )
@@ -59,7 +59,7 @@ def test_a_built_in_policy_stays_as_it_is(manager: Caller, name: str) -> None:
     assert manager.get(f"policies/{name}").body == before
 
 
-def test_strict_lets_nothing_overtake(manager: Caller) -> None:
+def test_strict_allows_no_overtaking(manager: Caller) -> None:
     strict = manager.get("policies/strict").body
     blocking = ["on_unreachable", "on_unavailable", "on_server_error", "on_rate_limited"]
     assert {strict[name] for name in blocking} == {"BLOCK"}
@@ -68,7 +68,7 @@ def test_strict_lets_nothing_overtake(manager: Caller) -> None:
     assert (teamforge["on_unreachable"], teamforge["on_server_error"]) == ("BLOCK", "SKIP")
 
 
-def test_a_copy_takes_what_is_not_given_and_can_be_changed(manager: Caller) -> None:
+def test_a_copy_takes_omitted_values_from_the_original_and_can_be_changed(manager: Caller) -> None:
     made = created(manager.post("policies", {"name": "mine", "copy_of": "strict", "pause_max_seconds": 10}))
     assert made["in_doubt"] == "HOLD"
     assert made["pause_max_seconds"] == 10
@@ -105,7 +105,7 @@ def test_a_copy_of_webmethods_suspends_and_probes(manager: Caller) -> None:
     assert "after how many attempts" in problem["detail"]
 
 
-def test_what_does_not_fit_together_is_refused_at_its_field(manager: Caller) -> None:
+def test_contradictory_values_are_refused_at_their_field(manager: Caller) -> None:
     mixed = {"name": "mine", "on_unreachable": "RETRY_LANE", "on_server_error": "IN_PLACE"}
     assert fields_of(refused(manager.post("policies", mixed), 400)) == {"on_server_error"}
     created(manager.post("policies", {"name": "mine", "copy_of": "workfront-48h"}))
@@ -120,7 +120,7 @@ def test_what_does_not_fit_together_is_refused_at_its_field(manager: Caller) -> 
     "values",
     [{"when_used_up": "SUSPEND", "max_attempts": None}, {"breaks_circuit": True, "freeze_failures": 1}],
 )
-def test_the_table_refuses_what_would_never_end(values: dict[str, object]) -> None:
+def test_the_table_refuses_endless_retries(values: dict[str, object]) -> None:
     with pytest.raises(IntegrityError):
         factories.policy("mine", **values)
 

@@ -56,7 +56,7 @@ def test_headers_and_credentials_are_encrypted_and_masked(configured: Caller) ->
     assert "sesame" not in logged
 
 
-def test_what_is_masked_and_sent_back_stays_as_it_is(configured: Caller) -> None:
+def test_a_masked_value_sent_back_is_unchanged(configured: Caller) -> None:
     auth = {"type": "bearer", "token": "abc"}
     made = created(configured.post("subscriptions", wish(headers={"X-A": "1", "X-B": "2"}, auth=auth)))
     path = f"subscriptions/{made['id']}"
@@ -76,7 +76,7 @@ def test_a_mask_without_anything_behind_it_is_refused(configured: Caller) -> Non
     )
 
 
-def test_that_a_secret_was_set_anew_is_logged_without_it(configured: Caller) -> None:
+def test_a_new_secret_is_logged_without_its_value(configured: Caller) -> None:
     made = created(configured.post("subscriptions", wish(headers={"X-A": "1"})))
     configured.patch(f"subscriptions/{made['id']}", {"headers": {"X-A": "2"}})
     change = ConfigurationChange.objects.first()
@@ -193,7 +193,7 @@ def test_an_endpoint_that_no_administrator_allowed_is_refused(configured: Caller
     assert "INTURN_ALLOWED_NETWORKS" in problem["detail"]
 
 
-def test_an_endpoint_without_an_address_yet_is_taken(configured: Caller) -> None:
+def test_an_endpoint_whose_name_does_not_resolve_yet_is_accepted(configured: Caller) -> None:
     created(configured.post("subscriptions", wish(endpoint="PATCH:https://not-there-yet.invalid/hook")))
 
 
@@ -215,7 +215,7 @@ def test_a_wrong_filter_is_refused_with_line_and_column(configured: Caller) -> N
 
 
 @pytest.mark.parametrize("field", ["subscriber", "event_type", "policy"])
-def test_what_it_refers_to_has_to_be_there(configured: Caller, field: str) -> None:
+def test_referenced_objects_must_exist(configured: Caller, field: str) -> None:
     assert fields_of(refused(configured.post("subscriptions", wish(**{field: "none"})), 400)) == {field}
 
 
@@ -236,14 +236,14 @@ def test_a_subscription_stays_with_its_subscriber_and_event_type(configured: Cal
     assert configured.patch(path, {"subscriber": "crm"}).status == 200
 
 
-def test_one_with_deliveries_is_made_inactive_rather_than_deleted(configured: Caller) -> None:
+def test_a_subscription_with_deliveries_is_made_inactive_rather_than_deleted(configured: Caller) -> None:
     made = created(configured.post("subscriptions", wish()))
     factories.delivery(subscription=Subscription.objects.get())
     assert "INACTIVE" in refused(configured.delete(f"subscriptions/{made['id']}"), 409, "in-use")["detail"]
     assert Subscription.objects.exists()
 
 
-def test_one_without_deliveries_is_deleted(configured: Caller) -> None:
+def test_a_subscription_without_deliveries_is_deleted(configured: Caller) -> None:
     made = created(configured.post("subscriptions", wish()))
     assert configured.delete(f"subscriptions/{made['id']}").status == 204
     assert not SigningSecret.objects.exists()

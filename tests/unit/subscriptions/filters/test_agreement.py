@@ -27,7 +27,7 @@ many = settings(
 
 @many
 @given(cases())
-def test_python_and_postgresql_give_the_same_true_false_or_null(
+def test_python_and_postgresql_agree_on_true_false_and_null(
     case: tuple[list[Condition], list[Message]],
 ) -> None:
     asked, about = case
@@ -89,7 +89,7 @@ def test_numbers_grow_to_the_same_bound_everywhere() -> None:
     assert {value is MISSING for value in ours[-30:]} == {True, False}
 
 
-def test_no_text_is_taken_for_a_number_by_one_side_only() -> None:
+def test_both_compilers_agree_on_texts_that_are_numbers() -> None:
     about = [({"priority": word}, b"") for word in WORDS]
     tree = parse("$$->'Header'->>'Priority' >= 0 or $$->'Header'->>'Priority' in (-5, -0.5)")
     assert answers([tree], about) == [(truth(tree, message),) for message in about]

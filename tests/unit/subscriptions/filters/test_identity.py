@@ -26,7 +26,7 @@ NUMBERS = st.one_of(st.integers(-200, 200), st.decimals(-20, 20, places=2))
 
 
 @given(NUMBERS, NUMBERS, st.sampled_from(["", "0", "00"]), st.sampled_from(["", "e0", "e+00"]))
-def test_numbers_are_told_apart_by_their_value_only(one: object, two: object, zeros: str, end: str) -> None:
+def test_numbers_differ_by_their_value_only(one: object, two: object, zeros: str, end: str) -> None:
     spelled = f"{one}{zeros if '.' in str(one) else ''}{end}"
     left, right = jsonb.parse_jsonb(spelled.encode()), jsonb.parse_jsonb(str(two).encode())
     assume(left is not jsonb.MISSING)
@@ -55,15 +55,15 @@ def test_values_of_different_types_differ_as_json(one: bytes, two: bytes) -> Non
     assert ID(document({}, one)) != ID(document({}, two))
 
 
-def test_as_text_a_number_and_its_digits_are_one() -> None:
+def test_as_text_a_number_equals_its_digits() -> None:
     assert ID_AS_TEXT(document({}, b'{"id": 1}')) == ID_AS_TEXT(document({}, b'{"id": "1"}')) == "1"
 
 
 @pytest.mark.parametrize("body", [b"{}", b'{"id": null}', b"[]", b"not JSON", b"", b'"id"'])
-def test_what_has_no_value_has_no_identity(body: bytes) -> None:
+def test_a_missing_value_has_no_identity(body: bytes) -> None:
     assert ID(document({}, body)) is None
     assert ID_AS_TEXT(document({}, body)) is None
 
 
-def test_a_whole_body_may_identify() -> None:
+def test_a_whole_body_can_be_the_identity() -> None:
     assert WHOLE(document({}, b'{"a":1,"b":2}')) == WHOLE(document({}, b'{ "b": 2.0, "a": 1 }'))

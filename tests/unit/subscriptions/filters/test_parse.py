@@ -148,7 +148,7 @@ def test_a_header_is_found_under_any_spelling(name: str) -> None:
     assert parse(f"$$->'Header' ? '{name}'") == Exists(Path(Root.HEADER, (), False), "filter-string")
 
 
-def test_names_in_the_body_are_taken_as_written() -> None:
+def test_names_in_the_body_are_used_as_written() -> None:
     assert parse("$$->'Body'->>'FILTER_STRING' = 'x'") != parse("$$->'Body'->>'filter-string' = 'x'")
 
 
@@ -209,7 +209,7 @@ def test_names_in_the_body_are_taken_as_written() -> None:
         ("x" * 5000, 1, 1, "x…"),
     ],
 )
-def test_what_is_wrong_is_named_where_it_stands(text: str, line: int, column: int, advice: str) -> None:
+def test_an_error_is_reported_at_its_position(text: str, line: int, column: int, advice: str) -> None:
     with pytest.raises(FilterError) as caught:
         parse(text)
     assert (caught.value.line, caught.value.column) == (line, column), caught.value
@@ -217,7 +217,7 @@ def test_what_is_wrong_is_named_where_it_stands(text: str, line: int, column: in
     assert len(caught.value.message) < 120
 
 
-def test_the_longest_and_deepest_filters_are_taken() -> None:
+def test_the_longest_and_deepest_filters_are_accepted() -> None:
     assert parse(A + " " * (10_000 - len(A))) == a("A")
     assert parse("(" * 50 + A + ")" * 50) == a("A")
     assert parse("not " * 2400 + A) == a("A")
