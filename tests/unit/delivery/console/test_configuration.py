@@ -209,9 +209,7 @@ class TestPolicies:
         assert ann.post(f"{address}/change/", {"name": "mine"}).status_code == 403
         assert ann.post(f"{address}/delete/", {"post": "yes"}).status_code == 403
 
-    def test_copying_starts_with_the_originals_values_and_stores_nothing(
-        self, ann: Client, built_in: Policy
-    ) -> None:
+    def test_a_copy_form_starts_with_the_originals_values(self, ann: Client, built_in: Policy) -> None:
         count = Policy.objects.count()
         form = ann.get(f"{ROOT}/policy/add/?copy={built_in.pk}").context["adminform"].form
         assert form.initial["name"] == "strict-copy"
