@@ -17,6 +17,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("guide/<slug:name>/", admin.site.admin_view(guide_page), name="guide"),
     path("api/v1/", include("delivery.api.urls")),
     path("api/v1/", include("subscriptions.api.urls")),
+    path("event/queue/", include("delivery.vendors.event_queue.urls")),
     path("api/schema/", SchemaView.as_view(), name="schema"),
     path(
         "api/docs/",

@@ -33,6 +33,8 @@ MOST_FROM_ORIGIN = 30
 MOST_OF_ACCOUNT = 100
 # Else strangers everywhere could keep somebody out: where an account signed in lately it is its owner who tries.
 KNOWN = timedelta(days=30)
+# As many characters as a row has for it.
+MAX_SHOWN = 150
 # The upper half of the 64-bit keys of advisory locks; `delivery.models.lane` has the others.
 _SIGN_IN_LOCKS = 0x494E0004
 
@@ -47,10 +49,14 @@ class HeldBackError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """Somebody at the door: the name that was given, and the address it came from."""
+    """Somebody at the door: the name that was given, and the address it came from.
+
+    Who is no user of the console is written down as `shown`, where the name is known to be one.
+    """
 
     username: str
     address: str | None
+    shown: str = ""
 
     @property
     def account(self) -> str:
@@ -113,11 +119,11 @@ def _full_until(same: Q, most: int, *, now: datetime) -> datetime | None:
 
 
 def _write(visitor: Visitor, kind: SignInKind, *, now: datetime) -> SignIn:
-    is_somebody = User.objects.filter(username=visitor.username).exists()
+    is_user = User.objects.filter(username=visitor.username).exists()
     return SignIn.objects.create(
         at=now,
         kind=kind,
-        username=visitor.username if is_somebody else "",
+        username=visitor.username if is_user else visitor.shown[:MAX_SHOWN],
         address=visitor.address,
         account=visitor.account,
         origin=visitor.origin,

@@ -21,9 +21,9 @@ from rest_framework.viewsets import ViewSet
 from delivery.api import mailbox_shapes as shapes
 from delivery.mailbox import counts, fetch
 from delivery.mailbox.fetch import LeasedMessage, Result
+from delivery.mailbox.json_bodies import json_of
 from delivery.mailbox.waiters import WAIT_HEADER
 from delivery.models.message import public_id
-from delivery.publishing.drafts import is_json
 from subscriptions.api.authentication import key_of
 from subscriptions.api.problems import Problem, invalid_field
 from subscriptions.api.strict import Strict
@@ -31,9 +31,6 @@ from subscriptions.api.views import FETCH, ApiView
 
 # Figures are exact up to here; counting costs a millisecond for some thousands.
 COUNT_LIMIT = 100_000
-# A body that is nested deeper is handed out as bytes; orjson reads to a depth of 1,024.
-DEEPEST = 500
-_ALLOWANCE = b"[" * (1_024 - DEEPEST), b"]" * (1_024 - DEEPEST)
 
 _VERB: dict[str, Any] = {
     "request": shapes.ReceiptsSerializer,
@@ -163,21 +160,8 @@ def _shown(fetched: LeasedMessage, subscriber: str) -> dict[str, Any]:
 
 
 def _body(fetched: LeasedMessage) -> dict[str, Any]:
-    """JSON stands as it was published, each digit and key of it: what it means is the reader's business."""
-    if is_json(fetched.content_type) and _is_readable(fetched.body):
-        return {"body": orjson.Fragment(fetched.body)}
-    return {"body_base64": base64.b64encode(fetched.body).decode()}
-
-
-def _is_readable(body: bytes) -> bool:
-    """Whether it is JSON that every reader can take in: nested too deep, it would cost them what stands beside it, too."""
-    try:
-        orjson.loads(body)
-        if body.count(b"[") + body.count(b"{") > DEEPEST:
-            orjson.loads(_ALLOWANCE[0] + body + _ALLOWANCE[1])
-    except orjson.JSONDecodeError:
-        return False
-    return True
+    json = json_of(fetched)
+    return {"body_base64": base64.b64encode(fetched.body).decode()} if json is None else {"body": json}
 
 
 def _result(result: Result) -> dict[str, Any]:
@@ -189,11 +173,10 @@ def _figures(subscriber_id: int, *, now: datetime) -> dict[str, Any]:
     if found is None:
         names = ("available", "in_flight", "received_per_minute", "acknowledged_per_minute")
         return dict.fromkeys(names, 0) | {"oldest_seconds": None}
-    oldest = None if found.oldest_at is None else max((now - found.oldest_at).total_seconds(), 0.0)
     shown = {
         "available": min(found.available, COUNT_LIMIT),
         "in_flight": min(found.in_flight, COUNT_LIMIT),
-        "oldest_seconds": None if oldest is None else round(oldest, 3),
+        "oldest_seconds": found.oldest_seconds(now=now),
         "received_per_minute": found.received_per_minute,
         "acknowledged_per_minute": found.acknowledged_per_minute,
     }

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from delivery.api import incoming, sync
 from delivery.api.rate_limit import limit_rate
 from delivery.models.message import public_id
-from delivery.publishing.drafts import JSON, Draft, PublishRefusedError, is_json, media_type, takes_json
+from delivery.publishing.drafts import Draft, PublishRefusedError, takes_json
 from delivery.publishing.publish import Accepted, publish
 from subscriptions.api.authentication import publisher_of
 from subscriptions.api.bodies import read_body
@@ -21,6 +21,7 @@ from subscriptions.api.problems import Problem
 from subscriptions.api.views import PUBLISH, ApiView
 from subscriptions.matching.lookups import event_type_by_name
 from subscriptions.models import EventType, Kind, Publisher
+from subscriptions.values.media_types import JSON, is_json, media_type
 from subscriptions.values.names import is_reserved
 
 MAX_CONTENT_TYPE_LENGTH = 255

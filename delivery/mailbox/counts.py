@@ -35,6 +35,12 @@ class Figures:
     received_per_minute: int
     acknowledged_per_minute: int
 
+    def oldest_seconds(self, *, now: datetime) -> float | None:
+        """How long ago the oldest that is not acknowledged was published; None when there is none."""
+        if self.oldest_at is None:
+            return None
+        return round(max((now - self.oldest_at).total_seconds(), 0.0), 3)
+
 
 def of_subscription(subscription_id: int, *, now: datetime, limit: int) -> Figures | None:
     """None: it is none of mode PULL."""

@@ -69,10 +69,11 @@ class LeasedMessage:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one receipt; `error` is empty if what was asked for is so now."""
+    """What became of one receipt; `error` is empty if what was asked for is so now. Unknown is what is no receipt of the mailbox."""
 
     receipt: str
     error: str = ""
+    is_unknown: bool = False
 
 
 def fetch(subscriber_id: int, *, most: int, visibility: int) -> list[LeasedMessage]:
@@ -179,7 +180,7 @@ def _result(
     text: str, receipt: Receipt | None, found: _Found, *, asked: OutcomeClass | None = None
 ) -> Result:
     if receipt is None or receipt.delivery_id not in found:
-        return Result(text, _UNKNOWN)
+        return Result(text, _UNKNOWN, is_unknown=True)
     status, count, token, ended = found[receipt.delivery_id]
     is_repeated = asked is not None and (ended == asked or status == _DONE[asked])
     if token == receipt.token or (count == receipt.number and is_repeated):

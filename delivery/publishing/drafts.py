@@ -10,9 +10,9 @@ from delivery.publishing.callback_urls import CALLBACK_URL, CallbackRefusedError
 from delivery.publishing.json_schema import first_violation
 from subscriptions.matching.destinations import EVERYBODY, Destination, UnknownDestinationError, destination
 from subscriptions.models import EventType, Kind
+from subscriptions.values.media_types import is_json
 
 DESTINATION = "destination"
-JSON = "application/json"
 
 # By name and the event type's id.
 Destinations: TypeAlias = dict[tuple[str, int], Destination]
@@ -112,12 +112,3 @@ def _with_destination(draft: Draft, *, index: int, known: Destinations) -> Draft
 def takes_json(event_type: EventType) -> bool:
     """Whether messages of this event type are JSON: by its content type, or because it has a schema."""
     return is_json(event_type.content_type) or event_type.json_schema is not None
-
-
-def media_type(content_type: str) -> str:
-    return content_type.partition(";")[0].strip().lower()
-
-
-def is_json(content_type: str) -> bool:
-    essence = media_type(content_type)
-    return essence == JSON or essence.endswith("+json")

@@ -4,12 +4,13 @@ import json
 from typing import Any
 
 from django import forms
+from django.contrib.auth.hashers import make_password
 from django.core.exceptions import ValidationError
 from django.forms.fields import InvalidJSONInput
-from unfold.widgets import UnfoldAdminTextareaWidget
+from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget
 
 from subscriptions.filters import jsonb
-from subscriptions.models import EventType
+from subscriptions.models import EventType, Subscriber
 from subscriptions.values.json_schemas import JSONSchemaError, check_json_schema
 from subscriptions.values.media_types import validate_media_type
 from subscriptions.values.names import validate_unreserved
@@ -58,6 +59,29 @@ class EventTypeForm(forms.ModelForm[EventType]):
             except JSONSchemaError as error:
                 raise ValidationError(str(error)) from error
         return schema
+
+
+class SubscriberForm(forms.ModelForm[Subscriber]):
+    new_queue_password = forms.CharField(
+        label="Queue password",
+        required=False,
+        strip=False,
+        max_length=200,
+        # Without a value in the page, and without the browser offering its own.
+        widget=UnfoldAdminPasswordWidget({"autocomplete": "new-password"}),
+        help_text="For clients that cannot be given a fetch key: the password they had, with the subscriber's name. "
+        "Stored as a hash, never shown. Leave it empty to keep it.",
+    )
+
+    @property
+    def changed_secrets(self) -> list[str]:
+        """What the configuration log says was set anew."""
+        return ["queue_password"] if self.cleaned_data.get("new_queue_password") else []
+
+    def save(self, commit: bool = True) -> Subscriber:
+        if given := self.cleaned_data.get("new_queue_password"):
+            self.instance.queue_password = make_password(given)
+        return super().save(commit)
 
 
 def _storable(value: Any) -> Any:

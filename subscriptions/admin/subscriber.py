@@ -10,6 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from subscriptions.admin.cells import two_lines_of
+from subscriptions.admin.forms import SubscriberForm
 from subscriptions.admin.key_list import KeyList
 from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.models import Processing, Subscriber
@@ -18,6 +19,7 @@ from subscriptions.models import Processing, Subscriber
 class SubscriberAdmin(RecordedAdmin):
     """The base: `delivery.admin.subscriber` adds what only delivering knows."""
 
+    form = SubscriberForm
     empty_text = "A subscriber is an application that receives; its subscriptions say what."
     list_display = ["name", "subscription_count", "sent", "matched", "about"]
     list_filter = ["processing", "match_mode"]
@@ -26,6 +28,7 @@ class SubscriberAdmin(RecordedAdmin):
     ordering = ["name"]
     fieldsets = [
         (None, {"fields": ["name", "description", "match_mode"]}),
+        ("Old Event Queue", {"fields": ["queue_id", "new_queue_password"], "classes": ["collapse"]}),
         ("Sending", {"fields": ["processing", "max_in_flight", "max_queued_to_send", "refill_level"]}),
     ]
     inlines = [KeyList]

@@ -131,8 +131,19 @@ def _renewed(given: Mapping[str, Any]) -> dict[str, str]:
     return dict.fromkeys(changes.SECRET_FIELDS & set(given), f"{changes.MASKED}, set anew")
 
 
+def _said_of(serializer: serializers.BaseSerializer[Any], violation: UniqueViolation) -> str:
+    """Return what the model says of a violated constraint, or nothing."""
+    model: type[models.Model] = serializer.Meta.model  # type: ignore[attr-defined]
+    own = models.UniqueConstraint.default_violation_error_message
+    said = {one.name: str(one.violation_error_message) for one in model._meta.constraints}
+    detail = said.get(violation.diag.constraint_name or "", "")
+    return "" if detail == str(own) else detail
+
+
 def _conflict(error: IntegrityError, serializer: serializers.BaseSerializer[Any]) -> Problem:
     match error.__cause__:
+        case UniqueViolation() as violation if detail := _said_of(serializer, violation):
+            return Problem(409, "in-use-elsewhere", detail)
         case UniqueViolation():
             name = serializer.validated_data.get("name")
             return Problem(

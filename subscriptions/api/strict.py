@@ -136,9 +136,9 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
         for name in columns & set(attrs):
             setattr(row, name, attrs[name])
         try:
-            # Whether a name is in use is left to the database: any answer now is soon old. What Inturn itself sets
-            # follows from the rest when the row is saved.
-            row.validate_constraints(exclude={"name", *self._set_by_inturn})
+            # Whether a name or an id is in use is left to the database: any answer now is soon old. What Inturn itself
+            # sets follows from the rest when the row is saved.
+            row.validate_constraints(exclude={"name", *self._unique, *self._set_by_inturn})
         except ValidationError as error:
             raise serializers.ValidationError(error.message_dict) from None
 
@@ -158,6 +158,13 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
         for name in validated_data.keys() - columns.keys():
             getattr(instance, name).set(validated_data[name])
         return instance
+
+    @property
+    def _unique(self) -> frozenset[str]:
+        """Columns that are unique by themselves, if they are set."""
+        model: type[models.Model] = self.Meta.model
+        unique = [one for one in model._meta.constraints if isinstance(one, models.UniqueConstraint)]
+        return frozenset(one.fields[0] for one in unique if len(one.fields) == 1)
 
     @property
     def _set_by_inturn(self) -> frozenset[str]:

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from django.contrib.auth.hashers import make_password
+
 from subscriptions.api.resource import Resource
-from subscriptions.api.strict import StrictModel
+from subscriptions.api.strict import StrictModel, Text
 from subscriptions.models import Subscriber
 from subscriptions.values.names import validate_unreserved
 
@@ -17,7 +19,18 @@ class SubscriberSerializer(StrictModel):
     SERIAL: one delivery at a time, in the order of publication. CONCURRENT: up to `max_in_flight` at a time, in no order, and none
     waits for another that failed. What is changed here takes effect within two seconds, after what is under way; what was put off
     while the subscriber was CONCURRENT is sent in order once it is SERIAL.
+
+    Clients of the old Event Queue find its mailbox by `queue_id`, or by its name.
     """
+
+    queue_password = Text(
+        write_only=True,
+        required=False,
+        allow_blank=True,
+        max_length=200,
+        help_text="With it and the subscriber's name clients of the old Event Queue sign in that cannot be given a fetch key. "
+        "Only its hash is kept. Empty: there is none.",
+    )
 
     class Meta:
         model = Subscriber
@@ -29,12 +42,18 @@ class SubscriberSerializer(StrictModel):
             "max_queued_to_send",
             "refill_level",
             "match_mode",
+            "queue_id",
+            "queue_password",
             "created_at",
             "updated_at",
         ]
         extra_kwargs = {
-            "name": {"validators": [*Subscriber._meta.get_field("name").validators, validate_unreserved]}
+            "name": {"validators": [*Subscriber._meta.get_field("name").validators, validate_unreserved]},
+            "queue_id": {"validators": Subscriber._meta.get_field("queue_id").validators},
         }
+
+    def validate_queue_password(self, value: str) -> str:
+        return make_password(value) if value else ""
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if "max_queued_to_send" in attrs and self.instance is None:

@@ -1,6 +1,6 @@
 """A subscriber: an application that receives, and the unit of order."""
 
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 
 from subscriptions.models.named import Named, Watched
@@ -14,6 +14,13 @@ class Processing(models.TextChoices):
 class MatchMode(models.TextChoices):
     ALL = "ALL", "ALL: every qualifying subscription gets the message"
     FIRST = "FIRST", "FIRST: only the first by position"
+
+
+# It stands in addresses between two slashes, as it is.
+validate_queue_id = RegexValidator(
+    r"\A[A-Za-z0-9_][A-Za-z0-9._~@:-]*\Z",
+    "Use letters, digits and . _ ~ @ : -, as in the queue's old address.",
+)
 
 
 class Subscriber(Named, Watched):
@@ -33,6 +40,16 @@ class Subscriber(Named, Watched):
         help_text="When so many of them remain, the sender reads the next.",
     )
     match_mode = models.CharField(max_length=5, choices=MatchMode, default=MatchMode.ALL)
+    queue_id = models.CharField(
+        "queue id",
+        max_length=200,
+        blank=True,
+        default="",
+        validators=[validate_queue_id],
+        help_text="The queue's id in the old Event Queue: its clients find the mailbox at /event/queue/<queue id>/next.",
+    )
+    # Hashed as people's are: it was chosen elsewhere, and may be short.
+    queue_password = models.CharField(max_length=200, blank=True, default="", editable=False)
 
     class Meta(Named.Meta):
         constraints = [
@@ -40,6 +57,12 @@ class Subscriber(Named, Watched):
                 name="subscriber_refills_before_it_is_full",
                 condition=models.Q(refill_level__lt=models.F("max_queued_to_send")),
                 violation_error_message="refill_level must be less than max_queued_to_send.",
+            ),
+            models.UniqueConstraint(
+                name="subscriber_has_its_queue_id_alone",
+                fields=["queue_id"],
+                condition=~models.Q(queue_id=""),
+                violation_error_message="Another subscriber has this queue id.",
             ),
         ]
         indexes = [

@@ -1,0 +1,106 @@
+"""Signing in to a queue: Basic with the subscriber's name, as the Event Queue's clients do, or Bearer.
+
+What stands in place of the password is one of the subscriber's fetch keys, or the password that was brought from the Event Queue
+(`Subscriber.queue_password`). A key cannot be guessed, so it is let in by one look-up. A password can: each try is counted
+as those at the console are (`subscriptions.sign_in`), with accounts of its own, and who failed too often gets 429. A password
+that was right is remembered in memory by a keyed digest, for as long as its hash is stored: hashing takes a quarter of
+a second, and a client calls several times in one.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+
+from django.contrib.auth.hashers import check_password, make_password
+from django.utils import timezone
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from subscriptions import sign_in
+from subscriptions.api.authentication import KeyAuthentication, usable_key
+from subscriptions.api.problems import Problem
+from subscriptions.matching.lookups import key_by_hash
+from subscriptions.models import ApiKey, Scope, Subscriber
+from subscriptions.models.api_key import hash_of
+from subscriptions.sign_in import HeldBackError, Visitor
+from subscriptions.values.client_address import client_address
+from subscriptions.values.names import is_name
+
+MOST_REMEMBERED = 10_000
+_WRONG = "Send the subscriber's name and one of its fetch keys, or its queue password, as Basic credentials."
+_PROCESS_KEY = secrets.token_bytes(32)
+_right: set[bytes] = set()
+
+
+class QueueAuthentication(KeyAuthentication):
+    """`request.auth` is the key; of a password it is one of scope fetch that is stored nowhere."""
+
+    def authenticate(self, request: Request) -> tuple[None, ApiKey] | None:
+        scheme, _, credentials = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
+        if scheme.lower() != "basic":
+            return super().authenticate(request)
+        name, password = _name_and_password(credentials)
+        return None, _key_of_name(name, password) or _with_password(request, name, password)
+
+    def authenticate_header(self, request: Request) -> str:
+        # What many HTTP libraries wait for before they send what they were given.
+        return 'Basic realm="inturn", charset="UTF-8"'
+
+
+def _name_and_password(credentials: str) -> tuple[str, str]:
+    try:
+        decoded = base64.b64decode(credentials.strip(), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        raise AuthenticationFailed(_WRONG) from None
+    name, colon, password = decoded.partition(":")
+    if not colon or not is_name(name) or not password:
+        raise AuthenticationFailed(_WRONG)
+    return name, password
+
+
+def _key_of_name(name: str, password: str) -> ApiKey | None:
+    """Return the fetch key of this subscriber that the password is; raises AuthenticationFailed if it is used up."""
+    key = key_by_hash(hash_of(password))
+    if key is None or key.subscriber is None or key.subscriber.name != name:
+        return None
+    return usable_key(password, now=timezone.now())
+
+
+def _with_password(request: Request, name: str, password: str) -> ApiKey:
+    subscriber = Subscriber.objects.filter(name=name).first()
+    stored = "" if subscriber is None else subscriber.queue_password
+    digest = hmac.digest(_PROCESS_KEY, f"{stored}\n{password}".encode(), hashlib.sha256)
+    if subscriber is None or digest not in _right:
+        shown = "" if subscriber is None else f"event queue {name}"
+        visitor = Visitor(username=f"event queue {name}", address=client_address(request), shown=shown)
+        _check(visitor, password, stored=stored)
+        _remember(digest)
+    return ApiKey(scope=Scope.FETCH, subscriber=subscriber, name="queue password")
+
+
+def _check(visitor: Visitor, password: str, *, stored: str) -> None:
+    """Raise unless the password is right; the try is counted before it is looked at."""
+    now = timezone.now()
+    try:
+        attempt = sign_in.begin(visitor, now=now)
+    except HeldBackError as held_back:
+        seconds = max(int((held_back.until - now).total_seconds()), 0) + 1
+        detail = (
+            "Too many wrong passwords came from here or for this name. Try again later, or use a fetch key."
+        )
+        raise Problem(429, "too-many-failures", detail, headers={"Retry-After": str(seconds)}) from None
+    if not stored:
+        # As long as a look at a password takes: nobody learns by the time which names have one.
+        make_password(password)
+        raise AuthenticationFailed(_WRONG)
+    if not check_password(password, stored):
+        raise AuthenticationFailed(_WRONG)
+    sign_in.succeed(attempt)
+
+
+def _remember(digest: bytes) -> None:
+    if len(_right) >= MOST_REMEMBERED:
+        _right.clear()
+    _right.add(digest)
