@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 import psycopg
 from django.conf import settings
 from django.db import connection
-from psycopg import sql
 
 from delivery.database.connections import connection_parameters
 from subscriptions.models import ApiKey, EventType, Policy, Scope, Subscriber, Subscription
@@ -20,6 +19,7 @@ from tests.bench.children import measured
 from tests.bench.clients import Wish
 from tests.bench.drained import Drained
 from tests.bench.message import BODY
+from tests.support.databases import database_beside
 
 # What one transaction fills in, at most.
 BATCH = 50_000
@@ -118,11 +118,11 @@ def copied_database(name: str) -> Iterator[None]:
     """Copy the whole database; nobody else may be connected to it."""
     connection.close()
     parameters = connection_parameters()
-    copy, original = sql.Identifier(name), sql.Identifier(parameters["dbname"])
-    with psycopg.connect(**parameters | {"dbname": "postgres"}, autocommit=True) as other:
-        other.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(copy, original))
+    with (
+        psycopg.connect(**parameters | {"dbname": "postgres"}, autocommit=True) as other,
+        database_beside(other, name, template=parameters["dbname"]),
+    ):
         yield
-        other.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(copy))
 
 
 def url_of_database(name: str) -> str:

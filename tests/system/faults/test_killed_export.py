@@ -32,6 +32,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 COUNT = 50
 LOOK_SECONDS = 0.05
+# Sessions of this database: its server has other databases, whose tables may have the same numbers, and vacuum's workers.
+_WAITING = (
+    "FROM pg_locks JOIN pg_stat_activity USING (pid) "
+    "WHERE datname = current_database() AND usename = current_user AND NOT granted AND relation = %s::regclass"
+)
 
 
 @pytest.fixture
@@ -68,7 +73,7 @@ def holding(lock: str) -> Iterator[psycopg.Connection[Any]]:
 
 def is_waiting_for(table: str) -> bool:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = %s::regclass", [table])
+        cursor.execute(f"SELECT count(*) {_WAITING}", [table])
         row = cursor.fetchone()
     return row is not None and bool(row[0])
 
@@ -83,11 +88,7 @@ def kill_where_it_waits(home: Path, *, lock: str, table: str) -> None:
         process.wait()
         # What it has sent already would be done as soon as nobody holds the table.
         with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT pg_terminate_backend(pid, 10000) FROM pg_locks JOIN pg_stat_activity USING (pid) "
-                "WHERE datname = current_database() AND NOT granted AND relation = %s::regclass",
-                [table],
-            )
+            cursor.execute(f"SELECT pg_terminate_backend(pid, 10000) {_WAITING}", [table])
 
 
 def export(home: Path) -> None:

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
-from psycopg import sql
 
 from config.env import CHECKOUT
 from config.management.commands.prepare import PREPARE_LOCK
+from tests.support.databases import database_beside
 from tests.system.operation.installation import DEADLINE_SECONDS
 
 MACHINES = 3
@@ -22,10 +22,8 @@ MACHINES = 3
 def empty_database() -> Iterator[str]:
     """The URL of a database with nothing in it."""
     server, name = os.environ["DATABASE_URL"], f"empty_{os.getpid()}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    with psycopg.connect(server, autocommit=True) as connection, database_beside(connection, name):
         yield urlsplit(server)._replace(path=f"/{name}").geturl()
-        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 def prepare(home: Path, url: str) -> subprocess.Popen[str]:

@@ -232,7 +232,7 @@ def end_those_that_wait() -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+            "WHERE datname = current_database() AND usename = current_user AND wait_event_type = 'Lock'"
         )
         row = cursor.fetchone()
     return int(row[0])

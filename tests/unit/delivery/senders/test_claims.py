@@ -25,7 +25,9 @@ SECONDS = 60
 def locked_shards() -> int:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s", [SHARD_LOCKS]
+            "SELECT count(*) FROM pg_locks JOIN pg_database ON pg_database.oid = database "
+            "WHERE datname = current_database() AND locktype = 'advisory' AND classid = %s",
+            [SHARD_LOCKS],
         )
         return int((cursor.fetchone() or (0,))[0])
 

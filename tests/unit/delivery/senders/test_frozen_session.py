@@ -18,7 +18,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 SHARD = 7
 SECONDS = 60
-_LOCKED = "SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objid = %s"
+_LOCKED = (
+    "SELECT FROM pg_locks JOIN pg_database ON pg_database.oid = database "
+    "WHERE datname = current_database() AND locktype = 'advisory' AND classid = %s AND objid = %s"
+)
 _RAISE_EPOCH: Statement = (
     "UPDATE delivery_shard SET epoch = epoch + 1 WHERE id = %(shard)s",
     {"shard": SHARD},

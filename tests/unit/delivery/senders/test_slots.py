@@ -53,7 +53,9 @@ def is_connected(name: str, *, last: str = "%") -> bool:
     """Whether there is a connection of that name, whose last statement was such."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT 1 FROM pg_stat_activity WHERE application_name LIKE %s AND query LIKE %s", [name, last]
+            "SELECT 1 FROM pg_stat_activity "
+            "WHERE datname = current_database() AND application_name LIKE %s AND query LIKE %s",
+            [name, last],
         )
         return cursor.fetchone() is not None
 

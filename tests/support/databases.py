@@ -1,0 +1,35 @@
+"""Databases that a test makes beside its own on the same server, and drops.
+
+`DROP DATABASE … WITH (FORCE)` is refused while an autovacuum worker is in the database: only a superuser, or a role that may signal
+such workers, ends it so. Without FORCE PostgreSQL asks them to leave by itself and waits; only sessions of clients have to be ended.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import sql
+
+# The longest time that a session may take to end.
+MILLISECONDS = 20_000
+
+_END = """
+    SELECT pg_terminate_backend(pid, %s) FROM pg_stat_activity
+    WHERE datname = %s AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+"""
+
+
+@contextmanager
+def database_beside(server: psycopg.Connection, name: str, *, template: str = "template1") -> Iterator[None]:
+    """Make a database by a connection in autocommit to another one of that server; drop it on leaving, whoever uses it still."""
+    made = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+    server.execute(made.format(sql.Identifier(name), sql.Identifier(template)))
+    try:
+        yield
+    finally:
+        drop_database(server, name)
+
+
+def drop_database(server: psycopg.Connection, name: str) -> None:
+    server.execute(_END, (MILLISECONDS, name))
+    server.execute(sql.SQL("DROP DATABASE {}").format(sql.Identifier(name)))
