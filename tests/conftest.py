@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import django
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support import surroundings
 
@@ -17,6 +18,20 @@ from tests.system.flows import webhooks  # noqa: E402
 
 # Fixtures that make a test transactional, whatever its mark says.
 EMPTYING = {"live_server", "transactional_db"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw the same examples in every run, on CI as elsewhere: left alone, hypothesis and schemathesis have other ways there."""
+    settings.register_profile(
+        "inturn",
+        derandomize=True,
+        database=None,
+        # A busy machine is no failure.
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+        print_blob=True,
+    )
+    settings.load_profile("inturn")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
