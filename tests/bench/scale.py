@@ -29,7 +29,7 @@ def by_stored(measuring: Measuring) -> list[Result]:
     found = {}
     for stored in measuring.sizes.stored:
         # The tests' generator adds what there is too little of.
-        command = [sys.executable, "-m", "tests.support.many", "--deliveries", str(stored)]
+        command = [sys.executable, "-m", "tests.support.many", "--more", "--deliveries", str(stored)]
         subprocess.run(command, check=True, stdout=sys.stderr)
         found[f"{stored:,}"] = _measured(measuring, SUBSCRIBERS_BESIDE_STORED, name=f"stored{stored}")
     return _told(measuring, found, "stored deliveries")

@@ -1,10 +1,11 @@
 """`python -m tests.support.many --deliveries 5000000`: fill an empty database (DATABASE_URL) with a history of that size.
 
-One that has as many is left as it is.
+One that has as many is left as it is. With `--more` a history that this has written gets what it has too little of.
 """
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import django
@@ -14,7 +15,7 @@ from django.utils import timezone
 from tests.support.many.sizes import FULL, sizes_of
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.support.many", description=__doc__.partition("\n")[0]
     )
@@ -24,18 +25,21 @@ def main() -> int:
         type=Path,
         help="real payloads to cut bodies from; made ones where it is missing",
     )
-    options = parser.parse_args()
+    parser.add_argument("--more", action="store_true", help="add to a history that this has written")
+    options = parser.parse_args(arguments)
     django.setup()
     # Models cannot be imported before.
     from delivery.models import Delivery
     from tests.support.many import configured, history
 
-    if count := Delivery.objects.count():
+    count = Delivery.objects.count()
+    if count and (count >= options.deliveries or not options.more):
         print(f"The database has {count:,} deliveries already: only an empty one is filled.", file=sys.stderr)
         return 0 if count >= options.deliveries else 1
-    sizes, now = sizes_of(options.deliveries), timezone.now()
-    with transaction.atomic():
-        configured.configure(sizes, now=now)
+    sizes, now = sizes_of(options.deliveries - count), timezone.now()
+    if not count:
+        with transaction.atomic():
+            configured.configure(sizes, now=now)
     history.write(
         sizes, now=now, real=options.bodies, say=lambda line: print(line, file=sys.stderr, flush=True)
     )

@@ -80,4 +80,4 @@ def _write_url_health(*, now: datetime) -> None:
                 next_probe_at=now + timedelta(minutes=5) if state == UrlState.DISABLED else None,
             )
         )
-    UrlHealth.objects.bulk_create(rows)
+    UrlHealth.objects.bulk_create(rows, ignore_conflicts=True)

@@ -5,7 +5,10 @@ from django.db import connection
 TABLES = ("delivery_message", "delivery_waiting", "delivery_settled", "delivery_journalentry")
 
 _INDEXES = """
-    SELECT format('DROP INDEX %%I', relation.relname), pg_get_indexdef(index.indexrelid)
+    SELECT
+        format('DROP INDEX %%I', relation.relname),
+        -- Of a partitioned table it says ON ONLY: made so, it would be an index without those of the partitions.
+        regexp_replace(pg_get_indexdef(index.indexrelid), ' ON ONLY ', ' ON ')
     FROM pg_index index JOIN pg_class relation ON relation.oid = index.indexrelid
     WHERE index.indrelid = ANY (%s::regclass[]) AND NOT index.indisprimary AND NOT relation.relispartition
 """

@@ -28,10 +28,12 @@ class Sizes:
 
 def sizes_of(deliveries: int) -> Sizes:
     """Return what belongs to so many deliveries; of a small history the configuration is small, too."""
+    messages = deliveries / DELIVERIES_A_MESSAGE
     event_types = max(10, min(200, 200 * deliveries // FULL))
     return Sizes(
         deliveries=deliveries,
-        messages=int(deliveries / DELIVERIES_A_MESSAGE) + 1,
+        # Of few messages chance may give fewer to each.
+        messages=int(messages + 2 * messages**0.5) + 1,
         event_types=event_types,
         publishers=max(4, event_types // 4),
         subscribers=5 * event_types,

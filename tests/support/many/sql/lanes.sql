@@ -15,6 +15,7 @@ WITH stopped AS (
     INSERT INTO delivery_loggedattempt (delivery_id, number, started_at, duration_ms, outcome, status_code, error, excerpt)
     SELECT head.id, number, %(now)s - interval '1 minute' * (40 - number), 3, 'UNREACHABLE', NULL, 'connection refused', ''
     FROM head, generate_series(1, 40) AS number
+    ON CONFLICT DO NOTHING
 )
 UPDATE delivery_lane SET
     state = stopped.fate, since = stopped.since, reason = 'unreachable: connection refused',
