@@ -10,12 +10,12 @@ from delivery.models import Attempt, BulkVerb, Delivery, Resubmission, Status
 from delivery.senders.settler import Settler
 from delivery.support.bulk_jobs import advance, start
 from delivery.support.resubmit import resubmit
-from tests.races.meeting import meet
 from tests.races.test_resubmitting import deliver
+from tests.races.transactions import meet
 from tests.support import factories
-from tests.unit.delivery.senders.handed_in import settlement
+from tests.unit.delivery.senders.entries import settlement
 from tests.unit.delivery.senders.running import serve_lanes, with_settler
-from tests.unit.delivery.test_resubmit import group, now_of
+from tests.unit.delivery.support.test_resubmit import group, now_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

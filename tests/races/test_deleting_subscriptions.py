@@ -10,7 +10,7 @@ from delivery.models import Delivery, Message
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
 from subscriptions.models import EventType, Kind, Subscription
-from tests.races.meeting import meet
+from tests.races.transactions import meet
 from tests.support import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)

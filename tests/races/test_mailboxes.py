@@ -16,7 +16,7 @@ from delivery.mailbox import fetch as mailboxes
 from delivery.mailbox.fetch import LeasedMessage
 from delivery.models import Attempt, Delivery, Status
 from subscriptions.models import Mode, Subscription
-from tests.races.meeting import backend, meet, unfinished
+from tests.races.transactions import backend, meet, unfinished
 from tests.support import factories
 from tests.unit.delivery.mailbox.box import Box, box, end_visibility, ids, now_of, public_ids, status_of
 

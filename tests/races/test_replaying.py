@@ -19,10 +19,10 @@ from delivery.models import Delivery, Message, ReplayState, Status
 from delivery.replays import deliver
 from delivery.replays.replays import cancel
 from subscriptions.models import Subscription
-from tests.races.meeting import meet, unfinished
+from tests.races.transactions import meet, unfinished
 from tests.support import factories
-from tests.unit.delivery.replays import archived, made, ready, running
-from tests.unit.delivery.retaining import are_there, old, run_whole
+from tests.unit.delivery.maintenance.retaining import are_there, old, run_whole
+from tests.unit.delivery.replays.ready_replay import archived, made, ready, running
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

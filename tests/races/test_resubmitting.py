@@ -10,12 +10,12 @@ from delivery.senders.entries import Redundant
 from delivery.senders.settler import Settler
 from delivery.support.resolve import NotResolvedError, cancel, mark_delivered
 from delivery.support.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited
-from tests.races.meeting import meet
+from tests.races.transactions import meet
 from tests.support import factories
-from tests.unit.delivery.senders.handed_in import settlement
+from tests.unit.delivery.maintenance.test_failures import failed
+from tests.unit.delivery.senders.entries import settlement
 from tests.unit.delivery.senders.running import serve_lanes, with_settler
-from tests.unit.delivery.test_failures import failed
-from tests.unit.delivery.test_resubmit import group, now_of
+from tests.unit.delivery.support.test_resubmit import group, now_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

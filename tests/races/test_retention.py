@@ -20,9 +20,9 @@ from delivery.publishing.publish import publish
 from delivery.support.resolve import NotResolvedError, mark_delivered
 from delivery.support.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited
 from subscriptions.models import DedupMode
-from tests.races.meeting import meet, unfinished
+from tests.races.transactions import meet, unfinished
 from tests.support import factories
-from tests.unit.delivery.retaining import are_there, is_there, old, past, run_whole
+from tests.unit.delivery.maintenance.retaining import are_there, is_there, old, past, run_whole
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

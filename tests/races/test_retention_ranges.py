@@ -22,11 +22,11 @@ from delivery.publishing.publish import publish
 from delivery.replays.deliver import advance as replay
 from delivery.support.resolve import NotResolvedError, mark_delivered
 from delivery.support.resubmit import Edit, NotResubmittedError, resubmit, resubmit_edited
-from tests.races.meeting import meet, unfinished
+from tests.races.transactions import meet, unfinished
 from tests.support import factories
-from tests.unit.delivery.ranged import go_on_from, ids_put_back, is_there, range_of
-from tests.unit.delivery.replays import running
-from tests.unit.delivery.retaining import old, past, run_whole
+from tests.unit.delivery.maintenance.ranged import go_on_from, ids_put_back, is_there, range_of
+from tests.unit.delivery.maintenance.retaining import old, past, run_whole
+from tests.unit.delivery.replays.ready_replay import running
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

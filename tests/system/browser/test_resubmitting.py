@@ -12,7 +12,7 @@ from delivery.states import Status
 from delivery.support.bulk_jobs import advance
 from tests.support import factories
 from tests.system.browser.visitor import Visitor
-from tests.unit.delivery.test_resubmission import rejected
+from tests.unit.delivery.support.test_bulk_resubmissions import rejected
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.system.flows.made_webhooks import made_webhooks
+from tests.system.flows.generated_webhooks import made_webhooks
 
 PLACE = "INTURN_TEST_WEBHOOKS"
 MADE, REAL = "made", "real"

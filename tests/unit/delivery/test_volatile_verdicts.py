@@ -6,7 +6,7 @@ import pytest
 
 from delivery.states import OutcomeClass, Status
 from delivery.verdict import NextStep, Rules, Tries, judge, judge_apart, judge_lost
-from tests.unit.delivery.test_schedules import SUSPENDING, WEBMETHODS, WORKFRONT_2017
+from tests.unit.delivery.test_retry_schedules import SUSPENDING, WEBMETHODS, WORKFRONT_2017
 from tests.unit.delivery.test_verdict import FETCHES, STRICT, SWITCHED, TEAMFORGE, outcome
 
 ONLY = Tries(1, is_only=True)

@@ -12,7 +12,7 @@ from delivery.models import Callback, Delivery, Message, Status
 from delivery.publishing.callback_tokens import callback_key, make_token
 from subscriptions.models import ConfigurationChange, Kind, Mode, Scope, Subscription, SubscriptionStatus
 from tests.support import factories
-from tests.unit.delivery.read_only import set_read_only
+from tests.support.read_only_database import set_read_only
 from tests.unit.subscriptions.api.client import Answer, Caller, caller, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -8,7 +8,7 @@ from django.utils import timezone
 from delivery.models import Archived, Replay
 from subscriptions.models import Scope, Subscription
 from tests.support import factories
-from tests.unit.delivery.replays import finish, ready, stored
+from tests.unit.delivery.replays.ready_replay import finish, ready, stored
 from tests.unit.subscriptions.api.client import Caller, caller, refused
 
 SINCE = "2026-01-01T00:00:00Z"

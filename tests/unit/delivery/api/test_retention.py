@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from delivery.models import Archived, RetentionRun
 from subscriptions.models import Scope
-from tests.unit.delivery.retaining import is_there, old, past, run_whole
+from tests.unit.delivery.maintenance.retaining import is_there, old, past, run_whole
 from tests.unit.subscriptions.api.client import Caller, caller, fields_of, refused
 
 pytestmark = pytest.mark.django_db

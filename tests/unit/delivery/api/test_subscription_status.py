@@ -6,7 +6,7 @@ from delivery.models import Delivery, Resubmission
 from delivery.states import Status
 from subscriptions.models import ConfigurationChange, Subscription, SubscriptionStatus
 from tests.support import factories
-from tests.unit.delivery.test_resubmission import finish
+from tests.unit.delivery.support.test_bulk_resubmissions import finish
 from tests.unit.subscriptions.api.client import Caller, fields_of, refused
 
 

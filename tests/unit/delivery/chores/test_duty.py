@@ -9,7 +9,7 @@ from django.db import connection
 
 from delivery.chores.duty import Duty
 from delivery.models import JournalEntry
-from tests.races.meeting import unfinished
+from tests.races.transactions import unfinished
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 

@@ -8,8 +8,8 @@ from django.utils import timezone
 from delivery.models import Delivery, JournalEntry, JournalKind, Message, Resubmission, Status
 from delivery.support.bulk_jobs import advance
 from tests.support import factories
-from tests.unit.delivery.test_resubmission import rejected
-from tests.unit.delivery.test_resubmit import now_of
+from tests.unit.delivery.support.test_bulk_resubmissions import rejected
+from tests.unit.delivery.support.test_resubmit import now_of
 
 DELIVERY = "/admin/delivery/delivery"
 RESUBMISSION = "/admin/delivery/resubmission"

@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries, Settings
 from config.retention_days import DEFAULT_DAYS
 from delivery.models import Archived, RetentionRun, RetentionState
 from subscriptions.models import ConfigurationChange
-from tests.unit.delivery.retaining import is_there, old, past, run_whole
+from tests.unit.delivery.maintenance.retaining import is_there, old, past, run_whole
 
 PAGE = "/admin/delivery/retentionrun/"
 BUTTON = f"{PAGE}start/"

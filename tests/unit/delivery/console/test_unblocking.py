@@ -8,7 +8,7 @@ from delivery.states import Status
 from subscriptions.models import ConfigurationChange
 from tests.support import factories
 from tests.unit.delivery.console.blocking import block, suspend
-from tests.unit.delivery.test_resubmission import finish
+from tests.unit.delivery.support.test_bulk_resubmissions import finish
 
 SUBSCRIPTION = "/admin/subscriptions/subscription"
 LANE = "/admin/delivery/lane"

@@ -28,7 +28,7 @@ from subscriptions.filters.tree import (
     Root,
 )
 from tests.system.flows import webhooks
-from tests.unit.subscriptions.filters.asking import answers
+from tests.unit.subscriptions.filters.evaluation import answers
 from tests.unit.subscriptions.filters.random_filters import cases, places_in, trees
 from tests.unit.subscriptions.filters.random_messages import HEADERS, ODDITIES, WORDS, Message, messages
 from tests.unit.subscriptions.filters.test_every_combination import LITERALS, PIECES, TEXTS

@@ -29,8 +29,8 @@ from delivery.verdict import NextStep, Verdict
 from tests.unit.delivery.history import archived
 from tests.unit.delivery.history.exporting import AT_ONCE, rows, settled
 from tests.unit.delivery.mailbox.box import box
-from tests.unit.delivery.senders.handed_in import settlement
-from tests.unit.delivery.test_resubmit import group
+from tests.unit.delivery.senders.entries import settlement
+from tests.unit.delivery.support.test_resubmit import group
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,7 +12,7 @@ from tests.support.receivers import Receiver
 from tests.system.flows import webhooks
 from tests.system.flows.real_run import RealRun
 from tests.system.flows.test_real_queue import QueueRun
-from tests.unit.delivery.history.of_product import SECONDS, archive, history
+from tests.unit.delivery.history.product_history import SECONDS, archive, history
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(2 * SECONDS)]
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.product import Flow, Product, Subscribed
 from tests.support.receivers import Receiver
-from tests.unit.delivery.history.of_product import SECONDS, archive, history
+from tests.unit.delivery.history.product_history import SECONDS, archive, history
 
 COUNT = 6
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from delivery.models import PipelineRun, PipelineSchedule, RunState, Step
 from delivery.pipeline import schedules
-from tests.races.meeting import unfinished
+from tests.races.transactions import unfinished
 from tests.unit.delivery.pipeline import rows
 
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)

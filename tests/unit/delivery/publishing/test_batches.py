@@ -16,9 +16,9 @@ from delivery.models import Delivery, Message
 from delivery.models.message import parse_public_id
 from subscriptions.models import EventType
 from tests.support import factories
+from tests.support.read_only_database import set_read_only
 from tests.unit.delivery.publishing.posting import JSON, Answer, Posting, environ_of_batch, with_intake
 from tests.unit.delivery.publishing.test_intake import end_committers, end_those_that_wait
-from tests.unit.delivery.read_only import set_read_only
 from tests.unit.delivery.senders.running import elsewhere
 
 pytestmark = pytest.mark.django_db(transaction=True)

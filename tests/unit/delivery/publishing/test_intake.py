@@ -22,6 +22,7 @@ from subscriptions.models import (
     Subscription,
 )
 from tests.support import factories
+from tests.support.read_only_database import set_read_only
 from tests.unit.delivery.publishing.posting import (
     JSON,
     Answer,
@@ -31,7 +32,6 @@ from tests.unit.delivery.publishing.posting import (
     stored,
     with_intake,
 )
-from tests.unit.delivery.read_only import set_read_only
 from tests.unit.delivery.senders.running import elsewhere
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -25,7 +25,7 @@ from subscriptions.models import Processing, Subscription
 from tests.support import factories
 from tests.support.receivers import OK, Close, Hold, Receiver
 from tests.support.surroundings import NETWORKS
-from tests.unit.delivery.senders.handed_in import run_of, settlement
+from tests.unit.delivery.senders.entries import run_of, settlement
 from tests.unit.delivery.senders.running import elsewhere, serve_lanes, with_claims, with_settler
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -10,7 +10,7 @@ from delivery.senders.entries import Run
 from delivery.senders.holding import LaneLostError
 from delivery.senders.settler import Settler
 from tests.support import factories
-from tests.unit.delivery.senders.handed_in import run_of, settlement
+from tests.unit.delivery.senders.entries import run_of, settlement
 from tests.unit.delivery.senders.running import serve_lanes, with_settler
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -13,7 +13,7 @@ from delivery.models import Attempt, Delivery, Lane, LaneState, Status
 from delivery.senders.entries import LaneChange
 from delivery.senders.settler import Settler
 from tests.support import factories
-from tests.unit.delivery.senders.handed_in import run_of, settlement
+from tests.unit.delivery.senders.entries import run_of, settlement
 from tests.unit.delivery.senders.running import elsewhere, end_sessions, serve_lanes, with_settler
 
 pytestmark = pytest.mark.django_db(transaction=True)

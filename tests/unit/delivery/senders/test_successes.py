@@ -14,7 +14,7 @@ from delivery.senders.reader import Reader
 from delivery.senders.successes import Successes
 from subscriptions.models import Subscription
 from tests.support import factories
-from tests.unit.delivery.senders.handed_in import settlement
+from tests.unit.delivery.senders.entries import settlement
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,7 +12,7 @@ from delivery.senders.entries import Settlement
 from delivery.senders.settler import Settler
 from subscriptions.models import Policy, Subscription
 from tests.support import factories
-from tests.unit.delivery.senders.handed_in import settlement
+from tests.unit.delivery.senders.entries import settlement
 from tests.unit.delivery.senders.running import serve_lanes, with_settler
 
 pytestmark = pytest.mark.django_db(transaction=True)

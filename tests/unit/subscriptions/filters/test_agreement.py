@@ -10,7 +10,7 @@ from subscriptions.filters import document, parse, text_at
 from subscriptions.filters.jsonb import MISSING, parse_jsonb, printed
 from subscriptions.filters.sql import Parameter
 from subscriptions.filters.tree import Condition, Path
-from tests.unit.subscriptions.filters.asking import answers, ask, truth
+from tests.unit.subscriptions.filters.evaluation import answers, ask, truth
 from tests.unit.subscriptions.filters.random_filters import cases, walks
 from tests.unit.subscriptions.filters.random_messages import GROWING, ODDITIES, WORDS, Message, bodies
 

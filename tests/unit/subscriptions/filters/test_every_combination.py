@@ -17,7 +17,7 @@ from subscriptions.filters.tree import (
     Path,
     Root,
 )
-from tests.unit.subscriptions.filters.asking import answers, truth
+from tests.unit.subscriptions.filters.evaluation import answers, truth
 from tests.unit.subscriptions.filters.random_messages import Message
 
 pytestmark = pytest.mark.usefixtures("inturn_json")

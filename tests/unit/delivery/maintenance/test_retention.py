@@ -27,8 +27,15 @@ from delivery.models import (
 from delivery.states import OPEN
 from subscriptions.models import ConfigurationChange
 from tests.support import factories
-from tests.unit.delivery.retaining import are_there, is_there, old, past, rows_in_all_tables, run_whole
-from tests.unit.delivery.test_resubmit import group
+from tests.unit.delivery.maintenance.retaining import (
+    are_there,
+    is_there,
+    old,
+    past,
+    rows_in_all_tables,
+    run_whole,
+)
+from tests.unit.delivery.support.test_resubmit import group
 
 pytestmark = pytest.mark.django_db
 

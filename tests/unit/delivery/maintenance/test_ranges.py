@@ -12,7 +12,7 @@ from delivery.maintenance import ranges
 from delivery.models import Message, MessageRange, Status
 from tests.support import factories
 from tests.system.operation.installation import eventually
-from tests.unit.delivery.ranged import go_on_from, ids_put_back
+from tests.unit.delivery.maintenance.ranged import go_on_from, ids_put_back
 
 
 def newest() -> MessageRange:

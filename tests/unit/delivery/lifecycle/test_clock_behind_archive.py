@@ -37,9 +37,9 @@ from delivery.support import resolve
 from delivery.verdict import NextStep, Verdict
 from tests.support import factories
 from tests.unit.delivery.mailbox.box import box
-from tests.unit.delivery.retaining import is_there, run_whole
-from tests.unit.delivery.senders.handed_in import settlement
-from tests.unit.delivery.test_resubmit import group
+from tests.unit.delivery.maintenance.retaining import is_there, run_whole
+from tests.unit.delivery.senders.entries import settlement
+from tests.unit.delivery.support.test_resubmit import group
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -21,7 +21,7 @@ from delivery.support.bulk_jobs import advance, cancel, start
 from delivery.support.selection import preview_selection
 from subscriptions.models import ConfigurationChange
 from tests.support import factories
-from tests.unit.delivery.test_resubmit import group
+from tests.unit.delivery.support.test_resubmit import group
 
 ACTOR = "ann"
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)

@@ -6,7 +6,7 @@ from delivery.models import Delivery, JournalEntry, JournalKind, Status
 from delivery.states import OPEN
 from delivery.support.resolve import NotResolvedError, cancel, mark_delivered
 from tests.support import factories
-from tests.unit.delivery.test_resubmit import group, now_of
+from tests.unit.delivery.support.test_resubmit import group, now_of
 
 ACTOR = "ann"
 

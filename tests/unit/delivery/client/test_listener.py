@@ -11,7 +11,7 @@ from delivery.client.mailbox import FetchedMessage, RemoteMailbox
 from delivery.client.rest import ClientError, RefusedError, RestClient, UnreachableError
 from tests.support.receivers import Answer, Behaviour, Close, Endpoint, Receiver
 from tests.support.receivers.received import Received
-from tests.unit.delivery.test_fetching import KNOWN
+from tests.unit.delivery.client.test_mailbox import KNOWN
 
 AWAY = Answer(503)
 EMPTY = Answer(204)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from delivery.database.statements import statement
 from delivery.maintenance import expiry
 from delivery.models import Delivery, FailureNotice, Lane, LaneKind, Status
-from tests.races.meeting import unfinished
+from tests.races.transactions import unfinished
 from tests.support import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.product import BOOTSTRAP_KEY, Product
 from tests.support.receivers import Receiver
-from tests.unit.delivery.history.of_product import SECONDS, archive
+from tests.unit.delivery.history.product_history import SECONDS, archive
 
 PASSWORD = "a-password-of-nobody"
 

@@ -25,7 +25,7 @@ from delivery.models import (
 from delivery.support import bulk_jobs
 from subscriptions.models import DedupMode, Kind
 from tests.support import factories
-from tests.unit.delivery.retaining import are_there, is_there, old, past, run_whole
+from tests.unit.delivery.maintenance.retaining import are_there, is_there, old, past, run_whole
 
 pytestmark = pytest.mark.django_db
 

@@ -30,8 +30,14 @@ from delivery.models import (
 from delivery.support import bulk_jobs
 from subscriptions.models import DedupMode
 from tests.support import factories
-from tests.unit.delivery.ranged import check_constraints, go_on_from, ids_put_back, is_there, range_of
-from tests.unit.delivery.retaining import are_there, old, past, rows_in_all_tables, run_whole
+from tests.unit.delivery.maintenance.ranged import (
+    check_constraints,
+    go_on_from,
+    ids_put_back,
+    is_there,
+    range_of,
+)
+from tests.unit.delivery.maintenance.retaining import are_there, old, past, rows_in_all_tables, run_whole
 
 pytestmark = pytest.mark.django_db
 

@@ -24,7 +24,7 @@ from delivery.replays.replays import cancel, start
 from subscriptions.models import Kind, Mode, Subscription, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.history.archived import seconds
-from tests.unit.delivery.replays import archived, finish, made, ready, running, step, stored
+from tests.unit.delivery.replays.ready_replay import archived, finish, made, ready, running, step, stored
 
 pytestmark = pytest.mark.django_db
 

@@ -22,7 +22,7 @@ from delivery.support.bulk_jobs import advance, cancel, start
 from delivery.support.selection import one_of, preview_selection
 from subscriptions.models import ConfigurationChange, Mode
 from tests.support import factories
-from tests.unit.delivery.test_resubmission import finish, statuses
+from tests.unit.delivery.support.test_bulk_resubmissions import finish, statuses
 
 pytestmark = pytest.mark.django_db
 

@@ -11,7 +11,7 @@ from delivery.models import Archived, JournalEntry, PipelineRun, Replay, ReplayS
 from delivery.replays.replays import ReplayRefusedError, cancel, request_replay, run_of, select_again, start
 from subscriptions.models import ConfigurationChange, Kind, Subscription
 from tests.support import factories
-from tests.unit.delivery.replays import ready
+from tests.unit.delivery.replays.ready_replay import ready
 
 pytestmark = pytest.mark.django_db
 

@@ -9,10 +9,10 @@ from delivery.models import Delivery, Lane, Resubmission, ResubmissionState, Sta
 from delivery.support import bulk_jobs, resubmit, toggle
 from delivery.support.bulk_jobs import BATCH, BacklogError, advance
 from subscriptions.models import Kind, Subscription, SubscriptionStatus
-from tests.races.meeting import unfinished
+from tests.races.transactions import unfinished
 from tests.support import factories
 from tests.unit.delivery.mailbox.box import box
-from tests.unit.delivery.test_resubmission import finish
+from tests.unit.delivery.support.test_bulk_resubmissions import finish
 from tests.unit.subscriptions.api.client import caller, created, refused
 
 ACTOR = "ann"

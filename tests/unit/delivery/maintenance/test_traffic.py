@@ -14,7 +14,7 @@ from delivery.maintenance import traffic
 from delivery.maintenance.durations import BOUNDS_MS
 from delivery.models import Delivery, Message, SubscriptionTraffic, TrafficMark, TrafficMinute
 from delivery.states import Status
-from tests.races.meeting import unfinished
+from tests.races.transactions import unfinished
 from tests.support import factories
 
 MINUTE = timedelta(minutes=1)

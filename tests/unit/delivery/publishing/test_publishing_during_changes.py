@@ -17,7 +17,7 @@ from delivery.support import toggle
 from subscriptions.api import subscription_fields
 from subscriptions.models import EventType, Publisher, Subscription, SubscriptionStatus
 from tests.support import factories
-from tests.unit.delivery.test_resubmission import finish
+from tests.unit.delivery.support.test_bulk_resubmissions import finish
 from tests.unit.subscriptions.api.client import caller
 
 pytestmark = pytest.mark.django_db(transaction=True)
