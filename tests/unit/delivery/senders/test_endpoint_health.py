@@ -3,17 +3,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
-from importlib import import_module
 from ipaddress import ip_network
 from typing import Any
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from delivery.database.queries import named_rows
 from delivery.database.statements import statement
-from delivery.models import Delivery, EndpointHealth, Lane, LaneState, OutcomeClass, Status
+from delivery.models import Delivery, EndpointHealth, Lane, LaneState, OutcomeClass
 from delivery.models.shard import shard_of
 from delivery.senders.claims import Claims
 from delivery.senders.context import SenderContext
@@ -142,16 +140,6 @@ class TestRows:
         ]
         written = {text for text, _ in queries(entries)}
         assert written.isdisjoint({statement("endpoints_up"), statement("endpoints_down")})
-
-
-def test_the_migration_creates_rows_for_lanes_stopped_before() -> None:
-    head, settled = factories.delivery(), factories.delivery(Status.REJECTED)
-    for row, state in ((head, LaneState.BLOCKED), (settled, LaneState.SUSPENDED)):
-        changed = {"state": state, "delivery_id": row.pk, "failures": 3}
-        Lane.objects.filter(pk=row.lane_id or 0).update(**changed)
-    with connection.cursor() as cursor:
-        cursor.execute(import_module("delivery.migrations.0025_endpoint_health").FILL)
-    assert rows() == [(row.subscription_id, row.lane_id, row.pk, 3) for row in (head, settled)]
 
 
 class TestDue:

@@ -1,10 +1,7 @@
 """What a filter means decides who shares a QUEUE group, however it is spelled."""
 
-from importlib import import_module
-
 import pytest
-from django.apps import apps
-from django.db import IntegrityError, connection
+from django.db import IntegrityError
 
 from delivery.console import queue_groups
 from delivery.models import Lane
@@ -88,21 +85,6 @@ def test_the_database_refuses_a_filter_without_identity(queue: EventType) -> Non
     subscription = factories.subscription(event_type=queue)
     with pytest.raises(IntegrityError, match="subscription_filter_has_identity"):
         Subscription.objects.filter(pk=subscription.pk).update(filter=MEANING)
-
-
-def test_the_migration_fills_the_identity_of_old_rows(queue: EventType) -> None:
-    filters = ["", *SPELLINGS, "$$ was allowed once"]
-    for text in filters:
-        factories.subscription(event_type=queue, filter=text)
-    with connection.cursor() as cursor:
-        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-        cursor.execute(
-            "ALTER TABLE subscriptions_subscription DROP CONSTRAINT subscription_filter_has_identity"
-        )
-        cursor.execute("UPDATE subscriptions_subscription SET filter_identity = ''")
-    import_module("subscriptions.migrations.0007_filter_identity").give_identities(apps, None)
-    identities = Subscription.objects.order_by("id").values_list("filter_identity", flat=True)
-    assert list(identities) == ["", MEANING, MEANING, MEANING, "$$ was allowed once"]
 
 
 def test_a_group_with_two_spellings_is_down_only_when_both_endpoints_are(queue: EventType) -> None:

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('subscriptions', '0011_changes_seen_by_publishing'),
+        ('subscriptions', '0003_changes'),
     ]
 
     operations = [

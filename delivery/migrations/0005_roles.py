@@ -7,10 +7,10 @@ then. A role that somebody made under one of these names keeps what it has, and 
 from django.db import migrations
 
 OURS = ('delivery', 'subscriptions', 'auth')
-ACTIONS = ('add', 'change', 'delete', 'view')
 
 TOGGLES = {'subscriptions.toggle_subscription'}
 SEES_PAYLOADS = {'delivery.view_payload'}
+REPORTS = {'delivery.make_report'}
 RESCUES = {
     # Resubmit, cancel, decide what is in doubt.
     'delivery.change_delivery',
@@ -29,8 +29,8 @@ def make_roles(apps, schema_editor):
     views = {name for name in made if name.partition('.')[2].startswith('view_')} - SEES_PAYLOADS
     for role, names in {
         'Administrators': set(made),
-        'Support': views | TOGGLES | SEES_PAYLOADS | RESCUES,
-        'Auditors': views | SEES_PAYLOADS,
+        'Support': views | TOGGLES | SEES_PAYLOADS | RESCUES | REPORTS,
+        'Auditors': views | SEES_PAYLOADS | REPORTS,
     }.items():
         group, _ = apps.get_model('auth', 'Group').objects.using(alias).get_or_create(name=role)
         group.permissions.add(*(made[name] for name in sorted(names)))
@@ -52,16 +52,16 @@ def make_permissions(apps, alias):
 
 
 def permissions_of(options):
-    # Of migrations' models the verbose name is as it was when they were made or last changed: as Django has it.
-    standard = [(f'{action}_{options.model_name}', f'Can {action} {options.verbose_name_raw}') for action in ACTIONS]
+    standard = [
+        (f'{action}_{options.model_name}', f'Can {action} {options.verbose_name_raw}')
+        for action in options.default_permissions
+    ]
     return [*standard, *options.permissions]
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('delivery', '0009_payload_views'),
-        ('subscriptions', '0006_roles_and_sign_ins'),
+        ('delivery', '0004_lanes_and_traffic'),
         ('auth', '0012_alter_user_first_name_max_length'),
         ('contenttypes', '0002_remove_content_type_name'),
     ]

@@ -1,9 +1,17 @@
-"""The policies of Workfront and webMethods, and the event type that tells of failures."""
+"""The built-in policies, and the event type that reports failures."""
 
 from typing import Any
 
 from django.db import migrations
 
+TEAMFORGE = (
+    "What TeamForge does. An endpoint that cannot be reached blocks its subscriber until it answers. "
+    "One that answers 5xx is passed over: the next message is sent, this one again later. 4xx and 3xx are final."
+)
+STRICT = (
+    "Nothing overtakes a failed message: the subscriber is blocked until the endpoint takes it. "
+    "4xx and 3xx are final. What may have been sent already is held until a person decides."
+)
 WORKFRONT_2017 = (
     "What Workfront did in 2017. Whatever fails leaves the flow of fresh messages and is tried again by the retry "
     "lane, 12 times, 10 minutes apart; then it is FAILED."
@@ -20,6 +28,13 @@ WEBMETHODS = (
 ANSWERS = ["on_unavailable", "on_server_error", "on_rate_limited", "on_client_error", "on_redirect"]
 TO_RETRY_LANE = dict.fromkeys(["on_unreachable", *ANSWERS], "RETRY_LANE")
 POLICIES = [
+    {"name": "teamforge", "description": TEAMFORGE},
+    {
+        "name": "strict",
+        "description": STRICT,
+        "in_doubt": "HOLD",
+        **dict.fromkeys(["on_unavailable", "on_server_error", "on_rate_limited"], "BLOCK"),
+    },
     {
         "name": "workfront-2017",
         "description": WORKFRONT_2017,
@@ -88,7 +103,7 @@ def add_event_type(apps: Any, _: Any) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("subscriptions", "0003_retries_and_dedup")]
+    dependencies = [("subscriptions", "0001_initial")]
 
     operations = [
         migrations.RunPython(add_policies, migrations.RunPython.noop),

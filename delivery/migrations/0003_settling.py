@@ -1,0 +1,11 @@
+"""How deliveries are settled: what the statements share, every settlement kept for the archive, and their protection."""
+
+from pathlib import Path
+
+from django.db import migrations
+
+
+class Migration(migrations.Migration):
+    dependencies = [("delivery", "0002_messages_and_deliveries")]
+
+    operations = [migrations.RunSQL(Path(__file__).with_suffix(".sql").read_text())]

@@ -1,0 +1,101 @@
+-- Statements that settle deliveries share these. Deliveries that are settled already are rarely looked for, so a
+-- function does it: the plan of each settlement would name all partitions.
+CREATE FUNCTION delivery_settled_as(
+    waiting delivery_waiting, status text, attempts int, reason text, settled_at timestamptz, redelivery text,
+    started_at timestamptz DEFAULT NULL, duration_ms int DEFAULT NULL, status_code smallint DEFAULT NULL
+) RETURNS SETOF delivery_delivery LANGUAGE sql STABLE AS $$
+    SELECT
+        waiting.id, waiting.message_id, waiting.subscription_id, waiting.lane_id, waiting.queue_group,
+        waiting.callback_id, waiting.replay_id, status::varchar(15), attempts, waiting.attempts_before, waiting.settled_before,
+        false, redelivery::varchar(12), reason, NULL::timestamptz, waiting.expires_at, waiting.server_started_at, settled_at,
+        NULL::timestamptz, NULL::uuid, NULL::timestamptz, waiting.receive_count, started_at, duration_ms, status_code
+$$;
+
+-- A person settled the delivery while an attempt was under way: it keeps its status, and has the attempt in its history. It
+-- is settled anew, so that the archive hears of the attempt.
+CREATE FUNCTION delivery_amend(
+    delivery_id bigint, number int, outcome text, reason text, started_at timestamptz, duration_ms int,
+    status_code smallint, error text, excerpt bytea
+) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE delivery_settled settled
+    SET attempts = delivery_amend.number,
+        reason = delivery_amend.reason,
+        redelivery = CASE WHEN delivery_amend.outcome = 'LOST' THEN 'in-doubt' ELSE settled.redelivery END,
+        settled_at = delivery_clock()
+    WHERE settled.id = delivery_amend.delivery_id AND settled.attempts = delivery_amend.number - 1;
+    IF FOUND THEN
+        INSERT INTO delivery_loggedattempt VALUES (
+            delivery_amend.delivery_id, delivery_amend.number, delivery_amend.started_at, delivery_amend.duration_ms,
+            delivery_amend.outcome, delivery_amend.status_code, delivery_amend.error, delivery_amend.excerpt
+        );
+    END IF;
+    RETURN FOUND;
+END
+$$;
+
+-- For statements that lock rows: see `delivery/database/queries.py` for why they do not read partitioned tables themselves.
+CREATE FUNCTION delivery_read_message(message_id bigint) RETURNS SETOF delivery_message LANGUAGE plpgsql STABLE ROWS 1
+AS $$
+BEGIN
+    RETURN QUERY SELECT * FROM delivery_message WHERE id = message_id;
+END
+$$;
+CREATE FUNCTION delivery_outcome_of(id bigint, attempt int) RETURNS text LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT outcome FROM delivery_attempt WHERE delivery_id = id AND number = attempt);
+END
+$$;
+
+CREATE FUNCTION delivery_subscription_of(delivery_id bigint) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT subscription_id FROM delivery_delivery WHERE id = delivery_id);
+END
+$$;
+
+-- A trigger remembers how a delivery was settled before it is changed: whatever changes it, also what is written later, the
+-- next export knows which of its settlements and attempts are archived already.
+CREATE FUNCTION delivery_remember_settlement() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO delivery_earliersettlement (
+        delivery_id, settled_at, status, attempts, attempts_before, settled_before, redelivery, reason, receive_count,
+        message_id, subscription_id, queue_group, callback_id, replay_id, is_amended, ended_by, ended_at
+    )
+    VALUES (
+        OLD.id, OLD.settled_at, OLD.status, OLD.attempts, OLD.attempts_before, OLD.settled_before, OLD.redelivery,
+        OLD.reason, OLD.receive_count, OLD.message_id, OLD.subscription_id, OLD.queue_group, OLD.callback_id, OLD.replay_id,
+        NEW.settled_at IS NOT NULL AND NEW.settled_before = OLD.settled_before, pg_current_xact_id()::text, clock_timestamp()
+    );
+    RETURN NULL;
+END
+$$;
+
+CREATE TRIGGER delivery_remember_settlement AFTER UPDATE ON delivery_settled
+FOR EACH ROW WHEN (NEW.settled_at IS DISTINCT FROM OLD.settled_at)
+EXECUTE FUNCTION delivery_remember_settlement();
+
+-- Each settlement is in it once in every snapshot: the trigger writes in the transaction that changes the delivery.
+CREATE VIEW delivery_settlement AS
+SELECT
+    id AS delivery_id, settled_at, status, attempts, attempts_before, settled_before, redelivery, reason, receive_count,
+    message_id, subscription_id, queue_group, callback_id, replay_id, true AS stands
+FROM delivery_settled
+UNION ALL
+SELECT
+    delivery_id, settled_at, status, attempts, attempts_before, settled_before, redelivery, reason, receive_count,
+    message_id, subscription_id, queue_group, callback_id, replay_id, false
+FROM delivery_earliersettlement
+WHERE NOT is_amended;
+
+-- Deliveries have no foreign keys: what refers to a subscription holds it by itself, and this protects it.
+CREATE FUNCTION delivery_protect_subscription() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    -- Who inserts a delivery holds the subscription. So its delivery is committed by now, and seen here.
+    IF EXISTS (SELECT FROM delivery_delivery WHERE subscription_id = OLD.id) THEN
+        RAISE foreign_key_violation USING MESSAGE = format('subscription %s has deliveries', OLD.id);
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER delivery_protect_subscription AFTER DELETE ON subscriptions_subscription
+FOR EACH ROW EXECUTE FUNCTION delivery_protect_subscription();
