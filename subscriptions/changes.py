@@ -44,11 +44,23 @@ def record(
 
     Of two snapshots only the fields that differ are kept.
     """
+    change_of(actor=actor, action=action, instance=instance, before=before, after=after).save()
+
+
+def change_of(
+    *,
+    actor: str,
+    action: str,
+    instance: models.Model,
+    before: dict[str, Any] | None,
+    after: dict[str, Any] | None,
+) -> ConfigurationChange:
+    """Return what `record` adds, for those who add many at once; the senders are told of each that is saved by itself only."""
     if before is not None and after is not None:
         differing = {name for name in after if before.get(name) != after[name]}
         before = {name: before.get(name) for name in differing}
         after = {name: after[name] for name in differing}
-    ConfigurationChange.objects.create(
+    return ConfigurationChange(
         actor=actor,
         action=action,
         object_type=str(instance._meta.verbose_name),

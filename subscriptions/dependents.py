@@ -1,16 +1,18 @@
 """What keeps a row from being deleted, asked without loading it: there may be millions."""
 
+from collections.abc import Collection
+
 from django.db import models
 from django.db.models.fields.reverse_related import ForeignObjectRel
 
 
-def first_dependents(row: models.Model) -> str | None:
+def first_dependents(row: models.Model, *, apart_from: Collection[type[models.Model]] = ()) -> str | None:
     """Return the plural of the first kind of thing that protects the row, or None if it may be deleted."""
     for relation in type(row)._meta.get_fields(include_hidden=True):
         if not isinstance(relation, ForeignObjectRel) or relation.on_delete is not models.PROTECT:
             continue
         model = relation.related_model
         assert not isinstance(model, str)
-        if model._base_manager.filter(**{relation.field.name: row}).exists():
+        if model not in apart_from and model._base_manager.filter(**{relation.field.name: row}).exists():
             return str(model._meta.verbose_name_plural)
     return None

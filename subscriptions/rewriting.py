@@ -199,6 +199,11 @@ def _refused(
     servers = sorted({(endpoint.host, endpoint.port) for endpoint in parsed})
     if len(servers) > MOST_SERVERS:
         raise RewriteError(f"The new URLs are of {len(servers)} servers; choose fewer than {MOST_SERVERS}.")
+    return refused_servers(servers, allowed_networks)
+
+
+def refused_servers(servers: Collection[Server], allowed_networks: Collection[Network]) -> dict[Server, str]:
+    """Look servers up, several at a time; return which are refused, and why."""
     with ThreadPoolExecutor(max_workers=8) as threads:
         reasons = threads.map(lambda server: _why_refused(server, allowed_networks), servers)
         return {server: reason for server, reason in zip(servers, reasons, strict=True) if reason}

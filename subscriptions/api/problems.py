@@ -79,7 +79,7 @@ def problem_of(error: BaseException | None) -> Problem | None:
         case Problem():
             return error
         case exceptions.ValidationError():
-            return invalid(list(_field_errors(error.detail)))
+            return invalid(list(field_errors(error.detail)))
         case APIException():
             return _of_framework(error)
         case Http404():
@@ -154,16 +154,15 @@ def _in_use(error: ProtectedError) -> Problem:
     )
 
 
-def _field_errors(detail: Any, path: str = "") -> Iterator[FieldError]:
+def field_errors(detail: Any, path: str = "") -> Iterator[FieldError]:
+    """Yield an entry for each error of a ValidationError's detail."""
     match detail:
         case dict():
             for name, inner in detail.items():
-                yield from _field_errors(inner, _path_to(path, str(name)))
+                yield from field_errors(inner, _path_to(path, str(name)))
         case list():
             for index, inner in enumerate(detail):
-                yield from _field_errors(
-                    inner, path if isinstance(inner, str) else _path_to(path, str(index))
-                )
+                yield from field_errors(inner, path if isinstance(inner, str) else _path_to(path, str(index)))
         case _:
             place = getattr(detail, "code", None)
             error = {"field": path, "detail": str(detail)[:MAX_DETAIL_LENGTH]}
@@ -171,6 +170,6 @@ def _field_errors(detail: Any, path: str = "") -> Iterator[FieldError]:
 
 
 def _path_to(path: str, name: str) -> str:
-    if name in ("non_field_errors", "__all__"):
+    if name in ("nonfield_errors", "__all__"):
         return path
     return f"{path}.{name}" if path else name

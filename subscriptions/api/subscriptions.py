@@ -106,7 +106,8 @@ class SubscriptionSerializer(StrictModel):
         self._refuse_moving(attrs)
         if self.instance is None:
             attrs.setdefault("endpoint", "")
-            attrs.setdefault("policy", Policy.objects.get(name=DEFAULT_POLICY))
+            if "policy" not in attrs:
+                attrs["policy"] = Policy.objects.get(name=DEFAULT_POLICY)
         self._check_mode(attrs)
         self._check_credentials(attrs)
         self._check_dedup(attrs)

@@ -52,6 +52,12 @@ _PAGES = (
         HOW_TO,
         "Their terms and calls, and those of Inturn.",
     ),
+    GuidePage(
+        "configuration",
+        "Keep the configuration as a file",
+        HOW_TO,
+        "Export, plan and apply, secrets, drift, from test to production.",
+    ),
     GuidePage("words", "Words", REFERENCE, "Each term, with what it means."),
     GuidePage("filters", "Filters", REFERENCE, "The language that chooses messages by their body."),
     GuidePage("policies", "Policies", REFERENCE, "What each outcome of an attempt leads to."),

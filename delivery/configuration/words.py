@@ -1,0 +1,49 @@
+"""What a plan says to people, line by line: for the command and the console."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from subscriptions.configuration.plan import Plan, PlannedField, PlannedObject, Verb
+
+SHOWN_CHARACTERS = 120
+
+
+def lines(plan: Plan) -> Iterator[str]:
+    """Each object that changes with its fields, then how many there are of each kind."""
+    for one in plan.changes:
+        yield f"{one.verb} {one.label}"
+        yield from (f"    {field_line(one, field)}" for field in one.fields)
+    for label, name, reference in plan.kept:
+        yield f"note: {label}, {name}: {reference} has no value, so the secret stays as it is"
+    yield summary(plan)
+
+
+def summary(plan: Plan) -> str:
+    return ", ".join(f"{plan.count(verb):,} {_PARTICIPLES[verb]}" for verb in Verb)
+
+
+def field_line(one: PlannedObject, field: PlannedField) -> str:
+    after = shown(field.shown_after)
+    if one.verb == Verb.CREATE:
+        return f"{field.name}: {after}"
+    return f"{field.name}: {shown(field.shown_before)} → {after}{is_set_anew(field)}"
+
+
+def is_set_anew(field: PlannedField) -> str:
+    """What says of a secret that it differs, when what is shown of it does not."""
+    return " (set anew)" if field.shown_before == field.shown_after else ""
+
+
+def shown(value: Any) -> str:
+    text = value if isinstance(value, str) and value else orjson.dumps(value).decode()
+    return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"
+
+
+_PARTICIPLES = {
+    Verb.CREATE: "to create",
+    Verb.CHANGE: "to change",
+    Verb.DELETE: "to delete",
+    Verb.UNCHANGED: "unchanged",
+}

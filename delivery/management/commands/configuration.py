@@ -1,0 +1,120 @@
+"""`configuration`: the configuration as a file: written, planned, applied, compared."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from delivery.configuration.applying import apply_document, drift_of, plan_document, wanted
+from delivery.configuration.words import lines, summary
+from subscriptions.configuration.apply import PlanChangedError
+from subscriptions.configuration.document import NAMES, RefusedDocumentError, parsed, written
+from subscriptions.configuration.export import export
+from subscriptions.configuration.plan import Wanted
+from subscriptions.configuration.secrets import of_machine
+
+ACTOR = "manage.py configuration"
+HAS_CHANGES = 2
+
+Options = dict[str, Any]
+Write = Callable[[str], object]
+
+
+class Command(BaseCommand):
+    help = (
+        "Write the configuration as a file, plan what a file would change, apply that plan, or compare. Exit code 0: "
+        "done, or nothing to do; 2: there are changes; 1: refused, and nothing was changed."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        commands = parser.add_subparsers(
+            metavar="export|plan|apply|drift", required=True, parser_class=_RefusingParser
+        )
+        exporting = commands.add_parser("export", help="write the configuration to standard output")
+        exporting.add_argument("--only", nargs="+", choices=NAMES, default=(), help="of these lists only")
+        exporting.set_defaults(act=_export)
+        planning = commands.add_parser("plan", help="say what a file would change; nothing is changed")
+        _add_file(planning)
+        planning.set_defaults(act=_plan)
+        applying = commands.add_parser("apply", help="do what a plan said, if it still says so")
+        _add_file(applying)
+        applying.add_argument(
+            "--plan", dest="digest", required=True, help="the digest that `plan` ended with"
+        )
+        applying.set_defaults(act=_apply)
+        comparing = commands.add_parser("drift", help="say how the installation differs from a file")
+        comparing.add_argument("file", help="- is standard input")
+        comparing.set_defaults(act=_drift)
+
+    def handle(self, *args: Any, act: Callable[[Options, Write], int], **options: Any) -> None:
+        try:
+            code = act(options, self.stdout.write)
+        except RefusedDocumentError as error:
+            faults = "\n".join(f"  {fault}" for fault in error.faults)
+            raise CommandError(f"The file is refused, and nothing was changed:\n{faults}") from error
+        if code:
+            self.stdout.flush()
+            raise SystemExit(code)
+
+
+class _RefusingParser(CommandParser):
+    def error(self, message: str) -> NoReturn:
+        """Not argparse's 2, which says here that there are changes."""
+        if not self.called_from_command_line:
+            raise CommandError(f"Error: {message}")
+        self.print_usage(sys.stderr)
+        self.exit(1, f"{self.prog}: error: {message}\n")
+
+
+def _add_file(parser: CommandParser) -> None:
+    parser.add_argument("file", help="- is standard input")
+    parser.add_argument(
+        "--prune",
+        action="store_true",
+        help="delete what the file's lists do not have, as far as nothing needs it",
+    )
+
+
+def _export(options: Options, write: Write) -> int:
+    write(written(export(only=options["only"])).removesuffix("\n"))
+    return 0
+
+
+def _plan(options: Options, write: Write) -> int:
+    planned = plan_document(_wanted(options))
+    for line in lines(planned):
+        write(line)
+    write(f"digest {planned.digest}")
+    return HAS_CHANGES if planned.changes else 0
+
+
+def _apply(options: Options, write: Write) -> int:
+    try:
+        done = apply_document(_wanted(options), digest=options["digest"], actor=ACTOR)
+    except PlanChangedError:
+        raise CommandError(
+            "Nothing was changed: this is not the plan of that digest, for the file or the installation has changed "
+            "since. Plan again."
+        ) from None
+    write(f"Applied: {summary(done)}.")
+    return 0
+
+
+def _drift(options: Options, write: Write) -> int:
+    found = drift_of(_wanted(options | {"prune": True}))
+    for line in lines(found):
+        write(line)
+    return HAS_CHANGES if found.changes else 0
+
+
+def _read(place: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if place == "-" else Path(place).read_bytes()
+    except OSError as error:
+        raise CommandError(f"{place} cannot be read: {error.strerror}.") from None
+
+
+def _wanted(options: Options) -> Wanted:
+    return wanted(parsed(_read(options["file"])), lookup=of_machine, prune=options["prune"])

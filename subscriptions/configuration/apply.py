@@ -1,0 +1,194 @@
+"""Doing what a plan says, in one transaction, if it still says so.
+
+Two that apply at once, or one who changes an object by hand meanwhile: what the plan changes is locked, and then the plan
+is drafted again. If it is not the one that was seen, nothing is done. An object that somebody else makes meanwhile is found by its
+name, one that somebody deletes by what refers to it: the table refuses both, and nothing is done either.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from django.db import IntegrityError, models, transaction
+from psycopg.errors import CheckViolation
+
+from subscriptions.changes import MASKED, SECRET_FIELDS, change_of, snapshot
+from subscriptions.configuration.addresses import find_refused
+from subscriptions.configuration.document import SECTIONS, Fault, RefusedDocumentError, Section
+from subscriptions.configuration.draft import draft
+from subscriptions.configuration.export import rows_of
+from subscriptions.configuration.plan import Plan, PlannedObject, Verb, Wanted
+from subscriptions.models import (
+    ConfigurationChange,
+    EventType,
+    Kind,
+    Mode,
+    Publisher,
+    SigningSecret,
+    Subscription,
+)
+from subscriptions.values.addresses import Network
+
+_BATCH = 500
+
+
+class PlanChangedError(Exception):
+    """The plan is not the one that was seen any more; nothing was done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applying:
+    """Who applies, and which plan they have seen.
+
+    `set_status` gives a subscription that exists another status, and records that itself: its backlog is not this
+    package's. `tell` is called in the transaction when anything was changed.
+    """
+
+    digest: str
+    actor: str
+    set_status: Callable[[Subscription, str], object]
+    tell: Callable[[], object]
+    allowed_networks: Collection[Network]
+
+
+def plan(wanted: Wanted, *, allowed_networks: Collection[Network]) -> Plan:
+    """Return the plan; raises RefusedDocumentError with all that is wrong."""
+    planned = draft(wanted)
+    find_refused(planned, allowed_networks=allowed_networks)
+    planned.refuse_faults()
+    return planned
+
+
+def apply(wanted: Wanted, applying: Applying) -> Plan:
+    """Do what the plan with that digest says, and return it; raises PlanChangedError and RefusedDocumentError."""
+    seen = plan(wanted, allowed_networks=applying.allowed_networks)
+    if seen.digest != applying.digest:
+        raise PlanChangedError
+    with _refusing_conflicts(), transaction.atomic():
+        _lock(seen)
+        planned = draft(wanted)
+        if planned.faults or planned.digest != seen.digest:
+            raise PlanChangedError
+        _Writing(wanted, applying).write(planned)
+    return planned
+
+
+def _lock(planned: Plan) -> None:
+    """Lock what will be changed or deleted, and the SYNC event types, of which nobody saves a rival meanwhile.
+
+    Publishing, which refers to the rows, goes on, unless they are about to be deleted.
+    """
+    if any(isinstance(one.row, Subscription) for one in planned.changes):
+        _locked(EventType.objects.filter(kind=Kind.SYNC), no_key=True)
+    stored = [one for one in planned.changes if one.row.pk is not None]
+    for verb in (Verb.CHANGE, Verb.DELETE):
+        of_verb = [one for one in stored if one.verb == verb]
+        for section, ones in groupby(of_verb, key=lambda one: one.section):
+            ids = [one.row.pk for one in ones]
+            _locked(rows_of(section).filter(pk__in=ids), no_key=verb == Verb.CHANGE)
+
+
+def _locked(rows: "models.QuerySet[Any]", *, no_key: bool) -> None:
+    # In the order of their ids, as everywhere.
+    plain = rows.select_related(None).prefetch_related(None).order_by("pk")
+    list(plain.select_for_update(of=("self",), no_key=no_key).values_list("pk"))
+
+
+class _Writing:
+    def __init__(self, wanted: Wanted, applying: Applying) -> None:
+        self._wanted = wanted
+        self._applying = applying
+        self._log: list[ConfigurationChange] = []
+
+    def write(self, planned: Plan) -> None:
+        for section in SECTIONS:
+            ones = [one for one in planned.changes if one.section is section]
+            # First, for what a new one takes an old one may have given up.
+            for one in ones:
+                if one.verb == Verb.CHANGE:
+                    self._change(one)
+            self._create(section, [one for one in ones if one.verb == Verb.CREATE])
+        self._delete(one for one in planned.changes if one.verb == Verb.DELETE)
+        ConfigurationChange.objects.bulk_create(self._log, batch_size=_BATCH)
+        if planned.changes:
+            self._applying.tell()
+
+    def _create(self, section: Section, ones: list[PlannedObject]) -> None:
+        if section.model is Subscription:
+            self._create_subscriptions([one.row for one in ones if isinstance(one.row, Subscription)])
+        else:
+            # One by one: others listen for each that is made.
+            for one in ones:
+                one.row.save()
+                _link(one)
+        self._log += [self._entry("created", one.row, after=_state(one.row)) for one in ones]
+
+    def _create_subscriptions(self, rows: list[Subscription]) -> None:
+        for row in rows:
+            row.filter_identity = self._wanted.identity_of(row.filter)
+        Subscription.objects.bulk_create(rows, batch_size=_BATCH)
+        secrets = [SigningSecret(subscription=row) for row in rows if row.mode == Mode.PUSH]
+        SigningSecret.objects.bulk_create(secrets, batch_size=_BATCH)
+
+    def _change(self, one: PlannedObject) -> None:
+        row = one.row
+        changed = {field.name for field in one.fields}
+        before = _state(row)
+        status = one.values["status"] if "status" in changed and isinstance(row, Subscription) else None
+        columns = {column.name for column in row._meta.concrete_fields} & (changed - {"status"})
+        for name in columns:
+            setattr(row, name, one.values[name])
+        if isinstance(row, Publisher) and "event_types" in changed:
+            row.all_event_types = one.values["event_types"] is None
+            columns.add("all_event_types")
+        # No other column: see `StrictModel.update`.
+        row.save(update_fields=columns | {"updated_at"})
+        _link(one)
+        renewed = dict.fromkeys(SECRET_FIELDS & changed, f"{MASKED}, set anew")
+        if changed - {"status"} or status is None:
+            after = _state(row) | renewed
+            self._log.append(self._entry("changed", row, before=before, after=after))
+        if status is not None and isinstance(row, Subscription):
+            self._applying.set_status(row, status)
+
+    def _delete(self, ones: Iterable[PlannedObject]) -> None:
+        for one in ones:
+            self._log.append(self._entry("deleted", one.row, before=_state(one.row)))
+            one.row.delete()
+
+    def _entry(
+        self,
+        action: str,
+        row: models.Model,
+        *,
+        before: dict[str, Any] | None = None,
+        after: dict[str, Any] | None = None,
+    ) -> ConfigurationChange:
+        return change_of(actor=self._applying.actor, action=action, instance=row, before=before, after=after)
+
+
+def _link(one: PlannedObject) -> None:
+    if isinstance(one.row, Publisher) and "event_types" in one.values:
+        one.row.event_types.set(one.values["event_types"] or [])
+
+
+def _state(row: models.Model) -> dict[str, Any]:
+    linked = {"event_types": sorted(map(str, row.event_types.all()))} if isinstance(row, Publisher) else {}
+    return snapshot(row) | linked
+
+
+@contextmanager
+def _refusing_conflicts() -> Iterator[None]:
+    """What the table refuses was made or deleted by somebody else meanwhile, but for values that do not fit together."""
+    try:
+        yield
+    except IntegrityError as error:
+        if isinstance(error.__cause__, CheckViolation):
+            detail = (
+                f"Values do not fit together: {error.__cause__.diag.constraint_name}. Nothing was changed."
+            )
+            fault = Fault(object=error.__cause__.diag.table_name or "", field="", detail=detail)
+            raise RefusedDocumentError([fault]) from None
+        raise PlanChangedError from None

@@ -1,0 +1,270 @@
+"""The configuration as a document: which objects and which of their fields stand in it, in which order.
+
+    {"format": 1, "event_types": [{"name": …}], "policies": […], "subscribers": […], "publishers": […], "subscriptions": […]}
+
+Objects are known by their names, a subscription by its subscriber's and its own. What stands in no document is listed with
+the reason: `tests/architecture/test_configuration_fields.py` fails when a model has a field that is in neither list.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import models
+
+from subscriptions.models import (
+    ApiKey,
+    ConfigurationChange,
+    ConfigurationTransaction,
+    EventType,
+    Policy,
+    Publisher,
+    SignIn,
+    SigningSecret,
+    Subscriber,
+    Subscription,
+)
+
+FORMAT = 1
+
+Entry = dict[str, Any]
+
+_ROW = {
+    "id": "objects are known by their names",
+    "created_at": "Inturn sets it",
+    "updated_at": "Inturn sets it",
+}
+_WATCHED = {**_ROW, "changed_in": "a trigger sets it"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One list of the document. `fields` are written in this order; `left_out` says of the model's others why."""
+
+    name: str
+    model: type[models.Model]
+    fields: tuple[str, ...]
+    left_out: Mapping[str, str]
+    key: tuple[str, ...] = ("name",)
+
+    @property
+    def noun(self) -> str:
+        return str(self.model._meta.verbose_name)
+
+    def key_of(self, entry: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple(entry.get(field) for field in self.key)
+
+
+EVENT_TYPES = Section(
+    name="event_types",
+    model=EventType,
+    fields=(
+        "name",
+        "description",
+        "kind",
+        "content_type",
+        "durability",
+        "ttl_seconds",
+        "sample",
+        "json_schema",
+    ),
+    left_out=_ROW,
+)
+POLICIES = Section(
+    name="policies",
+    model=Policy,
+    fields=(
+        "name",
+        "description",
+        "on_unreachable",
+        "on_unavailable",
+        "on_server_error",
+        "on_rate_limited",
+        "on_client_error",
+        "on_redirect",
+        "in_doubt",
+        "blocks_when_overloaded",
+        "pause_seconds",
+        "pause_max_seconds",
+        "retry_after_max_seconds",
+        "retry_schedule",
+        "retry_seconds",
+        "retry_jitter",
+        "max_attempts",
+        "when_used_up",
+        "suspends_on_reject",
+        "probe_seconds",
+        "breaks_circuit",
+        "breaker_percent",
+        "breaker_attempts",
+        "breaker_failures",
+        "breaker_probe_seconds",
+        "freeze_failures",
+        "freeze_hours",
+        "freeze_failures_at_once",
+    ),
+    left_out={**_WATCHED, "is_built_in": "built-in policies stand in no document"},
+)
+SUBSCRIBERS = Section(
+    name="subscribers",
+    model=Subscriber,
+    fields=(
+        "name",
+        "description",
+        "processing",
+        "max_in_flight",
+        "max_queued_to_send",
+        "refill_level",
+        "match_mode",
+        "queue_id",
+    ),
+    left_out={**_WATCHED, "queue_password": "only its hash is stored, as of keys"},
+)
+PUBLISHERS = Section(
+    name="publishers",
+    model=Publisher,
+    fields=("name", "description", "event_types"),
+    left_out={**_ROW, "all_event_types": "event_types is null then"},
+)
+SUBSCRIPTIONS = Section(
+    name="subscriptions",
+    model=Subscription,
+    key=("subscriber", "name"),
+    fields=(
+        "subscriber",
+        "name",
+        "event_type",
+        "header_filter_string",
+        "filter",
+        "position",
+        "mode",
+        "endpoint",
+        "policy",
+        "headers",
+        "auth",
+        "timeout_seconds",
+        "probe_url",
+        "lets_pass_on_timeout",
+        "dedup_mode",
+        "dedup_path",
+        "dedup_window_seconds",
+        "max_receives",
+        "status",
+    ),
+    left_out={
+        **_WATCHED,
+        "filter_identity": "it follows from the filter",
+        "cancellation_id": "it is about deliveries",
+    },
+)
+# Each refers only to those before it.
+SECTIONS = (EVENT_TYPES, POLICIES, SUBSCRIBERS, PUBLISHERS, SUBSCRIPTIONS)
+NAMES = tuple(section.name for section in SECTIONS)
+
+LEFT_OUT_MODELS: dict[type[models.Model], str] = {
+    ApiKey: "only the hash is stored; keys are made where they are used",
+    SigningSecret: "it is made with its subscription, and rotated",
+    ConfigurationChange: "a log",
+    ConfigurationTransaction: "a log",
+    SignIn: "a log",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """Why a document is refused: the object and the field that it is about, empty for the whole."""
+
+    object: str
+    field: str
+    detail: str
+
+    def __str__(self) -> str:
+        place = ", ".join(part for part in (self.object, self.field) if part)
+        return f"{place}: {self.detail}" if place else self.detail
+
+
+class RefusedDocumentError(ValueError):
+    """The document cannot be applied; `faults` are all that was found, and nothing was changed."""
+
+    def __init__(self, faults: Sequence[Fault]) -> None:
+        super().__init__("\n".join(map(str, faults)))
+        self.faults = list(faults)
+
+
+def whole(detail: str) -> RefusedDocumentError:
+    """A fault that is about no single object."""
+    return RefusedDocumentError([Fault(object="", field="", detail=detail)])
+
+
+def parsed(text: bytes | str) -> Any:
+    """Read JSON; raises RefusedDocumentError for anything else, and for an object that has a name twice."""
+    try:
+        content = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
+        # Half a surrogate pair cannot be stored.
+        json.dumps(content, ensure_ascii=False).encode()
+    except UnicodeError as error:
+        raise whole(f"The file is not UTF-8: {error}.") from None
+    except json.JSONDecodeError as error:
+        detail = f"The file is not JSON: {error.msg} (line {error.lineno}, column {error.colno})."
+        raise whole(detail) from None
+    except RecursionError:
+        raise whole("The file is nested too deeply.") from None
+    return content
+
+
+def checked(content: Any) -> dict[str, list[Entry]]:
+    """Return section → entries; raises RefusedDocumentError for what has not the form of a document."""
+    if not isinstance(content, dict):
+        raise whole("A configuration is a JSON object with the lists " + ", ".join(NAMES) + ".")
+    if content.get("format") != FORMAT:
+        raise whole(f'"format": {FORMAT} is missing: this is not a configuration that this version reads.')
+    faults = [
+        Fault(object="", field=name, detail=f"There is no such list; known are {', '.join(NAMES)}.")
+        for name in content
+        if name not in (*NAMES, "format")
+    ]
+    faults += [fault for section in SECTIONS for fault in _faults(section, content.get(section.name, []))]
+    if faults:
+        raise RefusedDocumentError(faults)
+    return {name: content[name] for name in NAMES if name in content}
+
+
+def written(content: Mapping[str, Any]) -> str:
+    """Return the text of a document: the same for the same content, a line for each field."""
+    return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def chosen(only: Collection[str]) -> Iterator[Section]:
+    """The sections of these names; all of them when none is named."""
+    return (section for section in SECTIONS if not only or section.name in only)
+
+
+def _faults(section: Section, entries: Any) -> Iterator[Fault]:
+    if not isinstance(entries, list):
+        yield Fault(object="", field=section.name, detail="This is a list of objects.")
+        return
+    keys: set[tuple[str, ...]] = set()
+    for index, entry in enumerate(entries):
+        place = f"{section.name}[{index}]"
+        key = section.key_of(entry) if isinstance(entry, dict) else ()
+        if not key or not all(isinstance(part, str) and part for part in key):
+            detail = f"An object with {' and '.join(section.key)} belongs here."
+            yield Fault(object=place, field="", detail=detail)
+        elif key in keys:
+            detail = "It stands twice in the document; leave one of them out."
+            yield Fault(object=f"{section.noun} {'/'.join(key)}", field="", detail=detail)
+        keys.add(key)
+
+
+def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise whole(f"An object of the file has two members of the name {name[:100]}; leave one out.")
+        found[name] = value
+    return found
+
+
+def _refuse_constant(name: str) -> Any:
+    raise whole(f"The file is not JSON: {name} is no number.")

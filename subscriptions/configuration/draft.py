@@ -1,0 +1,202 @@
+"""Drafting a plan: each entry is checked and compared with what is stored. Nothing is written.
+
+A field that an entry leaves out stays as it is; of a new object it gets its default. What stands in no entry stays, too, unless
+it is to be pruned: then it is deleted if its section stands in the document.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.db.models import Model
+
+from subscriptions.checks.sync_overlap import refusal
+from subscriptions.configuration.checking import Checker
+from subscriptions.configuration.document import (
+    POLICIES,
+    SECTIONS,
+    SUBSCRIBERS,
+    SUBSCRIPTIONS,
+    Entry,
+    Fault,
+    Section,
+)
+from subscriptions.configuration.export import plain, rows_of, value_of
+from subscriptions.configuration.plan import Plan, PlannedField, PlannedObject, Verb, Wanted
+from subscriptions.configuration.secrets import resolve
+from subscriptions.dependents import first_dependents
+from subscriptions.models import EventType, Kind, Policy, Publisher, Subscriber, Subscription
+from subscriptions.models.policy import DEFAULT_POLICY
+
+# What a subscription refers to, by the model.
+_REFERENCES: dict[type[Model], str] = {EventType: "event_type", Policy: "policy", Subscriber: "subscriber"}
+
+
+def draft(wanted: Wanted) -> Plan:
+    """Return the plan with all its faults but those of addresses, which take longer: see `addresses`."""
+    drafting = _added(wanted)
+    if wanted.prune:
+        drafting.prune()
+        drafting.find_needs()
+    drafting.find_rivals()
+    drafting.find_taken()
+    return drafting.plan
+
+
+def drift(wanted: Wanted) -> Plan:
+    """Return how the installation differs from the document, also by what cannot be deleted; addresses are not looked up."""
+    drafting = _added(wanted)
+    drafting.prune()
+    drafting.find_rivals()
+    drafting.find_taken()
+    return drafting.plan
+
+
+def _added(wanted: Wanted) -> "_Drafting":
+    drafting = _Drafting(wanted)
+    for section in SECTIONS:
+        if section.name in wanted.document:
+            drafting.add(section)
+    return drafting
+
+
+class _Drafting:
+    def __init__(self, wanted: Wanted) -> None:
+        self.plan = Plan()
+        self._wanted = wanted
+        self._stored: dict[str, dict[str, Any]] = {
+            section.name: {str(row): row for row in rows_of(section)} for section in SECTIONS
+        }
+        self._known: dict[type[Model], dict[str, Model]] = {
+            model: {str(row): row for row in model._default_manager.all()} for model in _REFERENCES
+        }
+        # What there will be: row and the values that it gets.
+        self._there: dict[str, dict[str, tuple[Any, Mapping[str, Any]]]] = {
+            section: {name: (row, {}) for name, row in rows.items()} for section, rows in self._stored.items()
+        }
+
+    def add(self, section: Section) -> None:
+        checker = Checker(section, self._known, identities=self._wanted.identities)
+        for entry in sorted(self._wanted.document[section.name], key=section.key_of):
+            name = _name(section, entry)
+            planned = self._planned(section, entry, checker)
+            if planned is not None:
+                self.plan.objects.append(planned)
+                self._there[section.name][name] = (planned.row, planned.values)
+            if section.model in self._known:
+                # A refused one, too: what refers to it is right.
+                made = section.model(name=name) if planned is None else planned.row
+                self._known[section.model].setdefault(name, made)
+
+    def _planned(self, section: Section, entry: Entry, checker: Checker) -> PlannedObject | None:
+        """Compare an entry with its row; None, and its faults are noted, when it is refused."""
+        name = _name(section, entry)
+        row = self._stored[section.name].get(name)
+        label = f"{section.noun} {name}"
+        noted = len(self.plan.faults)
+        if section is SUBSCRIPTIONS:
+            entry = self._completed(entry, row, label)
+        elif section is POLICIES and name in self._known[Policy] and row is None:
+            detail = f"{name} comes with Inturn and stays as it is; give the policy another name."
+            self.plan.faults.append(Fault(object=label, field="name", detail=detail))
+        values, wrong = checker.check(entry, stored=row, of=label)
+        self.plan.faults += wrong
+        if len(self.plan.faults) > noted:
+            return None
+        return _made(section, values) if row is None else _compared(section, row, values)
+
+    def _completed(self, entry: Entry, row: Subscription | None, label: str) -> Entry:
+        resolved = resolve(entry, of=label, stored=row, lookup=self._wanted.lookup)
+        self.plan.faults += resolved.faults
+        self.plan.kept += [(label, name, reference) for name, reference in resolved.kept]
+        if row is None:
+            resolved.entry.setdefault("policy", DEFAULT_POLICY)
+        return resolved.entry
+
+    def prune(self) -> None:
+        """Plan to delete what the document's sections lack, what refers to others first."""
+        doomed = [
+            PlannedObject(section=section, verb=Verb.DELETE, row=row)
+            for section in reversed(SECTIONS)
+            if section.name in self._wanted.document
+            for row in self._lacking(section)
+        ]
+        for one in doomed:
+            del self._there[one.section.name][one.name]
+        self.plan.objects += doomed
+
+    def find_needs(self) -> None:
+        """What something else needs cannot be deleted."""
+        doomed = [one for one in self.plan.objects if one.verb == Verb.DELETE]
+        self.plan.faults += [fault for one in doomed for fault in self._needs(one)]
+
+    def _lacking(self, section: Section) -> list[Model]:
+        named = {_name(section, entry) for entry in self._wanted.document[section.name]}
+        stored = self._stored[section.name]
+        return [stored[name] for name in sorted(stored) if name not in named]
+
+    def _needs(self, one: PlannedObject) -> Iterator[Fault]:
+        reference = _REFERENCES.get(type(one.row))
+        is_named = reference is not None and any(
+            values.get(reference, getattr(row, reference)) == one.row
+            for row, values in self._there[SUBSCRIPTIONS.name].values()
+        )
+        dependents = "subscriptions" if is_named else first_dependents(one.row, apart_from=(Subscription,))
+        if dependents:
+            what = "make it INACTIVE" if one.section is SUBSCRIPTIONS else "leave it in the document"
+            detail = f"It has {dependents}, so it cannot be deleted; {what}."
+            yield Fault(object=one.label, field="", detail=detail)
+
+    def find_rivals(self) -> None:
+        """Of a SYNC event type no two subscriptions may want the same; see `subscriptions.checks.sync_overlap`."""
+        first: dict[tuple[str, str, str], Subscription] = {}
+        for row, values in self._there[SUBSCRIPTIONS.name].values():
+            if row.event_type.kind != Kind.SYNC:
+                continue
+            filter_string = values.get("header_filter_string", row.header_filter_string)
+            wish = self._wanted.identity_of(values.get("filter", row.filter))
+            other = first.setdefault((row.event_type.name, filter_string, wish), row)
+            if other is not row:
+                self.plan.faults.append(
+                    Fault(object=f"{SUBSCRIPTIONS.noun} {row}", field="filter", detail=refusal(other))
+                )
+
+    def find_taken(self) -> None:
+        """No two subscribers may have one queue id."""
+        first: dict[str, Model] = {}
+        for row, values in self._there[SUBSCRIBERS.name].values():
+            queue_id = values.get("queue_id", row.queue_id)
+            if queue_id and (other := first.setdefault(queue_id, row)) is not row:
+                detail = f"{other} has this queue id, too; give one of them another."
+                label = f"{SUBSCRIBERS.noun} {row}"
+                self.plan.faults.append(Fault(object=label, field="queue_id", detail=detail))
+
+
+def _name(section: Section, entry: Entry) -> str:
+    return "/".join(section.key_of(entry))
+
+
+def _made(section: Section, values: Mapping[str, Any]) -> PlannedObject:
+    columns = {field.name for field in section.model._meta.concrete_fields}
+    row = section.model(**{name: value for name, value in values.items() if name in columns})
+    if isinstance(row, Publisher):
+        row.all_event_types = values.get("event_types") is None
+    defaults = {} if isinstance(row, Publisher) else _defaults(section)
+    fields = [
+        PlannedField(name=name, before=None, after=plain(values[name]))
+        for name in section.fields
+        if name in values and name not in section.key and plain(values[name]) != defaults.get(name)
+    ]
+    return PlannedObject(section=section, verb=Verb.CREATE, row=row, values=values, fields=fields)
+
+
+def _defaults(section: Section) -> dict[str, Any]:
+    return {name: section.model._meta.get_field(name).get_default() for name in section.fields}  # type: ignore[union-attr]
+
+
+def _compared(section: Section, row: Model, values: Mapping[str, Any]) -> PlannedObject:
+    both = [(name, value_of(row, name), plain(values[name])) for name in section.fields if name in values]
+    fields = [
+        PlannedField(name=name, before=before, after=after) for name, before, after in both if before != after
+    ]
+    verb = Verb.CHANGE if fields else Verb.UNCHANGED
+    return PlannedObject(section=section, verb=verb, row=row, values=values, fields=fields)

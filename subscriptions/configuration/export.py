@@ -1,0 +1,73 @@
+"""Writing the configuration as a document: by names, sorted, without ids, times and secrets."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from django.db.models import Model, QuerySet
+
+from subscriptions.api.subscription_fields import NO_AUTH
+from subscriptions.configuration.document import (
+    EVENT_TYPES,
+    FORMAT,
+    POLICIES,
+    PUBLISHERS,
+    SUBSCRIPTIONS,
+    Entry,
+    Section,
+    chosen,
+)
+from subscriptions.configuration.secrets import SECRET_PARTS, ReferenceNames
+from subscriptions.models import Publisher, Subscription
+from subscriptions.values.names import RESERVED_PREFIX
+
+
+def export(*, only: Collection[str] = ()) -> dict[str, Any]:
+    """Return the document of what is configured now; `only` names sections."""
+    content: dict[str, Any] = {"format": FORMAT}
+    names = ReferenceNames()
+    for section in chosen(only):
+        rows = sorted(rows_of(section), key=lambda row: (str(row).casefold(), str(row)))
+        content[section.name] = [_entry(section, row, names) for row in rows]
+    return content
+
+
+def rows_of(section: Section) -> QuerySet[Any]:
+    """The rows that documents are about, with what their entries name: Inturn's own are left out."""
+    rows = section.model._default_manager.order_by()
+    if section is EVENT_TYPES:
+        rows = rows.exclude(name__startswith=RESERVED_PREFIX)
+    elif section is POLICIES:
+        rows = rows.filter(is_built_in=False)
+    elif section is PUBLISHERS:
+        rows = rows.prefetch_related("event_types")
+    elif section is SUBSCRIPTIONS:
+        rows = rows.select_related("subscriber", "event_type", "policy")
+    return rows
+
+
+def value_of(row: Model, field: str) -> Any:
+    """Return a field as documents and comparisons have it, secrets included: other objects by their names."""
+    if isinstance(row, Publisher) and field == "event_types":
+        return None if row.all_event_types else sorted(one.name for one in row.event_types.all())
+    return plain(getattr(row, field))
+
+
+def plain(value: Any) -> Any:
+    """Return a value as documents have it: other objects by their names."""
+    if isinstance(value, Model):
+        return str(value)
+    if isinstance(value, list) and value and isinstance(value[0], Model):
+        return sorted(map(str, value))
+    return {} if value == NO_AUTH else value
+
+
+def _entry(section: Section, row: Model, names: ReferenceNames) -> Entry:
+    entry = {field: value_of(row, field) for field in section.fields}
+    if isinstance(row, Subscription):
+        entry["headers"] = {part: names.of(row, f"header_{part}") for part in sorted(row.headers)}
+        entry["auth"] = _without_secrets(row.auth or NO_AUTH, lambda part: names.of(row, part))
+    return entry
+
+
+def _without_secrets(auth: Mapping[str, Any], reference: Callable[[str], Any]) -> Entry:
+    return {part: reference(part) if part in SECRET_PARTS else auth[part] for part in sorted(auth)}

@@ -1,0 +1,117 @@
+"""A plan: for each object of a document whether it is made, changed, deleted or as it is, field by field.
+
+It has a digest, which is the same only if what would be done is: `apply` wants it, so that nothing is done that nobody has seen.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import orjson
+from django.db.models import Model
+from django.utils.crypto import salted_hmac
+
+from subscriptions.changes import MASKED, SECRET_FIELDS
+from subscriptions.configuration.document import Entry, Fault, RefusedDocumentError, Section
+from subscriptions.configuration.secrets import Lookup
+from subscriptions.filters import filter_identity
+
+_SHOWN_OF_AUTH = {"type", "username"}
+
+
+class Verb(StrEnum):
+    CREATE = "create"
+    CHANGE = "change"
+    DELETE = "delete"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A document as `document.checked` returned it, and how it is meant.
+
+    `identities` remembers the identity of each filter that was found right: the same document is checked several times.
+    """
+
+    document: Mapping[str, list[Entry]]
+    lookup: Lookup
+    prune: bool = False
+    identities: dict[str, str] = field(default_factory=dict)
+
+    def identity_of(self, text: str) -> str:
+        return self.identities.get(text) or filter_identity(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedField:
+    """One field as documents have it, but with the values of secrets: show `shown_before` and `shown_after` only."""
+
+    name: str
+    before: Any
+    after: Any
+
+    @property
+    def shown_before(self) -> Any:
+        return self._shown(self.before)
+
+    @property
+    def shown_after(self) -> Any:
+        return self._shown(self.after)
+
+    def _shown(self, value: Any) -> Any:
+        if self.name not in SECRET_FIELDS or not isinstance(value, Mapping):
+            return value
+        seen = _SHOWN_OF_AUTH if self.name == "auth" else set()
+        return {part: given if part in seen else MASKED for part, given in value.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedObject:
+    """`row` is what is stored, or is about to be; `values` are what the serializer gave, by field.
+
+    Of an object that is made `fields` are those that have not their default.
+    """
+
+    section: Section
+    verb: Verb
+    row: Model
+    values: Mapping[str, Any] = field(default_factory=dict)
+    fields: list[PlannedField] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return str(self.row)
+
+    @property
+    def label(self) -> str:
+        return f"{self.section.noun} {self.name}"
+
+
+@dataclass(slots=True)
+class Plan:
+    """`kept` are the references without a value, whose secrets stay as they are: object, field, reference."""
+
+    objects: list[PlannedObject] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    kept: list[tuple[str, str, str]] = field(default_factory=list)
+
+    @property
+    def changes(self) -> list[PlannedObject]:
+        return [one for one in self.objects if one.verb != Verb.UNCHANGED]
+
+    def count(self, verb: Verb) -> int:
+        return sum(one.verb == verb for one in self.objects)
+
+    @property
+    def digest(self) -> str:
+        told = [
+            [one.label, one.verb, [[each.name, each.before, each.after] for each in one.fields]]
+            for one in self.changes
+        ]
+        # Keyed, for the values of secrets go into it.
+        return salted_hmac("configuration plan", orjson.dumps(told), algorithm="sha256").hexdigest()
+
+    def refuse_faults(self) -> None:
+        if self.faults:
+            raise RefusedDocumentError(self.faults)

@@ -1,0 +1,116 @@
+"""Secrets of a document: a reference stands for each, `{"from": "env:NAME"}` or `{"from": "file:PATH"}`.
+
+Whoever applies the document gives the values: a command from its environment and its files, REST and the console from what is sent
+along. A server never looks into its own environment for somebody else's document.
+
+A reference without a value keeps what is stored in its place; where nothing is stored it is refused.
+"""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from subscriptions.configuration.document import Entry, Fault
+from subscriptions.models import Subscription
+
+# From a reference such as env:NAME to its value, or None when there is none.
+Lookup = Callable[[str], str | None]
+
+SECRET_PARTS = ("password", "token")
+_FORMS = ("env:", "file:")
+_NEVER_LITERAL = frozenset({"auth.password", "auth.token"})
+_WRITE = 'write {"from": "env:NAME"} or {"from": "file:PATH"}.'
+_NOT_IN_A_NAME = re.compile(r"[^A-Z0-9]+")
+
+
+def of_machine(reference: str) -> str | None:
+    """Look it up in this process's environment, or in a file, whose last line break does not count."""
+    form, _, name = reference.partition(":")
+    if form == "env":
+        return os.environ.get(name)
+    try:
+        return Path(name).read_text().removesuffix("\n")
+    except (OSError, ValueError):
+        return None
+
+
+def of_mapping(given: Mapping[str, str]) -> Lookup:
+    """Look it up in what was sent along, by the whole reference."""
+    return given.get
+
+
+@dataclass(slots=True)
+class ReferenceNames:
+    """Makes the references of one document: no two are the same."""
+
+    _used: set[str] = field(default_factory=set)
+
+    def of(self, row: Subscription, part: str) -> dict[str, str]:
+        base = _NOT_IN_A_NAME.sub("_", f"{row.subscriber.name}_{row.name}_{part}".upper()).strip("_")
+        name, number = base, 1
+        while name in self._used:
+            number += 1
+            name = f"{base}_{number}"
+        self._used.add(name)
+        return {"from": f"env:{name}"}
+
+
+@dataclass(slots=True)
+class Resolved:
+    """An entry with the values of its secrets; `kept` are the fields whose reference has no value, and which stay as they are."""
+
+    entry: Entry
+    faults: list[Fault] = field(default_factory=list)
+    kept: list[tuple[str, str]] = field(default_factory=list)
+
+
+def resolve(entry: Entry, *, of: str, stored: Subscription | None, lookup: Lookup) -> Resolved:
+    """Put the values in place of the references of a subscription's entry; `of` names it in faults."""
+    resolving = _Resolving(of=of, lookup=lookup, resolved=Resolved(entry=dict(entry)))
+    for name in ("headers", "auth"):
+        given = entry.get(name)
+        if isinstance(given, dict):
+            kept = getattr(stored, name, None) or {}
+            resolving.resolved.entry[name] = {
+                part: resolving.value(f"{name}.{part}", value, kept.get(part))
+                for part, value in given.items()
+            }
+    return resolving.resolved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Resolving:
+    of: str
+    lookup: Lookup
+    resolved: Resolved
+
+    def value(self, place: str, given: Any, stored: Any) -> Any:
+        if not isinstance(given, dict):
+            if place in _NEVER_LITERAL:
+                self._refuse(place, f"A secret does not stand in the file: {_WRITE}")
+            return given
+        reference = _reference(given)
+        if reference is None:
+            return self._refuse(place, _WRITE)
+        found = self.lookup(reference)
+        if found is not None:
+            return found
+        if stored is None:
+            detail = f"There is no value for {reference}, and none is stored that could be kept: give it."
+            return self._refuse(place, detail)
+        self.resolved.kept.append((place, reference))
+        return stored
+
+    def _refuse(self, place: str, detail: str) -> str:
+        self.resolved.faults.append(Fault(object=self.of, field=place, detail=detail))
+        # What the other checks find no fault with.
+        return "missing"
+
+
+def _reference(value: Mapping[str, Any]) -> str | None:
+    reference = value.get("from")
+    is_one = set(value) == {"from"} and isinstance(reference, str) and reference.startswith(_FORMS)
+    return reference if is_one else None
