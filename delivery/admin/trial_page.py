@@ -57,7 +57,7 @@ class TestSending:
         subscription: Subscription = self.permitted(request, object_id)  # type: ignore[attr-defined]
         if subscription.mode == Mode.PULL:
             return self.back(request, PULLED, level=messages.WARNING)  # type: ignore[attr-defined, no-any-return]
-        form = TestMessageForm(request.POST or None, event_type=subscription.event_type)
+        form = TestMessageForm(request.POST or None, subscription=subscription)
         try:
             shown = self._sent(request, subscription, form) if form.is_valid() else None
         except Subscription.DoesNotExist:
@@ -78,13 +78,7 @@ class TestSending:
         self, request: HttpRequest, subscription: Subscription, form: TestMessageForm
     ) -> ShownTest | None:
         try:
-            tested = send_test(
-                subscription,
-                content_type=form.cleaned_data["content_type"],
-                body=form.cleaned_data["body"],
-                actor=actor_of(request),
-                now=timezone.now(),
-            )
+            tested = send_test(subscription, form.trial, actor=actor_of(request), now=timezone.now())
         except NoSlotError:
             form.add_error(None, BUSY)
             return None
@@ -92,15 +86,12 @@ class TestSending:
 
 
 def _shown(tested: Tested) -> ShownTest:
-    headers = tested.request.headers
+    headers, typed = tested.request.headers, tested.request.parcel.headers or {}
+    shown = [name for name in headers if name in typed or name.lower().startswith(_SHOWN_HEADERS)]
     excerpt = tested.called.outcome.excerpt
     return ShownTest(
         tested=tested,
-        sent=[(name, value) for name, value in headers.items() if _is_ours(name)],
-        also_sent=[name for name in headers if not _is_ours(name)],
+        sent=[(name, headers[name]) for name in shown],
+        also_sent=[name for name in headers if name not in shown],
         answer=payload(excerpt) if excerpt else None,
     )
-
-
-def _is_ours(name: str) -> bool:
-    return name.lower().startswith(_SHOWN_HEADERS)

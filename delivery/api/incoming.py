@@ -6,14 +6,24 @@ from typing import Any
 
 from subscriptions.api.problems import Problem
 from subscriptions.filters import header_name
-from subscriptions.values.header_values import HOP_BY_HOP, is_token
+from subscriptions.values.forwarding import FORWARD_AUTHORIZATION
+from subscriptions.values.header_values import HOP_BY_HOP, MAX_VALUE_LENGTH, is_token
 
 MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32 * 1024
 MAX_IDEMPOTENCY_KEY_LENGTH = 255
 
 # Not facts about the message: how it was carried, and what only Inturn may know.
-UNSTORED = HOP_BY_HOP | {"host", "content-length", "expect", "cookie", "cookie2", "authorization", "proxy"}
+UNSTORED = HOP_BY_HOP | {
+    "host",
+    "content-length",
+    "expect",
+    "cookie",
+    "cookie2",
+    "authorization",
+    "proxy",
+    FORWARD_AUTHORIZATION,
+}
 _UNSTORED_PREFIX = "proxy-"
 # Where `config.web.environ` names the headers whose values did not arrive, with commas between.
 UNREADABLE = "inturn.unreadable_headers"
@@ -69,6 +79,17 @@ def idempotency_key(headers: Mapping[str, str]) -> str | None:
             f"An idempotency key is 1 to {MAX_IDEMPOTENCY_KEY_LENGTH} visible ASCII characters, such as a UUID.",
         )
     return key
+
+
+def forwarded_credential(environ: Mapping[str, Any]) -> str:
+    """Return what a publisher wants handed on as Authorization; empty when nothing. It is for memory only."""
+    unreadable = map(header_name, environ.get(UNREADABLE, "").split(","))
+    credential = str(environ.get("HTTP_X_FORWARD_AUTHORIZATION", "")).strip(" \t")
+    is_fit = credential.isascii() and not _CONTROL.search(credential)
+    if FORWARD_AUTHORIZATION in unreadable or not is_fit or len(credential) > MAX_VALUE_LENGTH:
+        detail = f"X-Forward-Authorization is one line of at most {MAX_VALUE_LENGTH} ASCII characters."
+        raise Problem(400, "invalid", detail)
+    return credential
 
 
 def _is_stored(name: str) -> bool:

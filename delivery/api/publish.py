@@ -69,6 +69,13 @@ class PublishView(ApiView):
                 description="Of a QUEUE message: where the answer of the endpoint that takes it is to be delivered.",
             ),
             OpenApiParameter(
+                "X-Forward-Authorization",
+                str,
+                OpenApiParameter.HEADER,
+                description="SYNC event types only: what the endpoint gets as Authorization, if its subscription has "
+                "`forward_authorization`. It is never stored.",
+            ),
+            OpenApiParameter(
                 "Destination",
                 str,
                 OpenApiParameter.HEADER,
@@ -100,7 +107,8 @@ class PublishView(ApiView):
         )
         try:
             if published.kind == Kind.SYNC:
-                return sync.publish_sync(publisher, draft)
+                credential = incoming.forwarded_credential(request.META)
+                return sync.publish_sync(publisher, draft, credential=credential)
             (accepted,) = publish(publisher, [draft])
         except PublishRefusedError as refused:
             raise problem_of_refusal(refused) from None

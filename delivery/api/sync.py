@@ -59,11 +59,11 @@ def refuse_headers(event_type: EventType, headers: Mapping[str, str]) -> None:
             raise Problem(400, "not-with-sync", detail)
 
 
-def publish_sync(publisher: Publisher, draft: Draft) -> HttpResponse:
+def publish_sync(publisher: Publisher, draft: Draft, *, credential: str = "") -> HttpResponse:
     """Publish and answer; raises PublishRefusedError, and Problem when there is no answer to hand on."""
     refuse_headers(draft.event_type, draft.headers)
     try:
-        ended = exchange(publisher, draft)
+        ended = exchange(publisher, draft, credential=credential)
     except NoSlotError:
         raise _busy() from None
     message_id = public_id(ended.message_id)

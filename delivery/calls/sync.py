@@ -19,7 +19,7 @@ The thread of the web server that waits is lost to others, so only some of them 
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -88,9 +88,10 @@ class SyncTarget:
     endpoint: Endpoint
 
 
-def exchange(publisher: Publisher, draft: Draft) -> Exchange:
+def exchange(publisher: Publisher, draft: Draft, *, credential: str = "") -> Exchange:
     """Store the draft, of a SYNC event type, call the first subscription that qualifies, and return its answer.
 
+    The `credential` is handed on as Authorization if the subscription wants it, and never stored.
     Raises PublishRefusedError for a draft that is not acceptable, and NoSlotError; then nothing is stored.
     """
     draft = checked_draft(draft)
@@ -100,7 +101,10 @@ def exchange(publisher: Publisher, draft: Draft) -> Exchange:
         if asked is None:
             return Exchange(message_id=message_id)
         parcel = _parcel(draft, asked, message_id=message_id, delivery_id=delivery_id)
-        called = call_now(make_request(parcel, asked.endpoint, now=timezone.now()))
+        request = make_request(parcel, asked.endpoint, now=timezone.now())
+        if credential and asked.endpoint.forwards_authorization:
+            request = replace(request, headers=request.headers | {"Authorization": credential})
+        called = call_now(request)
         _record(delivery_id, called.outcome)
     return Exchange(message_id=message_id, subscription=asked.subscription, called=called)
 
@@ -175,6 +179,7 @@ def _parcel(draft: Draft, asked: SyncTarget, *, message_id: int, delivery_id: in
         event=draft.event_type.name,
         content_type=draft.content_type,
         body=draft.body,
+        headers=draft.headers if asked.endpoint.forward_headers else None,
     )
 
 

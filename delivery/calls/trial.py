@@ -11,7 +11,8 @@ leaves in between says that it may have been sent.
 The thread of the web server that waits is lost to others: few may wait at a time, and not for long.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -34,6 +35,15 @@ _NO_DELIVERY = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A test message; its `headers` are sent along as a message's are."""
+
+    content_type: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tested:
     """What was sent, and what came of it."""
 
@@ -42,16 +52,14 @@ class Tested:
     called: Called
 
 
-def send_test(
-    subscription: Subscription, *, content_type: str, body: bytes, actor: str, now: datetime
-) -> Tested:
+def send_test(subscription: Subscription, trial: Trial, *, actor: str, now: datetime) -> Tested:
     """Send it and wait for the answer; raises NoSlotError, and Subscription.DoesNotExist when it was deleted meanwhile."""
     # SYNC may have three quarters of the threads, and the console must go on.
     with turn("test", most=settings.ENVIRONMENT.web_threads // 8):
         endpoint = endpoint_now(subscription.pk)
         if endpoint is None:
             raise Subscription.DoesNotExist
-        parcel = _parcel(subscription, content_type=content_type, body=body)
+        parcel = _parcel(subscription, trial)
         request = _request(parcel, endpoint, now=now)
         text = f"{public_id(parcel.message_id)} was sent to {subscription} as a test message"
         entry = journal.record(
@@ -66,7 +74,7 @@ def send_test(
     return Tested(webhook_id=public_id(parcel.message_id), request=request, called=called)
 
 
-def _parcel(subscription: Subscription, *, content_type: str, body: bytes) -> Parcel:
+def _parcel(subscription: Subscription, trial: Trial) -> Parcel:
     return Parcel(
         delivery_id=_NO_DELIVERY,
         subscription_id=subscription.pk,
@@ -76,8 +84,9 @@ def _parcel(subscription: Subscription, *, content_type: str, body: bytes) -> Pa
         is_skipped=False,
         redelivery="",
         event=subscription.event_type.name,
-        content_type=content_type,
-        body=body,
+        content_type=trial.content_type,
+        body=trial.body,
+        headers=trial.headers,
     )
 
 

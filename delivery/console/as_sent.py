@@ -5,26 +5,37 @@ subscription's own headers and its credentials are secrets, so they stand there 
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from delivery.models import Attempt, Delivery, Message
 from delivery.models.message import public_id
+from subscriptions.changes import MASKED
 from subscriptions.models import Subscription
 from subscriptions.values.endpoints import EndpointError, parse_endpoint
+from subscriptions.values.forwarding import FORWARD_AUTHORIZATION, forwarded_headers
 
 TIME, SIGNATURE, KEY = "$TIME", "$SIGNATURE", "$KEY"
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """`variable` is our name for a value that is not shown, which `value` is put before; others' texts are never one."""
+    """`variable` is our name for a value that is not shown, which `value` is put before; others' texts are never one.
+
+    `is_payload`: the message's, to be shown to those who may see payloads.
+    """
 
     name: str
     value: str
     variable: str = ""
+    is_payload: bool = False
 
     def __str__(self) -> str:
         return f"{self.name}: {self.value}{self.variable}"
+
+    @property
+    def masked(self) -> str:
+        return f"{self.name}: {MASKED}" if self.is_payload else str(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +49,11 @@ class SentRequest:
     @property
     def head(self) -> str:
         return "\n".join([f"{self.method} {self.url}", *map(str, self.headers)])
+
+    @property
+    def masked_head(self) -> str:
+        """The same for those who may not see payloads."""
+        return "\n".join([f"{self.method} {self.url}", *(header.masked for header in self.headers)])
 
 
 def sent_request(delivery: Delivery, *, attempt: Attempt | None = None) -> SentRequest:
@@ -60,7 +76,17 @@ def sent_request(delivery: Delivery, *, attempt: Attempt | None = None) -> SentR
         headers.append(Header("inturn-replay", str(delivery.replay_id)))
     ours = {header.name.lower() for header in headers}
     own = [header for header in secret_headers(delivery.subscription) if header.name.lower() not in ours]
-    return SentRequest(method=method, url=url, headers=(*headers, *own))
+    return SentRequest(method=method, url=url, headers=(*headers, *own, *_forwarded(delivery, own)))
+
+
+def _forwarded(delivery: Delivery, own: Sequence[Header]) -> list[Header]:
+    """The message's headers that are sent along; read only if there may be any."""
+    subscription = delivery.subscription
+    if not subscription.forward_headers:
+        return []
+    stored = {header.name: subscription.headers.get(header.name, "") for header in own}
+    forwarded = forwarded_headers(delivery.message.headers, subscription.forward_headers, own=stored)
+    return [Header(name, value, is_payload=True) for name, value in forwarded.headers.items()]
 
 
 def _time(attempt: Attempt | None) -> Header:
@@ -92,6 +118,8 @@ def secret_headers(subscription: Subscription) -> list[Header]:
             headers.append(Header("Authorization", "Basic ", KEY))
         case "bearer":
             headers.append(Header("Authorization", "Bearer ", KEY))
+    if subscription.forward_authorization:
+        headers.append(Header("Authorization", "", variable(FORWARD_AUTHORIZATION)))
     return headers
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
 from delivery.calls.guard import CONNECT_SECONDS
-from delivery.calls.trial import send_test
+from delivery.calls.trial import Trial, send_test
 from delivery.doctor.findings import Finding, Severity
 from delivery.states import OutcomeClass
 from subscriptions.models import Mode, Subscription, SubscriptionStatus
@@ -117,13 +117,8 @@ def send_test_messages(*, actor: str, now: datetime) -> Iterator[Finding]:
         sample = subscription.event_type.sample
         body = json.dumps({} if sample is None else sample, ensure_ascii=False).encode()
         try:
-            tested = send_test(
-                subscription,
-                content_type=subscription.event_type.content_type,
-                body=body,
-                actor=actor,
-                now=now,
-            )
+            trial = Trial(content_type=subscription.event_type.content_type, body=body)
+            tested = send_test(subscription, trial, actor=actor, now=now)
         except Subscription.DoesNotExist:
             continue
         outcome = tested.called.outcome

@@ -39,6 +39,8 @@ def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
         timeout_seconds=row["timeout_seconds"],
         rules=rules_of(row),
         probe_url=row["probe_url"],
+        forward_headers=tuple(row["forward_headers"]),
+        forwards_authorization=row["forward_authorization"],
         fault=fault,
     )
 

@@ -1,5 +1,6 @@
 """Plain values for one attempt: what is sent, and what must be known of where it goes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -16,7 +17,8 @@ class Parcel:
 
     `callback_id` is the callback that whoever takes it may answer to. With a `url`, of that `origin`, it goes
     there instead of to the endpoint's. After the `deadline`, in seconds since boot, it is not sent any more;
-    a VOLATILE one not under another database server than that which `server_started_at` then.
+    a VOLATILE one not under another database server than that which `server_started_at` then. `headers` are the
+    message's, and were read only if the subscription sends some along.
     """
 
     delivery_id: int
@@ -36,6 +38,7 @@ class Parcel:
     deadline: float | None = None
     server_started_at: datetime | None = None
     replay_id: int | None = None
+    headers: Mapping[str, str] | None = field(default=None, repr=False)
 
     @property
     def is_volatile(self) -> bool:
@@ -77,7 +80,7 @@ class Endpoint:
 
     `is_disabled`: the circuit breaker keeps attempts from its URL. `fault` tells why nothing can be sent to
     it, a fault on our side: the lane then waits, and no attempt is made. `version` differs after any change.
-    `headers` are the subscription's own and its credentials.
+    `headers` are the subscription's own and its credentials, `forward_headers` the patterns of those of messages.
     """
 
     subscription_id: int
@@ -92,4 +95,6 @@ class Endpoint:
     timeout_seconds: float
     rules: Rules
     probe_url: str = ""
+    forward_headers: tuple[str, ...] = ()
+    forwards_authorization: bool = False
     fault: str = ""

@@ -184,4 +184,5 @@ def _parcel(row: dict[str, Any], body: bytes, *, asked_at: float) -> Parcel:
         deadline=None if seconds_left is None else asked_at + seconds_left,
         server_started_at=row["server_started_at"],
         replay_id=row["replay_id"],
+        headers=row["headers"],
     )

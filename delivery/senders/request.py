@@ -9,6 +9,7 @@ from delivery.models.message import public_id
 from delivery.publishing.callback_tokens import callback_key, callback_url
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.signing import signature
+from subscriptions.values.forwarding import forwarded_headers
 
 # The signature says when it was made; receivers allow for minutes.
 KEEPS_FOR = timedelta(seconds=1)
@@ -16,25 +17,34 @@ KEEPS_FOR = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The headers of an attempt to send this parcel to this endpoint."""
+    """The headers of an attempt to send this parcel to this endpoint; the `note` says which of the message's are missing."""
 
     parcel: Parcel
     endpoint: Endpoint
     made_at: datetime
     headers: dict[str, str]
+    note: str = ""
 
     def suits(self, parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> bool:
         """Whether it can be used for that attempt."""
         is_fresh = self.made_at <= now < self.made_at + KEEPS_FOR
         return self.parcel is parcel and self.endpoint is endpoint and is_fresh
 
+    def told(self, error: str) -> str:
+        """What an attempt is recorded with: what went wrong, if anything, and the note."""
+        return f"{error}; {self.note}" if error and self.note else error or self.note
+
 
 def make_request(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> Request:
-    return Request(parcel, endpoint, now, _headers(parcel, endpoint, now=now))
+    headers = _headers(parcel, endpoint, now=now)
+    if parcel.headers is None or not endpoint.forward_headers:
+        return Request(parcel, endpoint, now, headers)
+    forwarded = forwarded_headers(parcel.headers, endpoint.forward_headers, own=endpoint.headers)
+    return Request(parcel, endpoint, now, {**forwarded.headers, **headers}, forwarded.note)
 
 
 def _headers(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> dict[str, str]:
-    """Return all headers of an attempt; ours cannot be overridden by the subscription's."""
+    """Return the headers of an attempt but for the message's; ours cannot be overridden by the subscription's."""
     webhook_id = public_id(parcel.message_id)
     timestamp = int(now.timestamp())
     headers = endpoint.headers | {

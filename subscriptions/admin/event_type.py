@@ -16,7 +16,7 @@ from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.models import EventType, SubscriptionStatus
 from subscriptions.values.names import is_reserved
 
-_LOOKED_AT = ["name", "content_type", "durability", "ttl_seconds"]
+_LOOKED_AT = ["name", "content_type", "durability", "ttl_seconds", "forward_headers"]
 
 
 class EventTypeAdmin(RecordedAdmin):
@@ -27,7 +27,20 @@ class EventTypeAdmin(RecordedAdmin):
     search_help_text = "Search by name"
     ordering = ["name"]
     fieldsets = [
-        (None, {"fields": ["name", "kind", "content_type", "durability", "ttl_seconds", "description"]}),
+        (
+            None,
+            {
+                "fields": [
+                    "name",
+                    "kind",
+                    "content_type",
+                    "durability",
+                    "ttl_seconds",
+                    "forward_headers",
+                    "description",
+                ]
+            },
+        ),
         ("Sample", {"fields": ["sample", "json_schema"]}),
     ]
 

@@ -11,6 +11,8 @@ from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget
 
 from subscriptions.filters import jsonb
 from subscriptions.models import EventType, Subscriber
+from subscriptions.values.forwarding import checked_patterns
+from subscriptions.values.header_values import HeaderError
 from subscriptions.values.json_schemas import JSONSchemaError, check_json_schema
 from subscriptions.values.media_types import validate_media_type
 from subscriptions.values.names import validate_unreserved
@@ -27,6 +29,24 @@ class JsonText(forms.JSONField):
         return json.dumps(value, ensure_ascii=False, indent=2)
 
 
+class HeaderPatterns(forms.CharField):
+    """Names of headers, or their beginnings with `*` at the end, a line each; commas divide them as well."""
+
+    widget = UnfoldAdminTextareaWidget({"rows": 2, "class": "inturn-code", "spellcheck": "false"})
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+    def clean(self, value: Any) -> Any:
+        try:
+            return checked_patterns(super().clean(value).replace(",", " ").split())
+        except HeaderError as error:
+            raise ValidationError(str(error)) from error
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return super().has_changed(self.prepare_value(initial), data)
+
+
 class EventTypeForm(forms.ModelForm[EventType]):
     sample = JsonText(
         required=False,
@@ -36,6 +56,13 @@ class EventTypeForm(forms.ModelForm[EventType]):
         label="JSON Schema",
         required=False,
         help_text="What every message must satisfy; others are refused (422).",
+    )
+
+    forward_headers = HeaderPatterns(
+        label="Headers sent along",
+        required=False,
+        help_text="Of each message, to the endpoints of new subscriptions that say nothing else: one a line, such as X-GitHub-Event, "
+        "X-GitHub-* or *.",
     )
 
     def clean_name(self) -> str:

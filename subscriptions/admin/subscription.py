@@ -25,6 +25,8 @@ _OF_PUSH = (
     "timeout_seconds",
     "lets_pass_on_timeout",
     "header_lines",
+    "forward_headers",
+    "forward_authorization",
     "auth_type",
 )
 _TYPED = ("header_lines", "auth_type", "username", "password", "token")
@@ -82,6 +84,8 @@ class SubscriptionAdmin(SecretsOfSubscription, EndpointRewriting, RecordedAdmin)
                     "timeout_seconds",
                     "lets_pass_on_timeout",
                     "header_lines",
+                    "forward_headers",
+                    "forward_authorization",
                     "auth_type",
                     "username",
                     "password",
@@ -144,6 +148,9 @@ class SubscriptionAdmin(SecretsOfSubscription, EndpointRewriting, RecordedAdmin)
             # Its page says how to fetch, and leads to the keys.
             self.message_user(request, f"{obj} was made: what is published from now on waits in the mailbox.")
             return HttpResponseRedirect(page_of(obj.pk))
+        if obj.forward_headers:
+            names = ", ".join(obj.forward_headers)
+            self.message_user(request, f"{obj} sends along of each message's headers: {names}.")
         secret = obj.secrets.get().secret
         what = f"Signing secret of {obj}"
         return show_once(request, secret, what=what, advice=VERIFYING, next_url=page_of(obj.pk))

@@ -13,6 +13,7 @@ from unfold.widgets import (
 )
 
 from subscriptions.admin import header_lines
+from subscriptions.admin.forms import HeaderPatterns
 from subscriptions.checks import dedup, mode
 from subscriptions.checks.sync_overlap import refusal, rival
 from subscriptions.filters import FilterError, parse
@@ -51,6 +52,12 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         help_text="Sent along with each message, one a line: Name: value. Stored values are shown as •••; "
         "leave ••• to keep a value.",
     )
+    forward_headers = HeaderPatterns(
+        label="Headers of the message",
+        required=False,
+        help_text="Which of them are sent along, one a line: X-GitHub-Event, X-GitHub-* or * for all. Left empty, a new "
+        "subscription takes what its event type says, and another one sends none.",
+    )
     auth_type = forms.ChoiceField(label="Auth", choices=_AUTH_TYPES, widget=UnfoldAdminSelectWidget)
     username = forms.CharField(required=False, widget=UnfoldAdminTextInputWidget({"autocomplete": "off"}))
     password = _secret()
@@ -67,6 +74,8 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             "header_filter_string",
             "filter",
             "policy",
+            "forward_headers",
+            "forward_authorization",
             "timeout_seconds",
             "lets_pass_on_timeout",
             "probe_url",
@@ -76,7 +85,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             "dedup_window_seconds",
             "position",
         ]
-        labels = {"probe_url": "Probe URL"}
+        labels = {"probe_url": "Probe URL", "forward_authorization": "Hand on the publisher's credential"}
         help_texts = {
             "probe_url": "Asked by GET while the lane is suspended; it resumes when the answer is 2xx.",
             "max_receives": "What was fetched so often and never acknowledged is FAILED. Empty: it comes back until it expires.",
@@ -149,12 +158,19 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         cleaned = super().clean() or {}
         if cleaned.get("mode") == Mode.PULL:
             self._forget_what_is_hidden(cleaned)
+        self._take_patterns_of_event_type(cleaned)
         self._clean_mode(cleaned)
         self._clean_headers(cleaned)
         self._clean_dedup(cleaned)
         if not self.errors:
             self._clean_rivals(cleaned)
         return cleaned
+
+    def _take_patterns_of_event_type(self, cleaned: dict[str, Any]) -> None:
+        event_type = cleaned.get("event_type")
+        is_new_push = self.instance._state.adding and cleaned.get("mode") == Mode.PUSH
+        if is_new_push and event_type is not None and not cleaned.get("forward_headers"):
+            cleaned["forward_headers"] = self.instance.forward_headers = event_type.forward_headers
 
     def _clean_dedup(self, cleaned: dict[str, Any]) -> None:
         event_type = cleaned.get("event_type") or getattr(self.instance, "event_type", None)
@@ -213,7 +229,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             return
         auth = self._auth(cleaned)
         try:
-            check_auth(auth, header_names=headers)
+            check_auth(auth, header_names=headers, forwards=bool(cleaned.get("forward_authorization")))
         except HeaderError as error:
             self.add_error("auth_type", str(error))
             return

@@ -8,6 +8,7 @@ from rest_framework import serializers
 from subscriptions.api.problems import Problem
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import JSONValue, StrictModel, Text
+from subscriptions.api.subscription_fields import PatternsField
 from subscriptions.models import EventType
 from subscriptions.values.json_schemas import JSONSchemaError, check_json_schema
 from subscriptions.values.media_types import validate_media_type
@@ -29,6 +30,12 @@ class EventTypeSerializer(StrictModel):
         help_text="JSON Schema, Draft 2020-12, that every message must satisfy.",
     )
 
+    forward_headers = PatternsField(
+        required=False,
+        help_text="What new subscriptions send along of a message's headers unless they say otherwise: names, or "
+        "beginnings with * at the end.",
+    )
+
     class Meta:
         model = EventType
         fields = [
@@ -40,6 +47,7 @@ class EventTypeSerializer(StrictModel):
             "json_schema",
             "durability",
             "ttl_seconds",
+            "forward_headers",
             "created_at",
             "updated_at",
         ]

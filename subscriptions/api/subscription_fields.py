@@ -21,7 +21,8 @@ from subscriptions.values.endpoints import (
     parse_endpoint,
     parse_url,
 )
-from subscriptions.values.header_values import HeaderError, check_auth, check_headers
+from subscriptions.values.forwarding import MAX_PATTERNS, checked_patterns
+from subscriptions.values.header_values import MAX_NAME_LENGTH, HeaderError, check_auth, check_headers
 
 NO_AUTH = {"type": "none"}
 MAX_PATH_LENGTH = 1000
@@ -118,6 +119,19 @@ class PathField(Text):
 
 def _with_place(error: FilterError) -> ValidationError:
     return ValidationError(str(error), code=Place(error.line, error.column))  # type: ignore[arg-type]
+
+
+class PatternsField(serializers.ListField):
+    """Names of headers, or their beginnings with `*` at the end; kept in lower case, each once."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(child=Text(max_length=MAX_NAME_LENGTH + 1), max_length=MAX_PATTERNS, **options)
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        try:
+            return checked_patterns(super().to_internal_value(data))
+        except HeaderError as error:
+            raise ValidationError(str(error)) from None
 
 
 @extend_schema_field({"type": "object", "additionalProperties": {"type": "string"}})

@@ -15,6 +15,7 @@ from subscriptions.api.subscription_fields import (
     FilterField,
     HeadersField,
     PathField,
+    PatternsField,
     ProbeField,
     check_addresses,
 )
@@ -54,6 +55,11 @@ class SubscriptionSerializer(StrictModel):
     filter = FilterField(required=False)
     headers = HeadersField(required=False)
     auth = AuthField(required=False)
+    forward_headers = PatternsField(
+        required=False,
+        help_text="Which headers of a message are sent along: names, or beginnings with * at the end. Left out of a new "
+        "subscription: what its event type says.",
+    )
     probe_url = ProbeField(
         required=False,
         help_text="Asked by GET while the lane is suspended; it resumes when the answer is 2xx.",
@@ -84,6 +90,8 @@ class SubscriptionSerializer(StrictModel):
             "policy",
             "headers",
             "auth",
+            "forward_headers",
+            "forward_authorization",
             "timeout_seconds",
             "lets_pass_on_timeout",
             "probe_url",
@@ -108,6 +116,8 @@ class SubscriptionSerializer(StrictModel):
             attrs.setdefault("endpoint", "")
             if "policy" not in attrs:
                 attrs["policy"] = Policy.objects.get(name=DEFAULT_POLICY)
+            is_pull = attrs.get("mode") == Mode.PULL
+            attrs.setdefault("forward_headers", [] if is_pull else attrs["event_type"].forward_headers)
         self._check_mode(attrs)
         self._check_credentials(attrs)
         self._check_dedup(attrs)
@@ -140,8 +150,9 @@ class SubscriptionSerializer(StrictModel):
     def _check_credentials(self, attrs: Mapping[str, Any]) -> None:
         auth = attrs.get("auth", getattr(self.instance, "auth", {}))
         headers = attrs.get("headers", getattr(self.instance, "headers", {}))
+        forwards = attrs.get("forward_authorization", getattr(self.instance, "forward_authorization", False))
         try:
-            check_auth(auth, header_names=headers)
+            check_auth(auth, header_names=headers, forwards=forwards)
         except HeaderError as error:
             raise serializers.ValidationError({"auth": str(error)}) from None
 

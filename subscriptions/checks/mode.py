@@ -25,6 +25,8 @@ PUSH_ONLY: dict[str, tuple[Any, str]] = {
     "endpoint": ("", "its messages stay in the mailbox until they are fetched"),
     "headers": ({}, "nothing is sent along: who fetches gets the message's own headers"),
     "auth": ({}, "who fetches shows a key of the subscriber"),
+    "forward_headers": ([], "who fetches gets the message's own headers"),
+    "forward_authorization": (False, "nobody waits for an answer"),
     "timeout_seconds": (30, "who fetches says how long it needs, by visibility"),
     "lets_pass_on_timeout": (False, "nobody waits for an answer"),
     "probe_url": ("", "it has no lane that could be suspended"),
@@ -40,6 +42,11 @@ def refusals(given: Mapping[str, Any], *, event_type: EventType) -> dict[str, st
     if given.get("max_receives") is not None:
         refused["max_receives"] = (
             "It counts how often a message is fetched, of a PULL subscription; leave it out."
+        )
+    if given.get("forward_authorization") and event_type.kind != Kind.SYNC:
+        refused["forward_authorization"] = (
+            f"{event_type} is of kind {event_type.kind}: it is sent when the publisher has gone, and a credential is not stored. "
+            "Only SYNC hands one on; switch this off."
         )
     return refused
 

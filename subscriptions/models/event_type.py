@@ -33,6 +33,12 @@ class EventType(Named):
         help_text="What is not delivered by then is EXPIRED. Empty means never, but for a mailbox's days.",
     )
 
+    forward_headers = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="What new subscriptions send along of a message's headers, unless they say otherwise.",
+    )
+
     class Meta(Named.Meta):
         constraints = [
             models.CheckConstraint(

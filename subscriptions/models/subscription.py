@@ -65,6 +65,15 @@ class Subscription(Watched):
     policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="subscriptions")
     headers = EncryptedJSONField(default=dict, blank=True)
     auth = EncryptedJSONField(default=dict, blank=True)
+    forward_headers = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Which headers of a message are sent along: names, or beginnings with * at the end.",
+    )
+    forward_authorization = models.BooleanField(
+        default=False,
+        help_text="SYNC: what the publisher sends as X-Forward-Authorization is handed on as Authorization, and never stored.",
+    )
     timeout_seconds = models.PositiveSmallIntegerField(
         default=30, validators=[MinValueValidator(1), MaxValueValidator(MAX_TIMEOUT_SECONDS)]
     )
@@ -139,6 +148,12 @@ class Subscription(Watched):
                 condition=models.Q(status="ACTIVE"),
             ),
             models.Index(fields=["changed_in"], name="subscription_changed"),
+            # Asked for each delivery that is read: of messages for nobody else the headers are left where they are.
+            models.Index(
+                fields=["event_type", "id"],
+                name="subscription_forwarding",
+                condition=~models.Q(forward_headers=[]),
+            ),
         ]
 
     def __str__(self) -> str:

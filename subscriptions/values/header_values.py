@@ -34,6 +34,7 @@ RESERVED_NAMES = HOP_BY_HOP | {
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 _ANY_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -65,6 +66,11 @@ def is_token(name: str) -> bool:
     return len(name) <= MAX_NAME_LENGTH and _TOKEN.fullmatch(name) is not None
 
 
+def is_sendable(name: str, value: str) -> bool:
+    """Whether a client can write it as one header; the value may be more than ASCII."""
+    return is_token(name) and not _CONTROL.search(value) and not _SURROGATE.search(value)
+
+
 def is_reserved(name: str) -> bool:
     # Some servers read _ as -: webhook_id would arrive beside the real webhook-id.
     name = name.lower().replace("_", "-")
@@ -83,8 +89,11 @@ def check_headers(headers: Mapping[str, str]) -> None:
         raise HeaderError(f"The headers are longer than {MAX_TOTAL_LENGTH} characters together.")
 
 
-def check_auth(auth: Mapping[str, Any], *, header_names: Collection[str]) -> None:
-    """Raise HeaderError unless it is one of the three forms of `Subscription.auth`."""
+def check_auth(auth: Mapping[str, Any], *, header_names: Collection[str], forwards: bool = False) -> None:
+    """Raise HeaderError unless it is one of the three forms of `Subscription.auth`.
+
+    `forwards`: the publisher's credential is handed on, so the subscription has none of its own.
+    """
     fields = _AUTH_FIELDS.get(auth.get("type", "none") if isinstance(auth.get("type", "none"), str) else "")
     if fields is None:
         raise HeaderError("type is one of none, basic (with username and password), bearer (with token).")
@@ -94,8 +103,11 @@ def check_auth(auth: Mapping[str, Any], *, header_names: Collection[str]) -> Non
         )
     for field in sorted(fields):
         _check_credential(field, auth[field])
-    if fields and any(name.lower() == "authorization" for name in header_names):
+    has_header = any(name.lower() == "authorization" for name in header_names)
+    if fields and has_header:
         raise HeaderError("Give either auth or a header Authorization, not both.")
+    if forwards and (fields or has_header):
+        raise HeaderError("With forward_authorization the publisher's credential is sent: give none here.")
 
 
 _AUTH_FIELDS: dict[str, set[str]] = {"none": set(), "basic": {"username", "password"}, "bearer": {"token"}}

@@ -12,6 +12,8 @@ SELECT
     subscription.status = 'ACTIVE' AND subscription.cancellation_id IS NULL AS is_active,
     summary.url IS NOT NULL AS is_disabled,
     subscription.endpoint, subscription.headers, subscription.auth, subscription.timeout_seconds, subscription.probe_url,
+    ARRAY(SELECT jsonb_array_elements_text(subscription.forward_headers)) AS forward_headers,
+    subscription.forward_authorization,
     policy.name, policy.on_unreachable, policy.on_unavailable, policy.on_server_error, policy.on_rate_limited,
     policy.on_client_error, policy.on_redirect, policy.in_doubt, policy.blocks_when_overloaded,
     policy.pause_seconds, policy.pause_max_seconds, policy.retry_after_max_seconds,

@@ -81,6 +81,11 @@ WITH RECURSIVE places AS (
             FROM delivery_callback onward
             WHERE due.callback_id IS NOT NULL AND onward.message_id = due.message_id
         ) AS onward_id,
+        CASE WHEN EXISTS (
+            SELECT FROM subscriptions_subscription forwarding
+            WHERE forwarding.event_type_id = message.event_type_id AND forwarding.id = due.subscription_id
+                AND forwarding.forward_headers <> '[]'
+        ) THEN message.headers END AS headers,
         sum(octet_length(message.body)) OVER (ORDER BY due.turn, due.next_attempt_at NULLS LAST, due.id)
             - octet_length(message.body) AS bytes_before
     FROM due
@@ -89,7 +94,7 @@ WITH RECURSIVE places AS (
 SELECT
     sized.id, sized.subscription_id, sized.message_id, NULL::smallint AS queue_group, sized.attempts,
     sized.attempts_before, sized.skipped, sized.redelivery, sized.replay_id, event_type.name AS event, sized.content_type,
-    sized.body, sized.callback_url, sized.callback_origin, sized.onward_id AS callback_id, share.rows AS share,
+    sized.body, sized.headers, sized.callback_url, sized.callback_origin, sized.onward_id AS callback_id, share.rows AS share,
     sized.server_started_at, extract(epoch FROM sized.expires_at - now())::float8 AS seconds_left,
     extract(epoch FROM now() - (
         SELECT attempt.started_at

@@ -69,6 +69,10 @@ WITH RECURSIVE places AS (
             FROM delivery_callback callback
             WHERE callback.message_id = picked.message_id AND callback.queue_group = picked.queue_group
         ) AS callback_id,
+        CASE WHEN EXISTS (
+            SELECT FROM subscriptions_subscription forwarding
+            WHERE forwarding.event_type_id = message.event_type_id AND forwarding.forward_headers <> '[]'
+        ) THEN message.headers END AS headers,
         sum(octet_length(message.body)) OVER (ORDER BY picked.message_id, picked.queue_group)
             - octet_length(message.body) AS bytes_before
     FROM picked
@@ -77,7 +81,7 @@ WITH RECURSIVE places AS (
 SELECT
     delivery.id, delivery.subscription_id, delivery.message_id, delivery.queue_group, delivery.attempts,
     delivery.attempts_before, delivery.skipped, delivery.redelivery, delivery.replay_id, event_type.name AS event,
-    sized.content_type, sized.callback_id, %(rows)s::int AS share, delivery.server_started_at,
+    sized.content_type, sized.headers, sized.callback_id, %(rows)s::int AS share, delivery.server_started_at,
     extract(epoch FROM delivery.expires_at - now())::float8 AS seconds_left,
     CASE WHEN row_number() OVER (PARTITION BY delivery.message_id, delivery.queue_group ORDER BY delivery.id) = 1
         THEN sized.body END AS body

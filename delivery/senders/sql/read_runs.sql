@@ -2,10 +2,10 @@
 -- Reads by status, not by "id greater than the last": ids become visible out of order. Leans on
 -- delivery_pending, one probe a subscription, so that what an INACTIVE one holds back is never scanned. Of the
 -- skipped ones, on delivery_due, those tried least recently: read by id, some that always fail would keep later
--- ones out of every run. What expired, and what is VOLATILE and of an earlier server, is left for `delivery.maintenance.expiry`.
+-- ones out of every run. Headers are read only of messages for a subscription that sends some along. What expired, and what is VOLATILE and of an earlier server, is left for `delivery.maintenance.expiry`.
 SELECT
     wanted.wish, run.id, run.subscription_id, run.attempts, run.attempts_before, run.skipped, run.redelivery,
-    run.message_id, run.replay_id, event_type.name AS event, run.content_type, run.body, run.server_started_at,
+    run.message_id, run.replay_id, event_type.name AS event, run.content_type, run.body, run.headers, run.server_started_at,
     extract(epoch FROM run.expires_at - now())::float8 AS seconds_left
 FROM unnest(
     %(lane)s::bigint[], %(rows)s::int[], %(skipped_rows)s::int[], %(bytes)s::bigint[], %(held)s::text[]
@@ -14,6 +14,11 @@ JOIN delivery_lane lane ON lane.id = wanted.lane_id
 CROSS JOIN LATERAL (
     SELECT
         picked.*, message.event_type_id, message.content_type, message.body,
+        CASE WHEN EXISTS (
+            SELECT FROM subscriptions_subscription forwarding
+            WHERE forwarding.event_type_id = message.event_type_id AND forwarding.id = picked.subscription_id
+                AND forwarding.forward_headers <> '[]'
+        ) THEN message.headers END AS headers,
         sum(octet_length(message.body)) OVER (ORDER BY picked.id) - octet_length(message.body) AS bytes_before
     FROM (
         (

@@ -32,7 +32,7 @@ def some_of_everything() -> None:
         "TeamForge.Artifact.Create", description="Äpfel", sample={"id": 1}, json_schema={"type": "object"}
     )
     sync = factories.event_type("Orders.Check", kind=Kind.SYNC)
-    factories.event_type("Builds", kind=Kind.QUEUE, ttl_seconds=60)
+    factories.event_type("Builds", kind=Kind.QUEUE, ttl_seconds=60, forward_headers=["x-build-*"])
     policy = factories.policy("patient", on_client_error=Action.BLOCK, pause_max_seconds=600)
     abc = factories.subscriber("abc", processing=Processing.CONCURRENT, max_in_flight=8)
     warehouse = factories.subscriber(
@@ -51,11 +51,19 @@ def some_of_everything() -> None:
         auth={"type": "basic", "username": "inturn", "password": SECRET_VALUES[1]},
         dedup_mode=DedupMode.PATH,
         dedup_path="$$->'Body'->>'id'",
+        forward_headers=["traceparent", "x-*"],
     )
     factories.subscription(
         "all", subscriber=abc, event_type=topic, auth={"type": "bearer", "token": SECRET_VALUES[2]}
     )
-    factories.subscription("check", subscriber=abc, event_type=sync, timeout_seconds=5, status="INACTIVE")
+    factories.subscription(
+        "check",
+        subscriber=abc,
+        event_type=sync,
+        timeout_seconds=5,
+        status="INACTIVE",
+        forward_authorization=True,
+    )
     factories.subscription(
         "mailbox", subscriber=warehouse, event_type=topic, mode=Mode.PULL, max_receives=5, position=3
     )

@@ -1,0 +1,120 @@
+"""Which headers of a message are sent along to an endpoint.
+
+A subscription lists patterns: each a header name, or the beginning of names with `*` after it; `*` alone is every header.
+Some headers are never sent along, whatever the list says: they belong to the connection or to the body, are credentials,
+steer Inturn, or are names by which receivers know Inturn's own statements.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from subscriptions.filters import header_name
+from subscriptions.values.header_values import (
+    HOP_BY_HOP,
+    MAX_HEADERS,
+    MAX_TOTAL_LENGTH,
+    HeaderError,
+    is_sendable,
+    is_token,
+)
+
+MAX_PATTERNS = 50
+ANY = "*"
+# The credential that a publisher of a SYNC message hands on.
+FORWARD_AUTHORIZATION = "x-forward-authorization"
+
+_RESERVED_NAMES = HOP_BY_HOP | {
+    "accept-encoding",
+    "authorization",
+    "callbackurl",
+    "cookie",
+    "cookie2",
+    "destination",
+    "expect",
+    "forwarded",
+    "host",
+    "idempotency-key",
+    "proxy",
+    FORWARD_AUTHORIZATION,
+}
+_RESERVED_PREFIXES = ("content-", "inturn-", "proxy-", "webhook-", "x-forwarded-")
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardedHeaders:
+    """The headers of one message for one endpoint; `left_out` are the names for which there was no room, or that cannot be sent."""
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """What an attempt says of headers that were left out; empty when none was."""
+        if not self.left_out:
+            return ""
+        names = ", ".join(self.left_out[:10]) + (", …" if len(self.left_out) > 10 else "")
+        return (
+            f"sent without headers of the message: {names} (at most {MAX_HEADERS} headers of "
+            f"{MAX_TOTAL_LENGTH} characters together are sent along)"
+        )
+
+
+def is_never_forwarded(name: str) -> bool:
+    return name in _RESERVED_NAMES or name.startswith(_RESERVED_PREFIXES)
+
+
+def checked_patterns(given: Iterable[str]) -> list[str]:
+    """Return the patterns as they are stored, lower-case and each once; raises HeaderError for one that can match nothing."""
+    patterns = list(dict.fromkeys(header_name(pattern.strip()) for pattern in given))
+    if len(patterns) > MAX_PATTERNS:
+        raise HeaderError(f"Give at most {MAX_PATTERNS} names; one that ends in * stands for many.")
+    for pattern in patterns:
+        _check_pattern(pattern)
+    return patterns
+
+
+def _check_pattern(pattern: str) -> None:
+    beginning = pattern.removesuffix(ANY)
+    if ANY in beginning or not (pattern == ANY or is_token(beginning)):
+        raise HeaderError(
+            f"{pattern[:50]!r} is no header name. Give a name such as X-GitHub-Event, its beginning with * at the end, or * for all."
+        )
+    is_reserved = (
+        beginning.startswith(_RESERVED_PREFIXES) if pattern.endswith(ANY) else is_never_forwarded(pattern)
+    )
+    if is_reserved:
+        raise HeaderError(
+            f"{pattern} is never sent along: Inturn, the connection or the body sets it. Leave it out."
+        )
+
+
+def forwarded_headers(
+    stored: Mapping[str, str], patterns: Collection[str], *, own: Mapping[str, str]
+) -> ForwardedHeaders:
+    """Choose from the headers stored with a message those to be sent along; a subscription's own header of a name wins.
+
+    In the order of names, until there is no room. A value with a line break is never sent, however it came to be stored.
+    """
+    if not patterns:
+        return ForwardedHeaders()
+    own_names = {header_name(name) for name in own}
+    count, length = len(own), sum(map(len, own)) + sum(map(len, own.values()))
+    chosen: dict[str, str] = {}
+    left_out: list[str] = []
+    for name in sorted(stored):
+        if is_never_forwarded(name) or name in own_names or not _matches(name, patterns):
+            continue
+        value = stored[name].strip(" \t")
+        size = len(name) + len(value)
+        if count >= MAX_HEADERS or length + size > MAX_TOTAL_LENGTH or not is_sendable(name, value):
+            left_out.append(name)
+            continue
+        chosen[name] = value
+        count, length = count + 1, length + size
+    return ForwardedHeaders(chosen, tuple(left_out))
+
+
+def _matches(name: str, patterns: Collection[str]) -> bool:
+    return any(
+        name.startswith(pattern[:-1]) if pattern.endswith(ANY) else name == pattern for pattern in patterns
+    )

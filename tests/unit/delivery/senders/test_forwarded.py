@@ -1,0 +1,139 @@
+"""Headers of messages on their way to endpoints: what is read of them, and how they are sent."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+
+from delivery.calls.http import call
+from delivery.database.statements import statement
+from delivery.models import Lane, LaneKind
+from delivery.outcome import Outcome
+from delivery.senders.http import HttpClient
+from delivery.senders.parcel import Endpoint
+from delivery.senders.request import make_request
+from subscriptions.models import Kind, Subscription
+from tests.support import factories
+from tests.support.receivers import OK, Answer, Receiver
+from tests.support.receivers.received import Received
+from tests.unit.delivery.senders.reading import fetch
+from tests.unit.delivery.senders.test_http import LOOPBACK, PARCEL, endpoint
+from tests.unit.delivery.senders.test_reading_due import read as read_due
+from tests.unit.delivery.senders.test_reading_groups import parameters
+
+
+def pushed(to: Endpoint, headers: Mapping[str, str]) -> Outcome:
+    async def sending() -> Outcome:
+        async with HttpClient(allowed_networks=LOOPBACK) as client:
+            return await client.send(replace(PARCEL, headers=headers), to)
+
+    return asyncio.run(sending())
+
+
+def called(to: Endpoint, headers: Mapping[str, str]) -> Outcome:
+    request = make_request(replace(PARCEL, headers=headers), to, now=datetime.now(UTC))
+    return call(request, allowed_networks=LOOPBACK).outcome
+
+
+def values(got: Received, name: str) -> list[str]:
+    return [value for sent, value in got.headers.items() if sent.lower() == name]
+
+
+WAYS = pytest.mark.parametrize("way", [pushed, called])
+
+
+@WAYS
+def test_they_are_sent_beside_our_own(receiver: Receiver, way: Any) -> None:
+    hook = receiver.endpoint("hook")
+    to = endpoint(hook.url, headers={"X-Team": "ours"}, forward_headers=("x-*", "user-agent"))
+    ended = way(to, {"x-github-event": "push", "x-team": "theirs", "user-agent": "GitHub", "accept": "a/b"})
+    (got,) = hook.received
+    assert got.headers["X-GitHub-Event"] == "push"
+    assert values(got, "x-team") == ["ours"]
+    assert values(got, "user-agent") == ["GitHub"]
+    assert values(got, "webhook-id") == ["msg_7"]
+    assert values(got, "content-type") == ["application/json"]
+    assert got.headers.get("Accept") != "a/b"
+    assert (ended.reason, ended.error) == ("200", "")
+
+
+@WAYS
+def test_a_value_beyond_ascii_is_sent_as_utf_8(receiver: Receiver, way: Any) -> None:
+    hook = receiver.endpoint("hook")
+    way(endpoint(hook.url, forward_headers=("*",)), {"x-author": "Müller, 日本"})
+    (got,) = hook.received
+    # The receiver reads bytes that are no UTF-8 as surrogates.
+    assert got.headers["X-Author"] == "Müller, 日本"
+
+
+@WAYS
+def test_an_attempt_says_what_was_left_out(receiver: Receiver, way: Any) -> None:
+    hook = receiver.endpoint("hook")
+    hook.next(OK, Answer(500))
+    to = endpoint(hook.url, forward_headers=("*",))
+    headers = {"x-fits": "1", "x-evil": "a\r\nX-Injected: 1"}
+    delivered, failed = way(to, headers), way(to, headers)
+    for got in hook.received:
+        assert got.headers["X-Fits"] == "1"
+        assert not {"X-Evil", "X-Injected"} & set(got.headers)
+    assert delivered.error.startswith("sent without headers of the message: x-evil (at most 50")
+    assert failed.reason.startswith("500: sent without headers of the message: x-evil")
+
+
+def test_without_patterns_the_same_headers_are_made() -> None:
+    now = datetime.now(UTC)
+    to = endpoint("http://127.0.0.1/")
+    with_headers = make_request(replace(PARCEL, headers={"x-a": "1"}), to, now=now)
+    assert with_headers.headers == make_request(PARCEL, to, now=now).headers
+
+
+@pytest.mark.django_db
+def test_an_ordered_lane_reads_headers_only_of_what_sends_them_along() -> None:
+    subscriber = factories.subscriber()
+    plain, forwarding = two(subscriber=subscriber)
+    rows = fetch(
+        statement("read_runs"),
+        {
+            "lane": [subscriber.lane.pk],
+            "rows": [10],
+            "skipped_rows": [5],
+            "bytes": [1_000_000],
+            "held": ["{}"],
+        },
+    )
+    assert read_headers(rows) == {plain.pk: None, forwarding.pk: {"x-a": "1"}}
+
+
+@pytest.mark.django_db
+def test_the_retry_lane_reads_headers_only_of_what_sends_them_along() -> None:
+    lane = Lane.objects.get(kind=LaneKind.RETRY)
+    plain, forwarding = two(lane=lane)
+    assert read_headers(read_due(LaneKind.RETRY)) == {plain.pk: None, forwarding.pk: {"x-a": "1"}}
+
+
+@pytest.mark.django_db
+def test_a_queue_sender_reads_headers_of_groups_in_which_somebody_sends_them_along() -> None:
+    lane = Lane.objects.get(kind=LaneKind.QUEUE, number=0)
+    plain, forwarding = two(kind=Kind.QUEUE, lane=lane, queue_group=0)
+    found = read_headers(fetch(statement("read_groups"), parameters(lane)))
+    assert found == {plain.pk: None, forwarding.pk: {"x-a": "1"}}
+
+
+def two(*, subscriber: Any = None, kind: Kind = Kind.TOPIC, **fields: Any) -> list[Subscription]:
+    """Two subscriptions with a delivery each, of which the second sends along all headers."""
+    made = []
+    for patterns in ([], ["*"]):
+        event_type = factories.event_type(kind=kind)
+        row = factories.subscription(subscriber=subscriber, event_type=event_type, forward_headers=patterns)
+        message = factories.message(event_type=event_type, headers={"x-a": "1"})
+        factories.delivery(subscription=row, message=message, **fields)
+        made.append(row)
+    return made
+
+
+def read_headers(rows: list[dict[str, Any]]) -> dict[int, Any]:
+    return {row["subscription_id"]: row["headers"] and orjson.loads(row["headers"]) for row in rows}
