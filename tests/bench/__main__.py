@@ -11,10 +11,10 @@ from typing import Any
 
 import django
 
-from tests.bench.sizes import Sizes
+from tests.bench.sizes import BenchSizes
 
 
-def run(bench: str, sizes: Sizes, *, scenarios: Sequence[str], as_json: bool) -> int:
+def run(bench: str, sizes: BenchSizes, *, scenarios: Sequence[str], as_json: bool) -> int:
     """Measure, print, and return the exit code: 1 when something was lost, came twice or out of order."""
     from tests.bench import (
         children,
@@ -56,7 +56,7 @@ if __name__ == "__main__":
     sys.exit(
         run(
             options["bench"],
-            Sizes(**options["sizes"]),
+            BenchSizes(**options["sizes"]),
             scenarios=options["scenarios"],
             as_json=options["json"],
         )

@@ -17,7 +17,7 @@ from tests.bench.receiver import ARRIVALS, COUNT, TALLY
 STOP_SECONDS = 40
 
 
-class Receiver:
+class ReceiverProcess:
     """The receiver's process, seen from the benchmark."""
 
     def __init__(self, port: int) -> None:
@@ -48,10 +48,10 @@ class Receiver:
 
 
 @contextmanager
-def receiver() -> Iterator[Receiver]:
+def receiver() -> Iterator[ReceiverProcess]:
     with child("-m", "tests.bench.receiver", stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
-        with process.stdout, closing(Receiver(int(process.stdout.readline()))) as receiver:
+        with process.stdout, closing(ReceiverProcess(int(process.stdout.readline()))) as receiver:
             yield receiver
 
 

@@ -1,6 +1,6 @@
-"""Clients of a mailbox: each fetches a batch and acknowledges it, again and again, over a connection that is kept.
+"""MailboxClients of a mailbox: each fetches a batch and acknowledges it, again and again, over a connection that is kept.
 
-A process of its own, `python -m tests.bench.clients`, with its Wish as JSON. It does no more with a
+A process of its own, `python -m tests.bench.clients`, with its MailboxPlan as JSON. It does no more with a
 message than it must: what it costs is taken from the web server on the same machine.
 """
 
@@ -14,7 +14,7 @@ import orjson
 import uvloop
 
 from tests.bench.drained import Drained
-from tests.bench.keepalive import Connection, open_connection
+from tests.bench.keepalive import KeepAliveConnection, open_connection
 from tests.bench.receiver import out_of_order
 
 # Longer than any round: a message that comes twice is a fault.
@@ -22,7 +22,7 @@ VISIBILITY_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class MailboxPlan:
     """So many messages in all, in batches, by so many clients of a web server on this machine."""
 
     port: int
@@ -33,10 +33,10 @@ class Wish:
     messages: int
 
 
-class Clients:
+class MailboxClients:
     """`left` are the messages that nobody has fetched or is about to fetch."""
 
-    def __init__(self, wish: Wish) -> None:
+    def __init__(self, wish: MailboxPlan) -> None:
         self._wish = wish
         self._left = wish.messages
         self._path = f"/api/v1/mailboxes/{wish.mailbox}".encode()
@@ -57,7 +57,7 @@ class Clients:
             connection.close()
         return self._drained(seconds)
 
-    async def _drain(self, connection: Connection) -> None:
+    async def _drain(self, connection: KeepAliveConnection) -> None:
         while share := min(self._wish.batch, self._left):
             self._left -= share
             receipts = await self._fetch(connection, share)
@@ -67,14 +67,14 @@ class Clients:
                 return
             await self._acknowledge(connection, receipts)
 
-    async def _fetch(self, connection: Connection, most: int) -> list[str]:
+    async def _fetch(self, connection: KeepAliveConnection, most: int) -> list[str]:
         query = b"/next?max=%d&wait=1&visibility=%d" % (most, VISIBILITY_SECONDS)
         answer = await connection.ask(b"POST", self._path + query)
         messages = orjson.loads(answer)["messages"] if answer else []
         self._batches.append([int(message["id"].removeprefix("msg_")) for message in messages])
         return [message["receipt"] for message in messages]
 
-    async def _acknowledge(self, connection: Connection, receipts: list[str]) -> None:
+    async def _acknowledge(self, connection: KeepAliveConnection, receipts: list[str]) -> None:
         answer = await connection.ask(b"POST", self._path + b"/ack", orjson.dumps({"receipts": receipts}))
         self._acknowledged += sum(result["ok"] for result in orjson.loads(answer)["results"])
 
@@ -90,4 +90,4 @@ class Clients:
 
 
 if __name__ == "__main__":
-    uvloop.run(Clients(Wish(**json.loads(sys.argv[1]))).run()).say()
+    uvloop.run(MailboxClients(MailboxPlan(**json.loads(sys.argv[1]))).run()).say()

@@ -16,7 +16,7 @@ from config.env import CHECKOUT
 from config.up import processes
 from config.up.parts import MANAGE
 from delivery.cluster.orphans import end_with_parent
-from tests.bench.sizes import QUICK, Sizes
+from tests.bench.sizes import QUICK, BenchSizes
 
 SCENARIOS = {
     "publish": ("single", "batches"),
@@ -91,7 +91,7 @@ def _parser() -> ArgumentParser:
     return parser
 
 
-def _sizes(options: Namespace) -> Sizes:
+def _sizes(options: Namespace) -> BenchSizes:
     given = {
         "rounds": options.rounds,
         "alone_rounds": options.rounds,
@@ -109,7 +109,7 @@ def _sizes(options: Namespace) -> Sizes:
         "mailbox_messages": options.messages,
     }
     return replace(
-        QUICK if options.quick else Sizes(),
+        QUICK if options.quick else BenchSizes(),
         **{name: number for name, number in given.items() if number is not None},
     )
 

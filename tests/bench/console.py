@@ -17,9 +17,9 @@ from django.utils import timezone
 from tqdm import tqdm
 
 from delivery.models import Delivery
-from tests.bench.console_pages import Page, pages
+from tests.bench.console_pages import MeasuredPage, pages
 from tests.bench.console_samples import read_samples
-from tests.bench.results import Receipt, Result, machine, print_report
+from tests.bench.results import BenchReceipt, BenchResult, machine, print_report
 from tests.bench.web import web
 
 VISITOR = "bench-console"
@@ -31,7 +31,7 @@ GIVEN_UP_MS = 60_000.0
 class Timed:
     """How long each answer took, in milliseconds; `slowest` is the address of the longest."""
 
-    page: Page
+    page: MeasuredPage
     milliseconds: list[float]
     slowest: str
 
@@ -45,7 +45,7 @@ class Timed:
             return self.milliseconds[0]
         return quantiles(self.milliseconds, n=20, method="inclusive")[-1]
 
-    def results(self) -> list[Result]:
+    def results(self) -> list[BenchResult]:
         return [
             _result(f"{self.page.name}: median", self.median, at_most=self.page.median_ms),
             _result(
@@ -71,7 +71,7 @@ def run(*, rounds: int, as_json: bool) -> int:
         ]
     results = [result for one in timed for result in one.results()]
     if as_json:
-        print_report("console", results, Receipt(), as_json=True)
+        print_report("console", results, BenchReceipt(), as_json=True)
     else:
         _print_table(timed)
     return 0 if all(result.is_met for result in results) else 1
@@ -84,7 +84,7 @@ class _Visitor:
         self._connection = connection
         self._headers = {"Cookie": f"{settings.SESSION_COOKIE_NAME}={session}"}
 
-    def time(self, page: Page, *, rounds: int) -> Timed:
+    def time(self, page: MeasuredPage, *, rounds: int) -> Timed:
         """Ask for its addresses in turn, each at least once."""
         count = max(rounds, len(page.addresses))
         answers = [
@@ -128,8 +128,8 @@ def _session() -> Iterator[str]:
         user.delete()
 
 
-def _result(name: str, value: float, *, at_most: float) -> Result:
-    return Result(
+def _result(name: str, value: float, *, at_most: float) -> BenchResult:
+    return BenchResult(
         name=name,
         value=value,
         unit="ms",

@@ -22,7 +22,7 @@ _TEXTS = ("body", "header")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class MeasuredPage:
     """One kind of page and the addresses that are asked for in turn, with what they may take.
 
     An answer with `unwanted` in it is none: a search that broke off, say.
@@ -35,19 +35,19 @@ class Page:
     unwanted: bytes = b""
 
 
-def pages(samples: Samples) -> list[Page]:
+def pages(samples: Samples) -> list[MeasuredPage]:
     return [*_overview(), *_lists(samples), *_combined(samples), *_texts(samples), *_single(samples)]
 
 
-def _overview() -> Iterator[Page]:
-    yield Page(name="overview", addresses=[reverse("admin:index")])
-    yield Page(name="overview, its live part", addresses=[reverse("admin:overview_part")])
+def _overview() -> Iterator[MeasuredPage]:
+    yield MeasuredPage(name="overview", addresses=[reverse("admin:index")])
+    yield MeasuredPage(name="overview, its live part", addresses=[reverse("admin:overview_part")])
 
 
-def _lists(samples: Samples) -> Iterator[Page]:
+def _lists(samples: Samples) -> Iterator[MeasuredPage]:
     for model, of in admin.site._registry.items():
         name, address = str(model._meta.verbose_name_plural), list_of(model)
-        yield Page(name=name, addresses=[address])
+        yield MeasuredPage(name=name, addresses=[address])
         if isinstance(of, KeysetAdmin):
             yield _page(f"{name}, far behind", address, [{BEFORE: id} for id in spread(model)])
         for parameter, values in _filters(of, samples):
@@ -69,7 +69,7 @@ def list_of(model: type[Any]) -> str:
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
 
 
-def _combined(samples: Samples) -> Iterator[Page]:
+def _combined(samples: Samples) -> Iterator[MeasuredPage]:
     """What support asks for at once."""
     deliveries = reverse("admin:delivery_delivery_changelist")
     since, later = samples.texts["since"][2], samples.texts["until"][1]
@@ -105,7 +105,7 @@ def _combined(samples: Samples) -> Iterator[Page]:
     )
 
 
-def _texts(samples: Samples) -> Iterator[Page]:
+def _texts(samples: Samples) -> Iterator[MeasuredPage]:
     """A search of what no index knows, over the last day: of a word that many bodies have, of one that a single body has, and of none."""
     day = f"{samples.now - timedelta(days=1):%Y-%m-%dT%H:%M:%S}"
     searched = _page(
@@ -116,7 +116,7 @@ def _texts(samples: Samples) -> Iterator[Page]:
     yield replace(searched, median_ms=SEARCH_MS, ninety_fifth_ms=SEARCH_MS, unwanted=BROKEN_OFF)
 
 
-def _single(samples: Samples) -> Iterator[Page]:
+def _single(samples: Samples) -> Iterator[MeasuredPage]:
     for model, ids in (
         ("delivery_message", samples.messages),
         ("delivery_delivery", samples.deliveries),
@@ -124,8 +124,8 @@ def _single(samples: Samples) -> Iterator[Page]:
         ("subscriptions_subscription", [row.pk for row in samples.subscriptions]),
     ):
         addresses = [reverse(f"admin:{model}_change", args=[id]) for id in ids]
-        yield Page(name=f"a {model.partition('_')[2]}", addresses=addresses)
+        yield MeasuredPage(name=f"a {model.partition('_')[2]}", addresses=addresses)
 
 
-def _page(name: str, address: str, queries: Sequence[dict[str, Any]]) -> Page:
-    return Page(name=name, addresses=[f"{address}?{urlencode(query)}" for query in queries])
+def _page(name: str, address: str, queries: Sequence[dict[str, Any]]) -> MeasuredPage:
+    return MeasuredPage(name=name, addresses=[f"{address}?{urlencode(query)}" for query in queries])

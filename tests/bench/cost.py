@@ -20,7 +20,7 @@ from django.db import connection
 from tests.bench import stage
 from tests.bench.measuring import STALL_SECONDS, Measuring, wait_until
 from tests.bench.paced import Pace, PacedPublisher
-from tests.bench.results import Result, at_most
+from tests.bench.results import BenchResult, at_most
 from tests.bench.started import Started, started_beside
 
 SUBSCRIBERS = 3
@@ -37,7 +37,7 @@ _RECORDS = re.compile(r"^(?P<type>\w+/\S+) +(?P<count>\d+) \([^)]*\) +(?P<size>\
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class CostSample:
     """A place in the server's log and in its WAL, and the flushes so far."""
 
     log: int
@@ -45,7 +45,7 @@ class Moment:
     flushes: int
 
 
-def one_message(measuring: Measuring) -> list[Result]:
+def one_message(measuring: Measuring) -> list[BenchResult]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('application_name', %s, false)", [OURS])
     cast = stage.make_cast("cost", url=measuring.receiver.url, lanes=SUBSCRIBERS)
@@ -61,7 +61,7 @@ def one_message(measuring: Measuring) -> list[Result]:
     return _results({name: count / messages for name, count in counts.items()})
 
 
-def _pace(product: Started, cast: stage.Cast, *, seconds: float) -> Pace:
+def _pace(product: Started, cast: stage.BenchSetup, *, seconds: float) -> Pace:
     return Pace(
         port=product.port, event_type=cast.event_type.name, key=cast.make_key(), rate=RATE, seconds=seconds
     )
@@ -88,16 +88,16 @@ def _tell(measuring: Measuring) -> None:
     time.sleep(min(TELL_SECONDS, measuring.sizes.cost_seconds))
 
 
-def _moment() -> Moment:
+def _moment() -> CostSample:
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_current_wal_flush_lsn()::text, sum(fsyncs)::bigint FROM pg_stat_io WHERE object = 'wal'"
         )
         wal, flushes = cursor.fetchone() or ("", 0)
-    return Moment(_log().stat().st_size, wal, flushes)
+    return CostSample(_log().stat().st_size, wal, flushes)
 
 
-def _between(before: Moment, after: Moment) -> Counter[str]:
+def _between(before: CostSample, after: CostSample) -> Counter[str]:
     counts = Counter({"flushes": after.flushes - before.flushes})
     with _log().open("rb") as log:
         log.seek(before.log)
@@ -146,7 +146,7 @@ def _log() -> Path:
     return log
 
 
-def _results(counts: dict[str, float]) -> list[Result]:
+def _results(counts: dict[str, float]) -> list[BenchResult]:
     limits = {"statements": MOST_STATEMENTS, "flushes": MOST_FLUSHES, "index tuples": MOST_INDEX_TUPLES}
     promised = [
         at_most(f"{name} of a message with {SUBSCRIBERS} deliveries", counts.pop(name, 0), limit, unit="")

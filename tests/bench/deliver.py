@@ -6,14 +6,14 @@ last, and each arrival is held against the DELIVERED rows.
 """
 
 from tests.bench.measuring import Measuring
-from tests.bench.results import Result, compare
+from tests.bench.results import BenchResult, compare
 from tests.bench.stage import make_cast
 
 THREADS = 16
 MAX_MEGABYTES = 400
 
 
-def lanes_at_once(measuring: Measuring) -> list[Result]:
+def lanes_at_once(measuring: Measuring) -> list[BenchResult]:
     """100 subscribers, an outcome on disk before the lane's next send."""
     sizes = measuring.sizes
     cast = make_cast("lanes", url=measuring.receiver.url, lanes=sizes.lanes)
@@ -29,7 +29,7 @@ def lanes_at_once(measuring: Measuring) -> list[Result]:
     ]
 
 
-def few_lanes(measuring: Measuring) -> list[Result]:
+def few_lanes(measuring: Measuring) -> list[BenchResult]:
     """10 subscribers: a commit has the outcomes of ten lanes at most."""
     sizes = measuring.sizes
     cast = make_cast("few", url=measuring.receiver.url, lanes=sizes.few_lanes)
@@ -43,7 +43,7 @@ def few_lanes(measuring: Measuring) -> list[Result]:
     return [compare(name, product, bare, wanted=0.45)]
 
 
-def one_lane_alone(measuring: Measuring) -> list[Result]:
+def one_lane_alone(measuring: Measuring) -> list[BenchResult]:
     """One subscriber: each message is a round trip and a commit, whoever does it."""
     sizes = measuring.sizes
     cast = make_cast("alone", url=measuring.receiver.url, lanes=1)
@@ -54,7 +54,7 @@ def one_lane_alone(measuring: Measuring) -> list[Result]:
     return [compare("one lane alone, of POST and commit in turn", product, bare, wanted=0.8)]
 
 
-def lanes_beside_hanging_ones(measuring: Measuring) -> list[Result]:
+def lanes_beside_hanging_ones(measuring: Measuring) -> list[BenchResult]:
     """Thousands of lanes, some of whose endpoints answer only by time-out."""
     sizes = measuring.sizes
     cast = make_cast(
@@ -73,7 +73,7 @@ def lanes_beside_hanging_ones(measuring: Measuring) -> list[Result]:
     name = f"{sizes.many_lanes:,} lanes"
     return [
         compare(f"{name}, {cast.hanging} hanging, of without them", beside, without, wanted=0.8),
-        Result(
+        BenchResult(
             name=f"{name}, memory of the sender",
             value=max(megabytes),
             unit="MB",

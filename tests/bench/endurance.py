@@ -14,7 +14,7 @@ from tests.bench.children import run_publishers
 from tests.bench.measuring import STALL_SECONDS, Measuring, wait_until
 from tests.bench.paced import Pace, PacedPublisher
 from tests.bench.publishers import PublishLoad
-from tests.bench.results import Result, at_most, percentile
+from tests.bench.results import BenchResult, at_most, percentile
 from tests.bench.started import Started, started_beside
 
 SUBSCRIBERS = 10
@@ -37,7 +37,7 @@ class Part:
     settled_per_row: float
 
 
-def half_an_hour(measuring: Measuring) -> list[Result]:
+def half_an_hour(measuring: Measuring) -> list[BenchResult]:
     stage.clear()
     cast = stage.make_cast("endurance", url=measuring.receiver.url, lanes=SUBSCRIBERS)
     cast.let_in(hanging=False)
@@ -59,7 +59,7 @@ def half_an_hour(measuring: Measuring) -> list[Result]:
     ]
 
 
-def _flooded(measuring: Measuring, product: Started, cast: stage.Cast, key: str) -> float:
+def _flooded(measuring: Measuring, product: Started, cast: stage.BenchSetup, key: str) -> float:
     """Publish without a pause, and return how many deliveries a second were accepted and delivered."""
     load = PublishLoad(
         port=product.port,
@@ -118,7 +118,7 @@ def _sizes() -> tuple[int, int, int]:
         return int(waiting), int(dead), int(settled)
 
 
-def _compared(parts: list[Part]) -> list[Result]:
+def _compared(parts: list[Part]) -> list[BenchResult]:
     second, last = parts[1], parts[-1]
     told = [
         at_most(f"  part {number}: {name}", value, None, unit=unit)

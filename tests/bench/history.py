@@ -14,10 +14,10 @@ from statistics import median
 from delivery.models import Delivery, Status
 from delivery.pipeline import settings
 from tests.bench import children, history_stage, stage
-from tests.bench.history_steps import Step, begun
+from tests.bench.history_steps import BenchStep, begun
 from tests.bench.measuring import COMMIT_SECONDS, STALL_SECONDS, START_SECONDS, Measuring, wait_until
-from tests.bench.results import Receipt, Result, print_report
-from tests.bench.sizes import Sizes
+from tests.bench.results import BenchReceipt, BenchResult, print_report
+from tests.bench.sizes import BenchSizes
 
 OF_BARE, SECONDS, BESIDE, MEGABYTES = 1.5, 30.0, 0.6, 1_536
 
@@ -39,14 +39,14 @@ class Bench:
             self.note(step)
         return time.monotonic() - began
 
-    def note(self, step: Step) -> None:
+    def note(self, step: BenchStep) -> None:
         self.megabytes = max(self.megabytes, step.megabytes)
 
-    def memory(self) -> Result:
+    def memory(self) -> BenchResult:
         return _at_most("most memory of a JVM", self.megabytes, "MB", limit=MEGABYTES)
 
 
-def exported(bench: Bench) -> list[Result]:
+def exported(bench: Bench) -> list[BenchResult]:
     """All of it, and the same tables by COPY, in turns."""
     product, bare = [], []
     for _ in bench.measuring.rounds("export", bench.measuring.sizes.history_rounds):
@@ -55,7 +55,7 @@ def exported(bench: Bench) -> list[Result]:
         product.append(bench.run("export"))
     ratios = [seconds / limit for seconds, limit in zip(product, bare, strict=True)]
     return [
-        Result(
+        BenchResult(
             name=f"export of {bench.attempts:,} attempts, of COPY into Parquet",
             value=median(product),
             unit="s",
@@ -67,7 +67,7 @@ def exported(bench: Bench) -> list[Result]:
     ]
 
 
-def measured_and_verified(bench: Bench) -> list[Result]:
+def measured_and_verified(bench: Bench) -> list[BenchResult]:
     """Rollup of all hours and verification of all that is archived."""
     if not history_stage.is_archived():
         bench.run("export")
@@ -79,7 +79,7 @@ def measured_and_verified(bench: Bench) -> list[Result]:
     return [_at_most("rollup and verify of it", median(took), "s", limit=SECONDS)]
 
 
-def beside_senders(bench: Bench) -> list[Result]:
+def beside_senders(bench: Bench) -> list[BenchResult]:
     """Senders at work on one backlog: for a while alone, then while an export runs, of all there is."""
     measuring, sizes = bench.measuring, bench.measuring.sizes
     ratios, alone, beside = [], [], []
@@ -100,7 +100,7 @@ def beside_senders(bench: Bench) -> list[Result]:
             _receive(measuring, cast, expected)
         ratios.append(beside[-1] / alone[-1])
     return [
-        Result(
+        BenchResult(
             name=f"{sizes.lanes} lanes beside an export, of without it",
             value=median(beside),
             unit="/s",
@@ -114,7 +114,7 @@ def beside_senders(bench: Bench) -> list[Result]:
 SCENARIOS = {"export": exported, "verify": measured_and_verified, "beside": beside_senders}
 
 
-def run(sizes: Sizes, *, scenarios: Sequence[str], as_json: bool) -> int:
+def run(sizes: BenchSizes, *, scenarios: Sequence[str], as_json: bool) -> int:
     """Measure and print; return the exit code: 1 when a delivery was lost, came twice or out of order."""
     history_stage.make_whole()
     with children.receiver() as receiver:
@@ -156,7 +156,7 @@ def _rate_beside(bench: Bench, expected: int) -> float:
     return (count - first) / took
 
 
-def _receive(measuring: Measuring, cast: stage.Cast, expected: int) -> None:
+def _receive(measuring: Measuring, cast: stage.BenchSetup, expected: int) -> None:
     """Wait for the rest, and count what came, as far as it is recorded."""
 
     def delivered() -> int:
@@ -166,7 +166,7 @@ def _receive(measuring: Measuring, cast: stage.Cast, expected: int) -> None:
     wait_until(expected, measuring.receiver.count, seconds=STALL_SECONDS)
     wait_until(expected, delivered, seconds=COMMIT_SECONDS)
     tally = measuring.receiver.tally()
-    measuring.receipt += Receipt(
+    measuring.receipt += BenchReceipt(
         expected=expected,
         got=tally["got"],
         lost=expected - min(tally["got"], delivered()),
@@ -175,7 +175,7 @@ def _receive(measuring: Measuring, cast: stage.Cast, expected: int) -> None:
     )
 
 
-def _at_most(name: str, value: float, unit: str, *, limit: float) -> Result:
-    return Result(
+def _at_most(name: str, value: float, unit: str, *, limit: float) -> BenchResult:
+    return BenchResult(
         name=name, value=value, unit=unit, limit=limit, ratio=value / limit, wanted=1, is_at_most=True
     )

@@ -14,7 +14,7 @@ from tests.bench.children import child
 LOOK_EVERY_SECONDS = 0.05
 
 
-class Step:
+class BenchStep:
     """A step under way. `megabytes` is the most memory that its JVM has had resident, as far as anybody looked."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
@@ -33,11 +33,11 @@ class Step:
 
 
 @contextmanager
-def begun(name: str) -> Iterator[Step]:
+def begun(name: str) -> Iterator[BenchStep]:
     """Begin `manage.py history NAME` in a process of its own; it is ended on leaving if it has not."""
     # What it says must not stand among results.
     with child(str(settings.BASE_DIR / "manage.py"), "history", name, stdout=sys.stderr) as process:
-        yield Step(name, process)
+        yield BenchStep(name, process)
 
 
 def _javas(pid: int) -> Iterator[int]:

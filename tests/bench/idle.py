@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.bench import usage
 from tests.bench.measuring import Measuring
-from tests.bench.results import Result, at_most
+from tests.bench.results import BenchResult, at_most
 from tests.bench.started import Started, home, started
 
 MOST_MEGABYTES, MOST_PERCENT, MOST_SECONDS = 300, 2, 4
@@ -17,14 +17,14 @@ MOST_MEGABYTES, MOST_PERCENT, MOST_SECONDS = 300, 2, 4
 SETTLE_SECONDS = 10.0
 
 
-def nothing_published(measuring: Measuring) -> list[Result]:
+def nothing_published(measuring: Measuring) -> list[BenchResult]:
     with home() as folder:
         with started(folder) as product:
             first_seconds = product.ready_seconds
         return _restarted(measuring, folder, first_seconds=first_seconds)
 
 
-def _restarted(measuring: Measuring, folder: Path, *, first_seconds: float) -> list[Result]:
+def _restarted(measuring: Measuring, folder: Path, *, first_seconds: float) -> list[BenchResult]:
     with started(folder) as product:
         time.sleep(min(SETTLE_SECONDS, measuring.sizes.idle_seconds))
         results = _taken(product, seconds=measuring.sizes.idle_seconds)
@@ -35,7 +35,7 @@ def _restarted(measuring: Measuring, folder: Path, *, first_seconds: float) -> l
         ]
 
 
-def _taken(product: Started, *, seconds: float) -> list[Result]:
+def _taken(product: Started, *, seconds: float) -> list[BenchResult]:
     processes = usage.tree(product.pid)
     before = usage.computed(processes)
     time.sleep(seconds)

@@ -10,7 +10,7 @@ class AnswerError(Exception):
     """The answer was no success."""
 
 
-class Connection(asyncio.Protocol):
+class KeepAliveConnection(asyncio.Protocol):
     """Sends one request at a time and reads its answer, whose length is told."""
 
     def __init__(self, headers: str) -> None:
@@ -58,10 +58,10 @@ class Connection(asyncio.Protocol):
             self._answer.set_exception(AnswerError(f"{head.decode()}{body.decode()}"))
 
 
-async def open_connection(port: int, key: str) -> Connection:
+async def open_connection(port: int, key: str) -> KeepAliveConnection:
     """Connect to a web server on this machine, with a key and for JSON."""
     headers = f"host: 127.0.0.1:{port}\r\nauthorization: Bearer {key}\r\ncontent-type: application/json\r\n"
     _, connection = await asyncio.get_running_loop().create_connection(
-        lambda: Connection(headers), "127.0.0.1", port
+        lambda: KeepAliveConnection(headers), "127.0.0.1", port
     )
     return connection

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tests.bench import stage
 from tests.bench.measuring import STALL_SECONDS, Measuring, wait_until
 from tests.bench.paced import Pace, PacedPublisher
-from tests.bench.results import Result, at_most, percentile
+from tests.bench.results import BenchResult, at_most, percentile
 from tests.bench.started import Started, started_beside
 
 # Connections are opened, statements prepared and lanes served before anything is measured.
@@ -17,7 +17,7 @@ WARM_UP_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class LatencyLoad:
     """So many subscribers, each of whom is owed so many messages a second; at most so many milliseconds are wanted."""
 
     subscribers: int
@@ -28,18 +28,18 @@ class Load:
 
 
 LOADS = (
-    Load(subscribers=10, rate=2, p50=4.5, p99=15),
-    Load(subscribers=10, rate=50, p50=4.5, p99=15),
-    Load(subscribers=100, rate=5, p50=12, p99=40),
+    LatencyLoad(subscribers=10, rate=2, p50=4.5, p99=15),
+    LatencyLoad(subscribers=10, rate=50, p50=4.5, p99=15),
+    LatencyLoad(subscribers=100, rate=5, p50=12, p99=40),
 )
 
 
-def publish_to_received(measuring: Measuring) -> list[Result]:
+def publish_to_received(measuring: Measuring) -> list[BenchResult]:
     with started_beside() as product:
         return [result for load in LOADS for result in _measured(measuring, product, load)]
 
 
-def _measured(measuring: Measuring, product: Started, load: Load) -> list[Result]:
+def _measured(measuring: Measuring, product: Started, load: LatencyLoad) -> list[BenchResult]:
     latencies = milliseconds(measuring, product, load)
     bare = measuring.bare_round_trips(measuring.sizes.bare_round_trips)
     name = f"publish to received, {load.subscribers} × {load.rate:g}/s"
@@ -51,7 +51,7 @@ def _measured(measuring: Measuring, product: Started, load: Load) -> list[Result
     ]
 
 
-def milliseconds(measuring: Measuring, product: Started, load: Load) -> list[float]:
+def milliseconds(measuring: Measuring, product: Started, load: LatencyLoad) -> list[float]:
     """Publish at the load's rate, and return what each delivery took."""
     cast = stage.make_cast(
         f"{load.name}-{load.subscribers}x{load.rate:g}", url=measuring.receiver.url, lanes=load.subscribers

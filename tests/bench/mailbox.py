@@ -13,7 +13,7 @@ from tests.bench.mailbox_stage import (
     url_of_database,
 )
 from tests.bench.measuring import Measuring
-from tests.bench.results import Receipt, Result, compare, compare_costs
+from tests.bench.results import BenchReceipt, BenchResult, compare, compare_costs
 from tests.bench.web import web
 
 # Messages a second that are enough beside PostgreSQL on two cores, whatever it can do alone.
@@ -22,7 +22,7 @@ DEPTH_COSTS_AT_MOST = 1.2
 SHALLOW = "inturn_shallow"
 
 
-def emptied_by_clients(measuring: Measuring) -> list[Result]:
+def emptied_by_clients(measuring: Measuring) -> list[BenchResult]:
     """A few clients fetch and acknowledge all there is, in batches."""
     sizes = measuring.sizes
     mailbox = make_mailbox("drain")
@@ -39,7 +39,7 @@ def emptied_by_clients(measuring: Measuring) -> list[Result]:
     return [compare(name, product, bare, wanted=0.25, enough=ENOUGH)]
 
 
-def deep_and_shallow(measuring: Measuring) -> list[Result]:
+def deep_and_shallow(measuring: Measuring) -> list[BenchResult]:
     """The same of a deep mailbox and of a shallow one. Each has a database of its own, so that no table is deep for both."""
     sizes = measuring.sizes
     stage.clear()
@@ -76,7 +76,7 @@ def _rate(measuring: Measuring, mailbox: Mailbox, port: int, *, messages: int) -
     drained = mailbox.drain(port, clients=sizes.mailbox_clients, batch=sizes.mailbox_batch, messages=messages)
     # What was acknowledged and is not recorded will come again: that is no better than lost.
     arrived = min(drained.got, drained.acknowledged, mailbox.delivered() - delivered)
-    measuring.receipt += Receipt(
+    measuring.receipt += BenchReceipt(
         expected=messages,
         got=drained.got,
         lost=messages - arrived,

@@ -16,7 +16,7 @@ from subscriptions.models.api_key import new_key
 from subscriptions.models.subscription import Mode
 from tests.bench import bare_mailbox
 from tests.bench.children import measured
-from tests.bench.clients import Wish
+from tests.bench.clients import MailboxPlan
 from tests.bench.drained import Drained
 from tests.bench.message import BODY
 from tests.support.databases import database_beside
@@ -82,7 +82,7 @@ class Mailbox:
 
     def drain(self, port: int, *, clients: int, batch: int, messages: int) -> Drained:
         """Let clients fetch and acknowledge so many, from the web server at that port."""
-        wish = Wish(
+        wish = MailboxPlan(
             port=port,
             mailbox=self.subscriber,
             key=self.key,

@@ -9,8 +9,8 @@ from typing import Any
 from tqdm import tqdm
 
 from tests.bench import children, stage
-from tests.bench.results import Receipt
-from tests.bench.sizes import Sizes
+from tests.bench.results import BenchReceipt
+from tests.bench.sizes import BenchSizes
 
 LOOK_EVERY_SECONDS = 0.1
 START_SECONDS = 60.0
@@ -23,10 +23,10 @@ COMMIT_SECONDS = 10.0
 class Measuring:
     """The receiver and what it got so far. `receipt` adds up over all rounds."""
 
-    def __init__(self, sizes: Sizes, receiver: children.Receiver) -> None:
+    def __init__(self, sizes: BenchSizes, receiver: children.ReceiverProcess) -> None:
         self.sizes = sizes
         self.receiver = receiver
-        self.receipt = Receipt()
+        self.receipt = BenchReceipt()
         self.peak_megabytes = 0.0
 
     def rounds(self, name: str, count: int) -> Iterator[int]:
@@ -35,12 +35,12 @@ class Measuring:
 
     def product(
         self,
-        cast: stage.Cast,
+        cast: stage.BenchSetup,
         messages: int,
         *,
         senders: int = 1,
         beside_hanging: bool = False,
-        waiting: stage.Waiting | None = None,
+        waiting: stage.WaitingDeliveries | None = None,
     ) -> float:
         """Let senders deliver a backlog, and return their rate; `peak_megabytes` is the memory of the first."""
         stage.clear()
@@ -83,7 +83,7 @@ class Measuring:
         """
         # What came and is not recorded will come again: that is no better than lost.
         arrived = min(tally["got"], stage.delivered() - already)
-        self.receipt += Receipt(
+        self.receipt += BenchReceipt(
             expected=expected,
             got=tally["got"],
             lost=expected - arrived,

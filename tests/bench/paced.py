@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import orjson
 import uvloop
 
-from tests.bench.keepalive import Connection, open_connection
+from tests.bench.keepalive import KeepAliveConnection, open_connection
 from tests.bench.message import BODY
 
 # As many posts may be under way at once.
@@ -37,7 +37,7 @@ class PacedPublisher:
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
         self._path = f"/api/v1/events/{pace.event_type}/messages".encode()
-        self._free: asyncio.Queue[Connection] = asyncio.Queue()
+        self._free: asyncio.Queue[KeepAliveConnection] = asyncio.Queue()
         self.posted: dict[int, float] = {}
 
     def publish(self) -> None:

@@ -9,7 +9,7 @@ from tests.bench import stage
 from tests.bench.children import measured, run_publishers
 from tests.bench.measuring import Measuring
 from tests.bench.publishers import PublishLoad
-from tests.bench.results import Receipt, Result, compare
+from tests.bench.results import BenchReceipt, BenchResult, compare
 from tests.bench.web import web
 
 BARE_CONNECTIONS = 16
@@ -17,7 +17,7 @@ BATCH = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
+class PublishedLoad:
     """So many connections; each request publishes `batch` messages to `subscriptions` subscriptions each."""
 
     subscriptions: int
@@ -32,22 +32,22 @@ class Load:
 
 
 SINGLE = (
-    Load(subscriptions=10, connections=16, wanted=0.5),
-    Load(subscriptions=10, connections=64, wanted=0.9),
-    Load(subscriptions=100, connections=64, wanted=0.9),
+    PublishedLoad(subscriptions=10, connections=16, wanted=0.5),
+    PublishedLoad(subscriptions=10, connections=64, wanted=0.9),
+    PublishedLoad(subscriptions=100, connections=64, wanted=0.9),
 )
-BATCHES = (Load(subscriptions=10, connections=16, batch=BATCH, wanted=0.5),)
+BATCHES = (PublishedLoad(subscriptions=10, connections=16, batch=BATCH, wanted=0.5),)
 
 
-def single_posts(measuring: Measuring) -> list[Result]:
+def single_posts(measuring: Measuring) -> list[BenchResult]:
     return [_compared(measuring, load) for load in SINGLE]
 
 
-def batches(measuring: Measuring) -> list[Result]:
+def batches(measuring: Measuring) -> list[BenchResult]:
     return [_compared(measuring, load) for load in BATCHES]
 
 
-def _compared(measuring: Measuring, load: Load) -> Result:
+def _compared(measuring: Measuring, load: PublishedLoad) -> BenchResult:
     """Accept, and store barely, in turns: the same bodies, and as many rows."""
     # Nobody sends: the endpoints are never asked.
     cast = stage.make_cast(
@@ -78,16 +78,16 @@ def _compared(measuring: Measuring, load: Load) -> Result:
     return compare(f"{load.name}, of bare transactions", product, bare, wanted=load.wanted)
 
 
-def _stored_bare(messages: int, load: Load) -> float:
+def _stored_bare(messages: int, load: PublishedLoad) -> float:
     numbers = (messages, BARE_CONNECTIONS, load.subscriptions, load.batch)
     return measured("-m", "tests.bench.bare_publish", *map(str, numbers)).rate
 
 
-def _receipt(messages: int, *, subscriptions: int) -> Receipt:
+def _receipt(messages: int, *, subscriptions: int) -> BenchReceipt:
     """Nothing is received here; what was accepted is stored, with a delivery for each subscription."""
     stored, owed = Message.objects.count(), Delivery.objects.count()
     whole = min(stored, owed // subscriptions)
-    return Receipt(
+    return BenchReceipt(
         expected=messages, got=whole, lost=max(messages - whole, 0), duplicated=max(stored - messages, 0)
     )
 

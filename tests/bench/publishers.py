@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import uvloop
 
 from tests.bench.drained import Drained
-from tests.bench.keepalive import Connection, open_connection
+from tests.bench.keepalive import KeepAliveConnection, open_connection
 from tests.bench.message import BODY
 
 
@@ -59,7 +59,7 @@ class Publishers:
             connection.close()
         return Drained(seconds=seconds, acknowledged=self._published)
 
-    async def _publish(self, connection: Connection) -> None:
+    async def _publish(self, connection: KeepAliveConnection) -> None:
         while self._left > 0 and time.monotonic() < self._until:
             self._left -= self._load.batch
             await connection.ask(b"POST", self._path, self._body)

@@ -1,11 +1,11 @@
 """`bench queue`: how fast queue senders deliver, beside what this machine can do at all."""
 
 from tests.bench.measuring import Measuring
-from tests.bench.results import Result, compare
+from tests.bench.results import BenchResult, compare
 from tests.bench.stage import make_queue_cast
 
 
-def one_group(measuring: Measuring) -> list[Result]:
+def one_group(measuring: Measuring) -> list[BenchResult]:
     """One group: each message to one of its endpoints, an outcome on disk for each."""
     sizes = measuring.sizes
     cast = make_queue_cast("group", url=measuring.receiver.url, endpoints=sizes.endpoints)

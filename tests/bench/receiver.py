@@ -81,7 +81,7 @@ def out_of_order(ids: list[int]) -> int:
     return wrong
 
 
-class Connection(asyncio.Protocol):
+class ReceivingConnection(asyncio.Protocol):
     """One connection of a client that asks again only after an answer."""
 
     def __init__(self, tally: Tally) -> None:
@@ -130,7 +130,7 @@ async def serve() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     tally = Tally()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Connection(tally), "127.0.0.1", 0, backlog=BACKLOG)
+    server = await loop.create_server(lambda: ReceivingConnection(tally), "127.0.0.1", 0, backlog=BACKLOG)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 

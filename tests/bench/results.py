@@ -17,7 +17,7 @@ _WHOLE = frozenset({"/s", "µs", "MB"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class BenchResult:
     """A value beside its limit; `wanted` is the ratio of the two that is promised, whatever it is of a value that is `enough`.
 
     Without a `wanted` ratio nothing is promised: the value explains others.
@@ -69,7 +69,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
+class BenchReceipt:
     """What the receiver says of everything that was to come."""
 
     expected: int = 0
@@ -78,9 +78,9 @@ class Receipt:
     duplicated: int = 0
     out_of_order: int = 0
 
-    def __add__(self, other: "Receipt") -> "Receipt":
+    def __add__(self, other: "BenchReceipt") -> "BenchReceipt":
         mine, yours = asdict(self), asdict(other)
-        return Receipt(**{name: mine[name] + yours[name] for name in mine})
+        return BenchReceipt(**{name: mine[name] + yours[name] for name in mine})
 
     @property
     def is_right(self) -> bool:
@@ -89,14 +89,14 @@ class Receipt:
 
 def compare(
     name: str, product: Sequence[float], bare: Sequence[float], *, wanted: float, enough: float | None = None
-) -> Result:
+) -> BenchResult:
     """Compare rates, in deliveries a second, taken in turns.
 
     The ratio is the median of the rounds' own: what the machine does beside us comes and goes, and slows both
     of a round. Of two medians each may be of another moment.
     """
     ratios = [rate / limit for rate, limit in zip(product, bare, strict=True)]
-    return Result(
+    return BenchResult(
         name=name,
         value=median(product),
         unit="/s",
@@ -107,10 +107,12 @@ def compare(
     )
 
 
-def compare_costs(name: str, costs: Sequence[float], limits: Sequence[float], *, at_most: float) -> Result:
+def compare_costs(
+    name: str, costs: Sequence[float], limits: Sequence[float], *, at_most: float
+) -> BenchResult:
     """Compare what a message costs in microseconds, taken in turns as well."""
     ratios = [cost / limit for cost, limit in zip(costs, limits, strict=True)]
-    return Result(
+    return BenchResult(
         name=name,
         value=median(costs),
         unit="µs",
@@ -121,11 +123,11 @@ def compare_costs(name: str, costs: Sequence[float], limits: Sequence[float], *,
     )
 
 
-def at_most(name: str, value: float, limit: float | None, *, unit: str) -> Result:
+def at_most(name: str, value: float, limit: float | None, *, unit: str) -> BenchResult:
     """A value that may not be more than the limit; a limit of None tells the value only."""
     if limit is None:
-        return Result(name=name, value=value, unit=unit, limit=value, ratio=1.0, wanted=None)
-    return Result(
+        return BenchResult(name=name, value=value, unit=unit, limit=value, ratio=1.0, wanted=None)
+    return BenchResult(
         name=name, value=value, unit=unit, limit=limit, ratio=value / limit, wanted=1, is_at_most=True
     )
 
@@ -136,7 +138,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return ordered[max(math.ceil(len(ordered) * percent / 100) - 1, 0)]
 
 
-def print_report(bench: str, results: Sequence[Result], receipt: Receipt, *, as_json: bool) -> None:
+def print_report(bench: str, results: Sequence[BenchResult], receipt: BenchReceipt, *, as_json: bool) -> None:
     """Print one JSON object or the same for people."""
     if as_json:
         report = {

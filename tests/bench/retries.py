@@ -1,11 +1,11 @@
 """`bench deliver`, the scenario `retries`: what waits in the retry lane costs the fresh flow next to nothing."""
 
 from tests.bench.measuring import Measuring
-from tests.bench.results import Result, compare
+from tests.bench.results import BenchResult, compare
 from tests.bench.stage import make_cast, make_waiting
 
 
-def fresh_beside_waiting(measuring: Measuring) -> list[Result]:
+def fresh_beside_waiting(measuring: Measuring) -> list[BenchResult]:
     """Fresh deliveries over 100 lanes, with and without a retry lane that is full."""
     sizes = measuring.sizes
     cast = make_cast("fresh", url=measuring.receiver.url, lanes=sizes.lanes)

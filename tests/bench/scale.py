@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 
 from tests.bench import latency, stage
-from tests.bench.latency import Load
+from tests.bench.latency import LatencyLoad
 from tests.bench.measuring import STALL_SECONDS, Measuring, rate_of, wait_until
 from tests.bench.plots import Panel, write
-from tests.bench.results import Result, at_most, percentile
+from tests.bench.results import BenchResult, at_most, percentile
 from tests.bench.started import started_beside
 
 SUBSCRIBERS = (1, 3, 10, 30, 100)
@@ -20,12 +20,12 @@ SUBSCRIBERS_BESIDE_STORED = 10
 RATE = 2.0
 
 
-def by_subscribers(measuring: Measuring) -> list[Result]:
+def by_subscribers(measuring: Measuring) -> list[BenchResult]:
     found = {str(count): _measured(measuring, count, name=f"subscribers{count}") for count in SUBSCRIBERS}
     return _told(measuring, found, "subscribers")
 
 
-def by_stored(measuring: Measuring) -> list[Result]:
+def by_stored(measuring: Measuring) -> list[BenchResult]:
     found = {}
     for stored in measuring.sizes.stored:
         # The tests' generator adds what there is too little of.
@@ -51,11 +51,13 @@ def _measured(measuring: Measuring, count: int, *, name: str) -> tuple[float, fl
         wait_until(already + expected, stage.delivered, seconds=STALL_SECONDS)
         tally = measuring.receiver.tally()
         measuring.receive(tally, expected=expected, already=already)
-        taken = latency.milliseconds(measuring, product, Load(subscribers=count, rate=RATE, name=name))
+        taken = latency.milliseconds(measuring, product, LatencyLoad(subscribers=count, rate=RATE, name=name))
     return rate_of(tally), percentile(taken, 50), percentile(taken, 99)
 
 
-def _told(measuring: Measuring, found: dict[str, tuple[float, float, float]], steps_are: str) -> list[Result]:
+def _told(
+    measuring: Measuring, found: dict[str, tuple[float, float, float]], steps_are: str
+) -> list[BenchResult]:
     rates, p50s, p99s = zip(*found.values(), strict=True)
     if measuring.sizes.plot:
         write(

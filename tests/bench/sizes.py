@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
+class BenchSizes:
     """Deliveries are counted a round: product and bare loops take turns.
 
     `senders` are the processes that serve 100 lanes, as many as an installation has unless told otherwise
@@ -56,7 +56,7 @@ class Sizes:
     beside_seconds: float = 8
 
 
-QUICK = Sizes(
+QUICK = BenchSizes(
     rounds=1,
     lanes=10,
     deliveries=200,

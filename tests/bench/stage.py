@@ -29,7 +29,7 @@ BATCH = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cast:
+class BenchSetup:
     """The subscribers of one scenario, and what is published to them: each message goes to so many `lanes`."""
 
     event_type: EventType
@@ -70,7 +70,7 @@ class Cast:
             cursor.execute("ANALYZE")
 
 
-def make_cast(name: str, *, url: str, lanes: int, hanging: int = 0, timeout_seconds: int = 30) -> Cast:
+def make_cast(name: str, *, url: str, lanes: int, hanging: int = 0, timeout_seconds: int = 30) -> BenchSetup:
     """Make an event type with so many subscribers of one subscription each."""
     event_type = EventType.objects.create(name=f"Bench.{name}")
     publisher, _ = Publisher.objects.get_or_create(name="bench")
@@ -94,10 +94,10 @@ def make_cast(name: str, *, url: str, lanes: int, hanging: int = 0, timeout_seco
     SigningSecret.objects.bulk_create(
         SigningSecret(subscription=subscription) for subscription in subscriptions
     )
-    return Cast(event_type=event_type, publisher=publisher, lanes=lanes, hanging=hanging)
+    return BenchSetup(event_type=event_type, publisher=publisher, lanes=lanes, hanging=hanging)
 
 
-def make_queue_cast(name: str, *, url: str, endpoints: int) -> Cast:
+def make_queue_cast(name: str, *, url: str, endpoints: int) -> BenchSetup:
     """Make a QUEUE event type with one group of so many endpoints; the receiver sees them as one."""
     event_type = EventType.objects.create(name=f"Bench.{name}", kind=Kind.QUEUE)
     publisher, _ = Publisher.objects.get_or_create(name="bench")
@@ -112,11 +112,11 @@ def make_queue_cast(name: str, *, url: str, endpoints: int) -> Cast:
             status=SubscriptionStatus.INACTIVE,
         )
         SigningSecret.objects.create(subscription=subscription)
-    return Cast(event_type=event_type, publisher=publisher, lanes=1)
+    return BenchSetup(event_type=event_type, publisher=publisher, lanes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingDeliveries:
     """What waits in the retry lane for a time that does not come while we measure."""
 
     subscription: Subscription
@@ -151,7 +151,7 @@ _FILL = """
 """
 
 
-def make_waiting(name: str, *, url: str, count: int) -> Waiting:
+def make_waiting(name: str, *, url: str, count: int) -> WaitingDeliveries:
     """Make the subscription whose deliveries wait."""
     subscription = Subscription.objects.create(
         name=HEALTHY,
@@ -160,7 +160,7 @@ def make_waiting(name: str, *, url: str, count: int) -> Waiting:
         policy=Policy.objects.get(name="workfront-2017"),
         endpoint=f"{url}/lane/waiting",
     )
-    return Waiting(subscription, count)
+    return WaitingDeliveries(subscription, count)
 
 
 def clear() -> None:

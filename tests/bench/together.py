@@ -18,7 +18,7 @@ from tests.bench.children import run_publishers
 from tests.bench.measuring import STALL_SECONDS, Measuring, rate_of, wait_until
 from tests.bench.paced import Pace, PacedPublisher
 from tests.bench.publishers import PublishLoad
-from tests.bench.results import Result, at_most
+from tests.bench.results import BenchResult, at_most
 from tests.bench.started import Started, started_beside
 
 WANTED = 0.6
@@ -33,23 +33,23 @@ MOST_FLOODED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
+class SharedStage:
     """A started product, its subscribers and a publisher's key."""
 
     product: Started
-    cast: stage.Cast
+    cast: stage.BenchSetup
     key: str
 
 
-def ten_subscribers(measuring: Measuring) -> list[Result]:
+def ten_subscribers(measuring: Measuring) -> list[BenchResult]:
     return _at_once(measuring, subscribers=10)
 
 
-def hundred_subscribers(measuring: Measuring) -> list[Result]:
+def hundred_subscribers(measuring: Measuring) -> list[BenchResult]:
     return _at_once(measuring, subscribers=100)
 
 
-def _at_once(measuring: Measuring, *, subscribers: int) -> list[Result]:
+def _at_once(measuring: Measuring, *, subscribers: int) -> list[BenchResult]:
     stage.clear()
     cast = stage.make_cast(f"together{subscribers}", url=measuring.receiver.url, lanes=subscribers)
     cast.let_in(hanging=False)
@@ -57,19 +57,19 @@ def _at_once(measuring: Measuring, *, subscribers: int) -> list[Result]:
     cast.publish(messages)
     cast.hold()
     with started_beside() as product:
-        ours = Stage(product=product, cast=cast, key=cast.make_key())
+        ours = SharedStage(product=product, cast=cast, key=cast.make_key())
         alone = _drained(measuring, cast, messages)
         return [*_paced(measuring, ours, alone=alone), *_flooded(measuring, ours)]
 
 
-def _drained(measuring: Measuring, cast: stage.Cast, messages: int) -> float:
+def _drained(measuring: Measuring, cast: stage.BenchSetup, messages: int) -> float:
     """Let the senders drain the backlog alone, and return their rate."""
     measuring.receiver.reset()
     cast.let_in(hanging=False)
     return _received(measuring, messages * cast.lanes, already=0, is_ordered=True)
 
 
-def _paced(measuring: Measuring, ours: Stage, *, alone: float) -> list[Result]:
+def _paced(measuring: Measuring, ours: SharedStage, *, alone: float) -> list[BenchResult]:
     seconds = measuring.sizes.together_seconds
     lanes = ours.cast.lanes
     measuring.receiver.reset()
@@ -99,7 +99,7 @@ def _paced(measuring: Measuring, ours: Stage, *, alone: float) -> list[Result]:
     _received(measuring, len(publisher.posted) * lanes, already=already)
     name = f"{lanes} subscribers"
     return [
-        Result(
+        BenchResult(
             name=f"{name}, beside publishing, of the senders alone",
             value=rate,
             unit="/s",
@@ -119,7 +119,7 @@ def _paced(measuring: Measuring, ours: Stage, *, alone: float) -> list[Result]:
     ]
 
 
-def _flooded(measuring: Measuring, ours: Stage) -> list[Result]:
+def _flooded(measuring: Measuring, ours: SharedStage) -> list[BenchResult]:
     """Publish without a pause for a moment, and wait until all of it is delivered."""
     measuring.receiver.reset()
     already = stage.delivered()

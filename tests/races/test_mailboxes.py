@@ -18,7 +18,15 @@ from delivery.models import Attempt, Delivery, Status
 from subscriptions.models import Mode, Subscription
 from tests.races.transactions import backend, meet, unfinished
 from tests.support import factories
-from tests.unit.delivery.mailbox.box import Box, box, end_visibility, ids, now_of, public_ids, status_of
+from tests.unit.delivery.mailbox.box import (
+    FilledMailbox,
+    box,
+    end_visibility,
+    ids,
+    now_of,
+    public_ids,
+    status_of,
+)
 
 CLIENTS = 6
 # Server processes count fetches in so many places (`delivery/mailbox/sql/fetch.sql`); two that share one wait for each other.
@@ -28,7 +36,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def mailbox(transactional_db: None) -> Box:
+def mailbox(transactional_db: None) -> FilledMailbox:
     return box()
 
 
@@ -57,7 +65,7 @@ def drain(subscriber_id: int, begin: threading.Barrier, *, most: int) -> list[in
     return got
 
 
-def drain_together(mailbox: Box, *, most: int) -> list[int]:
+def drain_together(mailbox: FilledMailbox, *, most: int) -> list[int]:
     begin = threading.Barrier(CLIENTS)
     with ThreadPoolExecutor(CLIENTS) as threads:
         draining = [threads.submit(drain, mailbox.subscriber.pk, begin, most=most) for _ in range(CLIENTS)]
@@ -65,14 +73,14 @@ def drain_together(mailbox: Box, *, most: int) -> list[int]:
 
 
 @pytest.mark.parametrize("most", [1, 10, 100])
-def test_two_clients_never_hold_the_same_message(mailbox: Box, most: int) -> None:
+def test_two_clients_never_hold_the_same_message(mailbox: FilledMailbox, most: int) -> None:
     fill(mailbox.subscription, count=20 * most)
     got = drain_together(mailbox, most=most)
     assert sorted(got) == sorted(Delivery.objects.values_list("pk", flat=True))
     assert set(Delivery.objects.values_list("status", "receive_count")) == {(Status.DELIVERED, 1)}
 
 
-def test_two_clients_never_share_returned_messages_of_several_subscriptions(mailbox: Box) -> None:
+def test_two_clients_never_share_returned_messages_of_several_subscriptions(mailbox: FilledMailbox) -> None:
     others = [factories.subscription(subscriber=mailbox.subscriber, mode=Mode.PULL) for _ in range(3)]
     fill(mailbox.subscription, *others, count=100)
     for _ in range(2):
@@ -93,21 +101,21 @@ def meanwhile(act: Callable[[], object]) -> Iterator[None]:
 
 
 @contextmanager
-def fetching(mailbox: Box, *, most: int = 1) -> Iterator[list[LeasedMessage]]:
+def fetching(mailbox: FilledMailbox, *, most: int = 1) -> Iterator[list[LeasedMessage]]:
     """Another client that has fetched, but whose fetch is committed only when the block ends."""
     got: list[LeasedMessage] = []
     with meanwhile(lambda: got.extend(mailboxes.fetch(mailbox.subscriber.pk, most=most, visibility=30))):
         yield got
 
 
-def test_a_fetch_skips_locked_messages_without_waiting(mailbox: Box) -> None:
+def test_a_fetch_skips_locked_messages_without_waiting(mailbox: FilledMailbox) -> None:
     put = mailbox.put(3)
     with fetching(mailbox, most=2) as got:
         assert ids(mailbox.next(2)) == public_ids(put[2:])
     assert [one.delivery_id for one in got] == [delivery.pk for delivery in put[:2]]
 
 
-def test_a_fetch_does_not_wait_for_extensions_and_acknowledgements(mailbox: Box) -> None:
+def test_a_fetch_does_not_wait_for_extensions_and_acknowledgements(mailbox: FilledMailbox) -> None:
     first, second = mailbox.put(2)
     message = mailbox.one()
     end_visibility(first)
@@ -116,7 +124,7 @@ def test_a_fetch_does_not_wait_for_extensions_and_acknowledgements(mailbox: Box)
     assert status_of(first) == Status.DELIVERED
 
 
-def test_a_locked_message_does_not_hide_later_ones(mailbox: Box) -> None:
+def test_a_locked_message_does_not_hide_later_ones(mailbox: FilledMailbox) -> None:
     *oldest, last = mailbox.put(13)
     receipts = [message["receipt"] for message in mailbox.next(12)]
     end_visibility(*oldest)
@@ -124,7 +132,7 @@ def test_a_locked_message_does_not_hide_later_ones(mailbox: Box) -> None:
         assert ids(mailbox.next()) == public_ids([last])
 
 
-def test_a_late_acknowledgement_that_meets_a_second_fetch_is_refused(mailbox: Box) -> None:
+def test_a_late_acknowledgement_that_meets_a_second_fetch_is_refused(mailbox: FilledMailbox) -> None:
     (delivery,) = mailbox.put()
     receipt = mailbox.one()["receipt"]
     end_visibility(delivery)
@@ -141,7 +149,7 @@ def test_a_late_acknowledgement_that_meets_a_second_fetch_is_refused(mailbox: Bo
     assert status_of(delivery) == Status.IN_FLIGHT
 
 
-def test_of_two_simultaneous_acknowledgements_both_succeed_and_one_counts(mailbox: Box) -> None:
+def test_of_two_simultaneous_acknowledgements_both_succeed_and_one_counts(mailbox: FilledMailbox) -> None:
     (delivery,) = mailbox.put()
     receipt = mailbox.one()["receipt"]
     results: list[mailboxes.Result] = []
@@ -154,7 +162,9 @@ def test_of_two_simultaneous_acknowledgements_both_succeed_and_one_counts(mailbo
     assert Attempt.objects.filter(delivery=delivery).count() == 1
 
 
-def test_requests_that_name_the_same_receipts_in_other_orders_do_not_block_each_other(mailbox: Box) -> None:
+def test_requests_that_name_the_same_receipts_in_other_orders_do_not_block_each_other(
+    mailbox: FilledMailbox,
+) -> None:
     mailbox.put(100)
     receipts = [message["receipt"] for message in mailbox.next(100)]
     begin = threading.Barrier(CLIENTS)
@@ -174,7 +184,7 @@ def test_requests_that_name_the_same_receipts_in_other_orders_do_not_block_each_
             extending.result(60)
 
 
-def parameters(mailbox: Box) -> dict[str, int]:
+def parameters(mailbox: FilledMailbox) -> dict[str, int]:
     return {
         "subscriber": mailbox.subscriber.pk,
         "most": 10,
@@ -185,7 +195,7 @@ def parameters(mailbox: Box) -> dict[str, int]:
     }
 
 
-def test_a_connection_lost_before_the_commit_fetches_nothing(mailbox: Box) -> None:
+def test_a_connection_lost_before_the_commit_fetches_nothing(mailbox: FilledMailbox) -> None:
     put = mailbox.put(3)
     with psycopg.connect(**connection_parameters()) as breaking:
         fetched = psycopg.Cursor(breaking).execute(statement("fetch").encode(), parameters(mailbox))
@@ -197,7 +207,7 @@ def test_a_connection_lost_before_the_commit_fetches_nothing(mailbox: Box) -> No
     assert ids(mailbox.next(3)) == public_ids(put)
 
 
-def test_an_acknowledgement_whose_connection_breaks_can_be_repeated(mailbox: Box) -> None:
+def test_an_acknowledgement_whose_connection_breaks_can_be_repeated(mailbox: FilledMailbox) -> None:
     (delivery,) = mailbox.put()
     message = mailbox.one()
 

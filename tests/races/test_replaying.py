@@ -48,7 +48,7 @@ def batch() -> None:
         deliver.advance(timezone.now())
 
 
-class TestAPerson:
+class TestCancellingAReplay:
     def test_cancelling_waits_for_the_running_batch(self, subscription: Subscription) -> None:
         message = factories.message(event_type=subscription.event_type)
         replay = running(subscription, [message.pk, message.pk + 1], rate=1)

@@ -40,7 +40,7 @@ def advance() -> None:
     retention.advance(timezone.now())
 
 
-class TestAPersonSendsItAgain:
+class TestResubmitting:
     def test_first_then_it_stays(self) -> None:
         row, other = old(Status.FAILED), old(Status.FAILED)
         with unfinished(partial(resubmit, row.pk, actor="ann")):

@@ -83,7 +83,7 @@ ACTS: list[tuple[Act, type[Exception]]] = [
 ]
 
 
-class TestAPerson:
+class TestLockingADelivery:
     @pytest.mark.parametrize("act", [act for act, _ in ACTS])
     def test_locking_a_delivery_keeps_its_range(self, whole: MessageRange, act: Act) -> None:
         row = in_doubt()

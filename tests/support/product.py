@@ -10,21 +10,21 @@ from typing import Any
 import psycopg
 
 from config.embedded.postgres import running_url
-from tests.support.receivers import Endpoint
-from tests.support.rest import Json, Rest
+from tests.support.receivers import ReceiverEndpoint
+from tests.support.rest import Json, ProductClient
 from tests.support.surroundings import NETWORKS
-from tests.system.operation.installation import Installation, eventually
+from tests.system.operation.installation import StartedInstallation, eventually
 
 BOOTSTRAP_KEY = f"inturn_{secrets.token_urlsafe(32)}"
 
 
-class Product(Installation):
+class Product(StartedInstallation):
     """An `up` with its own home, port and, unless it is given another, embedded PostgreSQL."""
 
     def __init__(self, home: Path, *, prefix: Sequence[str] = (), **environment: str) -> None:
         super().__init__(home, prefix=prefix)
         self._environment = environment
-        self.rest = Rest(f"http://127.0.0.1:{self.port}", BOOTSTRAP_KEY)
+        self.rest = ProductClient(f"http://127.0.0.1:{self.port}", BOOTSTRAP_KEY)
 
     def launch(self, **changed: str) -> subprocess.Popen[str]:
         given = {"INTURN_BOOTSTRAP_KEY": BOOTSTRAP_KEY, "INTURN_ALLOWED_NETWORKS": NETWORKS}
@@ -44,16 +44,16 @@ class Product(Installation):
         self.rest.post("publishers", {"name": unique})
         return Flow(self, unique, self.publisher_of(unique))
 
-    def publisher_of(self, name: str) -> Rest:
+    def publisher_of(self, name: str) -> ProductClient:
         key = self.rest.post(f"publishers/{name}/keys")["key"]
-        return Rest(self.rest.base_url, key)
+        return ProductClient(self.rest.base_url, key)
 
 
 @dataclass(frozen=True, slots=True)
-class Subscribed:
+class StartedSubscription:
     """A subscription and the endpoint that it sends to."""
 
-    endpoint: Endpoint
+    endpoint: ReceiverEndpoint
     subscriber: str
     id: int
     secret: str
@@ -65,10 +65,10 @@ class Flow:
 
     product: Product
     event_type: str
-    publisher: Rest
+    publisher: ProductClient
 
     @property
-    def rest(self) -> Rest:
+    def rest(self) -> ProductClient:
         return self.product.rest
 
     def subscriber(self, name: str, **fields: Any) -> str:
@@ -76,13 +76,15 @@ class Flow:
         self.rest.post("subscribers", {"name": unique, **fields})
         return unique
 
-    def subscribe(self, endpoint: Endpoint, /, *, subscriber: str = "", **fields: Any) -> Subscribed:
+    def subscribe(
+        self, endpoint: ReceiverEndpoint, /, *, subscriber: str = "", **fields: Any
+    ) -> StartedSubscription:
         """Subscribe an endpoint, for a subscriber of its own unless one is named."""
         name = endpoint.url.rpartition("/")[2]
         owner = subscriber or self.subscriber(name)
         wish = {"name": name, "subscriber": owner, "event_type": self.event_type, "endpoint": endpoint.url}
         made = self.rest.post("subscriptions", wish | fields)
-        return Subscribed(endpoint, owner, made["id"], made["secret"])
+        return StartedSubscription(endpoint, owner, made["id"], made["secret"])
 
     def publish(self, body: bytes = b"{}", **headers: str) -> str:
         """Publish and return the message's public id."""
@@ -94,32 +96,32 @@ class Flow:
         items = [{"event": self.event_type, "body": {"number": number}} for number in range(count)]
         return [result["id"] for result in self.publisher.publish_batch(items)]
 
-    def deliveries(self, of: Subscribed) -> list[Json]:
+    def deliveries(self, of: StartedSubscription) -> list[Json]:
         """The subscription's deliveries, in publication order."""
         found = self.rest.all("deliveries", subscription=of.id)
         return sorted(found, key=lambda delivery: int(delivery["id"]))
 
-    def statuses(self, of: Subscribed) -> list[str]:
+    def statuses(self, of: StartedSubscription) -> list[str]:
         return [delivery["status"] for delivery in self.deliveries(of)]
 
-    def delivery(self, of: Subscribed, message: str) -> Json:
+    def delivery(self, of: StartedSubscription, message: str) -> Json:
         """The delivery of that message, with its attempts."""
         found = self.rest.get("deliveries", subscription=of.id, message=message)["results"]
         assert len(found) == 1, found
         return self.rest.get(f"deliveries/{found[0]['id']}")
 
-    def lane(self, of: Subscribed) -> Json:
+    def lane(self, of: StartedSubscription) -> Json:
         return self.rest.get(f"lanes/{of.subscriber}")
 
-    def endpoint_state(self, of: Subscribed) -> str:
+    def endpoint_state(self, of: StartedSubscription) -> str:
         state: str = self.rest.get(f"subscriptions/{of.id}")["endpoint_state"]
         return state
 
-    def wait_until_blocked(self, of: Subscribed) -> Json:
+    def wait_until_blocked(self, of: StartedSubscription) -> Json:
         eventually(lambda: self.lane(of)["state"] == "BLOCKED", f"the lane of {of.subscriber} is BLOCKED")
         return self.lane(of)
 
-    def wait_until_settled(self, of: Subscribed) -> list[str]:
+    def wait_until_settled(self, of: StartedSubscription) -> list[str]:
         """Wait until nothing of the subscription is open; the statuses then."""
         eventually(lambda: "PENDING" not in self.statuses(of), f"all of {of.subscriber} is settled")
         return self.statuses(of)

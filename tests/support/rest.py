@@ -12,7 +12,7 @@ Json = dict[str, Any]
 SECONDS = 30
 
 
-class RefusedError(AssertionError):
+class RestRefusedError(AssertionError):
     """The answer was not 2xx."""
 
     def __init__(self, response: requests.Response) -> None:
@@ -22,7 +22,7 @@ class RefusedError(AssertionError):
 
 
 @dataclass(slots=True)
-class Rest:
+class ProductClient:
     """Everything under `/api/v1/`, with one key. Not for several threads at a time."""
 
     base_url: str
@@ -88,6 +88,6 @@ class Rest:
 
 def _accepted(response: requests.Response) -> Json:
     if not response.ok:
-        raise RefusedError(response)
+        raise RestRefusedError(response)
     content: Json = orjson.loads(response.content) if response.content else {}
     return content

@@ -3,25 +3,25 @@
 import time
 
 from tests.torture.clock import LONGEST_STEP_SECONDS
-from tests.torture.records import Window
-from tests.torture.stage import Stage
+from tests.torture.records import FaultWindow
+from tests.torture.stage import TortureStage
 
 
-def refuse_connections(stage: Stage) -> None:
+def refuse_connections(stage: TortureStage) -> None:
     with stage.excused("the receiver refuses connections"):
         stage.receiver.refuse_connections()
         stage.let_pass(0.5, 2)
         stage.receiver.accept_connections()
 
 
-def change_endpoint(stage: Stage) -> None:
+def change_endpoint(stage: TortureStage) -> None:
     lane = stage.chance.choice(stage.lanes)
     url = f"{lane.subscribed.endpoint.url}?changed={stage.chance.randrange(1000)}"
     stage.journal.note(f"endpoint {url}", lane=lane.name)
     stage.patch(f"subscriptions/{lane.subscribed.id}", endpoint=url)
 
 
-def change_pace(stage: Stage) -> None:
+def change_pace(stage: TortureStage) -> None:
     """Let a lane be given back and begun anew: it is to be read otherwise."""
     lane = stage.chance.choice(stage.lanes)
     rows = stage.chance.choice([1, 2, 10, 500])
@@ -29,7 +29,7 @@ def change_pace(stage: Stage) -> None:
     stage.patch(f"subscribers/{lane.subscribed.subscriber}", max_queued_to_send=rows, refill_level=rows // 5)
 
 
-def deactivate(stage: Stage) -> None:
+def deactivate(stage: TortureStage) -> None:
     lane = stage.chance.choice(stage.lanes)
     path = f"subscriptions/{lane.subscribed.id}"
     since = stage.journal.note("INACTIVE", lane=lane.name)
@@ -37,11 +37,11 @@ def deactivate(stage: Stage) -> None:
     stage.let_pass(0.5, 3)
     stage.patch(path, status="ACTIVE", backlog="deliver")
     until = stage.journal.note("ACTIVE", lane=lane.name)
-    stage.journal.inactive.append(Window(since, until, lane.name, "INACTIVE"))
+    stage.journal.inactive.append(FaultWindow(since, until, lane.name, "INACTIVE"))
     stage.journal.excuse(since, "INACTIVE", lane=lane.name, until=until)
 
 
-def step_clock(stage: Stage) -> None:
+def step_clock(stage: TortureStage) -> None:
     """Let the first machine's clock be wrong for a while, PostgreSQL's too; where no clock can be staged, do nothing."""
     if stage.clock is None:
         return

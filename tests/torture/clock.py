@@ -15,7 +15,7 @@ LONGEST_STEP_SECONDS = 15
 _COMPILER = shutil.which("cc")
 
 
-class Clock:
+class MovedClock:
     """All processes that are started with its environment step at once."""
 
     def __init__(self, folder: Path, *, compiler: str) -> None:
@@ -46,6 +46,6 @@ def _packed(seconds: int) -> bytes:
     return struct.pack("q", seconds)
 
 
-def staged(folder: Path) -> Clock | None:
+def staged(folder: Path) -> MovedClock | None:
     """A clock, unless none can be staged here."""
-    return Clock(folder, compiler=_COMPILER) if _COMPILER else None
+    return MovedClock(folder, compiler=_COMPILER) if _COMPILER else None

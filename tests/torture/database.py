@@ -6,32 +6,32 @@ import psycopg
 
 from config.up import processes
 from tests.system.operation.installation import eventually
-from tests.torture.stage import Stage
+from tests.torture.stage import TortureStage
 
 _END = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 
 
-def end_backends(stage: Stage) -> None:
+def end_backends(stage: TortureStage) -> None:
     stage.journal.crash("pg_terminate_backend of every connection")
     stage.execute(f"{_END} AND usename = current_user")
 
 
-def end_one_sender(stage: Stage) -> None:
+def end_one_sender(stage: TortureStage) -> None:
     """End the session of one sender: it connects again, and what it had is its own unless another was faster."""
     if pids := stage.senders():
         stage.journal.crash(f"pg_terminate_backend of sender {pids[0]}")
         stage.execute(f"{_END} AND application_name LIKE %s", [f"inturn sender {pids[0]} %"])
 
 
-def kill_postgres(stage: Stage) -> None:
+def kill_postgres(stage: TortureStage) -> None:
     _end_postgres(stage, signal.SIGKILL, "kill -9 of the postmaster")
 
 
-def restart_postgres(stage: Stage) -> None:
+def restart_postgres(stage: TortureStage) -> None:
     _end_postgres(stage, signal.SIGINT, "orderly restart of PostgreSQL")
 
 
-def _end_postgres(stage: Stage, number: signal.Signals, reason: str) -> None:
+def _end_postgres(stage: TortureStage, number: signal.Signals, reason: str) -> None:
     postmaster = stage.product.postmaster()
     if postmaster is None:
         return
@@ -43,14 +43,14 @@ def _end_postgres(stage: Stage, number: signal.Signals, reason: str) -> None:
     stage.wait_until_well()
 
 
-def _answers(stage: Stage) -> bool:
+def _answers(stage: TortureStage) -> bool:
     try:
         return bool(stage.execute("SELECT 1"))
     except psycopg.OperationalError:
         return False
 
 
-def lock_row(stage: Stage) -> None:
+def lock_row(stage: TortureStage) -> None:
     """Hold the row of one open delivery: only its own lane may wait for it."""
     with stage.product.connect() as connection, connection.transaction():
         row = connection.execute(
@@ -65,7 +65,7 @@ def lock_row(stage: Stage) -> None:
                 stage.let_pass(1, 12)
 
 
-def lock_lane(stage: Stage) -> None:
+def lock_lane(stage: TortureStage) -> None:
     """Hold the row of one lane."""
     lane = stage.chance.choice([lane for lane in stage.lanes if lane.role.is_serial])
     with stage.product.connect() as connection, connection.transaction():
@@ -78,7 +78,7 @@ def lock_lane(stage: Stage) -> None:
             stage.let_pass(1, 12)
 
 
-def lock_table(stage: Stage) -> None:
+def lock_table(stage: TortureStage) -> None:
     table = stage.chance.choice(["delivery_delivery", "delivery_lane", "delivery_shard"])
     reason = f"LOCK TABLE {table}"
     with stage.excused(reason), stage.product.connect() as connection, connection.transaction():

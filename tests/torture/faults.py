@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tests.torture import changing, database, freezing, killing
-from tests.torture.stage import Stage
+from tests.torture.stage import TortureStage
 
 
 class Fault(Protocol):
     __name__: str
 
-    def __call__(self, stage: Stage) -> None: ...
+    def __call__(self, stage: TortureStage) -> None: ...
 
 
 KINDS: Sequence[Fault] = (
@@ -42,7 +42,7 @@ KINDS: Sequence[Fault] = (
 )
 
 
-def strike(stage: Stage, over: threading.Event) -> None:
+def strike(stage: TortureStage, over: threading.Event) -> None:
     """One fault after the other, until it is over; every kind comes before any comes twice."""
     while not over.is_set():
         kinds = list(KINDS)
@@ -54,7 +54,7 @@ def strike(stage: Stage, over: threading.Event) -> None:
             kind(stage)
 
 
-def end(stage: Stage) -> None:
+def end(stage: TortureStage) -> None:
     """Undo what lasts, and wait until the product is well."""
     if stage.other is not None:
         stage.journal.crash("kill -9 of the second machine, at the end")

@@ -7,20 +7,20 @@ from pathlib import Path
 from config.up import processes
 from tests.system.operation.installation import eventually
 from tests.torture.records import PUBLISHERS, Woken
-from tests.torture.stage import Stage
+from tests.torture.stage import TortureStage
 
 _SESSION = (
     "SELECT extract(epoch FROM backend_start)::float8 FROM pg_stat_activity WHERE application_name LIKE %s"
 )
 
 
-def stop_sender(stage: Stage) -> None:
+def stop_sender(stage: TortureStage) -> None:
     """Freeze a sender: its lanes flow again within 10 s, however long it is frozen."""
     if pids := stage.senders():
         _stop(stage, pids[0], f"SIGSTOP of sender {pids[0]}")
 
 
-def _stop(stage: Stage, pid: int, reason: str) -> None:
+def _stop(stage: TortureStage, pid: int, reason: str) -> None:
     since = stage.journal.crash(reason)
     # Only what is over by itself explains a pause: the fault may last longer than its effect.
     stage.journal.excuse(since, reason, until=since)
@@ -34,7 +34,7 @@ def _stop(stage: Stage, pid: int, reason: str) -> None:
         stage.journal.woken.append(_watch(stage, pid, woke_at, ports))
 
 
-def _watch(stage: Stage, pid: int, woke_at: float, ports: set[int]) -> Woken:
+def _watch(stage: TortureStage, pid: int, woke_at: float, ports: set[int]) -> Woken:
     """Wait until the woken sender is connected again, or gone."""
     connected_at: list[float] = []
 
@@ -49,7 +49,7 @@ def _watch(stage: Stage, pid: int, woke_at: float, ports: set[int]) -> Woken:
     return Woken(woke_at, until, frozenset(ports))
 
 
-def _connected_at(stage: Stage, pid: int) -> list[float]:
+def _connected_at(stage: TortureStage, pid: int) -> list[float]:
     """Since when the sender of that process has been connected."""
     since = time.time() - time.monotonic()
     return [at - since for (at,) in stage.execute(_SESSION, [f"inturn sender {pid} %"])]
@@ -71,7 +71,7 @@ def _ports(pid: int, remote: int) -> set[int]:
     return found
 
 
-def stop_machine(stage: Stage) -> None:
+def stop_machine(stage: TortureStage) -> None:
     """Freeze the whole second machine, as a paused virtual one; or all senders of the only one there is."""
     reason = "SIGSTOP of the second machine" if stage.other else "SIGSTOP of all senders"
     pids = stage.other.processes() if stage.other else set(stage.senders())
@@ -83,7 +83,7 @@ def stop_machine(stage: Stage) -> None:
     stage.journal.excuse(since, reason, until=since if stage.other else None)
 
 
-def stop_web(stage: Stage) -> None:
+def stop_web(stage: TortureStage) -> None:
     """Freeze the web server: publishers wait, lanes flow."""
     pids = stage.product.whole("web")
     since = stage.journal.note("SIGSTOP of the web server")

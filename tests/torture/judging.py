@@ -10,10 +10,10 @@ from tests.support.product import Flow
 from tests.support.receivers import Received
 from tests.torture import oracle
 from tests.torture.clock import LONGEST_STEP_SECONDS
-from tests.torture.lanes import MAX_IN_FLIGHT, QUEUE_LANES, Lane
-from tests.torture.oracle import Finding
-from tests.torture.records import PUBLISHERS, Fetched, Journal, Published, Window
-from tests.torture.traffic import MailboxClient, Publisher
+from tests.torture.lanes import MAX_IN_FLIGHT, QUEUE_LANES, ObservedLane
+from tests.torture.oracle import Breach
+from tests.torture.records import PUBLISHERS, FaultWindow, Fetched, Journal, Published
+from tests.torture.traffic import MailboxClient, TorturePublisher
 
 MAILBOX = "mailbox"
 QUEUE = "queue"
@@ -22,7 +22,7 @@ LOGGED = 3
 
 
 @dataclass(slots=True)
-class Result:
+class TortureResult:
     seed: int
     messages: int = 0
     requests: int = 0
@@ -33,7 +33,7 @@ class Result:
     # Deliveries that a crash left in doubt: sent again with the mark, or held.
     resent: int = 0
     held: int = 0
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Breach] = field(default_factory=list)
     logs: list[str] = field(default_factory=list)
 
     def report(self) -> str:
@@ -52,9 +52,9 @@ class Seen:
 
     topic: Flow
     queue: Flow
-    lanes: Sequence[Lane]
-    workers: Sequence[Lane]
-    publishers: Sequence[Publisher]
+    lanes: Sequence[ObservedLane]
+    workers: Sequence[ObservedLane]
+    publishers: Sequence[TorturePublisher]
     clients: Sequence[MailboxClient]
     journal: Journal
 
@@ -64,11 +64,11 @@ class Judge:
         self._seen = seen
         self._journal = seen.journal
         journal = seen.journal
-        self.result = Result(
+        self.result = TortureResult(
             seed, crashes=len(journal.crashes), faults=journal.faults, woken=len(journal.woken)
         )
 
-    def judge(self) -> Result:
+    def judge(self) -> TortureResult:
         published = [message for publisher in self._seen.publishers for message in publisher.published]
         self.result.messages = len(published)
         self.add(PUBLISHERS, self._judge_publishers(published))
@@ -79,7 +79,7 @@ class Judge:
         self._judge_mailbox(topic)
         return self.result
 
-    def add(self, lane: str, findings: Sequence[Finding], came: Iterable[Received | Fetched] = ()) -> None:
+    def add(self, lane: str, findings: Sequence[Breach], came: Iterable[Received | Fetched] = ()) -> None:
         """Add what was found of a lane, with its log around the first of it."""
         self.result.findings += findings
         came = list(came)
@@ -88,9 +88,9 @@ class Judge:
             self.result.logs.append(f"--- {finding.rule} in {lane} at {moment}: {finding.text}")
             self.result.logs += self._journal.log_of(lane, came, around=finding.at)
 
-    def _judge_publishers(self, published: Sequence[Published]) -> list[Finding]:
+    def _judge_publishers(self, published: Sequence[Published]) -> list[Breach]:
         said = [
-            Finding(rule, publisher.name, 0.0, text)
+            Breach(rule, publisher.name, 0.0, text)
             for publisher in self._seen.publishers
             for rule, texts in (
                 ("REFUSED", publisher.refused),
@@ -100,7 +100,7 @@ class Judge:
         ]
         return [*said, *oracle.kept_waiting(published, self._journal.excuses)]
 
-    def _judge_lane(self, lane: Lane, published: Sequence[Published]) -> None:
+    def _judge_lane(self, lane: ObservedLane, published: Sequence[Published]) -> None:
         role, received, journal = lane.role, lane.received, self._journal
         statuses = _statuses(self._seen.topic, lane)
         self.result.requests += len(received)
@@ -124,7 +124,7 @@ class Judge:
             findings += oracle.overtaken(role.name, received, statuses)
         self.add(role.name, findings, received)
 
-    def _judge_doubts(self, lane: Lane, statuses: Mapping[str, str]) -> list[Finding]:
+    def _judge_doubts(self, lane: ObservedLane, statuses: Mapping[str, str]) -> list[Breach]:
         role = lane.role
         doubted = {id for id, status in statuses.items() if status == "IN_DOUBT"}
         doubted |= {request.id for request in lane.received if request.redelivery == "in-doubt"}
@@ -135,7 +135,7 @@ class Judge:
             doubted_at += found
             if not found:
                 text = f"{id} has no lost attempt in its history"
-                findings.append(Finding("IN DOUBT", lane.name, 0.0, text))
+                findings.append(Breach("IN DOUBT", lane.name, 0.0, text))
         most = 1 if role.is_serial else MAX_IN_FLIGHT + 1
         wrong_by = LONGEST_STEP_SECONDS if self._journal.steps else 0
         crashes = self._journal.crashes
@@ -144,7 +144,7 @@ class Judge:
             *oracle.doubts(lane.name, doubted_at, crashes, at_most=most, wrong_by=wrong_by),
         ]
 
-    def _doubted_at(self, lane: Lane, message: str) -> list[float]:
+    def _doubted_at(self, lane: ObservedLane, message: str) -> list[float]:
         """When attempts at the message were noticed to be lost, on this process's monotonic clock."""
         attempts = self._seen.topic.delivery(lane.subscribed, message)["attempts"]
         since = time.time() - time.monotonic()
@@ -179,14 +179,14 @@ class Judge:
         self.add(MAILBOX, findings, fetched)
 
 
-def _statuses(flow: Flow, lane: Lane) -> dict[str, str]:
+def _statuses(flow: Flow, lane: ObservedLane) -> dict[str, str]:
     return {
         delivery["message"]: delivery["status"]
         for delivery in flow.rest.all("deliveries", subscription=lane.subscribed.id)
     }
 
 
-def _overlaps(message: Published, windows: Sequence[Window]) -> bool:
+def _overlaps(message: Published, windows: Sequence[FaultWindow]) -> bool:
     return any(message.sent_at <= window.until and message.answered_at >= window.since for window in windows)
 
 

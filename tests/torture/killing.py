@@ -3,34 +3,34 @@
 import signal
 
 from config.up import processes
-from tests.torture.stage import Stage
+from tests.torture.stage import TortureStage
 
 
-def kill_sender(stage: Stage) -> None:
+def kill_sender(stage: TortureStage) -> None:
     if pids := stage.senders():
         stage.journal.crash(f"kill -9 of sender {pids[0]}")
         processes.send(signal.SIGKILL, [pids[0]])
 
 
-def kill_all_senders(stage: Stage) -> None:
+def kill_all_senders(stage: TortureStage) -> None:
     pids = stage.senders()
     stage.journal.crash(f"kill -9 of the senders {pids}")
     processes.send(signal.SIGKILL, pids)
 
 
-def kill_web(stage: Stage) -> None:
+def kill_web(stage: TortureStage) -> None:
     stage.journal.note("kill -9 of the web server")
     processes.send(signal.SIGKILL, stage.product.whole("web"))
 
 
-def kill_cluster(stage: Stage) -> None:
+def kill_cluster(stage: TortureStage) -> None:
     """Kill senders and chores with the process that would replace them."""
     stage.journal.crash("kill -9 of the cluster")
     processes.send(signal.SIGKILL, stage.product.whole("cluster"))
     stage.wait_until_well()
 
 
-def kill_machine(stage: Stage) -> None:
+def kill_machine(stage: TortureStage) -> None:
     """Kill everything of the first machine, PostgreSQL included, and start it again."""
     with stage.excused("kill -9 of the first machine"):
         stage.journal.crash("kill -9 of the first machine")
@@ -39,7 +39,7 @@ def kill_machine(stage: Stage) -> None:
     stage.wait_until_well()
 
 
-def second_machine(stage: Stage) -> None:
+def second_machine(stage: TortureStage) -> None:
     """Start another installation on the same database; or kill the one that there is, or stop it in order."""
     if stage.other is None:
         stage.start_other()

@@ -4,9 +4,9 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tests.support.product import Flow, Subscribed
+from tests.support.product import Flow, StartedSubscription
 from tests.support.receivers import Answer, Behaviour, Close, Hold, Received, Receiver, Slow
-from tests.support.rest import Json, Rest
+from tests.support.rest import Json, ProductClient
 
 # Longer than any fault, so that a stopped sender does not take an answer that came for a time-out.
 PATIENT_SECONDS = 60
@@ -32,9 +32,9 @@ class Role:
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class ObservedLane:
     role: Role
-    subscribed: Subscribed
+    subscribed: StartedSubscription
 
     @property
     def name(self) -> str:
@@ -76,7 +76,7 @@ _MISDEEDS: Mapping[str, Callable[[], Behaviour]] = {
 }
 
 
-def configure_policies(rest: Rest) -> None:
+def configure_policies(rest: ProductClient) -> None:
     """Copies of the built-in policies whose pauses fit into a run of a minute."""
     copies: Sequence[Json] = (
         {"name": "torture-teamforge", "copy_of": "teamforge", **PAUSE},
@@ -87,11 +87,11 @@ def configure_policies(rest: Rest) -> None:
         rest.post("policies", copy)
 
 
-def subscribe(flow: Flow, receiver: Receiver, roles: Sequence[Role], *, seed: int) -> list[Lane]:
+def subscribe(flow: Flow, receiver: Receiver, roles: Sequence[Role], *, seed: int) -> list[ObservedLane]:
     return [_subscribe(flow, receiver, role, seed=seed) for role in roles]
 
 
-def _subscribe(flow: Flow, receiver: Receiver, role: Role, *, seed: int) -> Lane:
+def _subscribe(flow: Flow, receiver: Receiver, role: Role, *, seed: int) -> ObservedLane:
     endpoint = receiver.endpoint(role.name)
     endpoint.follow(lambda received: behaviour(role, received, seed=seed))
     subscribed = flow.subscribe(
@@ -100,7 +100,7 @@ def _subscribe(flow: Flow, receiver: Receiver, role: Role, *, seed: int) -> Lane
         policy=role.policy,
         timeout_seconds=role.timeout_seconds,
     )
-    return Lane(role, subscribed)
+    return ObservedLane(role, subscribed)
 
 
 def behaviour(role: Role, received: Received, *, seed: int) -> Behaviour:

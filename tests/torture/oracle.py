@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tests.support.receivers import Received
-from tests.torture.records import PUBLISHERS, Fetched, Published, Window, Woken
+from tests.torture.records import PUBLISHERS, FaultWindow, Fetched, Published, Woken
 
 # No lane stands still longer than its fault and these seconds.
 STANDSTILL_SECONDS = 10.0
@@ -27,7 +27,7 @@ DEFINITE = ("DELIVERED", "REJECTED")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Breach:
     rule: str
     lane: str
     at: float
@@ -36,24 +36,24 @@ class Finding:
 
 def lost(
     lane: str, owed: Sequence[Published], statuses: Mapping[str, str], received: Sequence[Received]
-) -> list[Finding]:
+) -> list[Breach]:
     """Every owed message is settled, and what is DELIVERED was taken by the receiver."""
     taken = {request.id for request in received if request.was_accepted}
     findings = []
     for message in owed:
         status = statuses.get(message.id)
         if status is None:
-            findings.append(Finding("LOST", lane, message.answered_at, f"{message.id} has no delivery"))
+            findings.append(Breach("LOST", lane, message.answered_at, f"{message.id} has no delivery"))
         elif status == "PENDING":
-            findings.append(Finding("STUCK", lane, message.answered_at, f"{message.id} is still PENDING"))
+            findings.append(Breach("STUCK", lane, message.answered_at, f"{message.id} is still PENDING"))
         elif status == "DELIVERED" and message.id not in taken:
             findings.append(
-                Finding("LOST", lane, message.answered_at, f"{message.id} is DELIVERED, and never arrived")
+                Breach("LOST", lane, message.answered_at, f"{message.id} is DELIVERED, and never arrived")
             )
     return findings
 
 
-def published_twice(lane: str, received: Iterable[Received]) -> list[Finding]:
+def published_twice(lane: str, received: Iterable[Received]) -> list[Breach]:
     """One idempotency key is one message: the body carries the key."""
     ids: dict[bytes, str] = {}
     findings = []
@@ -61,12 +61,12 @@ def published_twice(lane: str, received: Iterable[Received]) -> list[Finding]:
         first = ids.setdefault(request.body, request.id)
         if first != request.id:
             findings.append(
-                Finding("PUBLISHED TWICE", lane, request.at, f"{first} and {request.id}: {request.body!r}")
+                Breach("PUBLISHED TWICE", lane, request.at, f"{first} and {request.id}: {request.body!r}")
             )
     return findings
 
 
-def order(lane: str, published: Iterable[Published], received: Iterable[Received]) -> list[Finding]:
+def order(lane: str, published: Iterable[Published], received: Iterable[Received]) -> list[Breach]:
     """If A was answered before B was sent, no first arrival of B comes before A's."""
     messages = {message.id: message for message in published}
     findings = []
@@ -79,7 +79,7 @@ def order(lane: str, published: Iterable[Published], received: Iterable[Received
         seen.add(message.id)
         if latest is not None and latest.sent_at > message.answered_at:
             findings.append(
-                Finding("ORDER", lane, request.at, f"{latest.id} arrived before the earlier {message.id}")
+                Breach("ORDER", lane, request.at, f"{latest.id} arrived before the earlier {message.id}")
             )
         if latest is None or message.sent_at > latest.sent_at:
             latest = message
@@ -87,8 +87,8 @@ def order(lane: str, published: Iterable[Published], received: Iterable[Received
 
 
 def repeats(
-    lane: str, received: Iterable[Received], *, holds: bool, faults: Iterable[Window] = ()
-) -> list[Finding]:
+    lane: str, received: Iterable[Received], *, holds: bool, faults: Iterable[FaultWindow] = ()
+) -> list[Breach]:
     """After a 2xx a message comes again only if marked; never if doubt is held.
 
     An answer that the sender cannot have heard is none: its connection was closed, or its time was over.
@@ -100,21 +100,19 @@ def repeats(
         in_doubt = request.redelivery == "in-doubt"
         if answered.get(request.id) and (holds or not in_doubt):
             findings.append(
-                Finding("REPEATED", lane, request.at, f"{request.id} was answered 2xx and came again")
+                Breach("REPEATED", lane, request.at, f"{request.id} was answered 2xx and came again")
             )
         if in_doubt and holds:
-            findings.append(
-                Finding("NOT HELD", lane, request.at, f"{request.id} was in doubt and sent again")
-            )
+            findings.append(Breach("NOT HELD", lane, request.at, f"{request.id} was in doubt and sent again"))
         is_heard = not any(abs(request.at - since) <= UNHEARD_SECONDS for since in unheard)
         answered[request.id] = answered.get(request.id, False) or (request.was_accepted and is_heard)
     return findings
 
 
-def overtaken(lane: str, received: Sequence[Received], statuses: Mapping[str, str]) -> list[Finding]:
+def overtaken(lane: str, received: Sequence[Received], statuses: Mapping[str, str]) -> list[Breach]:
     """Under `strict` nothing overtakes a failed message, unless it became IN_DOUBT meanwhile."""
     return [
-        Finding(
+        Breach(
             "OVERTAKEN",
             lane,
             later.at,
@@ -127,14 +125,14 @@ def overtaken(lane: str, received: Sequence[Received], statuses: Mapping[str, st
     ]
 
 
-def numbered(lane: str, received: Iterable[Received]) -> list[Finding]:
+def numbered(lane: str, received: Iterable[Received]) -> list[Breach]:
     """The attempts of a delivery that arrive have rising numbers."""
     last: dict[int, int] = {}
     findings = []
     for request in received:
         if request.attempt <= last.get(request.delivery, 0):
             text = f"{request.id}: attempt {request.attempt} after {last[request.delivery]}"
-            findings.append(Finding("NUMBERED TWICE", lane, request.at, text))
+            findings.append(Breach("NUMBERED TWICE", lane, request.at, text))
         last[request.delivery] = request.attempt
     return findings
 
@@ -143,8 +141,8 @@ def standing_still(
     lane: str,
     owed: Iterable[Published],
     received: Iterable[Received | Fetched],
-    excuses: Iterable[Window],
-) -> list[Finding]:
+    excuses: Iterable[FaultWindow],
+) -> list[Breach]:
     """While something waits, requests come; a pause may last as long as a fault and STANDSTILL_SECONDS."""
     came = [(request.id, _came_at(request)) for request in received]
     settled_at = dict(came)
@@ -161,7 +159,7 @@ def standing_still(
         if index < len(since):
             longest, at = _longest(max(before, since[index]), after, allowed)
             if longest > STANDSTILL_SECONDS:
-                findings.append(Finding("STOOD STILL", lane, at, f"{longest:.1f} s without a request"))
+                findings.append(Breach("STOOD STILL", lane, at, f"{longest:.1f} s without a request"))
     return findings
 
 
@@ -169,7 +167,7 @@ def _came_at(request: Received | Fetched) -> float:
     return request.at if isinstance(request, Received) else request.answered_at
 
 
-def kept_waiting(published: Iterable[Published], excuses: Iterable[Window]) -> list[Finding]:
+def kept_waiting(published: Iterable[Published], excuses: Iterable[FaultWindow]) -> list[Breach]:
     """A publisher gets its answer within a fault and STANDSTILL_SECONDS, however often it has to ask."""
     allowed = [window for window in excuses if window.lane in (None, PUBLISHERS)]
     findings = []
@@ -177,11 +175,11 @@ def kept_waiting(published: Iterable[Published], excuses: Iterable[Window]) -> l
         longest, at = _longest(message.sent_at, message.answered_at, allowed)
         if longest > STANDSTILL_SECONDS:
             text = f"{message.id} waited {longest:.1f} s for its answer"
-            findings.append(Finding("KEPT WAITING", PUBLISHERS, at, text))
+            findings.append(Breach("KEPT WAITING", PUBLISHERS, at, text))
     return findings
 
 
-def _longest(begin: float, end: float, excuses: Iterable[Window]) -> tuple[float, float]:
+def _longest(begin: float, end: float, excuses: Iterable[FaultWindow]) -> tuple[float, float]:
     """The longest part of a pause that no fault explains, and when it began."""
     at, longest = begin, (0.0, begin)
     for window in sorted(excuses, key=lambda window: window.since):
@@ -192,10 +190,10 @@ def _longest(begin: float, end: float, excuses: Iterable[Window]) -> tuple[float
     return max(longest, (end - at, at))
 
 
-def sent_when_woken(lane: str, received: Iterable[Received], woken: Iterable[Woken]) -> list[Finding]:
+def sent_when_woken(lane: str, received: Iterable[Received], woken: Iterable[Woken]) -> list[Breach]:
     """A sender that lost its session while it was stopped sends nothing before it is connected again."""
     return [
-        Finding("SENT WHEN WOKEN", lane, request.at, f"{request.id}, attempt {request.attempt}")
+        Breach("SENT WHEN WOKEN", lane, request.at, f"{request.id}, attempt {request.attempt}")
         for request in received
         for sender in woken
         if request.port in sender.ports and sender.since <= request.at < sender.until
@@ -209,7 +207,7 @@ def doubts(
     *,
     at_most: int = 1,
     wrong_by: float = 0.0,
-) -> list[Finding]:
+) -> list[Breach]:
     """Each crash leaves at most `at_most` deliveries in doubt, which its successor notices soon.
 
     The clock by which it tells when may have been `wrong_by` so many seconds.
@@ -221,7 +219,7 @@ def doubts(
         cause = next((moment for moment in left if at - least <= moment <= at + most), None)
         if cause is None:
             text = "no crash explains it, or more than one is in doubt"
-            findings.append(Finding("IN DOUBT", lane, at, text))
+            findings.append(Breach("IN DOUBT", lane, at, text))
         else:
             left.remove(cause)
     return findings
@@ -234,7 +232,7 @@ def group(
     received: Iterable[Received],
     *,
     most_in_doubt: int,
-) -> list[Finding]:
+) -> list[Breach]:
     """Of a QUEUE group exactly one endpoint took each message; only what was in doubt may come twice."""
     findings = []
     takers: dict[str, list[Received]] = defaultdict(list)
@@ -244,24 +242,24 @@ def group(
     for message in owed:
         counted = Counter(statuses.get(message.id, ()))
         if counted["DELIVERED"] != 1 or counted["PENDING"]:
-            findings.append(Finding("GROUP", lane, message.answered_at, f"{message.id} is {dict(counted)}"))
+            findings.append(Breach("GROUP", lane, message.answered_at, f"{message.id} is {dict(counted)}"))
     doubled = [taken for taken in takers.values() if len(taken) > 1]
     unmarked = [
         taken[1] for taken in doubled if all(request.redelivery != "in-doubt" for request in taken[1:])
     ]
     findings += [
-        Finding("GROUP", lane, request.at, f"{request.id} was taken twice, unmarked") for request in unmarked
+        Breach("GROUP", lane, request.at, f"{request.id} was taken twice, unmarked") for request in unmarked
     ]
     if len(doubled) > most_in_doubt:
         findings.append(
-            Finding("GROUP", lane, 0.0, f"{len(doubled)} taken twice, at most {most_in_doubt} may be")
+            Breach("GROUP", lane, 0.0, f"{len(doubled)} taken twice, at most {most_in_doubt} may be")
         )
     return findings
 
 
 def mailbox(
     lane: str, owed: Iterable[Published], fetched: Iterable[Fetched], *, steps: Sequence[float] = ()
-) -> list[Finding]:
+) -> list[Breach]:
     """Nobody gets what another holds; what was acknowledged does not come back; everything is fetched.
 
     While the clock `steps` a visibility may be over sooner than it should.
@@ -270,7 +268,7 @@ def mailbox(
     for fetch in fetched:
         by_id[fetch.id].append(fetch)
     findings = [
-        Finding("LOST", lane, message.answered_at, f"{message.id} was never fetched")
+        Breach("LOST", lane, message.answered_at, f"{message.id} was never fetched")
         for message in owed
         if message.id not in by_id
     ]
@@ -279,11 +277,11 @@ def mailbox(
             is_stepped = any(first.asked_at <= step <= second.answered_at for step in steps)
             if second.answered_at < _held_until(first) - TOLERANCE_SECONDS and not is_stepped:
                 findings.append(
-                    Finding("HELD", lane, second.answered_at, f"{id} was handed out while another held it")
+                    Breach("HELD", lane, second.answered_at, f"{id} was handed out while another held it")
                 )
             if first.acknowledged_at is not None and second.asked_at > first.acknowledged_at:
                 findings.append(
-                    Finding("HELD", lane, second.answered_at, f"{id} came back after its acknowledgement")
+                    Breach("HELD", lane, second.answered_at, f"{id} came back after its acknowledgement")
                 )
     return findings
 
@@ -292,7 +290,7 @@ def _held_until(fetch: Fetched) -> float:
     return fetch.asked_at + fetch.visibility if fetch.released_at is None else fetch.released_at
 
 
-def unexpected(lane: str, statuses: Mapping[str, str], allowed: Iterable[str]) -> list[Finding]:
+def unexpected(lane: str, statuses: Mapping[str, str], allowed: Iterable[str]) -> list[Breach]:
     """Every delivery ends in a status that this lane may have."""
     wrong = {id: status for id, status in statuses.items() if status not in {*allowed, *DEFINITE}}
-    return [Finding("STATUS", lane, 0.0, f"{id} is {status}") for id, status in list(wrong.items())[:10]]
+    return [Breach("STATUS", lane, 0.0, f"{id} is {status}") for id, status in list(wrong.items())[:10]]

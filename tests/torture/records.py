@@ -45,7 +45,7 @@ class Fetched:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class FaultWindow:
     """A time during which a lane may stand still, or a subscription does not match; lane None means every lane."""
 
     since: float
@@ -75,8 +75,8 @@ class Journal:
 
     began: float = field(default_factory=time.monotonic)
     events: list[tuple[float, str | None, str]] = field(default_factory=list)
-    excuses: list[Window] = field(default_factory=list)
-    inactive: list[Window] = field(default_factory=list)
+    excuses: list[FaultWindow] = field(default_factory=list)
+    inactive: list[FaultWindow] = field(default_factory=list)
     crashes: list[float] = field(default_factory=list)
     # The names of the faults that were staged.
     faults: list[str] = field(default_factory=list)
@@ -103,7 +103,9 @@ class Journal:
     ) -> None:
         """Lanes may have stood still since that moment, until now unless said otherwise."""
         with self._lock:
-            self.excuses.append(Window(since, time.monotonic() if until is None else until, lane, reason))
+            self.excuses.append(
+                FaultWindow(since, time.monotonic() if until is None else until, lane, reason)
+            )
 
     def log_of(self, lane: str, came: Iterable[Received | Fetched], *, around: float) -> list[str]:
         """The lines that tell what happened to a lane around a moment: every event, and the nearest requests."""

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from tests.support.product import Flow, Product
 from tests.support.receivers import Receiver
-from tests.support.rest import Rest
+from tests.support.rest import ProductClient
 from tests.torture import clock, faults
-from tests.torture.judging import MAILBOX, Judge, Result, Seen
+from tests.torture.judging import MAILBOX, Judge, Seen, TortureResult
 from tests.torture.lanes import QUEUE_ROLES, ROLES, configure_policies, subscribe
-from tests.torture.oracle import Finding
+from tests.torture.oracle import Breach
 from tests.torture.records import Journal
-from tests.torture.stage import Stage
-from tests.torture.traffic import MailboxClient, Publisher, Worker
+from tests.torture.stage import TortureStage
+from tests.torture.traffic import MailboxClient, TorturePublisher, Worker
 
 PUBLISHERS = 2
 # Of each publisher, between two requests: lanes that block for seconds must keep up.
@@ -21,7 +21,7 @@ PAUSE_SECONDS = 0.15
 SETTLED_SECONDS = 120.0
 
 
-def torture(home: Path, *, seconds: float, seed: int) -> Result:
+def torture(home: Path, *, seconds: float, seed: int) -> TortureResult:
     """Run it in a folder of its own and return what was found; the seed repeats the plan, not the timing."""
     wall = clock.staged(home)
     product = Product(home / "inturn", **(wall.environment if wall else {}))
@@ -35,7 +35,7 @@ def torture(home: Path, *, seconds: float, seed: int) -> Result:
 
 class _Run:
     def __init__(
-        self, product: Product, receiver: Receiver, wall: clock.Clock | None, home: Path, *, seed: int
+        self, product: Product, receiver: Receiver, wall: clock.MovedClock | None, home: Path, *, seed: int
     ) -> None:
         self._seed = seed
         self._product = product
@@ -47,16 +47,22 @@ class _Run:
         self._workers = subscribe(self._queue, receiver, QUEUE_ROLES, seed=seed)
         self._mailbox_owner, client = _subscribe_mailbox(self._topic)
         self._publishers = [
-            Publisher([self._topic, self._queue], number=number, seed=seed, pause_seconds=PAUSE_SECONDS)
+            TorturePublisher(
+                [self._topic, self._queue], number=number, seed=seed, pause_seconds=PAUSE_SECONDS
+            )
             for number in range(PUBLISHERS)
         ]
         self._clients = [
-            MailboxClient(Rest(client.base_url, client.key), self._mailbox_owner, number=number, seed=seed)
+            MailboxClient(
+                ProductClient(client.base_url, client.key), self._mailbox_owner, number=number, seed=seed
+            )
             for number in range(2)
         ]
-        self._stage = Stage(product, receiver, self._lanes, self._journal, clock=wall, seed=seed, home=home)
+        self._stage = TortureStage(
+            product, receiver, self._lanes, self._journal, clock=wall, seed=seed, home=home
+        )
 
-    def judge_after(self, seconds: float) -> Result:
+    def judge_after(self, seconds: float) -> TortureResult:
         working: list[Worker] = [*self._publishers, *self._clients]
         for worker in working:
             worker.start()
@@ -88,7 +94,7 @@ class _Run:
         judge.add("all", [*broken, *unsettled])
         return judge.judge()
 
-    def _break(self, over: threading.Event) -> list[Finding]:
+    def _break(self, over: threading.Event) -> list[Breach]:
         """Let faults happen until it is over; what never came back is a finding."""
         try:
             try:
@@ -96,17 +102,17 @@ class _Run:
             finally:
                 faults.end(self._stage)
         except AssertionError as error:
-            return [Finding("NOT WELL", "all", time.monotonic(), str(error))]
+            return [Breach("NOT WELL", "all", time.monotonic(), str(error))]
         return []
 
-    def _wait_until_settled(self) -> list[Finding]:
+    def _wait_until_settled(self) -> list[Breach]:
         """A lane that stands still at the end is reported by its messages."""
         deadline = time.monotonic() + SETTLED_SECONDS
         while (count := self._open()) and time.monotonic() < deadline:
             time.sleep(0.2)
         if not count:
             return []
-        return [Finding("STUCK", "all", time.monotonic(), f"{count} deliveries are still open")]
+        return [Breach("STUCK", "all", time.monotonic(), f"{count} deliveries are still open")]
 
     def _open(self) -> int:
         found = 0
@@ -115,9 +121,9 @@ class _Run:
         return found
 
 
-def _subscribe_mailbox(flow: Flow) -> tuple[str, Rest]:
+def _subscribe_mailbox(flow: Flow) -> tuple[str, ProductClient]:
     owner = flow.subscriber(MAILBOX)
     wish = {"name": MAILBOX, "subscriber": owner, "event_type": flow.event_type, "mode": "PULL"}
     flow.rest.post("subscriptions", wish)
     key = flow.rest.post(f"subscribers/{owner}/keys")["key"]
-    return owner, Rest(flow.rest.base_url, key)
+    return owner, ProductClient(flow.rest.base_url, key)

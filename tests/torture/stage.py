@@ -13,26 +13,26 @@ import psycopg
 from config.embedded.postgres import running_url
 from tests.support.product import Product
 from tests.support.receivers import Receiver
-from tests.support.rest import RefusedError
+from tests.support.rest import RestRefusedError
 from tests.system.operation.installation import eventually
-from tests.torture.clock import Clock
-from tests.torture.lanes import Lane
+from tests.torture.clock import MovedClock
+from tests.torture.lanes import ObservedLane
 from tests.torture.records import Journal
 
 _SENDER = re.compile(r"inturn sender (\d+) ")
 
 
-class Stage:
+class TortureStage:
     """Used by one thread. `other` is a second machine on the product's database, while there is one."""
 
     def __init__(
         self,
         product: Product,
         receiver: Receiver,
-        lanes: Sequence[Lane],
+        lanes: Sequence[ObservedLane],
         journal: Journal,
         *,
-        clock: Clock | None,
+        clock: MovedClock | None,
         seed: int,
         home: Path,
     ) -> None:
@@ -81,7 +81,7 @@ class Stage:
         def is_accepted() -> bool:
             try:
                 self.product.rest.patch(path, fields)
-            except (OSError, RefusedError):
+            except (OSError, RestRefusedError):
                 return False
             return True
 

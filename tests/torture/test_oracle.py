@@ -2,7 +2,7 @@
 
 from tests.support.receivers import Received
 from tests.torture import oracle
-from tests.torture.records import Fetched, Published, Window, Woken
+from tests.torture.records import FaultWindow, Fetched, Published, Woken
 
 
 def published(number: int, *, sent_at: float | None = None, answered_at: float | None = None) -> Published:
@@ -54,7 +54,7 @@ def fetched(at: float, *, released_at: float | None = None, acknowledged_at: flo
     )
 
 
-def rules(findings: list[oracle.Finding]) -> list[str]:
+def rules(findings: list[oracle.Breach]) -> list[str]:
     return [finding.rule for finding in findings]
 
 
@@ -99,7 +99,7 @@ class TestRepeats:
     def test_an_answer_that_no_client_received_does_not_count(self) -> None:
         again = [request(1, 3), request(1, 4, attempt=2)]
         for at, rules_found in ((3.001, []), (3.5, ["REPEATED"])):
-            refused = Window(at, at + 1, None, "the receiver refuses connections")
+            refused = FaultWindow(at, at + 1, None, "the receiver refuses connections")
             assert rules(oracle.repeats("a", again, holds=True, faults=[refused])) == rules_found
 
     def test_a_marked_message_may_return(self) -> None:
@@ -136,8 +136,8 @@ def test_a_woken_sender_sends_only_when_connected() -> None:
 def test_publishers_are_answered_within_ten_seconds_of_a_fault() -> None:
     late = [published(1, answered_at=20)]
     assert rules(oracle.kept_waiting(late, [])) == ["KEPT WAITING"]
-    assert oracle.kept_waiting(late, [Window(2, 15, None, "fault")]) == []
-    assert rules(oracle.kept_waiting(late, [Window(2, 15, "a", "fault")])) == ["KEPT WAITING"]
+    assert oracle.kept_waiting(late, [FaultWindow(2, 15, None, "fault")]) == []
+    assert rules(oracle.kept_waiting(late, [FaultWindow(2, 15, "a", "fault")])) == ["KEPT WAITING"]
 
 
 class TestOvertaken:
@@ -158,11 +158,11 @@ class TestStandingStill:
 
     def test_a_fault_explains_its_time_and_ten_seconds(self) -> None:
         received = [request(1, 3), request(2, 20)]
-        assert oracle.standing_still("a", TWO, received, [Window(4, 11, None, "fault")]) == []
-        assert oracle.standing_still("a", TWO, received, [Window(4, 11, "another", "fault")]) != []
+        assert oracle.standing_still("a", TWO, received, [FaultWindow(4, 11, None, "fault")]) == []
+        assert oracle.standing_still("a", TWO, received, [FaultWindow(4, 11, "another", "fault")]) != []
 
     def test_a_fault_that_ends_by_itself_explains_at_most_ten_seconds(self) -> None:
-        stopped = [Window(4, 4, None, "SIGSTOP of sender 5")]
+        stopped = [FaultWindow(4, 4, None, "SIGSTOP of sender 5")]
         assert oracle.standing_still("a", TWO, [request(1, 3), request(2, 13)], stopped) == []
         assert rules(oracle.standing_still("a", TWO, [request(1, 3), request(2, 15)], stopped)) == [
             "STOOD STILL"

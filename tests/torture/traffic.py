@@ -9,7 +9,7 @@ import orjson
 import requests
 
 from tests.support.product import Flow
-from tests.support.rest import Json, Rest
+from tests.support.rest import Json, ProductClient
 from tests.torture.records import Fetched, Published
 
 # How long a publisher that is to end still repeats a request that nobody answers.
@@ -39,14 +39,14 @@ class Worker(threading.Thread):
         raise NotImplementedError
 
 
-class Publisher(Worker):
+class TorturePublisher(Worker):
     """Publishes numbered messages one after the other, and repeats each until it is answered."""
 
     def __init__(self, flows: list[Flow], *, number: int, seed: int, pause_seconds: float) -> None:
         super().__init__(f"publisher-{number}")
         self._flows = flows
         # One key for each event type: a publisher may only publish its own.
-        self._clients = [Rest(flow.publisher.base_url, flow.publisher.key) for flow in flows]
+        self._clients = [ProductClient(flow.publisher.base_url, flow.publisher.key) for flow in flows]
         self._chance = random.Random(f"{seed} publisher {number}")
         self._number = number
         self._count = 0
@@ -135,7 +135,7 @@ class Publisher(Worker):
 class MailboxClient(Worker):
     """Fetches, and acknowledges, releases or forgets what it got."""
 
-    def __init__(self, rest: Rest, mailbox: str, *, number: int, seed: int) -> None:
+    def __init__(self, rest: ProductClient, mailbox: str, *, number: int, seed: int) -> None:
         super().__init__(f"mailbox-client-{number}")
         self._rest = rest
         self._mailbox = mailbox

@@ -1,7 +1,7 @@
 """Real HTTP receivers that do as they are told, and remember every request."""
 
 from tests.support.receivers.behaviours import OK, Answer, Behaviour, Close, Drip, Hold, Slow, Stream
-from tests.support.receivers.endpoint import Endpoint
+from tests.support.receivers.endpoint import ReceiverEndpoint
 from tests.support.receivers.received import Received
 from tests.support.receivers.receiver import Receiver
 
@@ -11,10 +11,10 @@ __all__ = [
     "Behaviour",
     "Close",
     "Drip",
-    "Endpoint",
     "Hold",
     "Received",
     "Receiver",
+    "ReceiverEndpoint",
     "Slow",
     "Stream",
 ]

@@ -15,7 +15,7 @@ DEADLINE_SECONDS = 30.0
 Script = Callable[[Received], Behaviour]
 
 
-class Endpoint:
+class ReceiverEndpoint:
     """Written by the receiver's thread, read and told what to do by the test's."""
 
     def __init__(self, url: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
-from tests.support.receivers.endpoint import Endpoint
+from tests.support.receivers.endpoint import ReceiverEndpoint
 
 
 class Receiver:
@@ -19,7 +19,7 @@ class Receiver:
         # Bound and never listening: keeps the port from others while nothing listens on it.
         self._reserved = _bound(0)
         self.port: int = self._reserved.getsockname()[1]
-        self._endpoints: dict[str, Endpoint] = {}
+        self._endpoints: dict[str, ReceiverEndpoint] = {}
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="receiver", daemon=True)
         self._server: web.Server | None = None
@@ -40,10 +40,10 @@ class Receiver:
         self._loop.close()
         self._reserved.close()
 
-    def endpoint(self, name: str) -> Endpoint:
+    def endpoint(self, name: str) -> ReceiverEndpoint:
         """Return the endpoint of that name, made on first use."""
         url = f"http://127.0.0.1:{self.port}/{name}"
-        return self._endpoints.setdefault(f"/{name}", Endpoint(url))
+        return self._endpoints.setdefault(f"/{name}", ReceiverEndpoint(url))
 
     def refuse_connections(self) -> None:
         """Close every connection and the port: whoever connects is refused at once."""

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from tests.support.surroundings import CHROMIUM, HOW_TO_GET_CHROMIUM
-from tests.system.browser.visitor import PASSWORD, Visitor
+from tests.system.browser.visitor import PASSWORD, ConsoleVisitor
 from tests.system.browser.watching import watched
 
 # As long as whatever else is waited for in a page; on a busy machine its own five seconds are not many.
@@ -56,7 +56,7 @@ def administrator(transactional_db: None) -> User:
 
 
 @pytest.fixture
-def ann(watched_page: Page, administrator: User, client: Client, live_server: LiveServer) -> Visitor:
+def ann(watched_page: Page, administrator: User, client: Client, live_server: LiveServer) -> ConsoleVisitor:
     """The administrator, logged in and on the overview."""
     client.force_login(administrator)
     session = {
@@ -65,4 +65,4 @@ def ann(watched_page: Page, administrator: User, client: Client, live_server: Li
     }
     watched_page.context.add_cookies([session | {"url": live_server.url}])  # type: ignore[list-item]
     watched_page.goto("/admin/")
-    return Visitor(watched_page)
+    return ConsoleVisitor(watched_page)

@@ -9,7 +9,7 @@ from delivery.models import Delivery, JournalEntry, JournalKind, Lane, LaneState
 from delivery.states import Status
 from subscriptions.models import Subscription
 from tests.support import factories
-from tests.system.browser.visitor import Visitor
+from tests.system.browser.visitor import ConsoleVisitor
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,7 +34,7 @@ def head(transactional_db: None) -> Delivery:
 
 
 def test_logging_in_leads_to_the_overview(administrator: User, watched_page: Page) -> None:
-    visitor = Visitor(watched_page)
+    visitor = ConsoleVisitor(watched_page)
     watched_page.goto("/admin/login/")
     visitor.photograph("login")
     visitor.log_in("ann")
@@ -42,7 +42,9 @@ def test_logging_in_leads_to_the_overview(administrator: User, watched_page: Pag
     visitor.photograph("overview-empty")
 
 
-def test_the_overview_shows_blocked_subscribers_with_cause_and_remedy(head: Delivery, ann: Visitor) -> None:
+def test_the_overview_shows_blocked_subscribers_with_cause_and_remedy(
+    head: Delivery, ann: ConsoleVisitor
+) -> None:
     row = ann.page.locator(".inturn-blocked tbody")
     expect(row).to_have_count(1)
     for said in ("crm", "unreachable: connection refused", head.message.public_id, "3 failed tries"):
@@ -51,7 +53,9 @@ def test_the_overview_shows_blocked_subscribers_with_cause_and_remedy(head: Deli
     ann.photograph("overview-blocked")
 
 
-def test_one_click_makes_a_subscription_inactive_and_another_undoes_it(head: Delivery, ann: Visitor) -> None:
+def test_one_click_makes_a_subscription_inactive_and_another_undoes_it(
+    head: Delivery, ann: ConsoleVisitor
+) -> None:
     ann.page.get_by_role("button", name="Make INACTIVE").click()
     expect(ann.page.get_by_text("No subscriber is blocked.")).to_be_visible()
     assert Subscription.objects.get(name="down").status == "INACTIVE"
@@ -63,7 +67,7 @@ def test_one_click_makes_a_subscription_inactive_and_another_undoes_it(head: Del
     assert Subscription.objects.get(name="down").status == "ACTIVE"
 
 
-def test_skipping_asks_for_confirmation(head: Delivery, ann: Visitor) -> None:
+def test_skipping_asks_for_confirmation(head: Delivery, ann: ConsoleVisitor) -> None:
     skip = ann.page.get_by_role("button", name="Skip this message")
     questions: list[str] = []
 
@@ -85,14 +89,14 @@ def test_skipping_asks_for_confirmation(head: Delivery, ann: Visitor) -> None:
     assert head.status == Status.CANCELLED
 
 
-def test_retry_now_moves_the_next_try(head: Delivery, ann: Visitor) -> None:
+def test_retry_now_moves_the_next_try(head: Delivery, ann: ConsoleVisitor) -> None:
     ann.page.get_by_role("button", name="Retry now").click()
     expect(ann.page.get_by_text("crm tries again now.")).to_be_visible()
     assert JournalEntry.objects.filter(kind=JournalKind.RETRIED, actor="ann").exists()
 
 
 def test_the_overview_notices_by_itself_and_keeps_the_keyboard_where_it_was(
-    head: Delivery, ann: Visitor
+    head: Delivery, ann: ConsoleVisitor
 ) -> None:
     ann.page.get_by_role("button", name="Retry now").focus()
     Lane.objects.update(reason="503: overloaded")

@@ -6,12 +6,12 @@ from playwright.sync_api import expect
 from subscriptions.models import ApiKey, ConfigurationChange, Subscription
 from subscriptions.models.api_key import hash_of
 from tests.support import factories
-from tests.system.browser.visitor import Visitor
+from tests.system.browser.visitor import ConsoleVisitor
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_key_is_shown_on_the_next_page_and_never_again(ann: Visitor) -> None:
+def test_a_key_is_shown_on_the_next_page_and_never_again(ann: ConsoleVisitor) -> None:
     publisher = factories.publisher("teamforge")
     ann.page.goto(f"/admin/subscriptions/publisher/{publisher.pk}/change/")
     ann.page.get_by_role("link", name="New key for teamforge").click()
@@ -25,7 +25,7 @@ def test_a_key_is_shown_on_the_next_page_and_never_again(ann: Visitor) -> None:
     assert key not in ann.page.content()
 
 
-def test_a_new_subscription_shows_its_secret_and_a_wrong_filter_its_position(ann: Visitor) -> None:
+def test_a_new_subscription_shows_its_secret_and_a_wrong_filter_its_position(ann: ConsoleVisitor) -> None:
     factories.subscriber("crm")
     factories.event_type("TeamForge.Artifact.Create")
     factories.policy("teamforge")

@@ -10,7 +10,7 @@ from delivery.models import JournalEntry, RetentionRun
 from delivery.states import Status
 from subscriptions.models import ConfigurationChange, Policy
 from tests.support import factories
-from tests.system.browser.visitor import Visitor
+from tests.system.browser.visitor import ConsoleVisitor
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -55,21 +55,21 @@ def rows(transactional_db: None) -> None:
     )
 
 
-def test_every_list_can_be_read_at_any_width(rows: None, ann: Visitor) -> None:
+def test_every_list_can_be_read_at_any_width(rows: None, ann: ConsoleVisitor) -> None:
     for name, address in LISTS.items():
         ann.page.goto(f"/admin/{address}/")
         ann.page.locator("#result_list, .inturn-empty").first.wait_for()
         ann.photograph(name)
 
 
-def test_every_form_can_be_filled_in_at_any_width(rows: None, ann: Visitor) -> None:
+def test_every_form_can_be_filled_in_at_any_width(rows: None, ann: ConsoleVisitor) -> None:
     for name in FORMS:
         ann.page.goto(f"/admin/{LISTS[name]}/add/")
         ann.page.get_by_role("button", name="Save", exact=True).wait_for()
         ann.photograph(f"{name}-add")
 
 
-def test_the_guide_can_be_read_at_any_width(ann: Visitor) -> None:
+def test_the_guide_can_be_read_at_any_width(ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/")
     ann.page.get_by_role("navigation").get_by_role("link", name="Guide").click()
     ann.page.locator(".inturn-guide-index").wait_for()
@@ -80,7 +80,7 @@ def test_the_guide_can_be_read_at_any_width(ann: Visitor) -> None:
         ann.photograph(f"guide-{name.lower().replace(' ', '-')}")
 
 
-def test_the_guide_is_searched_by_keyboard(ann: Visitor) -> None:
+def test_the_guide_is_searched_by_keyboard(ann: ConsoleVisitor) -> None:
     ann.page.goto("/guide/settings/")
     ann.page.get_by_label("Search the guide").press_sequentially("connection pooler")
     ann.page.keyboard.press("Enter")
@@ -95,13 +95,13 @@ def test_the_guide_is_searched_by_keyboard(ann: Visitor) -> None:
     ann.photograph("guide-search-nothing")
 
 
-def test_a_page_of_the_console_leads_to_the_guide_about_it(ann: Visitor) -> None:
+def test_a_page_of_the_console_leads_to_the_guide_about_it(ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/subscriptions/apikey/")
     ann.page.get_by_title("The guide about this page").click()
     expect(ann.page.get_by_role("heading", name="Keys", exact=True)).to_be_in_viewport()
 
 
-def test_a_message_shows_its_payload_as_text(ann: Visitor) -> None:
+def test_a_message_shows_its_payload_as_text(ann: ConsoleVisitor) -> None:
     message = factories.message(b"<script>document.title = 'taken over'</script>")
     subscription = factories.subscription(event_type=message.event_type)
     delivery = factories.delivery(Status.REJECTED, message=message, subscription=subscription, attempts=2)
@@ -117,7 +117,7 @@ def test_a_message_shows_its_payload_as_text(ann: Visitor) -> None:
     ann.photograph("delivery")
 
 
-def test_a_built_in_policy_is_read_and_copied(ann: Visitor) -> None:
+def test_a_built_in_policy_is_read_and_copied(ann: ConsoleVisitor) -> None:
     policy, _ = Policy.objects.get_or_create(name="strict", defaults={"is_built_in": True})
     ann.page.goto(f"/admin/subscriptions/policy/{policy.pk}/change/")
     assert ann.page.get_by_role("button", name="Save").count() == 0
@@ -127,7 +127,7 @@ def test_a_built_in_policy_is_read_and_copied(ann: Visitor) -> None:
     assert ann.page.locator("#id_name").input_value() == "strict-copy"
 
 
-def test_a_policy_form_shows_effective_fields_and_errors_at_their_field(ann: Visitor) -> None:
+def test_a_policy_form_shows_effective_fields_and_errors_at_their_field(ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/subscriptions/policy/add/")
     attempts, percent = (ann.page.locator(f"#id_{name}") for name in ("max_attempts", "breaker_percent"))
     expect(attempts).to_be_hidden()
@@ -147,7 +147,7 @@ def test_a_policy_form_shows_effective_fields_and_errors_at_their_field(ann: Vis
     ann.photograph("policy-in-words")
 
 
-def test_filters_open_and_stay_in_the_url(rows: None, ann: Visitor) -> None:
+def test_filters_open_and_stay_in_the_url(rows: None, ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/delivery/delivery/")
     ann.page.get_by_text("Filters filter_list").click()
     ann.photograph("deliveries-filters")

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from delivery.models import HistoryHour, PipelineRun, Replay, ReplayState, RunState, Step
 from subscriptions.models import EventType, Subscription
 from tests.support import factories
-from tests.system.browser.visitor import Visitor
+from tests.system.browser.visitor import ConsoleVisitor
 from tests.unit.delivery.console import history_rows
 from tests.unit.delivery.console.history_rows import ARCHIVED, HOUR
 
@@ -43,7 +43,7 @@ def week(transactional_db: None) -> Subscription:
     return orders
 
 
-def test_charts_are_drawn_with_labels(week: Subscription, ann: Visitor) -> None:
+def test_charts_are_drawn_with_labels(week: Subscription, ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/delivery/historyhour/")
     assert ann.page.evaluate(DRAWN) == [167, 167, 167]
     expect(ann.page.get_by_text("percentiles cannot be added up").first).to_be_visible()
@@ -62,7 +62,7 @@ def test_charts_are_drawn_with_labels(week: Subscription, ann: Visitor) -> None:
     ann.photograph("history-day")
 
 
-def test_an_empty_history_shows_the_next_step(ann: Visitor) -> None:
+def test_an_empty_history_shows_the_next_step(ann: ConsoleVisitor) -> None:
     HistoryHour.objects.all().delete()
     ann.page.goto("/admin/delivery/historyhour/")
     ann.photograph("history-empty")
@@ -73,7 +73,7 @@ def test_an_empty_history_shows_the_next_step(ann: Visitor) -> None:
     ann.photograph("pipeline-run-waiting")
 
 
-def test_a_running_step_is_watched_and_stopped(ann: Visitor) -> None:
+def test_a_running_step_is_watched_and_stopped(ann: ConsoleVisitor) -> None:
     run = history_rows.run(
         Step.EXPORT, RunState.RUNNING, doing="exporting 2026-11-22", done=20_000, count=80_000
     )
@@ -92,7 +92,7 @@ def test_a_running_step_is_watched_and_stopped(ann: Visitor) -> None:
     ann.photograph("pipeline-run-failed")
 
 
-def test_a_verdict_is_read_at_any_width(ann: Visitor) -> None:
+def test_a_verdict_is_read_at_any_width(ann: ConsoleVisitor) -> None:
     run = history_rows.verified()
     history_rows.run(
         Step.ROLLUP, RunState.FAILED, error="Spark ended: out of memory. Give SPARK_DRIVER_MEMORY=2g."
@@ -121,7 +121,7 @@ def test_a_verdict_is_read_at_any_width(ann: Visitor) -> None:
     ann.photograph("schedule")
 
 
-def test_a_replay_is_requested_reviewed_and_started(ann: Visitor) -> None:
+def test_a_replay_is_requested_reviewed_and_started(ann: ConsoleVisitor) -> None:
     history_rows.archived()
     subscription = factories.subscription(filter="$$->'Header'->>'priority' = 'high'")
     ann.page.goto("/admin/delivery/replay/add/")
@@ -151,7 +151,7 @@ def test_a_replay_is_requested_reviewed_and_started(ann: Visitor) -> None:
     ann.photograph("replays")
 
 
-def test_a_message_that_was_removed_is_found_in_the_archive(ann: Visitor) -> None:
+def test_a_message_that_was_removed_is_found_in_the_archive(ann: ConsoleVisitor) -> None:
     history_rows.archived_message(settings.ENVIRONMENT.history_url)
     ann.page.goto("/admin/delivery/archivefile/")
     ann.photograph("archive")

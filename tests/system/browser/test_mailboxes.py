@@ -10,12 +10,12 @@ from playwright.sync_api import expect
 from delivery.states import OutcomeClass, Status
 from subscriptions.models import Mode, Subscription
 from tests.support import factories
-from tests.system.browser.visitor import Visitor
+from tests.system.browser.visitor import ConsoleVisitor
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_the_form_of_a_mailbox_has_no_endpoint(ann: Visitor) -> None:
+def test_the_form_of_a_mailbox_has_no_endpoint(ann: ConsoleVisitor) -> None:
     subscriber, event_type = factories.subscriber("depot"), factories.event_type("Parcel.Left")
     ann.page.goto(
         f"/admin/subscriptions/subscription/add/?subscriber={subscriber.pk}&event_type={event_type.pk}"
@@ -37,7 +37,7 @@ def test_the_form_of_a_mailbox_has_no_endpoint(ann: Visitor) -> None:
     assert Subscription.objects.get().endpoint == ""
 
 
-def test_a_mailbox_is_readable_at_any_width(ann: Visitor) -> None:
+def test_a_mailbox_is_readable_at_any_width(ann: ConsoleVisitor) -> None:
     subscription = factories.subscription(
         "parcels", subscriber=factories.subscriber("depot"), mode=Mode.PULL, max_receives=5
     )
@@ -72,7 +72,9 @@ def test_a_mailbox_is_readable_at_any_width(ann: Visitor) -> None:
 
 
 @pytest.mark.parametrize("mode", Mode.values)
-def test_a_reader_sees_the_destination_of_messages(ann: Visitor, administrator: User, mode: str) -> None:
+def test_a_reader_sees_the_destination_of_messages(
+    ann: ConsoleVisitor, administrator: User, mode: str
+) -> None:
     User.objects.update(is_superuser=False, is_staff=True)
     administrator.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
     subscription = factories.subscription(mode=mode)

@@ -11,7 +11,7 @@ from delivery.models import Delivery, Message, Resubmission
 from delivery.states import Status
 from delivery.support.bulk_jobs import advance
 from tests.support import factories
-from tests.system.browser.visitor import Visitor
+from tests.system.browser.visitor import ConsoleVisitor
 from tests.unit.delivery.support.test_bulk_resubmissions import rejected
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,7 +26,7 @@ def status_of(row: Delivery) -> str:
     return Delivery.objects.get(pk=row.pk).status
 
 
-def test_one_delivery_is_resubmitted(ann: Visitor) -> None:
+def test_one_delivery_is_resubmitted(ann: ConsoleVisitor) -> None:
     (row,) = rejected(1)
     ann.page.goto(f"/admin/delivery/delivery/{row.pk}/change/")
     ann.photograph("delivery-rejected")
@@ -36,7 +36,7 @@ def test_one_delivery_is_resubmitted(ann: Visitor) -> None:
     assert status_of(row) == Status.PENDING
 
 
-def test_deliveries_in_doubt_are_decided_after_a_confirmation(ann: Visitor) -> None:
+def test_deliveries_in_doubt_are_decided_after_a_confirmation(ann: ConsoleVisitor) -> None:
     row = factories.delivery(Status.IN_DOUBT, reason="in doubt: it may have been sent")
     ann.page.goto(f"/admin/delivery/delivery/{row.pk}/change/")
     ann.photograph("delivery-in-doubt")
@@ -49,7 +49,7 @@ def test_deliveries_in_doubt_are_decided_after_a_confirmation(ann: Visitor) -> N
     assert status_of(row) == Status.DELIVERED
 
 
-def test_an_edited_copy_keeps_its_line_breaks(ann: Visitor) -> None:
+def test_an_edited_copy_keeps_its_line_breaks(ann: ConsoleVisitor) -> None:
     message = factories.message(b'{\n  "number": 1\n}\n')
     subscription = factories.subscription(event_type=message.event_type)
     row = factories.delivery(Status.REJECTED, message=message, subscription=subscription)
@@ -68,7 +68,7 @@ def test_an_edited_copy_keeps_its_line_breaks(ann: Visitor) -> None:
     assert bytes(copy.body) == b'{\n  "number": 2\n}\n'
 
 
-def test_all_deliveries_matching_a_filter_are_counted_resubmitted_and_watched(ann: Visitor) -> None:
+def test_all_deliveries_matching_a_filter_are_counted_resubmitted_and_watched(ann: ConsoleVisitor) -> None:
     rejected(8)
     ann.page.goto("/admin/delivery/delivery/?status=REJECTED")
     ann.page.get_by_role("link", name="Resubmit all that these filters fit").click()
@@ -92,7 +92,7 @@ def test_all_deliveries_matching_a_filter_are_counted_resubmitted_and_watched(an
     ann.photograph("resubmissions")
 
 
-def test_a_running_resubmission_is_stopped(ann: Visitor) -> None:
+def test_a_running_resubmission_is_stopped(ann: ConsoleVisitor) -> None:
     rejected(1)
     ann.page.goto("/admin/delivery/resubmission/add/?status=REJECTED")
     ann.page.get_by_role("button", name="Resubmit 1").click()

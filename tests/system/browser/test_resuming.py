@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from delivery.models import Delivery, Lane, UrlHealth
 from tests.support import factories
-from tests.system.browser.visitor import Visitor
+from tests.system.browser.visitor import ConsoleVisitor
 from tests.unit.delivery.console.blocking import suspend
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -66,7 +66,7 @@ def frozen(transactional_db: None) -> UrlHealth:
     )
 
 
-def test_a_suspended_lane_is_resumed_with_a_click(top: Delivery, ann: Visitor) -> None:
+def test_a_suspended_lane_is_resumed_with_a_click(top: Delivery, ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/")
     row = ann.page.locator(".inturn-blocked tbody", has_text="waits for a person")
     for said in ("crm", "SUSPENDED", "500: out of order", top.message.public_id, "it has no probe URL"):
@@ -81,7 +81,7 @@ def test_a_suspended_lane_is_resumed_with_a_click(top: Delivery, ann: Visitor) -
     ann.photograph("lanes-suspended")
 
 
-def test_a_frozen_url_is_released_with_a_click(frozen: UrlHealth, ann: Visitor) -> None:
+def test_a_frozen_url_is_released_with_a_click(frozen: UrlHealth, ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/")
     ann.photograph("overview-retries")
     ann.page.get_by_role("link", name="1 FROZEN").click()
@@ -94,7 +94,7 @@ def test_a_frozen_url_is_released_with_a_click(frozen: UrlHealth, ann: Visitor) 
     assert (frozen.state, frozen.failures_in_row) == ("ENABLED", 0)
 
 
-def test_pages_show_retried_deliveries_and_why_they_wait(frozen: UrlHealth, ann: Visitor) -> None:
+def test_pages_show_retried_deliveries_and_why_they_wait(frozen: UrlHealth, ann: ConsoleVisitor) -> None:
     delivery = Delivery.objects.get()
     ann.page.goto("/admin/delivery/urlhealth/")
     ann.photograph("url-health")
@@ -110,7 +110,7 @@ def test_pages_show_retried_deliveries_and_why_they_wait(frozen: UrlHealth, ann:
     ann.photograph("deliveries-retried")
 
 
-def test_a_queue_group_that_is_down_is_named_with_its_endpoints(ann: Visitor) -> None:
+def test_a_queue_group_that_is_down_is_named_with_its_endpoints(ann: ConsoleVisitor) -> None:
     jobs = factories.event_type("Build.Requested", kind="QUEUE")
     message = factories.message(event_type=jobs)
     for number in (1, 2):

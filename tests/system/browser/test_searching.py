@@ -5,12 +5,12 @@ from playwright.sync_api import expect
 
 from delivery.states import OutcomeClass, Status
 from tests.support import factories
-from tests.system.browser.visitor import Visitor
+from tests.system.browser.visitor import ConsoleVisitor
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_messages_are_searched_by_text_and_read_beside_the_list(ann: Visitor) -> None:
+def test_messages_are_searched_by_text_and_read_beside_the_list(ann: ConsoleVisitor) -> None:
     first = factories.message(b'{"note": "the needle"}')
     row = factories.delivery(Status.REJECTED, message=factories.message(b"a needle, too"), attempts=2)
     factories.attempt(
@@ -45,7 +45,7 @@ def test_messages_are_searched_by_text_and_read_beside_the_list(ann: Visitor) ->
     assert "body=needle" in page.url
 
 
-def test_an_action_in_the_pane_returns_to_the_pane(ann: Visitor) -> None:
+def test_an_action_in_the_pane_returns_to_the_pane(ann: ConsoleVisitor) -> None:
     row = factories.delivery(Status.REJECTED)
     ann.page.goto("/admin/delivery/delivery/?status=REJECTED")
     ann.page.locator("#result_list").get_by_role("link", name=str(row.pk), exact=True).click()
@@ -55,7 +55,7 @@ def test_an_action_in_the_pane_returns_to_the_pane(ann: Visitor) -> None:
     assert "status=REJECTED" in ann.page.url
 
 
-def test_where_there_is_no_room_a_row_leads_to_its_page(ann: Visitor) -> None:
+def test_where_there_is_no_room_a_row_leads_to_its_page(ann: ConsoleVisitor) -> None:
     row = factories.delivery(Status.REJECTED)
     ann.page.set_viewport_size({"width": 390, "height": 860})
     ann.page.goto("/admin/delivery/delivery/")
@@ -63,7 +63,7 @@ def test_where_there_is_no_room_a_row_leads_to_its_page(ann: Visitor) -> None:
     ann.page.wait_for_url(f"**/delivery/{row.pk}/change/**")
 
 
-def test_a_command_is_copied(ann: Visitor) -> None:
+def test_a_command_is_copied(ann: ConsoleVisitor) -> None:
     message = factories.message(b'{"number": 7}')
     ann.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     ann.page.goto(f"/admin/delivery/message/{message.pk}/change/")
@@ -74,7 +74,7 @@ def test_a_command_is_copied(ann: Visitor) -> None:
     assert copied.endswith("--data-binary @-")
 
 
-def test_many_are_cancelled_after_a_question(ann: Visitor) -> None:
+def test_many_are_cancelled_after_a_question(ann: ConsoleVisitor) -> None:
     row = factories.delivery()
     ann.page.goto(f"/admin/delivery/delivery/?subscriber={row.subscription.subscriber.name}")
     ann.page.get_by_role("link", name="Cancel all open that these filters fit").click()

@@ -11,7 +11,7 @@ from delivery.publishing.publish import publish
 from subscriptions.models import EventType, SigningSecret, Subscription
 from tests.support import factories
 from tests.support.receivers import Answer, Receiver
-from tests.system.browser.visitor import Visitor
+from tests.system.browser.visitor import ConsoleVisitor
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -39,7 +39,7 @@ def event_type(transactional_db: None) -> EventType:
     return row
 
 
-def test_a_filter_is_tried_before_it_is_saved(event_type: EventType, ann: Visitor) -> None:
+def test_a_filter_is_tried_before_it_is_saved(event_type: EventType, ann: ConsoleVisitor) -> None:
     page = ann.page
     page.goto(f"/admin/subscriptions/subscription/add/?event_type={event_type.pk}")
     page.locator("#id_filter").fill("$$->'Body'->'project'->>'id' = = 'proj1008'")
@@ -58,7 +58,7 @@ def test_a_filter_is_tried_before_it_is_saved(event_type: EventType, ann: Visito
     assert not Subscription.objects.exists()
 
 
-def test_the_tester_is_reached_by_the_keyboard(event_type: EventType, ann: Visitor) -> None:
+def test_the_tester_is_reached_by_the_keyboard(event_type: EventType, ann: ConsoleVisitor) -> None:
     row = factories.subscription(event_type=event_type, filter="$$->'Body'->'project'->>'id' = 'proj1001'")
     ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/change/")
     ann.page.locator("#id_filter").focus()
@@ -70,7 +70,7 @@ def test_the_tester_is_reached_by_the_keyboard(event_type: EventType, ann: Visit
 
 
 def test_a_test_message_is_sent_and_answered_on_the_page(
-    event_type: EventType, ann: Visitor, receiver: Receiver
+    event_type: EventType, ann: ConsoleVisitor, receiver: Receiver
 ) -> None:
     endpoint = receiver.endpoint("artifacts")
     endpoint.always(Answer(status=422, headers={"X-Trace": "t-1"}, body=b'{"error": "no such tracker"}'))
@@ -96,7 +96,7 @@ def test_a_test_message_is_sent_and_answered_on_the_page(
     assert sent.headers["inturn-test"] == "true"
 
 
-def test_an_old_secret_is_ended_after_a_question(ann: Visitor, transactional_db: None) -> None:
+def test_an_old_secret_is_ended_after_a_question(ann: ConsoleVisitor, transactional_db: None) -> None:
     row = factories.subscription()
     ann.page.goto(f"/admin/subscriptions/subscription/{row.pk}/change/")
     ann.page.once("dialog", Dialog.accept)
@@ -108,7 +108,7 @@ def test_an_old_secret_is_ended_after_a_question(ann: Visitor, transactional_db:
     expect(ann.page.get_by_role("button", name="End it now")).to_have_count(0)
 
 
-def test_endpoints_are_rewritten_after_a_look(event_type: EventType, ann: Visitor) -> None:
+def test_endpoints_are_rewritten_after_a_look(event_type: EventType, ann: ConsoleVisitor) -> None:
     for name in ("artifacts", "documents", "long"):
         rest = "x" * 1975 if name == "long" else f"hooks/{name}?tenant=7"
         factories.subscription(
@@ -134,7 +134,7 @@ def test_endpoints_are_rewritten_after_a_look(event_type: EventType, ann: Visito
     )
 
 
-def test_the_catalogue_shows_how_to_publish(event_type: EventType, ann: Visitor) -> None:
+def test_the_catalogue_shows_how_to_publish(event_type: EventType, ann: ConsoleVisitor) -> None:
     factories.subscription(event_type=event_type)
     factories.event_type("Quiet", kind="QUEUE")
     ann.page.goto("/admin/subscriptions/eventtype/")
@@ -144,7 +144,9 @@ def test_the_catalogue_shows_how_to_publish(event_type: EventType, ann: Visitor)
     ann.photograph("event-type")
 
 
-def test_the_inactive_button_explains_its_effect_on_the_backlog(ann: Visitor, transactional_db: None) -> None:
+def test_the_inactive_button_explains_its_effect_on_the_backlog(
+    ann: ConsoleVisitor, transactional_db: None
+) -> None:
     row = factories.subscription("orders", subscriber=factories.subscriber("crm"))
     for _ in range(3):
         factories.delivery(subscription=row)

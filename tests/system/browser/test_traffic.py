@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 from delivery.models import SubscriptionTraffic, TrafficMark, TrafficMinute
 from subscriptions.models import Subscription
 from tests.support import factories
-from tests.system.browser.visitor import Visitor
+from tests.system.browser.visitor import ConsoleVisitor
 from tests.unit.delivery.console.blocking import block
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,7 +49,7 @@ def day(transactional_db: None) -> Subscription:
     return subscription
 
 
-def test_the_chart_updates_without_reloading_the_page(day: Subscription, ann: Visitor) -> None:
+def test_the_chart_updates_without_reloading_the_page(day: Subscription, ann: ConsoleVisitor) -> None:
     block(factories.delivery(message=factories.message(published_at=timezone.now() - timedelta(seconds=97))))
     ann.page.goto("/admin/")
     ann.page.get_by_text("As a table").click()
@@ -63,7 +63,7 @@ def test_the_chart_updates_without_reloading_the_page(day: Subscription, ann: Vi
     assert ann.page.evaluate("document.activeElement.textContent") == "As a table"
 
 
-def test_the_last_day_is_in_the_address(day: Subscription, ann: Visitor) -> None:
+def test_the_last_day_is_in_the_address(day: Subscription, ann: ConsoleVisitor) -> None:
     ann.page.goto("/admin/")
     ann.page.get_by_role("link", name="Last day").press("Enter")
     expect(
@@ -73,7 +73,7 @@ def test_the_last_day_is_in_the_address(day: Subscription, ann: Visitor) -> None
     ann.photograph("traffic-overview-day")
 
 
-def test_health_can_be_read_at_any_width(day: Subscription, ann: Visitor) -> None:
+def test_health_can_be_read_at_any_width(day: Subscription, ann: ConsoleVisitor) -> None:
     factories.subscription("quiet", subscriber=day.subscriber)
     for name, address in {
         "health-subscriptions": "subscription/",
@@ -85,7 +85,7 @@ def test_health_can_be_read_at_any_width(day: Subscription, ann: Visitor) -> Non
         ann.photograph(name)
 
 
-def test_a_subscriptions_health_loads_after_the_page(day: Subscription, ann: Visitor) -> None:
+def test_a_subscriptions_health_loads_after_the_page(day: Subscription, ann: ConsoleVisitor) -> None:
     ann.page.goto(f"/admin/subscriptions/subscription/{day.pk}/change/")
     ann.page.locator("#id_name").fill("renamed, not saved yet")
     SubscriptionTraffic.objects.all().delete()

@@ -8,7 +8,7 @@ SCREENSHOTS = Path(__file__).resolve().parents[3] / "screenshots"
 PASSWORD = "a-long-pass-phrase"
 
 
-class Visitor:
+class ConsoleVisitor:
     def __init__(self, page: Page) -> None:
         self.page = page
 

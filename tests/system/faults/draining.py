@@ -13,7 +13,7 @@ import psycopg
 from config.env import CHECKOUT
 from tests.support.product import Flow
 from tests.support.rest import Json
-from tests.system.faults.mailbox_client import Wish
+from tests.system.faults.mailbox_client import FetchRequest
 from tests.system.operation.installation import eventually
 
 BATCH = 10
@@ -94,7 +94,7 @@ class Draining:
         """A process with so many clients, which ends on leaving if nobody has killed it."""
         log = self._folder / f"clients-{len(self.clients)}.log"
         log.touch()
-        wish = Wish(
+        wish = FetchRequest(
             port=self._flow.product.port,
             mailbox=self._subscriber,
             key=self._key,

@@ -1,6 +1,6 @@
 """Clients of a mailbox in a process of their own, which may be killed: they write down all that they were told.
 
-`python -m tests.system.faults.mailbox_client WISH`, the Wish as JSON. Each client fetches a batch, acknowledges it, and so on;
+`python -m tests.system.faults.mailbox_client WISH`, the FetchRequest as JSON. Each client fetches a batch, acknowledges it, and so on;
 what was not answered, or by 503, is asked again. When its standard input ends, each client writes down what it still has asked for,
 and the process ends.
 """
@@ -21,7 +21,7 @@ PAUSE_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class FetchRequest:
     """`holds_after` is how many batches are acknowledged before one is kept for ever; never if it is None."""
 
     port: int
@@ -37,7 +37,7 @@ class Wish:
 class Client:
     """One client with a connection of its own. Its log has one line of JSON a fact, written before it goes on."""
 
-    def __init__(self, wish: Wish, log: int, over: threading.Event) -> None:
+    def __init__(self, wish: FetchRequest, log: int, over: threading.Event) -> None:
         self._wish = wish
         self._log = log
         self._over = over
@@ -95,7 +95,7 @@ class Client:
         os.write(self._log, json.dumps(line).encode() + b"\n")
 
 
-def run(wish: Wish) -> None:
+def run(wish: FetchRequest) -> None:
     log = os.open(wish.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     over = threading.Event()
     drains = [Client(wish, log, over).drain for _ in range(wish.clients)]
@@ -110,4 +110,4 @@ def run(wish: Wish) -> None:
 
 
 if __name__ == "__main__":
-    run(Wish(**json.loads(sys.argv[1])))
+    run(FetchRequest(**json.loads(sys.argv[1])))

@@ -10,7 +10,7 @@ from psycopg import sql
 
 from delivery.models.lane import SHARD_LOCKS
 from delivery.models.shard import shard_of
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.system.operation.installation import eventually, kill
 
 _SENDER = re.compile(r"inturn sender (\d+)")
@@ -53,7 +53,7 @@ class Observed:
 
         eventually(is_quiet, "no lane sends")
 
-    def lane_id(self, of: Subscribed) -> int:
+    def lane_id(self, of: StartedSubscription) -> int:
         with self._product.connect() as connection:
             row = connection.execute(
                 "SELECT lane.id FROM delivery_lane lane JOIN subscriptions_subscriber owner"
@@ -64,7 +64,7 @@ class Observed:
         id: int = row[0]
         return id
 
-    def sender_of(self, of: Subscribed) -> int:
+    def sender_of(self, of: StartedSubscription) -> int:
         """The process id of the sender that serves the lane: it holds the lock of its shard."""
         return self.sender_of_lane(self.lane_id(of))
 
@@ -118,7 +118,7 @@ class Observed:
         id: int = row[0]
         return id
 
-    def run_of(self, of: Subscribed) -> list[int]:
+    def run_of(self, of: StartedSubscription) -> list[int]:
         with self._product.connect() as connection:
             row = connection.execute(
                 "SELECT run_ids FROM delivery_lane WHERE id = %s", [self.lane_id(of)]

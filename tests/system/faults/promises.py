@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tests.support.product import Flow, Subscribed
+from tests.support.product import Flow, StartedSubscription
 from tests.support.receivers import Received
 
 # Promised: a killed worker's lanes flow again within 2 s. A loaded machine gets some grace.
@@ -14,7 +14,7 @@ def resent(received: Sequence[Received]) -> list[Received]:
     return [request for request in received if request.tries > 1]
 
 
-def insist(flow: Flow, of: Subscribed, published: Sequence[str], *, crashes: int = 1) -> None:
+def insist(flow: Flow, of: StartedSubscription, published: Sequence[str], *, crashes: int = 1) -> None:
     """All of it arrived, first attempts in order; at most one a crash was sent again, marked, with its history."""
     assert set(flow.wait_until_settled(of)) == {"DELIVERED"}
     received = of.endpoint.received
@@ -27,7 +27,7 @@ def insist(flow: Flow, of: Subscribed, published: Sequence[str], *, crashes: int
         assert outcomes(flow, of, request.id)[request.attempt - 2] == "LOST"
 
 
-def outcomes(flow: Flow, of: Subscribed, message: str) -> list[str]:
+def outcomes(flow: Flow, of: StartedSubscription, message: str) -> list[str]:
     """The outcomes in a delivery's history."""
     attempts = flow.delivery(of, message)["attempts"]
     assert [attempt["number"] for attempt in attempts] == list(range(1, len(attempts) + 1))

@@ -7,7 +7,7 @@ import pytest
 
 from config.embedded.postgres import throwaway
 from config.up import processes
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import OK, Hold, Receiver
 from tests.system.faults import pgbouncer
 from tests.system.faults.observed import Observed
@@ -39,7 +39,7 @@ def product(behind: Product) -> Product:
 
 
 @pytest.fixture
-def held(flow: Flow, receiver: Receiver) -> Iterator[tuple[list[Subscribed], list[str]]]:
+def held(flow: Flow, receiver: Receiver) -> Iterator[tuple[list[StartedSubscription], list[str]]]:
     """Lanes whose second message is under way, and what is published."""
     lanes = [flow.subscribe(receiver.endpoint(f"lane-{number}")) for number in range(LANES)]
     holds = [Hold() for _ in lanes]
@@ -54,7 +54,7 @@ def held(flow: Flow, receiver: Receiver) -> Iterator[tuple[list[Subscribed], lis
 
 
 def test_lanes_of_a_killed_sender_continue(
-    flow: Flow, observed: Observed, held: tuple[list[Subscribed], list[str]]
+    flow: Flow, observed: Observed, held: tuple[list[StartedSubscription], list[str]]
 ) -> None:
     lanes, published = held
     kill(observed.sender_of(lanes[0]))
@@ -65,7 +65,7 @@ def test_lanes_of_a_killed_sender_continue(
 
 
 def test_lanes_of_a_frozen_sender_continue(
-    flow: Flow, observed: Observed, held: tuple[list[Subscribed], list[str]]
+    flow: Flow, observed: Observed, held: tuple[list[StartedSubscription], list[str]]
 ) -> None:
     lanes, published = held
     pid = observed.sender_of(lanes[0])

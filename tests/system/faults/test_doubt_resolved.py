@@ -5,7 +5,7 @@ import pytest
 from tests.support.product import Flow, Product
 from tests.support.receivers import Hold, Receiver
 from tests.system.faults.observed import Observed
-from tests.system.faults.test_killed_queue_sender import Group, group_of
+from tests.system.faults.test_killed_queue_sender import EndpointGroup, group_of
 from tests.system.operation.installation import eventually, kill
 
 
@@ -15,11 +15,11 @@ def flow(product: Product) -> Flow:
 
 
 @pytest.fixture
-def group(flow: Flow, receiver: Receiver) -> Group:
+def group(flow: Flow, receiver: Receiver) -> EndpointGroup:
     return group_of(flow, receiver, policy="strict")
 
 
-def in_doubt(group: Group, observed: Observed) -> tuple[str, int]:
+def in_doubt(group: EndpointGroup, observed: Observed) -> tuple[str, int]:
     """Kill the sender of a message while it is under way; return the message, and the delivery that is in doubt."""
     hold = Hold()
     group.answer(hold)
@@ -31,14 +31,14 @@ def in_doubt(group: Group, observed: Observed) -> tuple[str, int]:
     return message, request.delivery
 
 
-def test_received_the_siblings_are_redundant(group: Group, observed: Observed) -> None:
+def test_received_the_siblings_are_redundant(group: EndpointGroup, observed: Observed) -> None:
     _, delivery = in_doubt(group, observed)
     group.flow.rest.post(f"deliveries/{delivery}/mark-delivered")
     assert group.wait_until_settled() == ["DELIVERED", "REDUNDANT"]
     assert len(group.received) == 1
 
 
-def test_cancelled_another_endpoint_gets_it(group: Group, observed: Observed) -> None:
+def test_cancelled_another_endpoint_gets_it(group: EndpointGroup, observed: Observed) -> None:
     _, delivery = in_doubt(group, observed)
     group.flow.rest.post(f"deliveries/{delivery}/cancel")
     assert group.wait_until_settled() == ["CANCELLED", "DELIVERED"]
@@ -46,7 +46,7 @@ def test_cancelled_another_endpoint_gets_it(group: Group, observed: Observed) ->
     assert (first.path != second.path, second.redelivery) == (True, None)
 
 
-def test_sent_again_the_same_endpoint_gets_it_first(group: Group, observed: Observed) -> None:
+def test_sent_again_the_same_endpoint_gets_it_first(group: EndpointGroup, observed: Observed) -> None:
     _, delivery = in_doubt(group, observed)
     group.flow.rest.post(f"deliveries/{delivery}/resubmit")
     assert group.wait_until_settled() == ["DELIVERED", "REDUNDANT"]

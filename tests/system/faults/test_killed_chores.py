@@ -13,7 +13,7 @@ import orjson
 import pytest
 from psycopg import sql
 
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import OK, Answer, Receiver
 from tests.system.operation.installation import eventually, kill
 
@@ -75,7 +75,7 @@ def chores(product: Product) -> Chores:
     return Chores(product)
 
 
-def refusing(flow: Flow, receiver: Receiver) -> Subscribed:
+def refusing(flow: Flow, receiver: Receiver) -> StartedSubscription:
     of = flow.subscribe(receiver.endpoint("hook"))
     of.endpoint.always(GONE)
     return of

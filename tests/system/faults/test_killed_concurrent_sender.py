@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import OK, Close, Hold, Receiver
 from tests.system.faults.observed import Observed
 from tests.system.faults.promises import outcomes, resent
@@ -20,13 +20,13 @@ MOST = 4
 
 
 @pytest.fixture
-def of(flow: Flow, receiver: Receiver) -> Subscribed:
+def of(flow: Flow, receiver: Receiver) -> StartedSubscription:
     name = f"hook-{secrets.token_hex(4)}"
     owner = flow.subscriber(name, processing="CONCURRENT", max_in_flight=MOST)
     return flow.subscribe(receiver.endpoint(name), subscriber=owner)
 
 
-def insist(flow: Flow, of: Subscribed, ids: list[str], *, doubtful: set[str]) -> None:
+def insist(flow: Flow, of: StartedSubscription, ids: list[str], *, doubtful: set[str]) -> None:
     """All of it arrived; what was under way came twice, the second time marked and with its history."""
     assert set(flow.wait_until_settled(of)) == {"DELIVERED"}
     received = of.endpoint.received
@@ -37,7 +37,7 @@ def insist(flow: Flow, of: Subscribed, ids: list[str], *, doubtful: set[str]) ->
 
 
 def test_a_kill_between_send_and_answer_resends_only_attempts_in_flight(
-    flow: Flow, of: Subscribed, observed: Observed
+    flow: Flow, of: StartedSubscription, observed: Observed
 ) -> None:
     hold = Hold()
     of.endpoint.always(hold)
@@ -52,7 +52,7 @@ def test_a_kill_between_send_and_answer_resends_only_attempts_in_flight(
 
 
 def test_a_kill_before_the_run_is_recorded_sends_nothing(
-    flow: Flow, of: Subscribed, observed: Observed
+    flow: Flow, of: StartedSubscription, observed: Observed
 ) -> None:
     with observed.locked("delivery_lane", observed.lane_id(of)) as lock:
         ids = flow.publish_numbered(8)
@@ -62,7 +62,7 @@ def test_a_kill_before_the_run_is_recorded_sends_nothing(
 
 
 def test_killed_between_answer_and_commit_only_that_one_is_sent_again(
-    flow: Flow, of: Subscribed, observed: Observed
+    flow: Flow, of: StartedSubscription, observed: Observed
 ) -> None:
     hold = Hold()
     of.endpoint.next(hold)
@@ -76,7 +76,7 @@ def test_killed_between_answer_and_commit_only_that_one_is_sent_again(
 
 
 def test_a_lane_made_serial_while_unserved_has_its_attempts_in_flight_in_doubt(
-    flow: Flow, of: Subscribed, product: Product
+    flow: Flow, of: StartedSubscription, product: Product
 ) -> None:
     """The run says how it was sent; how the next are to be sent is another matter."""
     hold = Hold()

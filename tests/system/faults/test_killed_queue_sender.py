@@ -10,18 +10,18 @@ from itertools import chain
 
 import pytest
 
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import Hold, Received, Receiver
 from tests.system.faults.observed import Observed
 from tests.system.operation.installation import eventually, kill
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class EndpointGroup:
     """Two endpoints of one group; which of them a message comes to is chance."""
 
     flow: Flow
-    members: Sequence[Subscribed]
+    members: Sequence[StartedSubscription]
 
     @property
     def received(self) -> list[Received]:
@@ -52,9 +52,9 @@ def flow(product: Product) -> Flow:
     return product.flow("QueueFault", kind="QUEUE")
 
 
-def group_of(flow: Flow, receiver: Receiver, **fields: str) -> Group:
+def group_of(flow: Flow, receiver: Receiver, **fields: str) -> EndpointGroup:
     names = [f"{name}-{flow.event_type[-8:]}" for name in "ab"]
-    return Group(flow, [flow.subscribe(receiver.endpoint(name), **fields) for name in names])
+    return EndpointGroup(flow, [flow.subscribe(receiver.endpoint(name), **fields) for name in names])
 
 
 def test_a_kill_before_the_run_is_recorded_sends_nothing(

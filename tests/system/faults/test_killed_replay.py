@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from delivery.models.message import parse_public_id
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import Receiver
 from tests.system.faults.test_killed_chores import Chores
 from tests.system.operation.installation import eventually, kill
@@ -35,7 +35,7 @@ def chores(product: Product) -> Chores:
     return Chores(product)
 
 
-def ready(product: Product, of: Subscribed, messages: list[str], *, rate: float | None) -> str:
+def ready(product: Product, of: StartedSubscription, messages: list[str], *, rate: float | None) -> str:
     """A replay that has selected these; its address."""
     ids = [int(message.removeprefix("msg_")) for message in messages]
     with product.connect() as connection:

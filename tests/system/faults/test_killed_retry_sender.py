@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import pytest
 import requests
 
-from tests.support.product import Flow, Product, Subscribed
-from tests.support.receivers import Answer, Endpoint, Hold, Receiver
+from tests.support.product import Flow, Product, StartedSubscription
+from tests.support.receivers import Answer, Hold, Receiver, ReceiverEndpoint
 from tests.support.rest import Json
 from tests.system.faults.observed import Observed
 from tests.system.operation.installation import eventually, kill
@@ -27,7 +27,7 @@ class Scene:
 
     product: Product
     lane_id: int
-    endpoint: Endpoint
+    endpoint: ReceiverEndpoint
     begin: Callable[[], str]
     before: tuple[str, ...] = ()
 
@@ -71,7 +71,7 @@ def callback_scene(product: Product, receiver: Receiver, observed: Observed) -> 
     )
 
 
-def answered(flow: Flow, worker: Subscribed, url: str) -> str:
+def answered(flow: Flow, worker: StartedSubscription, url: str) -> str:
     flow.publish(CallbackURL=url)
     (request,) = worker.endpoint.wait_for_count(1)
     # Else its outcome and the callback lane's run might be committed together, and lost together.

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import OK, Hold, Receiver
 from tests.system.faults.observed import Observed
 from tests.system.operation.installation import eventually, kill
@@ -21,16 +21,16 @@ def owner(request: pytest.FixtureRequest, flow: Flow) -> str:
     return flow.subscriber(secrets.token_hex(4), processing=request.param, max_in_flight=2)
 
 
-def subscribe(flow: Flow, receiver: Receiver, owner: str) -> Subscribed:
+def subscribe(flow: Flow, receiver: Receiver, owner: str) -> StartedSubscription:
     return flow.subscribe(receiver.endpoint(f"hook-{secrets.token_hex(4)}"), subscriber=owner)
 
 
-def sent(of: Subscribed) -> Counter[str]:
+def sent(of: StartedSubscription) -> Counter[str]:
     """How often each message came."""
     return Counter(request.id for request in of.endpoint.received)
 
 
-def wait_until_none_is_pending(flow: Flow, of: Subscribed) -> set[str]:
+def wait_until_none_is_pending(flow: Flow, of: StartedSubscription) -> set[str]:
     """Of what is gone nothing is said."""
     return set(flow.wait_until_settled(of))
 

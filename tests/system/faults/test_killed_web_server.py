@@ -14,9 +14,9 @@ import pytest
 import requests
 
 from config.up import processes
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import Receiver
-from tests.support.rest import Rest
+from tests.support.rest import ProductClient
 from tests.system.faults.promises import insist
 from tests.system.operation.installation import eventually, kill
 
@@ -98,16 +98,16 @@ def _publish_one(flow: Flow, number: int) -> str:
     return id
 
 
-def _of_its_own(flow: Flow) -> Rest:
+def _of_its_own(flow: Flow) -> ProductClient:
     """A publisher for one thread."""
-    return Rest(flow.publisher.base_url, flow.publisher.key)
+    return ProductClient(flow.publisher.base_url, flow.publisher.key)
 
 
 def _number(public_id: str) -> int:
     return int(public_id.removeprefix("msg_"))
 
 
-def insist_on_one_of_each(flow: Flow, of: Subscribed, publish: Publish) -> None:
+def insist_on_one_of_each(flow: Flow, of: StartedSubscription, publish: Publish) -> None:
     eventually(flow.product.is_ready, "the web server is back")
     published = publish(flow)
     assert publish(flow) == published

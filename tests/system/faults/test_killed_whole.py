@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import OK, Receiver, Slow
 from tests.system.faults.load import Load
 from tests.system.faults.observed import Observed
@@ -17,7 +17,7 @@ CLUSTER_STARTS_SECONDS = 60.0
 
 
 @pytest.fixture
-def lanes(flow: Flow, receiver: Receiver) -> list[Subscribed]:
+def lanes(flow: Flow, receiver: Receiver) -> list[StartedSubscription]:
     """Subscribers slow enough to have a backlog when something is killed."""
     lanes = [flow.subscribe(receiver.endpoint(f"lane-{number}")) for number in range(LANES)]
     for of in lanes:
@@ -25,7 +25,9 @@ def lanes(flow: Flow, receiver: Receiver) -> list[Subscribed]:
     return lanes
 
 
-def insist_on_all(flow: Flow, lanes: list[Subscribed], published: list[str], *, crashes: int = 1) -> None:
+def insist_on_all(
+    flow: Flow, lanes: list[StartedSubscription], published: list[str], *, crashes: int = 1
+) -> None:
     for of in lanes:
         of.endpoint.always(OK)
     for of in lanes:
@@ -34,7 +36,7 @@ def insist_on_all(flow: Flow, lanes: list[Subscribed], published: list[str], *, 
 
 
 def test_a_killed_cluster_loses_no_message(
-    flow: Flow, lanes: list[Subscribed], product: Product, capsys: pytest.CaptureFixture[str]
+    flow: Flow, lanes: list[StartedSubscription], product: Product, capsys: pytest.CaptureFixture[str]
 ) -> None:
     published = flow.publish_numbered(400)
     lanes[0].endpoint.wait_for_count(50)
@@ -47,7 +49,7 @@ def test_a_killed_cluster_loses_no_message(
 
 
 def test_killing_every_process_at_once_loses_no_message(
-    flow: Flow, lanes: list[Subscribed], product: Product
+    flow: Flow, lanes: list[StartedSubscription], product: Product
 ) -> None:
     with Load(flow).running() as load:
         load.wait_for_more(50)
@@ -58,7 +60,7 @@ def test_killing_every_process_at_once_loses_no_message(
 
 
 def test_postgresql_killed_under_load_loses_no_message(
-    flow: Flow, lanes: list[Subscribed], product: Product, observed: Observed
+    flow: Flow, lanes: list[StartedSubscription], product: Product, observed: Observed
 ) -> None:
     killed = product.postmaster()
     with Load(flow).running() as load:
@@ -75,7 +77,9 @@ def test_postgresql_killed_under_load_loses_no_message(
     eventually(lambda: observed.is_well(senders=2), "both senders are back")
 
 
-def test_a_killed_web_server_loses_no_message(flow: Flow, lanes: list[Subscribed], product: Product) -> None:
+def test_a_killed_web_server_loses_no_message(
+    flow: Flow, lanes: list[StartedSubscription], product: Product
+) -> None:
     with Load(flow).running() as load:
         load.wait_for_more(50)
         kill(*product.whole("web"))

@@ -16,7 +16,7 @@ from tests.system.operation.installation import eventually, kill
 _TAKES_CHANGES = "-c default_transaction_read_only=off"
 
 
-class Database:
+class SwitchableDatabase:
     """The product's, as an administrator has it who may write whatever others may."""
 
     def __init__(self, product: Product) -> None:
@@ -45,8 +45,8 @@ class Database:
 
 
 @pytest.fixture
-def database(product: Product) -> Iterator[Database]:
-    database = Database(product)
+def database(product: Product) -> Iterator[SwitchableDatabase]:
+    database = SwitchableDatabase(product)
     try:
         yield database
     finally:
@@ -61,7 +61,7 @@ def is_refused(flow: Flow) -> bool:
 
 
 def test_a_read_only_database_causes_neither_loss_nor_duplicates(
-    product: Product, database: Database, flow: Flow, receiver: Receiver, observed: Observed
+    product: Product, database: SwitchableDatabase, flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:
     of, bad = flow.subscribe(receiver.endpoint("a")), product.flow("Bad")
     failing = bad.subscribe(receiver.endpoint("b"))
@@ -94,7 +94,7 @@ def test_a_read_only_database_causes_neither_loss_nor_duplicates(
 
 
 def test_deliveries_sent_by_a_sender_that_dies_meanwhile_are_in_doubt(
-    database: Database, flow: Flow, receiver: Receiver, observed: Observed
+    database: SwitchableDatabase, flow: Flow, receiver: Receiver, observed: Observed
 ) -> None:
     of, hold = flow.subscribe(receiver.endpoint("a")), Hold()
     of.endpoint.next(hold)

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.product import Product
-from tests.support.receivers import OK, Answer, Behaviour, Endpoint, Hold, Received, Receiver
-from tests.support.rest import Json, Rest
+from tests.support.receivers import OK, Answer, Behaviour, Hold, Received, Receiver, ReceiverEndpoint
+from tests.support.rest import Json, ProductClient
 from tests.system.flows import webhooks
 from tests.system.flows.webhooks import Webhook
 from tests.system.operation.installation import eventually
@@ -18,7 +18,7 @@ Bad = Callable[[int], Behaviour | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class RealSubscription:
     """What a subscriber wants, in Inturn's words and in Python's, and how its endpoint misbehaves.
 
     `bad` is asked with the how-manieth message it is; the answer, if any, is given to the
@@ -48,29 +48,31 @@ def at(numbers: Sequence[int], behaviour: Behaviour) -> Bad:
 
 
 WISHES = [
-    Wish(name="all-500", policy="teamforge", wants=lambda _: True, bad=every(10, Answer(500)), times=2),
-    Wish(
+    RealSubscription(
+        name="all-500", policy="teamforge", wants=lambda _: True, bad=every(10, Answer(500)), times=2
+    ),
+    RealSubscription(
         name="all-strict-500",
         policy="strict",
         wants=lambda _: True,
         bad=at([0, 150, 300], Answer(500)),
         times=2,
     ),
-    Wish(
+    RealSubscription(
         name="repository-404",
         policy="teamforge",
         header_filter_string=HELLO_WORLD,
         wants=lambda webhook: webhook.repository == HELLO_WORLD,
         bad=every(7, Answer(404)),
     ),
-    Wish(
+    RealSubscription(
         name="action-301",
         policy="strict",
         filter="$$->'Body'->>'action' in ('created', 'opened')",
         wants=lambda webhook: webhook.body.get("action") in ("created", "opened"),
         bad=every(9, Answer(301, headers={"Location": "/elsewhere"})),
     ),
-    Wish(
+    RealSubscription(
         name="both-hanging",
         policy="teamforge",
         header_filter_string=HELLO_WORLD,
@@ -83,14 +85,14 @@ WISHES = [
         ),
         bad=at([3, 40], Hold()),
     ),
-    Wish(name="all-refusing", policy="strict", wants=lambda _: True, refuses=True),
-    Wish(
+    RealSubscription(name="all-refusing", policy="strict", wants=lambda _: True, refuses=True),
+    RealSubscription(
         name="header",
         policy="teamforge",
         filter="$$->'Header'->>'x-github-event' like 'GitHub.Issue%'",
         wants=lambda webhook: webhook.event.startswith("GitHub.Issue"),
     ),
-    Wish(
+    RealSubscription(
         name="private-or-installed",
         policy="strict",
         filter="$$->'Body'->'repository'->'private' = true OR $$->'Body'->'installation'->>'id' is not null",
@@ -102,10 +104,10 @@ WISHES = [
 ]
 
 
-class Subscriber:
+class RealSubscriber:
     """One of the subscribers: a subscription to each event type, all to one endpoint."""
 
-    def __init__(self, wish: Wish, endpoint: Endpoint, name: str) -> None:
+    def __init__(self, wish: RealSubscription, endpoint: ReceiverEndpoint, name: str) -> None:
         self.wish = wish
         self.endpoint = endpoint
         self.name = name
@@ -142,11 +144,11 @@ class RealRun:
     def event_type(self, webhook: Webhook) -> str:
         return f"{self.prefix}.{webhook.area if webhook.area in self.areas else 'Other'}"
 
-    def expected(self, of: Subscriber) -> list[str]:
+    def expected(self, of: RealSubscriber) -> list[str]:
         """The ids that the subscriber should get, in publication order."""
         return [id for id, webhook in self.messages.items() if of.wish.wants(webhook)]
 
-    def deliveries(self, of: Subscriber) -> dict[str, Json]:
+    def deliveries(self, of: RealSubscriber) -> dict[str, Json]:
         return {found["message"]: found for found in self.product.rest.all("deliveries", subscriber=of.name)}
 
     def run(self) -> None:
@@ -163,20 +165,22 @@ class RealRun:
             self.product.rest.post("event-types", {"name": name})
         return names
 
-    def _publisher(self) -> Rest:
+    def _publisher(self) -> ProductClient:
         self.product.rest.post("publishers", {"name": self.prefix})
         return self.product.publisher_of(self.prefix)
 
-    def _publish(self, publisher: Rest, webhook: Webhook) -> None:
+    def _publish(self, publisher: ProductClient, webhook: Webhook) -> None:
         headers = {"FILTER_STRING": webhook.repository, "X_GitHub_Event": webhook.event}
         answer = publisher.publish(self.event_type(webhook), webhook.raw, **headers)
         self.answers.append(answer)
         self.messages[answer["id"]] = webhook
 
-    def _subscribe(self, wish: Wish, receiver: Receiver, event_types: list[str]) -> Subscriber:
+    def _subscribe(
+        self, wish: RealSubscription, receiver: Receiver, event_types: list[str]
+    ) -> RealSubscriber:
         name = f"{self.prefix}.{wish.name}"
         self.product.rest.post("subscribers", {"name": name, "max_queued_to_send": 50, "refill_level": 10})
-        of = Subscriber(wish, receiver.endpoint(wish.name), name)
+        of = RealSubscriber(wish, receiver.endpoint(wish.name), name)
         for event_type in event_types:
             wanted: dict[str, Any] = {
                 "name": event_type,
@@ -204,16 +208,16 @@ class RealRun:
         self._wait_until_unreachable(of)
         self.refusing.accept_connections()
 
-    def _wait_until_unreachable(self, of: Subscriber) -> None:
+    def _wait_until_unreachable(self, of: RealSubscriber) -> None:
         def is_unreachable() -> bool:
             lane = self._lane(of)
             return lane["state"] == "BLOCKED" and not lane["reason"].startswith("500")
 
         eventually(is_unreachable, f"{of.name} is blocked because it cannot be reached")
 
-    def _lane(self, of: Subscriber) -> Json:
+    def _lane(self, of: RealSubscriber) -> Json:
         return self.product.rest.get(f"lanes/{of.name}")
 
-    def _is_settled(self, of: Subscriber) -> bool:
+    def _is_settled(self, of: RealSubscriber) -> bool:
         pending = self.product.rest.get("deliveries", subscriber=of.name, status="PENDING", limit=1)
         return not pending["results"]

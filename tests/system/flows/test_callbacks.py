@@ -8,9 +8,9 @@ import requests
 
 from delivery.models.callback import MAX_HOPS
 from tests.support.product import Flow, Product
-from tests.support.receivers import OK, Answer, Endpoint, Receiver
+from tests.support.receivers import OK, Answer, Receiver, ReceiverEndpoint
 from tests.support.receivers.received import Received
-from tests.support.rest import Json, RefusedError
+from tests.support.rest import Json, RestRefusedError
 from tests.system.operation.installation import eventually
 
 BODY = b'{"rows": [1, 2],  "done": true}'
@@ -21,11 +21,11 @@ def flow(product: Product) -> Flow:
     return product.flow("Callback", kind="QUEUE")
 
 
-def endpoint(receiver: Receiver, name: str) -> Endpoint:
+def endpoint(receiver: Receiver, name: str) -> ReceiverEndpoint:
     return receiver.endpoint(f"{name}-{secrets.token_hex(4)}")
 
 
-def asked(flow: Flow, receiver: Receiver, publisher: Endpoint) -> tuple[str, Received]:
+def asked(flow: Flow, receiver: Receiver, publisher: ReceiverEndpoint) -> tuple[str, Received]:
     """Publish a message that wants an answer; its id, and how a worker got it."""
     worker = flow.subscribe(endpoint(receiver, "worker")).endpoint
     id = flow.publish(b'{"report": 7}', CallbackURL=publisher.url)
@@ -170,14 +170,14 @@ def test_a_publisher_that_is_down_does_not_delay_answers_to_another(flow: Flow, 
 
 def test_a_private_address_is_refused_when_publishing(flow: Flow, receiver: Receiver) -> None:
     flow.subscribe(endpoint(receiver, "worker"))
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(RestRefusedError) as refused:
         flow.publish(CallbackURL="http://169.254.169.254/latest/meta-data")
     problem = refused.value.response.json()
     assert (problem["status"], problem["type"]) == (400, "urn:inturn:problem:callback-refused")
     assert "cloud metadata" in problem["detail"]
 
 
-class TestChains:
+class TestCallbackChains:
     def test_publisher_and_worker_answer_each_other_in_turn(self, flow: Flow, receiver: Receiver) -> None:
         publisher, worker = endpoint(receiver, "publisher"), endpoint(receiver, "worker")
         _, request = asked(flow, receiver, publisher)

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from tests.support.product import Flow, Subscribed
+from tests.support.product import Flow, StartedSubscription
 from tests.support.receivers import OK, Answer, Receiver
 from tests.system.flows.test_retries import policy_like
 from tests.system.operation.installation import eventually
@@ -20,12 +20,12 @@ QUICK = {
 }
 
 
-def subscribe(flow: Flow, receiver: Receiver, **policy: object) -> Subscribed:
+def subscribe(flow: Flow, receiver: Receiver, **policy: object) -> StartedSubscription:
     name = policy_like(flow.product, "workfront-48h", **(QUICK | policy))
     return flow.subscribe(receiver.endpoint(f"hook-{secrets.token_hex(4)}"), policy=name)
 
 
-def health(flow: Flow, of: Subscribed) -> dict[str, Any]:
+def health(flow: Flow, of: StartedSubscription) -> dict[str, Any]:
     with flow.product.connect() as connection:
         found = connection.execute(
             "SELECT state, failures_in_row, attempts, failures FROM delivery_urlhealth WHERE url = %s",
@@ -34,7 +34,7 @@ def health(flow: Flow, of: Subscribed) -> dict[str, Any]:
     return dict(zip(("state", "in_row", "attempts", "failures"), found, strict=True)) if found else {}
 
 
-def wait_until(flow: Flow, of: Subscribed, state: str) -> None:
+def wait_until(flow: Flow, of: StartedSubscription, state: str) -> None:
     eventually(lambda: health(flow, of).get("state") == state, f"{of.endpoint.url} is {state}")
 
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 from aiohttp import web
 
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import OK, Answer, Close, Hold, Receiver, Slow
 from tests.system.flows.test_retries import policy_like
 from tests.system.operation.installation import eventually
@@ -38,7 +38,7 @@ class Counted:
                 self._now -= 1
 
 
-def subscribe(flow: Flow, receiver: Receiver, **fields: object) -> Subscribed:
+def subscribe(flow: Flow, receiver: Receiver, **fields: object) -> StartedSubscription:
     """A subscription of a CONCURRENT subscriber."""
     policy = fields.pop("policy", "teamforge")
     name = f"hook-{secrets.token_hex(4)}"
@@ -46,11 +46,11 @@ def subscribe(flow: Flow, receiver: Receiver, **fields: object) -> Subscribed:
     return flow.subscribe(receiver.endpoint(name), subscriber=owner, policy=policy)
 
 
-def change(flow: Flow, of: Subscribed, **fields: object) -> None:
+def change(flow: Flow, of: StartedSubscription, **fields: object) -> None:
     flow.rest.patch(f"subscribers/{of.subscriber}", fields)
 
 
-def seconds_to_deliver(flow: Flow, of: Subscribed, count: int) -> float:
+def seconds_to_deliver(flow: Flow, of: StartedSubscription, count: int) -> float:
     flow.publish_numbered(count)
     received = of.endpoint.wait_for_count(len(of.endpoint.received) + count, seconds=60)
     return received[-1].at - received[-count].at

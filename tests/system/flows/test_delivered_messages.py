@@ -5,14 +5,14 @@ from itertools import cycle
 import pytest
 import requests
 
-from tests.support.product import Flow, Subscribed
+from tests.support.product import Flow, StartedSubscription
 from tests.support.receivers import Receiver
 
 PUBLISHED = ""
 
 
 @pytest.fixture
-def two_of_crm_and_one_else(flow: Flow, receiver: Receiver) -> list[Subscribed]:
+def two_of_crm_and_one_else(flow: Flow, receiver: Receiver) -> list[StartedSubscription]:
     crm = flow.subscriber("crm")
     return [
         flow.subscribe(receiver.endpoint("first"), subscriber=crm),
@@ -22,7 +22,7 @@ def two_of_crm_and_one_else(flow: Flow, receiver: Receiver) -> list[Subscribed]:
 
 
 def test_a_delivered_message_reaches_only_its_destination(
-    flow: Flow, two_of_crm_and_one_else: list[Subscribed]
+    flow: Flow, two_of_crm_and_one_else: list[StartedSubscription]
 ) -> None:
     first, second, other = two_of_crm_and_one_else
     crm = first.subscriber
@@ -40,7 +40,9 @@ def test_a_delivered_message_reaches_only_its_destination(
         assert flow.wait_until_settled(of) == ["DELIVERED"] * len(expected)
 
 
-def test_the_history_contains_the_destination(flow: Flow, two_of_crm_and_one_else: list[Subscribed]) -> None:
+def test_the_history_contains_the_destination(
+    flow: Flow, two_of_crm_and_one_else: list[StartedSubscription]
+) -> None:
     first, _, other = two_of_crm_and_one_else
     message = flow.publish(Destination=first.subscriber)
     shown = flow.rest.get(f"messages/{message}")

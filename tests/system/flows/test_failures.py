@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 
-from tests.support.product import Flow, Subscribed
+from tests.support.product import Flow, StartedSubscription
 from tests.support.receivers import OK, Answer, Receiver
 from tests.support.rest import Json
 from tests.system.operation.installation import eventually
@@ -13,18 +13,18 @@ FAILED = "Inturn.Delivery.Failed"
 GONE = Answer(410, body=b"no such project")
 
 
-def listen(flow: Flow, receiver: Receiver, to: Subscribed) -> Subscribed:
+def listen(flow: Flow, receiver: Receiver, to: StartedSubscription) -> StartedSubscription:
     """Subscribe to the failures of one subscriber."""
     return flow.subscribe(receiver.endpoint("told"), event_type=FAILED, header_filter_string=to.subscriber)
 
 
-def refusing(flow: Flow, receiver: Receiver, **fields: Any) -> Subscribed:
+def refusing(flow: Flow, receiver: Receiver, **fields: Any) -> StartedSubscription:
     of = flow.subscribe(receiver.endpoint("hook"), **fields)
     of.endpoint.always(GONE)
     return of
 
 
-def resubmit(flow: Flow, of: Subscribed, message: str, **edited: Any) -> Json:
+def resubmit(flow: Flow, of: StartedSubscription, message: str, **edited: Any) -> Json:
     return flow.rest.post(f"deliveries/{flow.delivery(of, message)['id']}/resubmit", edited)
 
 

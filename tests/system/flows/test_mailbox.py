@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tests.support.product import Flow
 from tests.support.receivers import Receiver
-from tests.support.rest import Json, Rest
+from tests.support.rest import Json, ProductClient
 from tests.system.operation.installation import eventually
 
 
@@ -13,7 +13,7 @@ class Pulled:
     """A PULL subscription's subscriber, and its client."""
 
     name: str
-    client: Rest
+    client: ProductClient
 
     def next(self, **query: int) -> list[Json]:
         answer = self.client.ask("POST", f"mailboxes/{self.name}/next", query=query)
@@ -37,7 +37,7 @@ def pull(flow: Flow, name: str, **fields: object) -> Pulled:
     wish = {"name": name, "subscriber": owner, "event_type": flow.event_type, "mode": "PULL"}
     flow.rest.post("subscriptions", wish | fields)
     key = flow.rest.post(f"subscribers/{owner}/keys")["key"]
-    return Pulled(owner, Rest(flow.rest.base_url, key))
+    return Pulled(owner, ProductClient(flow.rest.base_url, key))
 
 
 def test_each_message_is_handed_out_once_in_order_and_is_delivered_when_acknowledged(flow: Flow) -> None:

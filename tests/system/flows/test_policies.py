@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import OK, Answer, Behaviour, Hold, Receiver
 from tests.support.rest import Json
 
@@ -26,7 +26,7 @@ class Unreachable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell:
+class PolicyCell:
     """One outcome under one policy, and the attempts that it should lead to."""
 
     policy: str
@@ -71,17 +71,17 @@ TABLE: Mapping[str, Mapping[str, str]] = {
     "switched": {"503": "block", "429": "block", "500": "skip", "404": "REJECTED"},
 }
 CELLS = [
-    Cell(policy=policy, outcome=outcome, answer=ANSWERS[outcome], leads_to=leads_to)
+    PolicyCell(policy=policy, outcome=outcome, answer=ANSWERS[outcome], leads_to=leads_to)
     for policy, outcomes in TABLE.items()
     for outcome, leads_to in outcomes.items()
 ]
 
 
 @dataclass(slots=True)
-class Trial:
+class PolicyTrial:
     """A cell at work: what its endpoint got, and how its lane stood while blocked."""
 
-    of: Subscribed
+    of: StartedSubscription
     receiver: Receiver
     messages: list[str] = field(default_factory=list)
     blocked: Json = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Trial:
         return [self.messages.index(request.id) for request in self.of.endpoint.received]
 
 
-class Table:
+class PolicyTable:
     """The run of all cells."""
 
     def __init__(self, flow: Flow, receivers: ExitStack) -> None:
@@ -108,7 +108,7 @@ class Table:
         for trial in self.trials.values():
             self.flow.wait_until_settled(trial.of)
 
-    def _prepare(self, cell: Cell, receivers: ExitStack) -> Trial:
+    def _prepare(self, cell: PolicyCell, receivers: ExitStack) -> PolicyTrial:
         receiver = receivers.enter_context(Receiver())
         endpoint = receiver.endpoint(cell.name)
         if isinstance(cell.answer, Unreachable):
@@ -117,9 +117,9 @@ class Table:
             endpoint.always(cell.answer)
         else:
             endpoint.next(cell.answer)
-        return Trial(self.flow.subscribe(endpoint, policy=cell.policy, timeout_seconds=1), receiver)
+        return PolicyTrial(self.flow.subscribe(endpoint, policy=cell.policy, timeout_seconds=1), receiver)
 
-    def _observe(self, cell: Cell, trial: Trial) -> None:
+    def _observe(self, cell: PolicyCell, trial: PolicyTrial) -> None:
         """See what blocks; then let the endpoint recover."""
         if cell.leads_to == "block":
             trial.blocked = self.flow.wait_until_blocked(trial.of)
@@ -128,11 +128,11 @@ class Table:
 
 
 @pytest.fixture(scope="module")
-def table(product: Product) -> Iterator[Table]:
+def table(product: Product) -> Iterator[PolicyTable]:
     flow = product.flow("Policies")
     product.rest.post("policies", {"name": "switched", "blocks_when_overloaded": True})
     with ExitStack() as receivers:
-        table = Table(flow, receivers)
+        table = PolicyTable(flow, receivers)
         table.run()
         yield table
 
@@ -143,7 +143,9 @@ def cells(*leads_to: str) -> pytest.MarkDecorator:
 
 
 @cells("block")
-def test_a_blocked_lane_sends_nothing_later_until_its_head_succeeds(table: Table, cell: Cell) -> None:
+def test_a_blocked_lane_sends_nothing_later_until_its_head_succeeds(
+    table: PolicyTable, cell: PolicyCell
+) -> None:
     trial = table.trials[cell.name]
     assert trial.tries[-2:] == [0, 1]
     assert set(trial.tries[:-1]) == {0}
@@ -151,7 +153,7 @@ def test_a_blocked_lane_sends_nothing_later_until_its_head_succeeds(table: Table
 
 
 @cells("block")
-def test_a_blocked_lane_shows_cause_time_head_and_next_try(table: Table, cell: Cell) -> None:
+def test_a_blocked_lane_shows_cause_time_head_and_next_try(table: PolicyTable, cell: PolicyCell) -> None:
     trial = table.trials[cell.name]
     lane = trial.blocked
     assert lane["delivery"] == table.flow.delivery(trial.of, trial.messages[0])["id"]
@@ -162,21 +164,21 @@ def test_a_blocked_lane_shows_cause_time_head_and_next_try(table: Table, cell: C
 
 
 @cells("skip")
-def test_skip_sends_the_next_and_this_one_again_later(table: Table, cell: Cell) -> None:
+def test_skip_sends_the_next_and_this_one_again_later(table: PolicyTable, cell: PolicyCell) -> None:
     trial = table.trials[cell.name]
     assert trial.tries == [0, 1, 0]
     assert table.flow.statuses(trial.of) == ["DELIVERED", "DELIVERED"]
 
 
 @cells("REJECTED", "3xxNOTSUPPORTED")
-def test_reject_never_sends_it_again(table: Table, cell: Cell) -> None:
+def test_reject_never_sends_it_again(table: PolicyTable, cell: PolicyCell) -> None:
     trial = table.trials[cell.name]
     assert trial.tries == [0, 1]
     assert table.flow.statuses(trial.of) == [cell.leads_to, "DELIVERED"]
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: cell.name)
-def test_every_attempt_is_in_the_history(table: Table, cell: Cell) -> None:
+def test_every_attempt_is_in_the_history(table: PolicyTable, cell: PolicyCell) -> None:
     trial = table.trials[cell.name]
     attempts = table.flow.delivery(trial.of, trial.messages[0])["attempts"]
     assert [attempt["number"] for attempt in attempts] == list(range(1, len(attempts) + 1))
@@ -186,20 +188,20 @@ def test_every_attempt_is_in_the_history(table: Table, cell: Cell) -> None:
         assert attempts[-1]["outcome"] == "SUCCESS"
 
 
-def test_a_redirect_is_not_followed(table: Table) -> None:
+def test_a_redirect_is_not_followed(table: PolicyTable) -> None:
     for policy in ("teamforge", "strict"):
         trial = table.trials[f"{policy}-301"]
         assert not trial.receiver.endpoint("elsewhere").received
 
 
 @pytest.mark.parametrize("outcome", ["503", "429"])
-def test_the_switch_honours_retry_after(table: Table, outcome: str) -> None:
+def test_the_switch_honours_retry_after(table: PolicyTable, outcome: str) -> None:
     first, second = table.trials[f"switched-{outcome}"].of.endpoint.received[:2]
     assert second.at - first.at >= RETRY_AFTER_SECONDS - 0.1
 
 
 @cells("block")
-def test_a_blocked_lane_tries_again_after_about_a_second(table: Table, cell: Cell) -> None:
+def test_a_blocked_lane_tries_again_after_about_a_second(table: PolicyTable, cell: PolicyCell) -> None:
     trial = table.trials[cell.name]
     first, second = table.flow.delivery(trial.of, trial.messages[0])["attempts"][:2]
     began = datetime.fromisoformat(first["started_at"]) + timedelta(milliseconds=first["duration_ms"])

@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import Answer, Close, Hold, Receiver
 from tests.system.operation.installation import eventually
 
@@ -29,11 +29,13 @@ def receiver() -> Iterator[Receiver]:
         yield receiver
 
 
-def subscribe(flow: Flow, receiver: Receiver, names: Sequence[str], **fields: str) -> list[Subscribed]:
+def subscribe(
+    flow: Flow, receiver: Receiver, names: Sequence[str], **fields: str
+) -> list[StartedSubscription]:
     return [flow.subscribe(receiver.endpoint(f"{name}-{flow.event_type[-8:]}"), **fields) for name in names]
 
 
-def settled(flow: Flow, group: Sequence[Subscribed]) -> list[Counter[str]]:
+def settled(flow: Flow, group: Sequence[StartedSubscription]) -> list[Counter[str]]:
     """What became of each message: how often each status stands in the group."""
     found = list(chain.from_iterable(flow.deliveries(of) for of in group))
     messages: dict[str, Counter[str]] = {}
@@ -42,7 +44,7 @@ def settled(flow: Flow, group: Sequence[Subscribed]) -> list[Counter[str]]:
     return list(messages.values())
 
 
-def wait_until_delivered(flow: Flow, group: Sequence[Subscribed], count: int) -> None:
+def wait_until_delivered(flow: Flow, group: Sequence[StartedSubscription], count: int) -> None:
     eventually(
         lambda: sum(flow.statuses(of).count("DELIVERED") for of in group) == count,
         f"{count} are delivered to the group",

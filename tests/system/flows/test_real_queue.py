@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 import standardwebhooks
 
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import OK, Behaviour, Close, Received, Receiver
 from tests.system.flows import webhooks
 from tests.system.flows.webhooks import Webhook
@@ -20,7 +20,7 @@ DIES_AFTER = 150
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class QueueSubscription:
     """What a group wants, in Inturn's words and in Python's."""
 
     name: str
@@ -29,13 +29,13 @@ class Wish:
 
 
 WISHES = [
-    Wish("everything", "", lambda _: True),
-    Wish(
+    QueueSubscription("everything", "", lambda _: True),
+    QueueSubscription(
         "sent-by-codertocat",
         "$$->'Body'->'sender'->>'login' = 'Codertocat'",
         lambda webhook: (webhook.body.get("sender") or {}).get("login") == "Codertocat",
     ),
-    Wish(
+    QueueSubscription(
         "has-a-repository",
         "$$->'Body'->'repository'->>'id' is not null",
         lambda webhook: (webhook.body.get("repository") or {}).get("id") is not None,
@@ -62,20 +62,20 @@ class QueueRun:
             count = len(self.expected(wish))
             eventually(partial(self._are_delivered, wish, count), f"{wish.name} is delivered")
 
-    def expected(self, wish: Wish) -> list[str]:
+    def expected(self, wish: QueueSubscription) -> list[str]:
         return [id for id, webhook in self.messages.items() if wish.wants(webhook)]
 
-    def received(self, wish: Wish) -> list[Received]:
+    def received(self, wish: QueueSubscription) -> list[Received]:
         """What its endpoints took."""
         every = itertools.chain.from_iterable(of.endpoint.received for of in self.groups[wish.name])
         return [request for request in every if request.status == 200]
 
-    def _are_delivered(self, wish: Wish, count: int) -> bool:
+    def _are_delivered(self, wish: QueueSubscription, count: int) -> bool:
         return len(self.received(wish)) >= count and not any(
             "PENDING" in self.flow.statuses(of) for of in self.groups[wish.name]
         )
 
-    def _subscribe(self, wish: Wish, receiver: Receiver) -> list[Subscribed]:
+    def _subscribe(self, wish: QueueSubscription, receiver: Receiver) -> list[StartedSubscription]:
         group = []
         for name in ("living-1", "living-2", "dying"):
             endpoint = receiver.endpoint(f"{wish.name}-{name}")
@@ -97,16 +97,16 @@ def run(request: pytest.FixtureRequest, product: Product) -> Iterator[QueueRun]:
 
 
 @pytest.fixture(params=WISHES, ids=[wish.name for wish in WISHES])
-def wish(request: pytest.FixtureRequest) -> Wish:
-    found: Wish = request.param
+def wish(request: pytest.FixtureRequest) -> QueueSubscription:
+    found: QueueSubscription = request.param
     return found
 
 
-def test_every_message_reached_the_group_exactly_once(run: QueueRun, wish: Wish) -> None:
+def test_every_message_reached_the_group_exactly_once(run: QueueRun, wish: QueueSubscription) -> None:
     assert Counter(request.id for request in run.received(wish)) == Counter(run.expected(wish))
 
 
-def test_each_group_has_one_delivered_and_the_rest_redundant(run: QueueRun, wish: Wish) -> None:
+def test_each_group_has_one_delivered_and_the_rest_redundant(run: QueueRun, wish: QueueSubscription) -> None:
     statuses: dict[str, Counter[str]] = {}
     for of in run.groups[wish.name]:
         for delivery in run.flow.deliveries(of):
@@ -114,13 +114,13 @@ def test_each_group_has_one_delivered_and_the_rest_redundant(run: QueueRun, wish
     assert statuses == {id: Counter(DELIVERED=1, REDUNDANT=2) for id in run.expected(wish)}
 
 
-def test_surviving_endpoints_share_later_messages_evenly(run: QueueRun, wish: Wish) -> None:
+def test_surviving_endpoints_share_later_messages_evenly(run: QueueRun, wish: QueueSubscription) -> None:
     late = set(list(run.messages)[DIES_AFTER:])
     shares = [sum(request.id in late for request in of.endpoint.received) for of in run.groups[wish.name][:2]]
     assert max(shares) <= 1.2 * sum(shares) / len(shares)
 
 
-def test_bytes_and_signatures_are_right(run: QueueRun, wish: Wish) -> None:
+def test_bytes_and_signatures_are_right(run: QueueRun, wish: QueueSubscription) -> None:
     secrets = {of.endpoint.url.rpartition("/")[2]: of.secret for of in run.groups[wish.name]}
     for request in run.received(wish):
         secret = secrets[request.path.removeprefix("/")]

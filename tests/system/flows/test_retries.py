@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pytest
 
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import OK, Answer, Close, Hold, Receiver
 from tests.system.operation.installation import eventually
 
@@ -21,12 +21,12 @@ def policy_like(product: Product, original: str, **fields: object) -> str:
 
 def subscribe(
     flow: Flow, receiver: Receiver, policy: Mapping[str, object], *, like: str = "workfront-2017"
-) -> Subscribed:
+) -> StartedSubscription:
     name = policy_like(flow.product, like, **policy)
     return flow.subscribe(receiver.endpoint(f"hook-{secrets.token_hex(4)}"), policy=name)
 
 
-def due_in_seconds(flow: Flow, of: Subscribed, message: str) -> float:
+def due_in_seconds(flow: Flow, of: StartedSubscription, message: str) -> float:
     delivery = flow.delivery(of, message)
     started_at = datetime.fromisoformat(delivery["attempts"][0]["started_at"])
     return (datetime.fromisoformat(delivery["next_attempt_at"]) - started_at).total_seconds()

@@ -2,8 +2,8 @@
 
 import time
 
-from tests.support.product import Flow, Subscribed
-from tests.support.receivers import OK, Answer, Endpoint, Hold, Receiver, Slow
+from tests.support.product import Flow, StartedSubscription
+from tests.support.receivers import OK, Answer, Hold, Receiver, ReceiverEndpoint, Slow
 from tests.support.rest import Json
 from tests.system.operation.installation import eventually
 
@@ -127,7 +127,7 @@ def test_a_cancelled_delivery_stays_cancelled_and_the_lane_continues(flow: Flow,
     assert flow.wait_until_settled(of) == ["DELIVERED", "CANCELLED", "DELIVERED"]
 
 
-def _held_backlog(flow: Flow, receiver: Receiver) -> tuple[Subscribed, list[str]]:
+def _held_backlog(flow: Flow, receiver: Receiver) -> tuple[StartedSubscription, list[str]]:
     """A subscription made INACTIVE while its first delivery was blocked, and what it holds."""
     of = flow.subscribe(receiver.endpoint("a"), policy="strict")
     ids = _blocked_by_the_first(flow, of.endpoint)
@@ -138,7 +138,7 @@ def _held_backlog(flow: Flow, receiver: Receiver) -> tuple[Subscribed, list[str]
     return of, ids
 
 
-def _blocked_by_the_first(flow: Flow, endpoint: Endpoint) -> list[str]:
+def _blocked_by_the_first(flow: Flow, endpoint: ReceiverEndpoint) -> list[str]:
     """Publish two messages, of which the endpoint never takes the first."""
     endpoint.follow(lambda request: Answer(500 if request.body == b'{"number":0}' else 200))
     return flow.publish_numbered(2)

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import pytest
 
-from tests.support.product import Flow, Subscribed
-from tests.support.receivers import OK, Answer, Endpoint, Receiver
-from tests.support.rest import RefusedError
+from tests.support.product import Flow, StartedSubscription
+from tests.support.receivers import OK, Answer, Receiver, ReceiverEndpoint
+from tests.support.rest import RestRefusedError
 from tests.system.flows.test_retries import policy_like
 from tests.system.operation.installation import eventually
 
@@ -16,16 +16,18 @@ IN_PLACE = {"retry_seconds": 0.2, "max_attempts": 3}
 SUSPENDING = IN_PLACE | {"when_used_up": "SUSPEND", "probe_seconds": 1}
 
 
-def subscribe(flow: Flow, receiver: Receiver, policy: Mapping[str, object], **fields: str) -> Subscribed:
+def subscribe(
+    flow: Flow, receiver: Receiver, policy: Mapping[str, object], **fields: str
+) -> StartedSubscription:
     name = policy_like(flow.product, "webmethods", **policy)
     return flow.subscribe(receiver.endpoint(f"hook-{secrets.token_hex(4)}"), policy=name, **fields)
 
 
-def wait_until_suspended(flow: Flow, of: Subscribed) -> None:
+def wait_until_suspended(flow: Flow, of: StartedSubscription) -> None:
     eventually(lambda: flow.lane(of)["state"] == "SUSPENDED", f"the lane of {of.subscriber} is SUSPENDED")
 
 
-def journal_of(flow: Flow, of: Subscribed) -> list[str]:
+def journal_of(flow: Flow, of: StartedSubscription) -> list[str]:
     with flow.product.connect() as connection:
         rows = connection.execute(
             "SELECT delivery_journalentry.kind FROM delivery_journalentry JOIN delivery_lane lane ON lane.id = lane_id"
@@ -126,7 +128,7 @@ def test_making_its_subscription_inactive_frees_a_suspended_lane(flow: Flow, rec
 
 
 def test_a_rejection_suspends_a_serial_subscriber_that_wants_it(flow: Flow, receiver: Receiver) -> None:
-    probe: Endpoint = receiver.endpoint(f"probe-{secrets.token_hex(4)}")
+    probe: ReceiverEndpoint = receiver.endpoint(f"probe-{secrets.token_hex(4)}")
     of = subscribe(flow, receiver, {"suspends_on_reject": True}, probe_url=probe.url)
     of.endpoint.next(Answer(404))
     flow.publish_numbered(2)
@@ -140,6 +142,6 @@ def test_a_rejection_suspends_a_serial_subscriber_that_wants_it(flow: Flow, rece
 
 def test_only_a_suspended_lane_can_be_resumed(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("hook"))
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(RestRefusedError) as refused:
         flow.rest.post(f"lanes/{of.subscriber}/resume")
     assert refused.value.response.status_code == 409

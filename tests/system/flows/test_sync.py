@@ -9,7 +9,7 @@ import requests
 from aiohttp import web
 from standardwebhooks.webhooks import Webhook
 
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import OK, Answer, Hold, Receiver
 from tests.support.rest import Json
 from tests.system.operation.installation import eventually
@@ -163,7 +163,7 @@ def test_an_address_that_is_not_allowed_is_refused_when_it_is_called(flow: Flow,
     assert "10.0.0.1" in attempt["error"]
 
 
-class Peers:
+class SyncPeers:
     """Remembers from which ports it was asked: a connection that is used again has the same."""
 
     status = 200
@@ -178,7 +178,7 @@ class Peers:
 
 
 def test_connections_to_the_endpoint_are_used_again(flow: Flow, receiver: Receiver) -> None:
-    of, peers = flow.subscribe(receiver.endpoint("rules")), Peers()
+    of, peers = flow.subscribe(receiver.endpoint("rules")), SyncPeers()
     of.endpoint.always(peers)
     for _ in range(20):
         assert publish(flow).content == b"yes"
@@ -230,6 +230,6 @@ def test_a_settled_sync_failure_is_published(flow: Flow, receiver: Receiver) -> 
     told.endpoint.wait_for(lambda received: any(str(delivery["id"]).encode() in one.body for one in received))
 
 
-def subscribe_to_failures(flow: Flow, receiver: Receiver) -> Subscribed:
+def subscribe_to_failures(flow: Flow, receiver: Receiver) -> StartedSubscription:
     filtered = f"$$->'Body'->>'event' = '{flow.event_type}'"
     return flow.subscribe(receiver.endpoint("told"), event_type="Inturn.Delivery.Failed", filter=filtered)

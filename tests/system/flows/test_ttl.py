@@ -4,7 +4,7 @@ import secrets
 
 import pytest
 
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import Close, Hold, Receiver
 from tests.support.rest import Json
 from tests.system.flows.test_concurrent import subscribe
@@ -25,7 +25,7 @@ def brief(product: Product) -> Flow:
     return product.flow("Brief", ttl_seconds=1)
 
 
-def expire(flow: Flow, *of: Subscribed) -> None:
+def expire(flow: Flow, *of: StartedSubscription) -> None:
     """Let the time be over of all that these have open."""
     with flow.product.connect() as connection:
         connection.execute(
@@ -35,7 +35,7 @@ def expire(flow: Flow, *of: Subscribed) -> None:
         )
 
 
-def told(flow: Flow, of: Subscribed) -> list[Json]:
+def told(flow: Flow, of: StartedSubscription) -> list[Json]:
     """The journal's entries about that subscription."""
     with flow.product.connect() as connection:
         rows = connection.execute(
@@ -44,7 +44,7 @@ def told(flow: Flow, of: Subscribed) -> list[Json]:
     return [{"kind": kind, "text": text} for kind, text in rows]
 
 
-def blocked(flow: Flow, receiver: Receiver) -> Subscribed:
+def blocked(flow: Flow, receiver: Receiver) -> StartedSubscription:
     """A subscription whose lane pauses for minutes."""
     policy = policy_like(flow.product, "teamforge", **LONG_PAUSE)
     of = flow.subscribe(receiver.endpoint(f"hook-{secrets.token_hex(4)}"), policy=policy)

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.system.operation.installation import Installation
+from tests.system.operation.installation import StartedInstallation
 
 
 @pytest.fixture(scope="session")
-def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
-    installation = Installation(tmp_path_factory.mktemp("home"))
+def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StartedInstallation]:
+    installation = StartedInstallation(tmp_path_factory.mktemp("home"))
     try:
         yield installation
     finally:
@@ -17,7 +17,7 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
 
 
 @pytest.fixture
-def running(installation: Installation) -> Installation:
+def running(installation: StartedInstallation) -> StartedInstallation:
     if not installation.is_running():
         installation.start()
     return installation

@@ -26,7 +26,7 @@ def free_port() -> int:
         return port
 
 
-class Installation:
+class StartedInstallation:
     """A home with a port, on which `up` can be started again and again."""
 
     # What `up` is given on its command line.

@@ -28,7 +28,7 @@ def waiting_clients(product: Product) -> int:
     return int(count)
 
 
-class Box:
+class ServedMailbox:
     """A mailbox with one subscription, and the publisher of what comes into it."""
 
     def __init__(self, flow: Flow, name: str) -> None:
@@ -53,23 +53,23 @@ class Box:
         path = f"/api/v1/mailboxes/{self.subscriber}/{verb}?{urlencode(query)}"
         return f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {self.key}\r\n\r\n".encode()
 
-    def ask(self, verb: str, **query: Any) -> "Waiting":
-        return Waiting(self, verb, **query)
+    def ask(self, verb: str, **query: Any) -> "WaitingClient":
+        return WaitingClient(self, verb, **query)
 
     def next(self, **query: Any) -> list[Json]:
         with self.ask("next", **query) as asked:
             return asked.messages()
 
 
-class Waiting:
+class WaitingClient:
     """A client on a connection of its own, from when it asked."""
 
-    def __init__(self, box: Box, verb: str = "next", **query: Any) -> None:
+    def __init__(self, box: ServedMailbox, verb: str = "next", **query: Any) -> None:
         self._raw = box.raw(verb, **query)
         self.connection = socket.create_connection(("127.0.0.1", box.product.port), timeout=SECONDS)
         self.again()
 
-    def __enter__(self) -> "Waiting":
+    def __enter__(self) -> "WaitingClient":
         return self
 
     def __exit__(self, *_: object) -> None:

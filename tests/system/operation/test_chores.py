@@ -8,14 +8,14 @@ import psycopg
 
 from config.embedded.postgres import running_url
 from config.up import processes
-from tests.system.operation.installation import Installation, eventually, kill
+from tests.system.operation.installation import StartedInstallation, eventually, kill
 
 # An idle worker has nothing to wait for; a loaded machine gets some grace.
 STOP_SECONDS = 10.0
 WORKER = re.compile(r"inturn chores (\d+)")
 
 
-def worker(of: Installation) -> int | None:
+def worker(of: StartedInstallation) -> int | None:
     """The process that does chores, None while nobody does."""
     url = running_url(of.home)
     if url is None:
@@ -28,7 +28,7 @@ def worker(of: Installation) -> int | None:
     return next((int(found[1]) for (name,) in rows if (found := WORKER.match(name or ""))), None)
 
 
-def test_the_chores_stop_soon_and_leave_no_process(running: Installation) -> None:
+def test_the_chores_stop_soon_and_leave_no_process(running: StartedInstallation) -> None:
     eventually(lambda: worker(running), "somebody does chores")
     before, top = running.whole("cluster"), running.top("cluster")
     assert top is not None
@@ -41,7 +41,7 @@ def test_the_chores_stop_soon_and_leave_no_process(running: Installation) -> Non
     eventually(lambda: worker(running), "another does chores")
 
 
-def test_a_killed_cluster_is_restarted_and_its_worker_ends(running: Installation) -> None:
+def test_a_killed_cluster_is_restarted_and_its_worker_ends(running: StartedInstallation) -> None:
     before = running.whole("cluster")
     kill(running.top("cluster"))
     eventually(lambda: running.whole("cluster") - before, "another cluster")
@@ -49,14 +49,14 @@ def test_a_killed_cluster_is_restarted_and_its_worker_ends(running: Installation
     eventually(lambda: worker(running), "its worker does chores")
 
 
-def test_a_killed_worker_is_replaced(running: Installation) -> None:
+def test_a_killed_worker_is_replaced(running: StartedInstallation) -> None:
     eventually(lambda: worker(running), "somebody does chores")
     killed = worker(running)
     kill(killed)
     eventually(lambda: worker(running) not in (None, killed), "another does chores")
 
 
-def test_the_chores_continue_after_a_database_restart(running: Installation) -> None:
+def test_the_chores_continue_after_a_database_restart(running: StartedInstallation) -> None:
     eventually(lambda: worker(running), "somebody does chores")
     before, killed = running.whole("cluster"), running.postmaster()
     kill(killed)

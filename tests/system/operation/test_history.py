@@ -14,7 +14,7 @@ import pytest
 
 from config.embedded.postgres import running_url
 from config.up import processes
-from tests.system.operation.installation import Installation, eventually, kill
+from tests.system.operation.installation import StartedInstallation, eventually, kill
 
 # What the first statements of an export need; nothing else of Inturn does.
 NEEDED = "delivery_archivechunk"
@@ -23,7 +23,7 @@ NEEDED = "delivery_archivechunk"
 class History:
     """The pipeline of an installation, as its database and the system see it."""
 
-    def __init__(self, installation: Installation) -> None:
+    def __init__(self, installation: StartedInstallation) -> None:
         self._installation = installation
 
     @contextmanager
@@ -88,7 +88,7 @@ def is_run(pid: int) -> bool:
 
 
 @pytest.fixture
-def history(running: Installation) -> History:
+def history(running: StartedInstallation) -> History:
     return History(running)
 
 
@@ -104,7 +104,7 @@ def test_a_due_schedule_runs_once(history: History) -> None:
     assert row == (True,)
 
 
-def test_the_process_that_waits_for_runs_is_small(history: History, running: Installation) -> None:
+def test_the_process_that_waits_for_runs_is_small(history: History, running: StartedInstallation) -> None:
     eventually(lambda: len(running.whole("cluster")) > 1, "the cluster is there")
     maps = [Path(f"/proc/{pid}/maps") for pid in running.whole("cluster") - history.running()]
     assert maps
@@ -122,7 +122,7 @@ def test_a_killed_run_has_failed_and_the_next_is_done(history: History) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_of_a_killed_worker_starts_again(history: History, running: Installation) -> None:
+def test_a_run_of_a_killed_worker_starts_again(history: History, running: StartedInstallation) -> None:
     with history.held():
         id, pid = history.begin()
         kill(history.worker())
@@ -132,7 +132,9 @@ def test_a_run_of_a_killed_worker_starts_again(history: History, running: Instal
 
 
 @pytest.mark.slow
-def test_when_inturn_stops_a_run_waits_for_the_next_start(history: History, running: Installation) -> None:
+def test_when_inturn_stops_a_run_waits_for_the_next_start(
+    history: History, running: StartedInstallation
+) -> None:
     with history.held():
         id, pid = history.begin()
         top = running.top("cluster")
@@ -146,7 +148,7 @@ def test_when_inturn_stops_a_run_waits_for_the_next_start(history: History, runn
 
 @pytest.mark.slow
 def test_a_restarted_database_fails_the_run_and_the_next_is_done(
-    history: History, running: Installation
+    history: History, running: StartedInstallation
 ) -> None:
     killed = running.postmaster()
     # The lock goes with the server.

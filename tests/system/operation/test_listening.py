@@ -7,7 +7,7 @@ import pytest
 import requests
 
 from tests.support.rest import SECONDS
-from tests.system.operation.installation import Installation
+from tests.system.operation.installation import StartedInstallation
 from tests.system.operation.test_refusals import refusal
 
 ELSEWHERE = "127.0.0.2"
@@ -23,7 +23,7 @@ def has_ipv6() -> bool:
 
 
 def test_the_server_listens_only_on_its_address(tmp_path: Path) -> None:
-    installation = Installation(tmp_path)
+    installation = StartedInstallation(tmp_path)
     try:
         installation.up = installation.launch(INTURN_LISTEN=ELSEWHERE)
         url = f"http://{ELSEWHERE}:{installation.port}"
@@ -38,7 +38,7 @@ def test_the_server_listens_only_on_its_address(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
 def test_the_server_listens_on_ipv6(tmp_path: Path) -> None:
-    installation = Installation(tmp_path)
+    installation = StartedInstallation(tmp_path)
     try:
         installation.up = installation.launch(INTURN_LISTEN="[::1]")
         url = f"http://[::1]:{installation.port}"

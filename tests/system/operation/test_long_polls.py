@@ -15,11 +15,11 @@ from config.up import processes
 from delivery.mailbox.notifications import APPLICATION_NAME
 from tests.support.product import Product
 from tests.system.operation.installation import eventually
-from tests.system.operation.mailboxes import LONG, SOON, Box, Waiting, waiting_clients
+from tests.system.operation.mailboxes import LONG, SOON, ServedMailbox, WaitingClient, waiting_clients
 
 WEB_THREADS = 8
 
-Join = Callable[..., Waiting]
+Join = Callable[..., WaitingClient]
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +39,8 @@ def product(started: Product) -> Product:
 
 
 @pytest.fixture
-def box(product: Product) -> Box:
-    return Box(product.flow("Poll"), "reader")
+def box(product: Product) -> ServedMailbox:
+    return ServedMailbox(product.flow("Poll"), "reader")
 
 
 @pytest.fixture
@@ -48,16 +48,16 @@ def join() -> Iterator[Join]:
     """Let one more client wait, behind those who do."""
     with ExitStack() as stack:
 
-        def join(box: Box, wait: int = LONG, **query: Any) -> Waiting:
+        def join(box: ServedMailbox, wait: int = LONG, **query: Any) -> WaitingClient:
             before = waiting_clients(box.product)
-            client = stack.enter_context(Waiting(box, wait=wait, **query))
+            client = stack.enter_context(WaitingClient(box, wait=wait, **query))
             eventually(lambda: waiting_clients(box.product) == before + 1, "it waits")
             return client
 
         yield join
 
 
-def test_a_published_message_reaches_one_waiting_client_at_once(box: Box, join: Join) -> None:
+def test_a_published_message_reaches_one_waiting_client_at_once(box: ServedMailbox, join: Join) -> None:
     first, second = join(box), join(box)
     began = time.monotonic()
     assert [box.publish()] == first.ids()
@@ -66,20 +66,20 @@ def test_a_published_message_reaches_one_waiting_client_at_once(box: Box, join: 
     assert [box.publish()] == second.ids()
 
 
-def test_waiting_clients_are_served_first_come_first_served(box: Box, join: Join) -> None:
+def test_waiting_clients_are_served_first_come_first_served(box: ServedMailbox, join: Join) -> None:
     clients = [join(box) for _ in range(4)]
     published = [box.publish() for _ in range(4)]
     assert [client.ids() for client in clients] == [[id] for id in published]
 
 
-def test_the_next_client_gets_the_messages_that_one_left(box: Box, join: Join) -> None:
+def test_the_next_client_gets_the_messages_that_one_left(box: ServedMailbox, join: Join) -> None:
     greedy, modest, unlucky = join(box, max=3), join(box), join(box, wait=2)
     published = box.publish_batch(4)
     assert greedy.ids() + modest.ids() == published
     assert unlucky.ids() == []
 
 
-def test_a_wait_without_message_ends_with_204(box: Box, join: Join) -> None:
+def test_a_wait_without_message_ends_with_204(box: ServedMailbox, join: Join) -> None:
     client = join(box, wait=1)
     response, body = client.answer()
     assert (response.status, body) == (204, b"")
@@ -89,14 +89,14 @@ def test_a_wait_without_message_ends_with_204(box: Box, join: Join) -> None:
     assert client.answer()[0].status == 204
 
 
-def test_an_expired_visibility_wakes_a_client(box: Box, join: Join) -> None:
+def test_an_expired_visibility_wakes_a_client(box: ServedMailbox, join: Join) -> None:
     published = box.publish()
     box.next(visibility=2)
     (back,) = join(box).messages()
     assert (back["id"], back["receive_count"]) == (published, 2)
 
 
-def test_an_ended_delay_wakes_a_client(box: Box, join: Join) -> None:
+def test_an_ended_delay_wakes_a_client(box: ServedMailbox, join: Join) -> None:
     published = box.publish()
     (message,) = box.next()
     with box.ask("release", receipt=message["receipt"], delay=2) as released:
@@ -104,7 +104,7 @@ def test_an_ended_delay_wakes_a_client(box: Box, join: Join) -> None:
     assert join(box).ids() == [published]
 
 
-def test_a_released_message_wakes_a_client(box: Box, join: Join) -> None:
+def test_a_released_message_wakes_a_client(box: ServedMailbox, join: Join) -> None:
     published = box.publish()
     (message,) = box.next()
     client = join(box)
@@ -113,7 +113,7 @@ def test_a_released_message_wakes_a_client(box: Box, join: Join) -> None:
     assert client.ids() == [published]
 
 
-def test_nothing_is_fetched_for_a_disconnected_client(box: Box, join: Join) -> None:
+def test_nothing_is_fetched_for_a_disconnected_client(box: ServedMailbox, join: Join) -> None:
     gone = join(box)
     gone.connection.close()
     eventually(lambda: waiting_clients(box.product) == 0, "it is noticed")
@@ -121,21 +121,21 @@ def test_nothing_is_fetched_for_a_disconnected_client(box: Box, join: Join) -> N
     assert [message["receive_count"] for message in box.next()] == [1]
 
 
-def test_a_disconnected_client_does_not_delay_the_next(box: Box, join: Join) -> None:
+def test_a_disconnected_client_does_not_delay_the_next(box: ServedMailbox, join: Join) -> None:
     gone, still_here = join(box), join(box)
     gone.connection.close()
     assert [box.publish()] == still_here.ids()
 
 
-def test_mailboxes_do_not_wake_each_other(box: Box, product: Product, join: Join) -> None:
-    other = Box(product.flow("Other"), "other")
+def test_mailboxes_do_not_wake_each_other(box: ServedMailbox, product: Product, join: Join) -> None:
+    other = ServedMailbox(product.flow("Other"), "other")
     here, there = join(box), join(other)
     published = other.publish()
     assert there.ids() == [published]
     assert [box.publish()] == here.ids()
 
 
-def test_a_key_revoked_during_the_wait_fetches_nothing(box: Box, join: Join) -> None:
+def test_a_key_revoked_during_the_wait_fetches_nothing(box: ServedMailbox, join: Join) -> None:
     client, other = join(box), join(box)
     rest = box.flow.rest
     (key,) = rest.get(f"subscribers/{box.subscriber}/keys")["results"]
@@ -154,7 +154,7 @@ def listening(product: Product) -> list[int]:
         ]
 
 
-def test_a_lost_connection_loses_no_message(box: Box, join: Join) -> None:
+def test_a_lost_connection_loses_no_message(box: ServedMailbox, join: Join) -> None:
     clients = [join(box) for _ in range(2)]
     (pid,) = listening(box.product)
     with box.product.connect() as connection:
@@ -165,7 +165,7 @@ def test_a_lost_connection_loses_no_message(box: Box, join: Join) -> None:
     assert [box.publish()] == clients[1].ids()
 
 
-def test_a_waiting_client_survives_a_database_restart(box: Box, join: Join) -> None:
+def test_a_waiting_client_survives_a_database_restart(box: ServedMailbox, join: Join) -> None:
     client = join(box)
     postmaster = box.product.postmaster()
     assert postmaster is not None
@@ -174,7 +174,7 @@ def test_a_waiting_client_survives_a_database_restart(box: Box, join: Join) -> N
     assert [box.publish()] == client.ids()
 
 
-def test_a_waiting_client_gets_an_answer_when_the_web_server_stops(box: Box, join: Join) -> None:
+def test_a_waiting_client_gets_an_answer_when_the_web_server_stops(box: ServedMailbox, join: Join) -> None:
     clients = [join(box) for _ in range(3)]
     web = box.product.top("web")
     assert web is not None
@@ -201,7 +201,7 @@ def memory_kilobytes(product: Product) -> int:
 
 def test_one_process_holds_600_waiting_clients(product: Product) -> None:
     flow = product.flow("Many")
-    boxes = [Box(flow, f"reader{number}") for number in range(60)]
+    boxes = [ServedMailbox(flow, f"reader{number}") for number in range(60)]
     before, memory = connections(product), memory_kilobytes(product)
     with ExitStack() as stack:
         clients = [stack.enter_context(box.ask("next", wait=LONG)) for box in boxes for _ in range(10)]
@@ -219,5 +219,5 @@ def test_one_process_holds_600_waiting_clients(product: Product) -> None:
         assert waiting_clients(product) == 540
 
 
-def answered(clients: list[Waiting]) -> list[Waiting]:
+def answered(clients: list[WaitingClient]) -> list[WaitingClient]:
     return [client for client in clients if select.select([client.connection], [], [], 0)[0]]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from config.env import CHECKOUT
-from tests.support.rest import Rest
+from tests.support.rest import ProductClient
 from tests.system.operation.installation import eventually, free_port
 
 # What the tour leaves in the shell, printed when its last command has ended.
@@ -56,7 +56,7 @@ def test_the_tour_runs_as_it_is_pasted(tmp_path: Path) -> None:
         bash.stdin.flush()
         # curl ends its answers with no new line.
         found = next(found for line in bash.stdout if (found := re.search(r"tour: (\w+) (msg_\d+)$", line)))
-        rest = Rest(f"http://127.0.0.1:{port}", found[1])
+        rest = ProductClient(f"http://127.0.0.1:{port}", found[1])
 
         def is_delivered() -> bool:
             deliveries = rest.get(f"messages/{found[2]}")["deliveries"]

@@ -6,15 +6,15 @@ import pytest
 
 from config.embedded.programs import USER_NAMESPACE, find_account
 from config.up import processes
-from tests.system.operation.installation import Installation, eventually
+from tests.system.operation.installation import StartedInstallation, eventually
 
 
-def test_ctrl_c_stops_everything_and_exits_with_0(running: Installation) -> None:
+def test_ctrl_c_stops_everything_and_exits_with_0(running: StartedInstallation) -> None:
     assert running.stop(signal.SIGINT) == (0, "")
     assert running.processes() == set()
 
 
-def test_a_stop_during_the_start_leaves_no_process(installation: Installation) -> None:
+def test_a_stop_during_the_start_leaves_no_process(installation: StartedInstallation) -> None:
     if installation.is_running():
         installation.stop()
     installation.up = installation.launch()
@@ -23,19 +23,19 @@ def test_a_stop_during_the_start_leaves_no_process(installation: Installation) -
     assert installation.processes() == set()
 
 
-def test_a_killed_up_leaves_no_process_and_the_next_recovers(running: Installation) -> None:
+def test_a_killed_up_leaves_no_process_and_the_next_recovers(running: StartedInstallation) -> None:
     running.kill_up()
     eventually(lambda: not running.processes(), "all of it is gone")
     running.start()
 
 
-def test_up_recovers_after_everything_was_killed(running: Installation) -> None:
+def test_up_recovers_after_everything_was_killed(running: StartedInstallation) -> None:
     running.kill_all()
     assert (next(running.home.glob("postgresql-*/data")) / "postmaster.pid").exists()
     running.start()
 
 
-def test_up_ends_the_processes_of_an_unguarded_one(running: Installation) -> None:
+def test_up_ends_the_processes_of_an_unguarded_one(running: StartedInstallation) -> None:
     guardian, leftover = running.guardian(), running.whole("cluster")
     assert guardian is not None
     # They cannot notice that their parent dies, as where a system has no means for it.
@@ -48,7 +48,7 @@ def test_up_ends_the_processes_of_an_unguarded_one(running: Installation) -> Non
 @pytest.mark.skipif(find_account().prefix != USER_NAMESPACE, reason="only root can stop being root")
 @pytest.mark.slow
 def test_up_runs_without_root(tmp_path_factory: pytest.TempPathFactory) -> None:
-    installation = Installation(tmp_path_factory.mktemp("nobody"), prefix=USER_NAMESPACE)
+    installation = StartedInstallation(tmp_path_factory.mktemp("nobody"), prefix=USER_NAMESPACE)
     try:
         installation.start()
         assert installation.stop() == (0, "")

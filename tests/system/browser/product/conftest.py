@@ -8,10 +8,10 @@ from playwright.sync_api import Browser
 
 from subscriptions.management.commands.provision import ADMINISTRATOR
 from tests.support.product import Flow, Product
-from tests.system.browser.visitor import PASSWORD, Visitor
+from tests.system.browser.visitor import PASSWORD, ConsoleVisitor
 from tests.system.browser.watching import watched
 
-Enter = Callable[[str], Visitor]
+Enter = Callable[[str], ConsoleVisitor]
 # Who works here, by the role that the administrator gives to each.
 ROLES = {"sam": "Support", "audrey": "Auditors"}
 
@@ -31,7 +31,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 def staff(product: Product, chromium: Browser) -> None:
     """The administrator lets the others in, by the forms for users."""
     with watched(chromium, product.rest.base_url) as page:
-        visitor = Visitor(page)
+        visitor = ConsoleVisitor(page)
         page.goto("/admin/")
         visitor.log_in(ADMINISTRATOR)
         for name, role in ROLES.items():
@@ -50,8 +50,8 @@ def enter(product: Product, staff: None, chromium: Browser) -> Iterator[Enter]:
     """Log somebody in, by name, in a browser of their own."""
     with ExitStack() as stack:
 
-        def log_in(name: str) -> Visitor:
-            visitor = Visitor(stack.enter_context(watched(chromium, product.rest.base_url)))
+        def log_in(name: str) -> ConsoleVisitor:
+            visitor = ConsoleVisitor(stack.enter_context(watched(chromium, product.rest.base_url)))
             visitor.page.goto("/admin/")
             visitor.log_in(name)
             return visitor

@@ -8,9 +8,9 @@ from standardwebhooks import Webhook
 from subscriptions.management.commands.provision import ADMINISTRATOR
 from tests.support.product import Product
 from tests.support.receivers import Receiver
-from tests.support.rest import Rest
+from tests.support.rest import ProductClient
 from tests.system.browser.product.conftest import Enter
-from tests.system.browser.visitor import Visitor
+from tests.system.browser.visitor import ConsoleVisitor
 from tests.system.operation.installation import eventually
 
 FILTER = "$$->'Body'->'project'->>'id' = 'proj1008'"
@@ -21,7 +21,7 @@ def save(page: Page) -> None:
     page.get_by_role("button", name="Save", exact=True).click()
 
 
-def add_named(visitor: Visitor, kind: str, name: str) -> None:
+def add_named(visitor: ConsoleVisitor, kind: str, name: str) -> None:
     visitor.page.goto(f"/admin/subscriptions/{kind}/add/")
     visitor.page.locator("#id_name").fill(name)
     save(visitor.page)
@@ -58,7 +58,7 @@ def test_sets_up_a_flow_and_sees_its_first_message_delivered(
     save(page)
     secret = page.locator("#secret").inner_text()
 
-    publisher = Rest(product.rest.base_url, key)
+    publisher = ProductClient(product.rest.base_url, key)
     published = publisher.publish(name, BODY)
     assert published["deliveries"] == 1
     (received,) = endpoint.wait_for_count(1)

@@ -4,7 +4,7 @@ from playwright.sync_api import expect
 
 from tests.support.product import Flow
 from tests.support.receivers import Receiver
-from tests.support.rest import Rest
+from tests.support.rest import ProductClient
 from tests.system.browser.product.conftest import Enter
 from tests.system.operation.installation import eventually
 
@@ -31,7 +31,7 @@ def test_an_application_fetches_and_acknowledges_its_mailbox(flow: Flow, enter: 
     depot = flow.subscriber("depot")
     wish = {"name": "parcels", "subscriber": depot, "event_type": flow.event_type, "mode": "PULL"}
     flow.rest.post("subscriptions", wish)
-    fetching = Rest(flow.rest.base_url, flow.rest.post(f"subscribers/{depot}/keys")["key"])
+    fetching = ProductClient(flow.rest.base_url, flow.rest.post(f"subscribers/{depot}/keys")["key"])
     id = flow.publish(b'{"parcel": 12}')
     (message,) = fetching.post(f"mailboxes/{depot}/next")["messages"]
     assert (message["id"], message["body"]) == (id, {"parcel": 12})

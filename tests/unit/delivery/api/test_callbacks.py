@@ -14,7 +14,7 @@ from delivery.models import Callback, Delivery, Message
 from delivery.publishing.callback_tokens import callback_key, make_token
 from subscriptions.models import EventType, Kind
 from tests.support import factories
-from tests.unit.subscriptions.api.client import Answer, Caller, caller, refused
+from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, refused
 
 EVENT = "Report.Wanted"
 URL = "https://publisher.example/answers"
@@ -45,7 +45,7 @@ def address(callback: Callback) -> str:
 
 def post(
     by: Caller, callback: Callback, body: bytes = b"{}", headers: Mapping[str, str] | None = None
-) -> Answer:
+) -> ApiAnswer:
     return by.ask("POST", address(callback), body, headers=headers)
 
 
@@ -126,7 +126,7 @@ def test_a_callback_accepts_only_post(anybody: Caller, callback: Callback, metho
     refused(anybody.ask(method, address(callback), b"{}"), 405)
 
 
-class TestPublishing:
+class TestPublishingOverTheApi:
     def test_a_url_that_cannot_be_called_is_400_with_the_reason(self, publishing: Caller) -> None:
         problem = refused(publishing.publish(EVENT, CallbackURL="http://10.1.2.3/"), 400, "callback-refused")
         assert "10.0.0.0/8" in problem["detail"]

@@ -8,7 +8,7 @@ import pytest
 from delivery.models import Message, Status
 from subscriptions.models import EventType, Kind, Publisher, Scope
 from tests.support import factories
-from tests.unit.subscriptions.api.client import Answer, Caller, caller, refused
+from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, refused
 
 pytestmark = pytest.mark.django_db
 
@@ -31,7 +31,7 @@ def event_type(**fields: Any) -> EventType:
     return factories.event_type(**fields)
 
 
-def publish(caller: Caller, event_type: EventType, body: bytes, content_type: str) -> Answer:
+def publish(caller: Caller, event_type: EventType, body: bytes, content_type: str) -> ApiAnswer:
     return caller.ask("POST", f"events/{event_type.name}/messages", body, content_type=content_type)
 
 
@@ -91,7 +91,7 @@ def test_items_of_a_batch_alike(publishing: Caller) -> None:
     good = {"event": ordered.name, "body": {"id": 1}}
     raw = {"event": ordered.name, "body_base64": base64.b64encode(b"garbage").decode()}
 
-    def batch(*items: Any) -> Answer:
+    def batch(*items: Any) -> ApiAnswer:
         return publishing.post("messages:batch", list(items))
 
     wrong = [
@@ -120,7 +120,7 @@ def test_edited_copies_alike() -> None:
     delivery = factories.delivery(Status.REJECTED, subscription=subscription, message=message)
     address = f"deliveries/{delivery.pk}/resubmit"
 
-    def edit(body: bytes, **headers: str) -> Answer:
+    def edit(body: bytes, **headers: str) -> ApiAnswer:
         given = {"headers": headers} if headers else {}
         return caller().post(address, {"body_base64": base64.b64encode(body).decode()} | given)
 

@@ -13,7 +13,7 @@ from delivery.publishing.callback_tokens import callback_key, make_token
 from subscriptions.models import ConfigurationChange, Kind, Mode, Scope, Subscription, SubscriptionStatus
 from tests.support import factories
 from tests.support.read_only_database import set_read_only
-from tests.unit.subscriptions.api.client import Answer, Caller, caller, refused
+from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, refused
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -61,7 +61,7 @@ class Asked:
         self.reader = caller(Scope.READ)
         subscription = f"subscriptions/{self.row.subscription_id}"
         items = [{"event": EVENT, "body": {}}]
-        self.changes: dict[str, Callable[[], Answer]] = {
+        self.changes: dict[str, Callable[[], ApiAnswer]] = {
             "publish": lambda: self.publisher.publish(EVENT),
             "publish with a key": lambda: self.publisher.publish(EVENT, Idempotency_Key="k"),
             "batch": lambda: self.publisher.post("messages:batch", items),

@@ -10,18 +10,18 @@ from pytest_django import DjangoAssertNumQueries
 from delivery.models import Status
 from subscriptions.models import Scope
 from tests.support import factories
-from tests.unit.delivery.mailbox.box import Box, box, status_of
+from tests.unit.delivery.mailbox.box import FilledMailbox, box, status_of
 from tests.unit.subscriptions.api.client import Caller, caller, fields_of, refused
 
 VERBS = ["ack", "release", "extend", "reject"]
 
 
 @pytest.fixture
-def mailbox(db: None) -> Box:
+def mailbox(db: None) -> FilledMailbox:
     return box(factories.subscriber("crm"))
 
 
-def test_a_message_contains_its_fields_and_ack_link(mailbox: Box) -> None:
+def test_a_message_contains_its_fields_and_ack_link(mailbox: FilledMailbox) -> None:
     message = factories.message(
         b'{"n": 1}', event_type=factories.event_type("Order.Made"), headers={"x-priority": "high"}
     )
@@ -44,7 +44,7 @@ def test_a_message_contains_its_fields_and_ack_link(mailbox: Box) -> None:
     assert fetched["ack"].endswith(f"/api/v1/mailboxes/crm/ack?receipt={receipt}")
 
 
-def test_the_ack_link_acknowledges(mailbox: Box) -> None:
+def test_the_ack_link_acknowledges(mailbox: FilledMailbox) -> None:
     (delivery,) = mailbox.put()
     link = mailbox.one()["ack"]
     answer = mailbox.client.post(link[link.index("/api/") :])
@@ -63,7 +63,7 @@ def test_the_ack_link_acknowledges(mailbox: Box) -> None:
         b"null",
     ],
 )
-def test_json_bodies_are_returned_as_published(mailbox: Box, body: bytes) -> None:
+def test_json_bodies_are_returned_as_published(mailbox: FilledMailbox, body: bytes) -> None:
     mailbox.put(message=factories.message(body))
     assert b'"body":' + body + b',"receipt"' in mailbox.ask("next").content
 
@@ -80,25 +80,27 @@ def test_json_bodies_are_returned_as_published(mailbox: Box, body: bytes) -> Non
         ("application/octet-stream", bytes(range(256))),
     ],
 )
-def test_any_other_body_is_handed_out_byte_by_byte(mailbox: Box, content_type: str, body: bytes) -> None:
+def test_any_other_body_is_handed_out_byte_by_byte(
+    mailbox: FilledMailbox, content_type: str, body: bytes
+) -> None:
     mailbox.put(message=factories.message(body, content_type=content_type))
     fetched = mailbox.one()
     assert base64.b64decode(fetched["body_base64"]) == body
     assert "body" not in fetched
 
 
-def test_json_is_recognised_by_its_suffix(mailbox: Box) -> None:
+def test_json_is_recognised_by_its_suffix(mailbox: FilledMailbox) -> None:
     mailbox.put(message=factories.message(b"[1]", content_type="application/vnd.order+json; charset=utf-8"))
     assert mailbox.one()["body"] == [1]
 
 
 @pytest.mark.parametrize("scope", [Scope.MANAGE, Scope.READ, Scope.PUBLISH])
 @pytest.mark.parametrize("verb", ["next", *VERBS])
-def test_only_a_fetch_key_fetches(mailbox: Box, scope: Scope, verb: str) -> None:
+def test_only_a_fetch_key_fetches(mailbox: FilledMailbox, scope: Scope, verb: str) -> None:
     refused(caller(scope).post(f"mailboxes/crm/{verb}"), 403, "wrong-scope")
 
 
-def test_the_mailbox_of_another_subscriber_is_not_there(mailbox: Box) -> None:
+def test_the_mailbox_of_another_subscriber_is_not_there(mailbox: FilledMailbox) -> None:
     other = caller(Scope.FETCH)
     mailbox.put()
     for name in ("crm", "nobody"):
@@ -107,7 +109,7 @@ def test_the_mailbox_of_another_subscriber_is_not_there(mailbox: Box) -> None:
         refused(other.get(f"mailboxes/{name}/status"), 404, "no-such-mailbox")
 
 
-def test_a_receipt_of_another_mailbox_is_refused_and_changes_nothing(mailbox: Box) -> None:
+def test_a_receipt_of_another_mailbox_is_refused_and_changes_nothing(mailbox: FilledMailbox) -> None:
     other = box()
     (delivery,) = other.put()
     receipt = other.one()["receipt"]
@@ -118,7 +120,7 @@ def test_a_receipt_of_another_mailbox_is_refused_and_changes_nothing(mailbox: Bo
 
 
 @pytest.mark.parametrize("garbage", ["", "x", "é" * 40, "A" * 40, "_gE" + "A" * 37, "/" * 40, "a" * 9_000])
-def test_an_invalid_receipt_is_reported_in_its_result(mailbox: Box, garbage: str) -> None:
+def test_an_invalid_receipt_is_reported_in_its_result(mailbox: FilledMailbox, garbage: str) -> None:
     (delivery,) = mailbox.put()
     receipt = mailbox.one()["receipt"]
     answer = mailbox.ask("ack", [garbage, receipt])
@@ -127,7 +129,7 @@ def test_an_invalid_receipt_is_reported_in_its_result(mailbox: Box, garbage: str
     assert status_of(delivery) == Status.DELIVERED
 
 
-def test_many_receipts_get_one_result_each_in_order(mailbox: Box) -> None:
+def test_many_receipts_get_one_result_each_in_order(mailbox: FilledMailbox) -> None:
     put = mailbox.put(100)
     receipts = [message["receipt"] for message in mailbox.next(100)]
     asked = [receipts[1], "garbage", *receipts[::-1][:97], receipts[1]]
@@ -155,7 +157,7 @@ def test_many_receipts_get_one_result_each_in_order(mailbox: Box) -> None:
     ],
 )
 def test_a_wrong_value_is_refused_and_named(
-    mailbox: Box, verb: str, query: dict[str, Any], field: str
+    mailbox: FilledMailbox, verb: str, query: dict[str, Any], field: str
 ) -> None:
     (delivery,) = mailbox.put()
     assert fields_of(refused(mailbox.ask(verb, **query), 400)) == {field}
@@ -166,23 +168,23 @@ def test_a_wrong_value_is_refused_and_named(
     "content",
     [{}, {"receipts": []}, {"receipts": "x"}, {"receipts": [1]}, {"receipts": ["x"] * 101}, {"x": 1}],
 )
-def test_a_body_without_receipts_is_refused(mailbox: Box, content: Any) -> None:
+def test_a_body_without_receipts_is_refused(mailbox: FilledMailbox, content: Any) -> None:
     answer = mailbox.client.post("mailboxes/crm/ack", content)
     refused(answer, 400)
 
 
-def test_a_receipt_is_in_the_address_or_the_body_but_not_both(mailbox: Box) -> None:
+def test_a_receipt_is_in_the_address_or_the_body_but_not_both(mailbox: FilledMailbox) -> None:
     assert fields_of(refused(mailbox.ask("ack", ["x"], receipt="x"), 400)) == {"receipt"}
 
 
-def test_a_client_waiting_at_an_empty_mailbox_is_handed_to_the_web_server(mailbox: Box) -> None:
+def test_a_client_waiting_at_an_empty_mailbox_is_handed_to_the_web_server(mailbox: FilledMailbox) -> None:
     assert mailbox.ask("next", wait=20).headers["Inturn-Wait"] == str(mailbox.subscriber.pk)
     assert "Inturn-Wait" not in mailbox.ask("next").headers
     mailbox.put()
     assert "Inturn-Wait" not in mailbox.ask("next", wait=20).headers
 
 
-def test_the_status_counts_available_and_fetched_messages(mailbox: Box) -> None:
+def test_the_status_counts_available_and_fetched_messages(mailbox: FilledMailbox) -> None:
     assert mailbox.status() == {
         "available": 0,
         "in_flight": 0,
@@ -193,7 +195,7 @@ def test_the_status_counts_available_and_fetched_messages(mailbox: Box) -> None:
 
 
 def test_each_call_needs_the_key_and_one_statement(
-    mailbox: Box, django_assert_num_queries: DjangoAssertNumQueries
+    mailbox: FilledMailbox, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     mailbox.put(20)
     mailbox.next()
@@ -206,10 +208,10 @@ def test_each_call_needs_the_key_and_one_statement(
             assert mailbox.ask(verb, receipts).status == 200
 
 
-def test_no_key_no_mailbox(mailbox: Box) -> None:
+def test_no_key_no_mailbox(mailbox: FilledMailbox) -> None:
     refused(Caller(None).post("mailboxes/crm/next"), 401)
 
 
-def test_the_answer_to_a_fetch_is_valid_json_for_any_body(mailbox: Box) -> None:
+def test_the_answer_to_a_fetch_is_valid_json_for_any_body(mailbox: FilledMailbox) -> None:
     mailbox.put(message=factories.message(b'"</script>"', headers={"x-city": "Plzeň"}))
     assert orjson.loads(mailbox.ask("next").content)["messages"][0]["headers"] == {"x-city": "Plzeň"}

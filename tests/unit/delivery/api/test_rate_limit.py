@@ -3,7 +3,7 @@
 from delivery.api.rate_limit import Bucket, bucket_of
 
 
-class Clock:
+class FixedClock:
     now = 0.0
 
     def __call__(self) -> float:
@@ -11,7 +11,7 @@ class Clock:
 
 
 def test_a_period_full_is_there_at_once_and_then_as_it_fills() -> None:
-    clock = Clock()
+    clock = FixedClock()
     bucket = Bucket(10, 60, clock)
     assert [bucket.wait_seconds(1, messages=1) for _ in range(10)] == [0] * 10
     assert bucket.wait_seconds(1, messages=1) == 6
@@ -22,7 +22,7 @@ def test_a_period_full_is_there_at_once_and_then_as_it_fills() -> None:
 
 
 def test_no_batch_is_too_large_but_the_next_waits_for_it() -> None:
-    clock = Clock()
+    clock = FixedClock()
     bucket = Bucket(10, 1, clock)
     assert bucket.wait_seconds(1, messages=100) == 0
     assert bucket.wait_seconds(1, messages=1) == 10

@@ -62,7 +62,7 @@ class TestOne:
         assert manager.get(f"deliveries/{row.pk}/{verb}").status == 405
 
 
-class TestEdited:
+class TestEditedOverTheApi:
     def test_the_bytes_of_the_body_are_kept_exactly(self, manager: Caller, row: Delivery) -> None:
         text = b'{"body": { "b":1,\t"a" : 1.0, "a": 12345678901234567890 } }'
         answer = manager.ask("POST", f"deliveries/{row.pk}/resubmit", text)
@@ -117,7 +117,7 @@ class TestEdited:
         refused(manager.post(f"deliveries/{row.pk}/resubmit", {"body": {}}), 422, "schema-violation")
 
 
-class TestMany:
+class TestManyOverTheApi:
     def test_a_dry_run_counts_and_stores_nothing(self, manager: Caller, db: None) -> None:
         rows = rejected(3)
         wish = {"filter": {"status": "REJECTED"}, "dry_run": True}

@@ -8,7 +8,7 @@ from django.test import Client
 
 from subscriptions.models import Scope
 from tests.support import factories
-from tests.unit.subscriptions.api.client import Answer, Caller, caller, refused
+from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, refused
 
 pytestmark = pytest.mark.django_db
 
@@ -21,7 +21,7 @@ def test_healthz_answers_without_the_database() -> None:
 def test_readyz_follows_the_database() -> None:
     assert Client().get("/readyz").json() == {"status": "ready"}
     with patch("django.db.backends.utils.CursorWrapper.execute", side_effect=OperationalError):
-        answer = Answer(Client().get("/readyz"))
+        answer = ApiAnswer(Client().get("/readyz"))
     refused(answer, 503, "database-away")
     assert "Retry-After" in answer.headers
 
@@ -31,7 +31,7 @@ def test_readyz_fails_without_migrations() -> None:
 
     health._require_migrations.cache_clear()
     with patch("config.web.health.MigrationExecutor.migration_plan", return_value=["one"]):
-        refused(Answer(Client().get("/readyz")), 503, "not-migrated")
+        refused(ApiAnswer(Client().get("/readyz")), 503, "not-migrated")
     assert Client().get("/readyz").status_code == 200
 
 
@@ -56,7 +56,7 @@ def test_the_api_describes_itself() -> None:
 def test_a_lost_database_is_503_at_every_view(error: Exception) -> None:
     client = Client(raise_request_exception=False)
     with patch("django.middleware.common.CommonMiddleware.process_request", side_effect=error):
-        answer = Answer(client.get("/api/v1/event-types"))
+        answer = ApiAnswer(client.get("/api/v1/event-types"))
     refused(answer, 503, "database-away")
     assert int(answer.headers["Retry-After"]) > 0
 
@@ -65,7 +65,7 @@ def test_a_fault_of_ours_is_500_without_a_traceback() -> None:
     _, key = factories.api_key()
     client = Client(raise_request_exception=False, headers={"authorization": f"Bearer {key}"})
     with patch("subscriptions.api.resource.Resource.list", side_effect=RuntimeError("secret detail")):
-        answer = Answer(client.get("/api/v1/event-types"))
+        answer = ApiAnswer(client.get("/api/v1/event-types"))
     refused(answer, 500, "unexpected")
     assert b"secret detail" not in answer.content
 
@@ -74,7 +74,7 @@ def test_a_fault_of_ours_is_500_without_a_traceback() -> None:
 def test_the_api_never_answers_with_a_html_page(method: str) -> None:
     client = Client(enforce_csrf_checks=True)
     for path in ["/api/", "/api/v1", "/api/v1/nothing", "/api/v2/event-types"]:
-        refused(Answer(client.generic(method, path)), 404, "not-found")
+        refused(ApiAnswer(client.generic(method, path)), 404, "not-found")
 
 
 def test_outside_the_api_errors_are_plain_text() -> None:

@@ -8,7 +8,7 @@ from delivery.calls import slots
 from delivery.models import Attempt, Delivery, FailureNotice, JournalEntry, Message
 from subscriptions.models import EventType, Kind, Subscription
 from tests.support import factories
-from tests.support.receivers import Answer, Behaviour, Close, Endpoint, Hold, Receiver
+from tests.support.receivers import Answer, Behaviour, Close, Hold, Receiver, ReceiverEndpoint
 from tests.unit.subscriptions.api.client import Caller, refused
 
 EVENT = "Order.Presubmit"
@@ -21,12 +21,12 @@ def event_type(db: None) -> EventType:
 
 
 @pytest.fixture
-def rules(receiver: Receiver) -> Endpoint:
+def rules(receiver: Receiver) -> ReceiverEndpoint:
     return receiver.endpoint("rules")
 
 
 @pytest.fixture
-def asked(event_type: EventType, rules: Endpoint) -> Subscription:
+def asked(event_type: EventType, rules: ReceiverEndpoint) -> Subscription:
     """The subscription that is called."""
     return factories.subscription("rules", event_type=event_type, endpoint=rules.url)
 
@@ -49,7 +49,7 @@ def stored() -> Delivery:
     ],
 )
 def test_status_and_body_and_content_type_are_the_endpoints(
-    publishing: Caller, asked: Subscription, rules: Endpoint, status: int, settled: str
+    publishing: Caller, asked: Subscription, rules: ReceiverEndpoint, status: int, settled: str
 ) -> None:
     headers = {"Content-Type": "text/x-verdict", "Set-Cookie": "a=b", "Location": "/x", "X-Own": "1"}
     rules.always(Answer(status, headers=headers, body=b"no: too dear"))
@@ -68,7 +68,7 @@ def test_status_and_body_and_content_type_are_the_endpoints(
 
 
 def test_an_answer_without_a_content_type_is_handed_on_without(
-    publishing: Caller, asked: Subscription, rules: Endpoint
+    publishing: Caller, asked: Subscription, rules: ReceiverEndpoint
 ) -> None:
     rules.always(Answer(204))
     answer = publishing.publish(EVENT)
@@ -89,7 +89,7 @@ def test_without_a_qualifying_subscription_the_answer_is_200_and_empty(
 
 
 def test_the_first_subscription_by_position_is_called_and_the_journal_lists_all(
-    publishing: Caller, event_type: EventType, rules: Endpoint, receiver: Receiver
+    publishing: Caller, event_type: EventType, rules: ReceiverEndpoint, receiver: Receiver
 ) -> None:
     number = "$$->'Body'->>'number'"
     for name, position, condition in [
@@ -122,7 +122,7 @@ def test_the_first_subscription_by_position_is_called_and_the_journal_lists_all(
 
 
 def test_a_first_only_subscriber_is_no_exception(
-    publishing: Caller, event_type: EventType, asked: Subscription, rules: Endpoint
+    publishing: Caller, event_type: EventType, asked: Subscription, rules: ReceiverEndpoint
 ) -> None:
     asked.subscriber.match_mode = "FIRST"
     asked.subscriber.save()
@@ -143,7 +143,7 @@ WITHOUT_ANSWER = [
 def test_a_missing_answer_is_a_problem(
     publishing: Caller,
     asked: Subscription,
-    rules: Endpoint,
+    rules: ReceiverEndpoint,
     behaviour: Behaviour,
     status: int,
     code: str,
@@ -164,7 +164,7 @@ def test_a_missing_answer_is_a_problem(
 
 @pytest.mark.parametrize("behaviour", [Hold(), Close()])
 def test_a_missing_answer_that_may_pass_is_200_and_empty(
-    publishing: Caller, asked: Subscription, rules: Endpoint, behaviour: Behaviour
+    publishing: Caller, asked: Subscription, rules: ReceiverEndpoint, behaviour: Behaviour
 ) -> None:
     Subscription.objects.update(lets_pass_on_timeout=True, timeout_seconds=1)
     rules.always(behaviour)
@@ -174,7 +174,7 @@ def test_a_missing_answer_that_may_pass_is_200_and_empty(
 
 
 def test_letting_pass_is_for_want_of_an_answer_and_not_for_a_bad_one(
-    publishing: Caller, asked: Subscription, rules: Endpoint
+    publishing: Caller, asked: Subscription, rules: ReceiverEndpoint
 ) -> None:
     Subscription.objects.update(lets_pass_on_timeout=True)
     rules.next(Answer(500, body=b"broken"), Answer(200, headers={"Content-Encoding": "br"}, body=b"?"))
@@ -191,7 +191,7 @@ def test_an_address_that_is_not_allowed_is_refused_when_it_is_called(
 
 
 def test_an_unreadable_secret_is_our_fault_and_calls_nobody(
-    publishing: Caller, asked: Subscription, rules: Endpoint
+    publishing: Caller, asked: Subscription, rules: ReceiverEndpoint
 ) -> None:
     with connection.cursor() as cursor:
         cursor.execute("UPDATE subscriptions_signingsecret SET secret = 'nonsense'")
@@ -202,7 +202,7 @@ def test_an_unreadable_secret_is_our_fault_and_calls_nobody(
 
 @pytest.mark.parametrize("name", ["idempotency-key", "callbackurl"])
 def test_headers_that_make_no_sense_here_are_refused(
-    publishing: Caller, asked: Subscription, rules: Endpoint, name: str
+    publishing: Caller, asked: Subscription, rules: ReceiverEndpoint, name: str
 ) -> None:
     answer = publishing.ask("POST", f"events/{EVENT}/messages", BODY, headers={name: "https://a.example/"})
     assert name in refused(answer, 400, "not-with-sync")["detail"]
@@ -212,7 +212,7 @@ def test_headers_that_make_no_sense_here_are_refused(
 
 @pytest.mark.parametrize("partial", ["", "?partial=true"])
 def test_a_batch_has_no_place_for_an_answer(
-    publishing: Caller, asked: Subscription, rules: Endpoint, partial: str
+    publishing: Caller, asked: Subscription, rules: ReceiverEndpoint, partial: str
 ) -> None:
     answer = publishing.post(f"messages:batch{partial}", [{"event": EVENT, "body": {}}])
     problem = answer.body["results"][0]["error"] if partial else refused(answer, 400, "not-with-sync")
@@ -222,7 +222,7 @@ def test_a_batch_has_no_place_for_an_answer(
 
 
 def test_a_body_is_checked_before_the_call(
-    publishing: Caller, event_type: EventType, asked: Subscription, rules: Endpoint
+    publishing: Caller, event_type: EventType, asked: Subscription, rules: ReceiverEndpoint
 ) -> None:
     EventType.objects.update(json_schema={"required": ["number"]})
     refused(publishing.publish(EVENT, b"{"), 400, "not-json")
@@ -250,7 +250,7 @@ def test_explain_shows_the_subscription_that_would_be_called(
 
 
 def test_a_call_over_the_limit_is_refused_with_retry_after(
-    publishing: Caller, asked: Subscription, rules: Endpoint
+    publishing: Caller, asked: Subscription, rules: ReceiverEndpoint
 ) -> None:
     turns = slots.turns("sync", settings.ENVIRONMENT.web_threads * 3 // 4)
     taken = 0

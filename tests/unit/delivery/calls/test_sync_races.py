@@ -15,7 +15,7 @@ from delivery.models import Attempt, Delivery, FailureNotice, Message
 from delivery.publishing.drafts import Draft, PublishRefusedError
 from subscriptions.models import EventType, Kind, Publisher, Subscription
 from tests.support import factories
-from tests.support.receivers import Answer, Endpoint, Receiver
+from tests.support.receivers import Answer, Receiver, ReceiverEndpoint
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,7 +37,7 @@ class Doing:
 
 
 @pytest.fixture
-def rules(receiver: Receiver) -> Endpoint:
+def rules(receiver: Receiver) -> ReceiverEndpoint:
     return receiver.endpoint("rules")
 
 
@@ -47,7 +47,7 @@ def event_type() -> EventType:
 
 
 @pytest.fixture
-def asked(event_type: EventType, rules: Endpoint) -> Subscription:
+def asked(event_type: EventType, rules: ReceiverEndpoint) -> Subscription:
     return factories.subscription("rules", event_type=event_type, endpoint=rules.url)
 
 
@@ -66,7 +66,7 @@ def status_answered(ended: Exchange) -> int | None:
 
 
 def test_message_and_delivery_are_committed_before_the_endpoint_is_called(
-    publisher: Publisher, event_type: EventType, asked: Subscription, rules: Endpoint
+    publisher: Publisher, event_type: EventType, asked: Subscription, rules: ReceiverEndpoint
 ) -> None:
     seen: list[object] = []
 
@@ -81,7 +81,7 @@ def test_message_and_delivery_are_committed_before_the_endpoint_is_called(
 
 
 def test_a_connection_lost_during_the_call_does_not_lose_the_record(
-    publisher: Publisher, event_type: EventType, asked: Subscription, rules: Endpoint
+    publisher: Publisher, event_type: EventType, asked: Subscription, rules: ReceiverEndpoint
 ) -> None:
     def terminate(own: "psycopg.Connection[tuple[object, ...]]") -> None:
         others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database()"
@@ -106,7 +106,7 @@ def test_an_answer_is_returned_although_it_cannot_be_recorded(
     publisher: Publisher,
     event_type: EventType,
     asked: Subscription,
-    rules: Endpoint,
+    rules: ReceiverEndpoint,
     unrecordable: Deed,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -120,7 +120,7 @@ def test_an_answer_is_returned_although_it_cannot_be_recorded(
 
 @pytest.mark.parametrize("decided", ["CANCELLED", "DELIVERED"])
 def test_a_persons_decision_during_the_call_stays_and_the_attempt_is_recorded(
-    publisher: Publisher, event_type: EventType, asked: Subscription, rules: Endpoint, decided: str
+    publisher: Publisher, event_type: EventType, asked: Subscription, rules: ReceiverEndpoint, decided: str
 ) -> None:
     def decide(own: "psycopg.Connection[tuple[object, ...]]") -> None:
         own.execute("UPDATE delivery_delivery SET status = %s, reason = 'ann said so'", [decided])
@@ -148,7 +148,11 @@ class Once:
 
 
 def test_a_subscription_deleted_before_the_message_is_stored_is_not_called(
-    publisher: Publisher, event_type: EventType, asked: Subscription, rules: Endpoint, receiver: Receiver
+    publisher: Publisher,
+    event_type: EventType,
+    asked: Subscription,
+    rules: ReceiverEndpoint,
+    receiver: Receiver,
 ) -> None:
     other = receiver.endpoint("other")
     factories.subscription("other", event_type=event_type, position=1, endpoint=other.url)
@@ -159,7 +163,7 @@ def test_a_subscription_deleted_before_the_message_is_stored_is_not_called(
 
 
 def test_an_event_type_deleted_before_the_message_is_stored_is_reported(
-    publisher: Publisher, event_type: EventType, asked: Subscription, rules: Endpoint
+    publisher: Publisher, event_type: EventType, asked: Subscription, rules: ReceiverEndpoint
 ) -> None:
     def delete() -> None:
         asked.delete()

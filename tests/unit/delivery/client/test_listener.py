@@ -9,7 +9,7 @@ import pytest
 from delivery.client.listener import LONGEST_DELAY_SECONDS, MailboxListener, delay_seconds
 from delivery.client.mailbox import FetchedMessage, RemoteMailbox
 from delivery.client.rest import ClientError, RefusedError, RestClient, UnreachableError
-from tests.support.receivers import Answer, Behaviour, Close, Endpoint, Receiver
+from tests.support.receivers import Answer, Behaviour, Close, Receiver, ReceiverEndpoint
 from tests.support.receivers.received import Received
 from tests.unit.delivery.client.test_mailbox import KNOWN
 
@@ -39,7 +39,7 @@ class Listening:
     said: list[str] = field(default_factory=list)
     pauses: list[float] = field(default_factory=list)
 
-    def endpoint(self, verb: str) -> Endpoint:
+    def endpoint(self, verb: str) -> ReceiverEndpoint:
         return self.receiver.endpoint(f"api/v1/mailboxes/depot/{verb}")
 
     def ended(self, verb: str) -> list[str]:

@@ -137,7 +137,7 @@ def test_a_value_that_is_not_shown_is_a_variable(name: str, shown: str) -> None:
     assert variable(name) == shown
 
 
-class TestOnThePage:
+class TestCurlOnThePage:
     def test_both_are_offered_and_no_secret_is_in_them(self, ann: Client, db: None) -> None:
         row = sent_to(
             "https://receiver.example/hook", b"x", auth={"type": "basic", "username": "u", "password": "p4ss"}

@@ -186,7 +186,7 @@ class TestNextTry:
             ann.get(f"{DELIVERY}/")
 
 
-class TestBesideTheList:
+class TestPane:
     def test_an_address_opens_the_same_row_beside_the_list(self, ann: Client) -> None:
         row = factories.delivery(Status.REJECTED)
         shown = ann.get(f"{DELIVERY}/?status=REJECTED&open={row.pk}").text

@@ -158,7 +158,7 @@ class TestInTheForm:
         assert "beside" not in answer
 
 
-class TestWhoMay:
+class TestRightsToTest:
     @pytest.fixture
     def stored(self, db: None) -> Any:
         row = factories.subscription(filter="$$->'Body'->>'number' = '1'")

@@ -19,7 +19,7 @@ NOW = datetime(2026, 1, 15, 10, 20, tzinfo=UTC)
 TEN = NOW.replace(minute=0)
 
 
-class TestAsked:
+class TestQuery:
     def test_the_default_is_the_week_until_the_end_of_this_hour(self) -> None:
         found = asked({}, now=NOW)
         assert (found.span, found.until, found.until - found.since) == (HistorySpan.WEEK, TEN + HOUR, 7 * DAY)

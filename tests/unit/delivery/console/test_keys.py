@@ -51,7 +51,7 @@ class TestKeys:
         assert "Revoke" not in reader.get(f"{ROOT}/apikey/").text
 
 
-class TestWhoMayMakeWhich:
+class TestRightsToCreateKeys:
     """Nobody gives away more than they have."""
 
     @pytest.fixture

@@ -127,7 +127,7 @@ def planned(name: str, parameters: dict[str, Any]) -> str:
         return "\n".join(row[0] for row in cursor.fetchall())
 
 
-class TestPages:
+class TestMailboxPages:
     def test_the_subscriptions_page_shows_its_mailbox(self, ann: Client, pulled: Subscription) -> None:
         fetched(pulled)
         page = ann.get(f"{ROOT}/subscription/{pulled.pk}/change/").text

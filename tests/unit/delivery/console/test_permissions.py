@@ -158,7 +158,7 @@ def test_an_auditor_has_no_actions_on_selected_rows(everything: dict[str, dict[s
     assert fingerprint() == before
 
 
-class Shown(HTMLParser):
+class ShownPage(HTMLParser):
     """The ways on that a page shows: links, and buttons with where they lead."""
 
     def __init__(self, page: str) -> None:
@@ -207,7 +207,7 @@ def test_no_page_links_to_a_forbidden_page(everything: dict[str, dict[str, Any]]
         answer = visitor.get(address) if role in row.get else None
         if answer is None or answer.status_code != 200 or answer.streaming:
             continue
-        shown = Shown(answer.text)
+        shown = ShownPage(answer.text)
         for link in shown.links:
             leads_to = row_of(link)
             if leads_to is not None and role not in leads_to.get:
@@ -225,7 +225,7 @@ def test_an_auditor_sees_no_button_that_changes_anything(everything: dict[str, d
         if AUDITOR in row.get:
             answer = visitor.get(address)
             if answer.status_code == 200 and not answer.streaming:
-                assert Shown(answer.text).posts <= HARMLESS, name
+                assert ShownPage(answer.text).posts <= HARMLESS, name
 
 
 def test_support_sees_the_buttons_that_rescue(everything: dict[str, dict[str, Any]]) -> None:
@@ -238,7 +238,7 @@ def test_support_sees_the_buttons_that_rescue(everything: dict[str, dict[str, An
         "subscriptions_subscription_change": ["/deactivate/"],
         "index": ["/deactivate/", "/retry/", "/skip/"],
     }.items():
-        posts = Shown(visitor.get(address_of(page, everything)).text).posts
+        posts = ShownPage(visitor.get(address_of(page, everything)).text).posts
         for verb in verbs:
             assert any(verb in post for post in posts), (page, verb, posts)
 

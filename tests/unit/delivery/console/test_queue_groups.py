@@ -22,7 +22,7 @@ def down() -> list[DownGroup]:
     return queue_groups.down(limit=10)
 
 
-class Jobs:
+class QueueJobs:
     """A QUEUE event type with the endpoints of one group."""
 
     def __init__(self, endpoints: int, **fields: str) -> None:
@@ -50,7 +50,7 @@ class Jobs:
 
 class TestQueueGroups:
     def test_a_group_is_down_when_every_endpoint_failed_and_messages_wait(self) -> None:
-        jobs = Jobs(2, filter="$$->'Body'->>'size' = 'large'")
+        jobs = QueueJobs(2, filter="$$->'Body'->>'size' = 'large'")
         first, second = jobs.endpoints
         oldest = jobs.publish(first, lane=1)
         assert down() == []
@@ -63,7 +63,7 @@ class TestQueueGroups:
         assert {endpoint.reason for endpoint in group.endpoints} == {"503: busy"}
 
     def test_an_inactive_endpoint_does_not_count(self) -> None:
-        jobs = Jobs(2)
+        jobs = QueueJobs(2)
         first, second = jobs.endpoints
         Subscription.objects.filter(pk=second.pk).update(status="INACTIVE")
         jobs.publish(first)
@@ -72,7 +72,7 @@ class TestQueueGroups:
         assert down() == []
 
     def test_groups_differ_by_header_string_and_filter(self) -> None:
-        jobs = Jobs(1)
+        jobs = QueueJobs(1)
         other = factories.subscription(event_type=jobs.event_type, header_filter_string="proj1")
         jobs.publish(*jobs.endpoints)
         assert [group.condition for group in down()] == [""]
@@ -81,7 +81,7 @@ class TestQueueGroups:
         assert [group.condition for group in down()] == ["", "FILTER_STRING = proj1"]
 
     def test_an_endpoint_with_a_stopped_url_takes_no_message(self) -> None:
-        jobs = Jobs(1)
+        jobs = QueueJobs(1)
         frozen = factories.subscription(
             event_type=jobs.event_type,
             policy=factories.policy(breaks_circuit=True),
@@ -97,7 +97,7 @@ class TestQueueGroups:
         assert down() == []
 
     def test_a_group_without_waiting_messages_is_not_shown(self) -> None:
-        jobs = Jobs(1)
+        jobs = QueueJobs(1)
         jobs.publish(*jobs.endpoints)
         factories.settle(Delivery.objects.get(), Status.EXPIRED)
         assert down() == []
@@ -108,7 +108,7 @@ class TestQueueGroups:
 
     def test_waiting_is_counted_up_to_a_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(queue_groups, "WAITING_LIMIT", 2)
-        jobs = Jobs(1)
+        jobs = QueueJobs(1)
         jobs.publish(*jobs.endpoints)
         for _ in range(3):
             jobs.publish()
@@ -116,7 +116,7 @@ class TestQueueGroups:
 
     def test_the_overview_names_the_endpoints_and_why(self, ann: Client) -> None:
         assert "Queue groups that are down" not in ann.get(INDEX).text
-        jobs = Jobs(2)
+        jobs = QueueJobs(2)
         jobs.publish(*jobs.endpoints)
         page = ann.get(INDEX).text
         assert "Queue groups that are down" in page
@@ -127,7 +127,7 @@ class TestQueueGroups:
 
 class TestGroupsOfAnEventType:
     def test_the_page_lists_groups_with_endpoints_and_waiting_messages(self, ann: Client) -> None:
-        jobs = Jobs(2, filter="$$->'Body'->>'size' = 'large'")
+        jobs = QueueJobs(2, filter="$$->'Body'->>'size' = 'large'")
         factories.subscription(
             event_type=jobs.event_type, filter="$$->’Body’->>’size’=’large’", status="INACTIVE"
         )
@@ -152,7 +152,7 @@ class TestGroupsOfAnEventType:
         assert "Groups: each message" not in page
 
     def test_the_page_of_a_subscription_counts_the_members_of_its_group(self, ann: Client) -> None:
-        jobs = Jobs(3)
+        jobs = QueueJobs(3)
         alone = factories.subscription(event_type=jobs.event_type, header_filter_string="proj1")
         of_topic = factories.subscription()
         page = "/admin/subscriptions/subscription/{}/change/"

@@ -125,7 +125,7 @@ class TestEditing:
         assert not Message.objects.exclude(edited_from=None).exists()
 
 
-class TestMany:
+class TestManyInTheConsole:
     def test_the_list_leads_to_a_count_with_its_filters(self, ann: Client, db: None) -> None:
         first, *_ = rejected(3)
         factories.delivery(Status.FAILED)

@@ -66,7 +66,7 @@ class TestReplacing:
             Replacement(old=old, new=new)
 
 
-class TestOnThePage:
+class TestRewritingPage:
     @pytest.fixture
     def moving(self, db: None) -> list[Subscription]:
         crm = factories.subscriber("crm")

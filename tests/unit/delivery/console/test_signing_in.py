@@ -86,7 +86,7 @@ class TestRecord:
         assert "No sign-ins found" in client.get("/admin/subscriptions/signin/?username=nobody").text
 
 
-class TestHoldingBack:
+class TestThrottling:
     def test_after_five_failures_even_the_right_password_has_to_wait(self, una: User, client: Client) -> None:
         fail(client, 5)
         answer = try_to(client, password=PASSWORD)
@@ -174,7 +174,7 @@ class TestClientAddress:
         assert SignIn.objects.get().address is None
 
 
-class TestLettingIn:
+class TestEndingTheWait:
     def test_an_administrator_sees_waiting_accounts_and_ends_the_wait(
         self, una: User, ann: Client, client: Client
     ) -> None:

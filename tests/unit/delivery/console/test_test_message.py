@@ -13,17 +13,17 @@ from delivery.models import Attempt, Delivery, JournalEntry, JournalKind, Lane, 
 from delivery.models.message import parse_public_id
 from subscriptions.models import Mode, Subscription, SubscriptionStatus
 from tests.support import factories
-from tests.support.receivers import Answer, Endpoint, Receiver
+from tests.support.receivers import Answer, Receiver, ReceiverEndpoint
 from tests.support.receivers.behaviours import Drip
 
 
 @pytest.fixture
-def endpoint(receiver: Receiver) -> Endpoint:
+def endpoint(receiver: Receiver) -> ReceiverEndpoint:
     return receiver.endpoint("tested")
 
 
 @pytest.fixture
-def subscription(db: None, endpoint: Endpoint) -> Subscription:
+def subscription(db: None, endpoint: ReceiverEndpoint) -> Subscription:
     return factories.subscription(
         "orders",
         subscriber=factories.subscriber("crm"),
@@ -50,7 +50,7 @@ def test_the_form_begins_with_the_sample(ann: Client, subscription: Subscription
 
 
 def test_a_test_message_looks_like_a_real_one_with_the_test_header(
-    ann: Client, subscription: Subscription, endpoint: Endpoint
+    ann: Client, subscription: Subscription, endpoint: ReceiverEndpoint
 ) -> None:
     send(ann, subscription, body='{\r\n"order": 8}')
     (sent,) = endpoint.received
@@ -67,7 +67,9 @@ def test_a_test_message_looks_like_a_real_one_with_the_test_header(
     Webhook(subscription.secrets.get().secret).verify(sent.body, headers)
 
 
-def test_its_id_belongs_to_no_message(ann: Client, subscription: Subscription, endpoint: Endpoint) -> None:
+def test_its_id_belongs_to_no_message(
+    ann: Client, subscription: Subscription, endpoint: ReceiverEndpoint
+) -> None:
     before = factories.message().pk
     send(ann, subscription)
     send(ann, subscription)
@@ -76,7 +78,7 @@ def test_its_id_belongs_to_no_message(ann: Client, subscription: Subscription, e
 
 
 def test_the_page_shows_status_time_headers_and_the_first_of_the_answer(
-    ann: Client, subscription: Subscription, endpoint: Endpoint
+    ann: Client, subscription: Subscription, endpoint: ReceiverEndpoint
 ) -> None:
     endpoint.always(Answer(status=422, headers={"X-Trace": "t-1"}, body=b"<b>no</b>" + b"." * 10_000))
     page = send(ann, subscription).text
@@ -88,7 +90,7 @@ def test_the_page_shows_status_time_headers_and_the_first_of_the_answer(
 
 @pytest.mark.parametrize("status", SubscriptionStatus.values)
 def test_only_the_journal_entry_is_stored(
-    ann: Client, subscription: Subscription, endpoint: Endpoint, status: str
+    ann: Client, subscription: Subscription, endpoint: ReceiverEndpoint, status: str
 ) -> None:
     Subscription.objects.update(status=status)
     lanes = list(Lane.objects.order_by("pk").values())
@@ -122,7 +124,7 @@ def test_an_address_that_is_not_allowed_is_not_called(ann: Client, subscription:
 
 
 def test_a_hanging_endpoint_times_out(
-    ann: Client, subscription: Subscription, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+    ann: Client, subscription: Subscription, endpoint: ReceiverEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Long enough for the answer to begin, however busy the machine is.
     monkeypatch.setattr(trial, "LONGEST_WAIT_SECONDS", 3.0)
@@ -131,7 +133,7 @@ def test_a_hanging_endpoint_times_out(
 
 
 def test_the_number_of_simultaneous_tests_is_limited(
-    ann: Client, subscription: Subscription, endpoint: Endpoint
+    ann: Client, subscription: Subscription, endpoint: ReceiverEndpoint
 ) -> None:
     turns = slots.turns("test", settings.ENVIRONMENT.web_threads // 8)
     taken = 0
@@ -146,7 +148,7 @@ def test_the_number_of_simultaneous_tests_is_limited(
 
 
 def test_a_subscription_deleted_meanwhile_is_reported(
-    ann: Client, subscription: Subscription, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+    ann: Client, subscription: Subscription, endpoint: ReceiverEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def deleted_first(*asked: Any, **more: Any) -> trial.Tested:
         Subscription.objects.get(pk=subscription.pk).delete()
@@ -170,7 +172,7 @@ def test_a_subscription_deleted_meanwhile_is_reported(
     ],
 )
 def test_an_unsendable_body_is_refused_at_its_field(
-    ann: Client, subscription: Subscription, endpoint: Endpoint, typed: dict[str, str], said: str
+    ann: Client, subscription: Subscription, endpoint: ReceiverEndpoint, typed: dict[str, str], said: str
 ) -> None:
     assert said in send(ann, subscription, **typed).text
     assert not endpoint.received

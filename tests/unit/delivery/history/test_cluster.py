@@ -14,7 +14,7 @@ from config.env import CHECKOUT
 from delivery.models import ArchiveFile, HistoryHour, PipelineRun, RunState
 from delivery.states import Status
 from tests.support import factories
-from tests.unit.delivery.history.cluster import Cluster, cluster
+from tests.unit.delivery.history.cluster import SparkCluster, cluster
 from tests.unit.delivery.history.commands import SECONDS, history
 
 # What a worker says of where it has our modules from, and of a file that is no module.
@@ -36,7 +36,7 @@ with spark_session(Spark(master=sys.argv[1], log=Path(sys.argv[2]))) as session:
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
     with cluster(tmp_path_factory.mktemp("cluster")) as found:
         yield found
 
@@ -44,7 +44,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.mark.slow
 @pytest.mark.timeout(2 * SECONDS)
 @pytest.mark.django_db(transaction=True)
-def test_the_whole_pipeline_runs_on_a_cluster(running: Cluster, tmp_path: Path) -> None:
+def test_the_whole_pipeline_runs_on_a_cluster(running: SparkCluster, tmp_path: Path) -> None:
     for days in (2, 1):
         factories.delivery(
             Status.DELIVERED, message=factories.message(published_at=timezone.now() - timedelta(days=days))
@@ -60,7 +60,7 @@ def test_the_whole_pipeline_runs_on_a_cluster(running: Cluster, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_workers_load_our_modules_from_the_sent_zip(running: Cluster, tmp_path: Path) -> None:
+def test_workers_load_our_modules_from_the_sent_zip(running: SparkCluster, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", WHERE, running.url, str(tmp_path / "log")],
         cwd=CHECKOUT,

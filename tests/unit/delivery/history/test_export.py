@@ -27,7 +27,7 @@ from tests.unit.delivery.history.exporting import AT_ONCE, rows, settled, visibl
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class TestWhatIsArchived:
+class TestArchivedRows:
     def test_settled_deliveries_with_their_attempts_and_all_messages(self, job: StepJob) -> None:
         done, open_one = settled(), settled(Status.PENDING)
         result = export(job)
@@ -123,7 +123,11 @@ class TestWhatIsArchived:
     def test_days_are_utc_days_whatever_the_servers_time_zone(self, tmp_path: Path) -> None:
         conninfo = make_conninfo(**connection_parameters() | {"options": "-c timezone=America/New_York"})
         with whole_job(
-            run_id=1, conninfo=conninfo, archive_url=str(tmp_path), spark=Spark(), progress=archived.Told()
+            run_id=1,
+            conninfo=conninfo,
+            archive_url=str(tmp_path),
+            spark=Spark(),
+            progress=archived.RecordedProgress(),
         ) as given:
             row = given.database.execute("SELECT '2026-11-03T01:30:00Z'::timestamptz").fetchone()
             assert row is not None
@@ -189,7 +193,7 @@ class TestSentAgain:
         assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2, 3, 4, 5]
         assert len(rows(job, DELIVERIES)) == 5
 
-    def test_while_it_is_exported(self, job: StepJob, told: archived.Told) -> None:
+    def test_while_it_is_exported(self, job: StepJob, told: archived.RecordedProgress) -> None:
         delivery = settled(Status.FAILED)
         told.when("exporting", lambda: _send_again(delivery))
         export(job, lag=AT_ONCE)
@@ -198,7 +202,7 @@ class TestSentAgain:
         assert [row["status"] for row in rows(job, DELIVERIES)] == ["FAILED", "DELIVERED"]
         assert [row["number"] for row in rows(job, ATTEMPTS)] == [1, 2]
 
-    def test_during_a_failed_export(self, job: StepJob, told: archived.Told) -> None:
+    def test_during_a_failed_export(self, job: StepJob, told: archived.RecordedProgress) -> None:
         delivery = settled(Status.FAILED)
 
         def send_again_and_stop() -> None:

@@ -27,11 +27,11 @@ def messages(spark: SparkSession, tmp_path: Path) -> DataFrame:
 
 
 @pytest.fixture
-def plan(messages: DataFrame, capsys: pytest.CaptureFixture[str]) -> "Plan":
-    return Plan(messages, capsys)
+def plan(messages: DataFrame, capsys: pytest.CaptureFixture[str]) -> "SparkPlan":
+    return SparkPlan(messages, capsys)
 
 
-class Plan:
+class SparkPlan:
     def __init__(self, messages: DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
         self._messages, self._capsys = messages, capsys
 
@@ -42,25 +42,25 @@ class Plan:
         return self._capsys.readouterr().out
 
 
-def test_a_filter_of_headers_needs_no_python(plan: Plan) -> None:
+def test_a_filter_of_headers_needs_no_python(plan: SparkPlan) -> None:
     found = plan.of(f"{LOW} or $$->'Header'->>'x' like 'a%' and $$->'Header'->>'y' in ('b', 'c')")
     assert "ArrowEvalPython" not in found
     assert "ReadSchema: struct<headers:string>" in found
 
 
 @pytest.mark.parametrize("text", [f"{OPENED} and {LOW}", f"not (not {OPENED} or not {LOW})"])
-def test_python_evaluates_only_rows_that_pass_the_header_conditions(plan: Plan, text: str) -> None:
+def test_python_evaluates_only_rows_that_pass_the_header_conditions(plan: SparkPlan, text: str) -> None:
     beneath = plan.of(text).partition("ArrowEvalPython")[2]
     assert "Filter" in beneath
     assert "= low" in beneath
 
 
-def test_python_is_called_once_for_all_filters(plan: Plan) -> None:
+def test_python_is_called_once_for_all_filters(plan: SparkPlan) -> None:
     found = plan.of(f"{OPENED} and {LOW} and ($$->'Body'->'n' > 1 or {LOW}) and $$->'Body' ? 'x'")
     assert found.count("ArrowEvalPython") == 1
 
 
-def test_only_needed_columns_are_read(plan: Plan) -> None:
+def test_only_needed_columns_are_read(plan: SparkPlan) -> None:
     assert "ReadSchema: struct<body:binary>" in plan.of(OPENED)
     assert "ReadSchema: struct<headers:string>" in plan.of("$$->'Header'->'priority' = 'low'")
 

@@ -126,7 +126,7 @@ def lived() -> None:
     JournalEntry.objects.filter(pk=entry.pk).update(at=now - timedelta(days=2))
 
 
-class TestWhatTheyFind:
+class TestReadArchive:
     @pytest.mark.usefixtures("lived")
     def test_equals_the_rows_of_postgresql(self, job: StepJob, archive: Path) -> None:
         export(job)

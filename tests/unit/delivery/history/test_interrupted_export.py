@@ -60,7 +60,7 @@ class TestLateCommits:
 
 class TestCrash:
     def test_stopped_at_any_point_and_run_again_it_has_everything_once(
-        self, job: StepJob, told: archived.Told, tmp_path: Path
+        self, job: StepJob, told: archived.RecordedProgress, tmp_path: Path
     ) -> None:
         deliveries = [settled(days=days) for days in (3, 2, 1)]
         stops = 0
@@ -80,7 +80,7 @@ class TestCrash:
         assert visible(tmp_path) == sorted(ArchiveFile.objects.values_list("path", flat=True))
 
     def test_an_unfinished_write_is_discarded(
-        self, job: StepJob, told: archived.Told, tmp_path: Path
+        self, job: StepJob, told: archived.RecordedProgress, tmp_path: Path
     ) -> None:
         settled()
         told.when("comparing", _stop)
@@ -110,7 +110,7 @@ class TestCrash:
         assert len(rows(job, DELIVERIES)) == 1
 
     def test_a_file_changed_on_the_way_does_not_count(
-        self, job: StepJob, told: archived.Told, tmp_path: Path
+        self, job: StepJob, told: archived.RecordedProgress, tmp_path: Path
     ) -> None:
         settled()
 
@@ -133,7 +133,7 @@ class TestCrash:
         [("deliveries", "endpoint"), ("attempts", "subscriber"), ("deliveries", "reason")],
     )
     def test_a_renamed_file_does_not_count(
-        self, job: StepJob, told: archived.Told, tmp_path: Path, table: str, column: str
+        self, job: StepJob, told: archived.RecordedProgress, tmp_path: Path, table: str, column: str
     ) -> None:
         settled()
 

@@ -15,7 +15,7 @@ from delivery.replays import replays as asking
 from delivery.replays.replays import request_replay
 from subscriptions.models import Subscription
 from tests.support import factories
-from tests.unit.delivery.history.archived import AT, Told, frame, job, message, seconds, write
+from tests.unit.delivery.history.archived import AT, RecordedProgress, frame, job, message, seconds, write
 
 EVENT = "Test.Event"
 
@@ -30,7 +30,7 @@ def selected(spark: SparkSession, rows: list[dict[str, Any]], **fields: Any) -> 
     return sorted(row["id"] for row in found.collect())
 
 
-class TestWhatIsSelected:
+class TestSelectedMessage:
     def test_was_published_within_the_time_range(self, spark: SparkSession) -> None:
         rows = [message(id) for id in range(1, 7)]
         assert selected(spark, rows, since=seconds(2), until=seconds(5)) == [2, 3, 4]
@@ -110,7 +110,7 @@ class TestSelecting:
     def test_that_is_stopped_stores_nothing_and_is_repeated(
         self, asked: Replay, tmp_path: Path, spark: SparkSession
     ) -> None:
-        progress = Told(stop_at="keeping", error=Stopped())
+        progress = RecordedProgress(stop_at="keeping", error=Stopped())
         with job(tmp_path, spark=spark, progress=progress) as given, pytest.raises(Stopped):
             select(given, replay_id=asked.pk)
         assert not ReplayItem.objects.exists()
@@ -120,7 +120,7 @@ class TestSelecting:
     def test_of_a_replay_cancelled_meanwhile_changes_nothing(
         self, asked: Replay, tmp_path: Path, spark: SparkSession
     ) -> None:
-        class Cancelling(Told):
+        class Cancelling(RecordedProgress):
             def doing(self, text: str) -> None:
                 if "keeping" in text:
                     asking.cancel(asked, actor="bob")

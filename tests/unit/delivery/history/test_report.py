@@ -25,7 +25,7 @@ from delivery.models import PipelineRun, RunState, Step
 from subscriptions.filters import FilterError
 from tests.unit.delivery.history.archived import (
     AT,
-    Told,
+    RecordedProgress,
     attempt,
     delivery,
     frame,
@@ -47,7 +47,7 @@ def found(spark: SparkSession, rows: list[dict[str, Any]], **fields: Any) -> lis
     return sorted(row["id"] for row in kept.collect())
 
 
-class TestWhatIsInIt:
+class TestReport:
     @pytest.fixture
     def rows(self) -> list[dict[str, Any]]:
         return [
@@ -223,7 +223,7 @@ class TestTheFile:
         assert list((archive / ".reports").iterdir()) == []
 
     def test_that_is_stopped_leaves_no_file(self, archive: Path, spark: SparkSession) -> None:
-        progress = Told(stop_at="writing", error=Stopped())
+        progress = RecordedProgress(stop_at="writing", error=Stopped())
         to = archive.parent / "reports"
         with job(archive, spark=spark, progress=progress) as given, pytest.raises(Stopped):
             report(given, **asked(to=str(to)))

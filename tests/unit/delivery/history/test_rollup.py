@@ -14,7 +14,7 @@ from delivery.models import ArchiveChunk, HistoryHour
 from tests.support import factories
 from tests.unit.delivery.history.archived import (
     AT,
-    Told,
+    RecordedProgress,
     attempt,
     delivery,
     entry,
@@ -51,7 +51,7 @@ def test_time_ranges_touch_whole_hours() -> None:
 
 
 def test_an_empty_archive_needs_no_spark(tmp_path: Path, spark: SparkSession) -> None:
-    told = Told()
+    told = RecordedProgress()
     with job(tmp_path, spark=spark, progress=told) as given:
         assert rollup(given) == {"chunks": 0, "rows": 0, "since": None, "until": None}
     assert told.texts == []
@@ -147,7 +147,7 @@ def test_a_stop_is_counted_in_hours_without_settlements(tmp_path: Path, spark: S
 def test_a_run_that_is_stopped_leaves_the_old_hours(tmp_path: Path, spark: SparkSession) -> None:
     old = HistoryHour.objects.create(hour=AT, subscription_id=1)
     write(tmp_path, deliveries=[delivery(1)])
-    told = Told(stop_at="writing", error=Stopped())
+    told = RecordedProgress(stop_at="writing", error=Stopped())
     with job(tmp_path, spark=spark, progress=told) as given, pytest.raises(Stopped):
         rollup(given)
     assert HistoryHour.objects.get() == old
@@ -159,7 +159,7 @@ def test_a_connection_that_dies_while_writing_leaves_the_old_hours(
 ) -> None:
     """As if the process were killed: the server ends the transaction."""
 
-    class Killing(Told):
+    class Killing(RecordedProgress):
         def advance(self, done: int, count: int | None) -> None:
             with connection.cursor() as cursor:
                 cursor.execute(

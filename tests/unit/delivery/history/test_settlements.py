@@ -179,7 +179,9 @@ def test_however_a_person_ends_a_settlement_it_is_kept(job: StepJob) -> None:
     assert verdict(job) == "proven"
 
 
-def test_each_is_archived_by_the_export_of_its_own_time(job: StepJob, told: archived.Told) -> None:
+def test_each_is_archived_by_the_export_of_its_own_time(
+    job: StepJob, told: archived.RecordedProgress
+) -> None:
     """What is sent again before, between and while exports look is in the archive once for each settlement."""
     delivery = settled(Status.PENDING, days=0)
     try_once(delivery, Status.FAILED)

@@ -13,14 +13,23 @@ from pyspark.sql import SparkSession
 from delivery.history.steps.verify import verify
 from delivery.models import Finding, JournalEntry, PipelineRun, RunState, Status, Step
 from tests.support import factories
-from tests.unit.delivery.history.archived import Told, attempt, delivery, entry, job, message, seconds, write
+from tests.unit.delivery.history.archived import (
+    RecordedProgress,
+    attempt,
+    delivery,
+    entry,
+    job,
+    message,
+    seconds,
+    write,
+)
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 Found = tuple[str, int | None, int | None, int | None]
 
 
-def verified(url: Path, spark: SparkSession, told: Told | None = None) -> dict[str, Any]:
+def verified(url: Path, spark: SparkSession, told: RecordedProgress | None = None) -> dict[str, Any]:
     run = PipelineRun.objects.create(step=Step.VERIFY, state=RunState.RUNNING)
     with job(url, spark=spark, run_id=run.pk, progress=told) as given:
         result = verify(given)
@@ -242,7 +251,7 @@ def test_the_snapshot_is_gone_before_the_archive_is_read(
             held.append(cursor.fetchall())
         elsewhere.rename(archive)
 
-    told = Told()
+    told = RecordedProgress()
     told.when("reading the archive", look_and_bring_the_archive)
     assert verified(archive, spark, told)["deliveries"] == 4
     assert held == [[]]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.product import Flow, Product, Subscribed
+from tests.support.product import Flow, Product, StartedSubscription
 from tests.support.receivers import Receiver
 from tests.unit.delivery.history.product_history import SECONDS, archive, history
 
@@ -73,7 +73,7 @@ def _newest(flow: Flow) -> str:
     return str(flow.rest.get("replays")["results"][0]["id"])
 
 
-def _is_reported(product: Product, of: Subscribed, *, to: Path) -> None:
+def _is_reported(product: Product, of: StartedSubscription, *, to: Path) -> None:
     archive(product)
     arguments = ("--since=2020-01-01", "--until=2100-01-01", f"--subscriber={of.subscriber}", f"--to={to}")
     history(product, "report", *arguments)

@@ -14,13 +14,13 @@ from django.utils import timezone
 from delivery.models import Attempt, Delivery, Status
 from subscriptions.models import Mode, Scope, Subscriber, Subscription
 from tests.support import factories
-from tests.unit.subscriptions.api.client import Answer, Caller, Json, caller
+from tests.unit.subscriptions.api.client import ApiAnswer, Caller, Json, caller
 
 ENDED = -timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class FilledMailbox:
     subscriber: Subscriber
     subscription: Subscription
     client: Caller
@@ -30,7 +30,7 @@ class Box:
         fields.setdefault("subscription", self.subscription)
         return [factories.delivery(**fields) for _ in range(count)]
 
-    def ask(self, verb: str, receipts: list[str] | None = None, **query: Any) -> Answer:
+    def ask(self, verb: str, receipts: list[str] | None = None, **query: Any) -> ApiAnswer:
         address = f"mailboxes/{self.subscriber.name}/{verb}?{urlencode(query)}"
         return self.client.post(address, None if receipts is None else {"receipts": receipts})
 
@@ -63,11 +63,11 @@ class Box:
         return body
 
 
-def box(subscriber: Subscriber | None = None, **fields: Any) -> Box:
+def box(subscriber: Subscriber | None = None, **fields: Any) -> FilledMailbox:
     """Make a mailbox with one subscription, and a client with its key."""
     owner = subscriber or factories.subscriber()
     subscription = factories.subscription(subscriber=owner, mode=Mode.PULL, **fields)
-    return Box(owner, subscription, caller(Scope.FETCH, subscriber=owner))
+    return FilledMailbox(owner, subscription, caller(Scope.FETCH, subscriber=owner))
 
 
 def ids(messages: list[Json]) -> list[str]:

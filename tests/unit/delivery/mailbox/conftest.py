@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.unit.delivery.mailbox.box import Box, box
+from tests.unit.delivery.mailbox.box import FilledMailbox, box
 from tests.unit.subscriptions.api.client import Caller, caller
 
 
 @pytest.fixture
-def mailbox(db: None) -> Box:
+def mailbox(db: None) -> FilledMailbox:
     """An empty mailbox with one subscription."""
     return box()
 

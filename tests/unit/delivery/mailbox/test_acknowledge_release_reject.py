@@ -10,7 +10,7 @@ from delivery.models import Attempt, Delivery, FailureNotice, JournalEntry, Jour
 from subscriptions.models import EventType
 from tests.unit.delivery.mailbox.box import (
     ENDED,
-    Box,
+    FilledMailbox,
     box,
     end_visibility,
     move,
@@ -28,7 +28,7 @@ def is_told(delivery: Delivery) -> bool:
     return FailureNotice.objects.filter(delivery_id=delivery.pk).exists()
 
 
-def test_an_acknowledged_message_is_delivered(mailbox: Box) -> None:
+def test_an_acknowledged_message_is_delivered(mailbox: FilledMailbox) -> None:
     (delivery,) = mailbox.put()
     assert mailbox.say("ack", mailbox.one())
     settled = now_of(delivery)
@@ -40,7 +40,7 @@ def test_an_acknowledged_message_is_delivered(mailbox: Box) -> None:
     assert mailbox.next() == []
 
 
-def test_an_attempt_lasts_from_the_fetch_to_its_end(mailbox: Box) -> None:
+def test_an_attempt_lasts_from_the_fetch_to_its_end(mailbox: FilledMailbox) -> None:
     (delivery,) = mailbox.put()
     message = mailbox.one()
     move(delivery, leased_at=-timedelta(seconds=7))
@@ -60,7 +60,7 @@ def test_an_attempt_lasts_from_the_fetch_to_its_end(mailbox: Box) -> None:
     ],
 )
 def test_a_repeated_acknowledgement_succeeds_and_changes_nothing(
-    mailbox: Box, verb: str, status: str, outcome: str
+    mailbox: FilledMailbox, verb: str, status: str, outcome: str
 ) -> None:
     (delivery,) = mailbox.put()
     message = mailbox.one()
@@ -73,7 +73,7 @@ def test_a_repeated_acknowledgement_succeeds_and_changes_nothing(
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_late_but_not_fetched_since_counts(mailbox: Box, verb: str) -> None:
+def test_late_but_not_fetched_since_counts(mailbox: FilledMailbox, verb: str) -> None:
     (delivery,) = mailbox.put()
     message = mailbox.one()
     end_visibility(delivery)
@@ -81,7 +81,7 @@ def test_late_but_not_fetched_since_counts(mailbox: Box, verb: str) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_late_and_fetched_since_does_not_count(mailbox: Box, verb: str) -> None:
+def test_late_and_fetched_since_does_not_count(mailbox: FilledMailbox, verb: str) -> None:
     (delivery,) = mailbox.put()
     first = mailbox.one()
     end_visibility(delivery)
@@ -92,7 +92,7 @@ def test_late_and_fetched_since_does_not_count(mailbox: Box, verb: str) -> None:
     assert mailbox.say(verb, second)
 
 
-def test_late_after_another_has_acknowledged_it_does_not_count(mailbox: Box) -> None:
+def test_late_after_another_has_acknowledged_it_does_not_count(mailbox: FilledMailbox) -> None:
     (delivery,) = mailbox.put()
     first = mailbox.one()
     end_visibility(delivery)
@@ -101,7 +101,9 @@ def test_late_after_another_has_acknowledged_it_does_not_count(mailbox: Box) -> 
     assert "fetched again since, and is DELIVERED" in problem["detail"]
 
 
-def test_an_acknowledgement_past_the_ttl_counts_while_the_delivery_is_unsettled(mailbox: Box) -> None:
+def test_an_acknowledgement_past_the_ttl_counts_while_the_delivery_is_unsettled(
+    mailbox: FilledMailbox,
+) -> None:
     (delivery,) = mailbox.put()
     message = mailbox.one()
     move(delivery, lease_expires_at=ENDED, expires_at=ENDED)
@@ -111,7 +113,7 @@ def test_an_acknowledgement_past_the_ttl_counts_while_the_delivery_is_unsettled(
 
 @pytest.mark.parametrize("status", [Status.EXPIRED, Status.FAILED, Status.CANCELLED])
 def test_an_acknowledgement_of_a_delivery_settled_meanwhile_is_refused_with_the_reason(
-    mailbox: Box, status: Status
+    mailbox: FilledMailbox, status: Status
 ) -> None:
     (delivery,) = mailbox.put()
     message = mailbox.one()
@@ -122,7 +124,7 @@ def test_an_acknowledgement_of_a_delivery_settled_meanwhile_is_refused_with_the_
     assert status_of(delivery) == status
 
 
-def test_a_released_message_cannot_be_acknowledged(mailbox: Box) -> None:
+def test_a_released_message_cannot_be_acknowledged(mailbox: FilledMailbox) -> None:
     mailbox.put()
     message = mailbox.one()
     mailbox.say("release", message)
@@ -130,7 +132,7 @@ def test_a_released_message_cannot_be_acknowledged(mailbox: Box) -> None:
     assert "in the mailbox again" in problem["detail"]
 
 
-def test_a_rejected_message_cannot_be_acknowledged(mailbox: Box) -> None:
+def test_a_rejected_message_cannot_be_acknowledged(mailbox: FilledMailbox) -> None:
     (delivery,) = mailbox.put()
     message = mailbox.one()
     mailbox.say("reject", message)
@@ -138,7 +140,7 @@ def test_a_rejected_message_cannot_be_acknowledged(mailbox: Box) -> None:
     assert status_of(delivery) == Status.REJECTED
 
 
-def test_extended_it_stays_out_longer_from_now_on(mailbox: Box) -> None:
+def test_extended_it_stays_out_longer_from_now_on(mailbox: FilledMailbox) -> None:
     (delivery,) = mailbox.put()
     message = mailbox.one(visibility=5)
     assert mailbox.say("extend", message, visibility=3600)
@@ -149,7 +151,7 @@ def test_extended_it_stays_out_longer_from_now_on(mailbox: Box) -> None:
     assert mailbox.say("ack", message)
 
 
-def test_extended_after_its_visibility_it_is_out_again(mailbox: Box) -> None:
+def test_extended_after_its_visibility_it_is_out_again(mailbox: FilledMailbox) -> None:
     (delivery,) = mailbox.put()
     message = mailbox.one()
     end_visibility(delivery)
@@ -157,7 +159,7 @@ def test_extended_after_its_visibility_it_is_out_again(mailbox: Box) -> None:
     assert mailbox.next() == []
 
 
-def test_released_it_is_available_at_once(mailbox: Box) -> None:
+def test_released_it_is_available_at_once(mailbox: FilledMailbox) -> None:
     (delivery,) = mailbox.put()
     first = mailbox.one()
     assert mailbox.say("release", first)
@@ -165,7 +167,7 @@ def test_released_it_is_available_at_once(mailbox: Box) -> None:
     assert mailbox.one()["receive_count"] == 2
 
 
-def test_released_with_a_delay_it_is_available_after_that(mailbox: Box) -> None:
+def test_released_with_a_delay_it_is_available_after_that(mailbox: FilledMailbox) -> None:
     (delivery,) = mailbox.put()
     assert mailbox.say("release", mailbox.one(), delay=600)
     assert mailbox.next() == []
@@ -177,7 +179,7 @@ def test_released_with_a_delay_it_is_available_after_that(mailbox: Box) -> None:
     assert mailbox.one()["receive_count"] == 2
 
 
-def test_a_rejected_message_is_settled_and_reported(mailbox: Box) -> None:
+def test_a_rejected_message_is_settled_and_reported(mailbox: FilledMailbox) -> None:
     (delivery,) = mailbox.put()
     assert mailbox.say("reject", mailbox.one())
     settled = now_of(delivery)
@@ -211,7 +213,7 @@ def test_released_as_often_as_it_may_be_received_it_has_failed(db: None) -> None
     assert JournalEntry.objects.get(delivery_id=delivery.pk).kind == JournalKind.FAILED
 
 
-def test_a_volatile_one_is_handed_out_once(mailbox: Box) -> None:
+def test_a_volatile_one_is_handed_out_once(mailbox: FilledMailbox) -> None:
     released, lapsed = mailbox.put(2, server_started_at=server_start())
     message, _ = mailbox.next(2)
     mailbox.say("release", message)
@@ -221,7 +223,7 @@ def test_a_volatile_one_is_handed_out_once(mailbox: Box) -> None:
     assert is_told(released)
 
 
-def test_cancelling_takes_a_message_from_its_holder(mailbox: Box) -> None:
+def test_cancelling_takes_a_message_from_its_holder(mailbox: FilledMailbox) -> None:
     waiting, out = mailbox.put(2)[::-1]
     message = mailbox.one()
     assert transitions.cancel([waiting.pk, out.pk], actor="ann") == 2

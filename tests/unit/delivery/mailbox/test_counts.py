@@ -11,17 +11,17 @@ from delivery.mailbox import counts as mailbox_figures
 from delivery.models import MailboxRate
 from subscriptions.models import SubscriptionStatus
 from tests.support import factories
-from tests.unit.delivery.mailbox.box import ENDED, Box, end_visibility, move
+from tests.unit.delivery.mailbox.box import ENDED, FilledMailbox, end_visibility, move
 
 LATER = timedelta(hours=1)
 
 
-def counts(mailbox: Box) -> tuple[int, int]:
+def counts(mailbox: FilledMailbox) -> tuple[int, int]:
     status = mailbox.status()
     return status["available"], status["in_flight"]
 
 
-def test_a_fetched_message_counts_as_in_flight_and_not_as_available(mailbox: Box) -> None:
+def test_a_fetched_message_counts_as_in_flight_and_not_as_available(mailbox: FilledMailbox) -> None:
     put = mailbox.put(5)
     assert counts(mailbox) == (5, 0)
     mailbox.next(2)
@@ -32,7 +32,7 @@ def test_a_fetched_message_counts_as_in_flight_and_not_as_available(mailbox: Box
     assert counts(mailbox) == (3, 1)
 
 
-def test_a_delayed_message_is_not_available_before_its_time(mailbox: Box) -> None:
+def test_a_delayed_message_is_not_available_before_its_time(mailbox: FilledMailbox) -> None:
     (delivery,) = mailbox.put()
     move(delivery, next_attempt_at=LATER)
     assert counts(mailbox) == (0, 0)
@@ -40,7 +40,7 @@ def test_a_delayed_message_is_not_available_before_its_time(mailbox: Box) -> Non
     assert counts(mailbox) == (1, 0)
 
 
-def test_held_messages_are_not_available_but_fetched_ones_count(mailbox: Box) -> None:
+def test_held_messages_are_not_available_but_fetched_ones_count(mailbox: FilledMailbox) -> None:
     mailbox.put(3)
     mailbox.one()
     mailbox.subscription.status = SubscriptionStatus.INACTIVE
@@ -48,7 +48,7 @@ def test_held_messages_are_not_available_but_fetched_ones_count(mailbox: Box) ->
     assert counts(mailbox) == (0, 1)
 
 
-def test_the_oldest_is_the_oldest_that_is_not_acknowledged(mailbox: Box) -> None:
+def test_the_oldest_is_the_oldest_that_is_not_acknowledged(mailbox: FilledMailbox) -> None:
     now = timezone.now()
     for minutes in (30, 20, 10):
         mailbox.put(message=factories.message(published_at=now - timedelta(minutes=minutes)))
@@ -61,7 +61,7 @@ def test_the_oldest_is_the_oldest_that_is_not_acknowledged(mailbox: Box) -> None
     assert mailbox.status()["oldest_seconds"] is None
 
 
-def test_the_rates_are_those_of_the_last_full_minute(mailbox: Box) -> None:
+def test_the_rates_are_those_of_the_last_full_minute(mailbox: FilledMailbox) -> None:
     mailbox.put(5)
     receipts = [message["receipt"] for message in mailbox.next(5)]
     mailbox.ask("ack", receipts[:3])
@@ -74,7 +74,7 @@ def test_the_rates_are_those_of_the_last_full_minute(mailbox: Box) -> None:
     assert rates_at(mailbox, last + timedelta(seconds=70)) == (0, 0)
 
 
-def test_a_status_request_contains_the_rates(mailbox: Box) -> None:
+def test_a_status_request_contains_the_rates(mailbox: FilledMailbox) -> None:
     mailbox.put(5)
     mailbox.ask("ack", [message["receipt"] for message in mailbox.next(5)][:3])
     # Well within the last minute, for as long as this may take.
@@ -83,7 +83,7 @@ def test_a_status_request_contains_the_rates(mailbox: Box) -> None:
     assert (status["received_per_minute"], status["acknowledged_per_minute"]) == (5, 3)
 
 
-def test_one_subscription_can_be_counted_alone(mailbox: Box) -> None:
+def test_one_subscription_can_be_counted_alone(mailbox: FilledMailbox) -> None:
     other = factories.subscription(subscriber=mailbox.subscriber, mode="PULL")
     mailbox.put(2)
     mailbox.put(3, subscription=other)
@@ -92,7 +92,9 @@ def test_one_subscription_can_be_counted_alone(mailbox: Box) -> None:
     assert figures.available == 3
 
 
-def test_counting_stops_at_a_limit_and_says_so(mailbox: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_stops_at_a_limit_and_says_so(
+    mailbox: FilledMailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(mailboxes, "COUNT_LIMIT", 3)
     put = mailbox.put(6)
     assert (counts(mailbox), mailbox.status()["is_at_least"]) == ((3, 0), True)
@@ -105,7 +107,7 @@ def test_counting_stops_at_a_limit_and_says_so(mailbox: Box, monkeypatch: pytest
     assert "is_at_least" not in mailbox.status()
 
 
-def rates_at(mailbox: Box, now: datetime) -> tuple[int, int]:
+def rates_at(mailbox: FilledMailbox, now: datetime) -> tuple[int, int]:
     id = mailbox.subscriber.pk
     figures = mailbox_figures.of_subscribers([id], now=now, limit=10)[id]
     return figures.received_per_minute, figures.acknowledged_per_minute

@@ -7,12 +7,12 @@ from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish
 from subscriptions.models import DedupMode, Publisher
 from tests.support import factories
-from tests.unit.delivery.mailbox.box import Box, box
+from tests.unit.delivery.mailbox.box import FilledMailbox, box
 from tests.unit.subscriptions.api.client import Caller
 
 
 @pytest.fixture
-def mailbox(db: None) -> Box:
+def mailbox(db: None) -> FilledMailbox:
     return box(dedup_mode=DedupMode.PATH, dedup_path="$$->'Body'->>'id'")
 
 
@@ -21,7 +21,7 @@ def publisher(db: None) -> Publisher:
     return factories.publisher()
 
 
-def publish_one(publisher: Publisher, mailbox: Box) -> Delivery:
+def publish_one(publisher: Publisher, mailbox: FilledMailbox) -> Delivery:
     draft = Draft(event_type=mailbox.subscription.event_type, headers={}, body=b'{"id": "o-1"}')
     publish(publisher, [draft])
     newest = Delivery.objects.order_by("-id").first()
@@ -34,7 +34,7 @@ def publish_one(publisher: Publisher, mailbox: Box) -> Delivery:
     [(None, "IN_DOUBT"), ("release", "IN_DOUBT"), ("ack", "DUPLICATE"), ("reject", "PENDING")],
 )
 def test_a_second_message_follows_the_outcome_of_the_first(
-    mailbox: Box, publisher: Publisher, said: str | None, becomes: str
+    mailbox: FilledMailbox, publisher: Publisher, said: str | None, becomes: str
 ) -> None:
     publish_one(publisher, mailbox)
     message = mailbox.one()
@@ -44,7 +44,7 @@ def test_a_second_message_follows_the_outcome_of_the_first(
 
 
 def test_a_message_in_doubt_is_handed_out_when_a_person_decides_so(
-    mailbox: Box, publisher: Publisher, manager: Caller
+    mailbox: FilledMailbox, publisher: Publisher, manager: Caller
 ) -> None:
     publish_one(publisher, mailbox)
     mailbox.one()

@@ -10,34 +10,36 @@ from delivery.lifecycle import transitions
 from delivery.models import Delivery, Status
 from delivery.support import resubmit, toggle
 from delivery.support.resubmit import Edit
-from tests.unit.delivery.mailbox.box import Box, box
+from tests.unit.delivery.mailbox.box import FilledMailbox, box
 
 EDIT = Edit(headers={}, content_type="text/plain", body=b"x")
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def release(mailbox: Box) -> None:
+def release(mailbox: FilledMailbox) -> None:
     mailbox.say("release", mailbox.one())
 
 
-def send_again(mailbox: Box) -> None:
+def send_again(mailbox: FilledMailbox) -> None:
     transitions.cancel([Delivery.objects.get().pk], actor="ann")
     resubmit.resubmit(Delivery.objects.get().pk, actor="ann")
 
 
-def send_edited(mailbox: Box) -> None:
+def send_edited(mailbox: FilledMailbox) -> None:
     transitions.cancel([Delivery.objects.get().pk], actor="ann")
     resubmit.resubmit_edited(Delivery.objects.get(), EDIT, actor="ann")
 
 
-def activate(mailbox: Box) -> None:
+def activate(mailbox: FilledMailbox) -> None:
     toggle.deactivate(mailbox.subscription, actor="ann")
     toggle.activate(mailbox.subscription, backlog="deliver", actor="ann")
 
 
 @pytest.mark.parametrize("act", [release, send_again, send_edited, activate])
-def test_messages_available_again_are_announced(transactional_db: None, act: Callable[[Box], None]) -> None:
+def test_messages_available_again_are_announced(
+    transactional_db: None, act: Callable[[FilledMailbox], None]
+) -> None:
     mailbox = box()
     mailbox.put()
     with psycopg.connect(**connection_parameters(), autocommit=True) as listening:

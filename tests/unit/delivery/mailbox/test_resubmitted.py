@@ -15,7 +15,7 @@ from subscriptions.models import Mode, SubscriptionStatus
 from tests.support import factories
 from tests.unit.delivery.mailbox.box import (
     ENDED,
-    Box,
+    FilledMailbox,
     ids,
     move,
     now_of,
@@ -30,7 +30,7 @@ EDIT = Edit(headers={"content-type": "application/json"}, content_type="applicat
 DAYS = timedelta(days=settings.ENVIRONMENT.mailbox_days)
 
 
-def settled(mailbox: Box, status: Status) -> Delivery:
+def settled(mailbox: FilledMailbox, status: Status) -> Delivery:
     (delivery,) = mailbox.put(
         status=status,
         receive_count=1,
@@ -43,7 +43,7 @@ def settled(mailbox: Box, status: Status) -> Delivery:
 
 @pytest.mark.parametrize("status", sorted(set(RESUBMITTABLE) - {Status.UNSUPPORTED}))
 def test_a_resubmitted_message_returns_to_the_mailbox_with_its_whole_time(
-    mailbox: Box, status: Status
+    mailbox: FilledMailbox, status: Status
 ) -> None:
     delivery = settled(mailbox, status)
     (newer,) = mailbox.put()
@@ -61,13 +61,13 @@ def test_a_resubmitted_message_returns_to_the_mailbox_with_its_whole_time(
 
 
 @pytest.mark.parametrize("status", [Status.DELIVERED, Status.DUPLICATE, Status.PENDING, Status.IN_FLIGHT])
-def test_received_or_open_messages_are_not_resubmitted(mailbox: Box, status: Status) -> None:
+def test_received_or_open_messages_are_not_resubmitted(mailbox: FilledMailbox, status: Status) -> None:
     (delivery,) = mailbox.put(status=status)
     with pytest.raises(resubmit.NotResubmittedError, match=f"It is {status}"):
         resubmit.resubmit(delivery.pk, actor="ann")
 
 
-def test_a_receipt_of_before_does_not_count_any_more(mailbox: Box) -> None:
+def test_a_receipt_of_before_does_not_count_any_more(mailbox: FilledMailbox) -> None:
     (delivery,) = mailbox.put()
     message = mailbox.one()
     transitions.cancel([delivery.pk], actor="ann")
@@ -76,7 +76,7 @@ def test_a_receipt_of_before_does_not_count_any_more(mailbox: Box) -> None:
     assert status_of(delivery) == Status.PENDING
 
 
-def test_an_edited_copy_goes_into_the_mailbox(mailbox: Box) -> None:
+def test_an_edited_copy_goes_into_the_mailbox(mailbox: FilledMailbox) -> None:
     delivery = settled(mailbox, Status.REJECTED)
     copy = resubmit.resubmit_edited(delivery, EDIT, actor="ann")
     message = mailbox.one()
@@ -88,7 +88,7 @@ def test_an_edited_copy_goes_into_the_mailbox(mailbox: Box) -> None:
     assert status_of(delivery) == Status.REJECTED
 
 
-def test_an_edited_copy_has_the_ttl_of_its_event_type(mailbox: Box) -> None:
+def test_an_edited_copy_has_the_ttl_of_its_event_type(mailbox: FilledMailbox) -> None:
     delivery = settled(mailbox, Status.REJECTED)
     event_type = delivery.message.event_type
     event_type.ttl_seconds = 60
@@ -99,7 +99,7 @@ def test_an_edited_copy_has_the_ttl_of_its_event_type(mailbox: Box) -> None:
     assert expires_at - timezone.now() < timedelta(seconds=61)
 
 
-def test_many_are_sent_again_by_filter(mailbox: Box) -> None:
+def test_many_are_sent_again_by_filter(mailbox: FilledMailbox) -> None:
     failed = settled(mailbox, Status.FAILED)
     move(failed, settled_at=ENDED)
     job = bulk_jobs.start({"subscriber": mailbox.subscriber.name}, rate=None, actor="ann")
@@ -107,7 +107,7 @@ def test_many_are_sent_again_by_filter(mailbox: Box) -> None:
     assert status_of(failed) == Status.PENDING
 
 
-def test_a_message_in_doubt_is_decided(mailbox: Box) -> None:
+def test_a_message_in_doubt_is_decided(mailbox: FilledMailbox) -> None:
     first, second = mailbox.put(2, status=Status.IN_DOUBT)
     resolve.mark_delivered(first.pk, actor="ann")
     resolve.cancel(second.pk, actor="ann")
@@ -115,7 +115,7 @@ def test_a_message_in_doubt_is_decided(mailbox: Box) -> None:
     assert mailbox.next() == []
 
 
-def test_an_activated_subscriptions_held_messages_are_handed_out(mailbox: Box) -> None:
+def test_an_activated_subscriptions_held_messages_are_handed_out(mailbox: FilledMailbox) -> None:
     put = mailbox.put(2)
     toggle.deactivate(mailbox.subscription, actor="ann")
     assert mailbox.next(2) == []
@@ -123,7 +123,7 @@ def test_an_activated_subscriptions_held_messages_are_handed_out(mailbox: Box) -
     assert ids(mailbox.next(2)) == public_ids(put)
 
 
-def test_made_active_again_without_its_backlog_the_mailbox_is_empty(mailbox: Box) -> None:
+def test_made_active_again_without_its_backlog_the_mailbox_is_empty(mailbox: FilledMailbox) -> None:
     out, waiting, put_off = mailbox.put(3)
     other = factories.subscription(subscriber=mailbox.subscriber, mode=Mode.PULL)
     (untouched,) = mailbox.put(subscription=other)

@@ -168,7 +168,7 @@ class TestVolatile:
         assert "handed out once" in row.reason
 
 
-class TestTelling:
+class TestReportingExpiry:
     def test_each_leaves_a_notice_with_its_last_attempt(self) -> None:
         of = factories.subscription()
         never, tried = past(of), past(of, attempts=2)
@@ -208,7 +208,7 @@ class TestTelling:
         assert text.endswith("/" + of.name + " expired: unread for about 5 days.")
 
 
-class TestQueueGroups:
+class TestExpiringGroups:
     @pytest.fixture
     def group(self) -> list[Delivery]:
         event_type = factories.event_type(kind="QUEUE")

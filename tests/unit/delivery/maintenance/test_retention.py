@@ -141,7 +141,7 @@ class TestArchive:
         assert [is_there(one) for one in (row, young)] == [False, True]
 
 
-class TestWhole:
+class TestWholeMessages:
     def test_a_message_is_removed_with_its_deliveries_and_attempts_only(self) -> None:
         subscription = factories.subscription()
         kept = old(Status.PENDING, subscription=subscription)

@@ -66,7 +66,7 @@ def row_by_row(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return went
 
 
-class TestWhole:
+class TestWholeRanges:
     def test_a_range_goes_at_once_with_all_that_belongs_to_it(self, row_by_row: list[int]) -> None:
         kept = factories.message()
         before = rows_in_all_tables()

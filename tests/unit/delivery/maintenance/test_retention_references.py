@@ -41,7 +41,7 @@ def _together_or_one_by_one(request: pytest.FixtureRequest, monkeypatch: pytest.
     monkeypatch.setattr(retention, "BATCH", request.param)
 
 
-class TestWhatIsReferredTo:
+class TestReferences:
     def test_an_unreported_failure_keeps_its_message(self) -> None:
         row = old(Status.REJECTED)
         FailureNotice.objects.create(delivery_id=row.pk, number=1)

@@ -152,7 +152,7 @@ class TestMark:
 
 
 @pytest.mark.django_db(transaction=True)
-class TestWhatIsCommittedLate:
+class TestOpenTransactions:
     def test_an_open_writing_transaction_delays_the_count(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(traffic, "LAG", timedelta(0))
 

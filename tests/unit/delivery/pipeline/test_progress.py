@@ -18,7 +18,7 @@ from tests.unit.delivery.pipeline import rows
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class Told:
+class ProgressLines:
     """A Progress that remembers."""
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ def test_a_log_keeps_its_end(run: PipelineRun, database: psycopg.Connection) -> 
 
 
 def test_other_events_are_reported_at_once(run: PipelineRun, database: psycopg.Connection) -> None:
-    told = Told()
+    told = ProgressLines()
     course = RunProgress(run.pk, database, shown=[told])
     course.doing("reading")
     course.advance(1, 2)

@@ -20,7 +20,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PostAnswer:
     """`is_short`: the view was not called."""
 
     status: int
@@ -37,22 +37,22 @@ class Posting:
 
     async def post(
         self, event_type: str, body: bytes = b"{}", *, key: str, headers: Mapping[str, str] | None = None
-    ) -> Answer:
+    ) -> PostAnswer:
         return await self.answer(environ_of(event_type, body, key=key, headers=headers or {}), body)
 
-    async def batch(self, items: Any, *, key: str, query: str = "") -> Answer:
+    async def batch(self, items: Any, *, key: str, query: str = "") -> PostAnswer:
         body = orjson.dumps(items)
         return await self.answer(environ_of_batch(body, key=key, query=query), body)
 
-    async def answer(self, environ: dict[str, Any], body: bytes) -> Answer:
+    async def answer(self, environ: dict[str, Any], body: bytes) -> PostAnswer:
         try:
             published = await self.intake.publish(environ, body)
         except Problem as problem:
-            return Answer(problem.status_code, problem.document, problem.headers, is_short=True)
+            return PostAnswer(problem.status_code, problem.document, problem.headers, is_short=True)
         if published is None:
-            answer: Answer = await elsewhere(by_view, environ, body)
+            answer: PostAnswer = await elsewhere(by_view, environ, body)
             return answer
-        return Answer(202, orjson.loads(published.body), dict(published.headers), is_short=True)
+        return PostAnswer(202, orjson.loads(published.body), dict(published.headers), is_short=True)
 
 
 def stored(public_id: str) -> dict[str, Any]:
@@ -92,8 +92,8 @@ def with_intake(scenario: Callable[[Posting], Coroutine[Any, Any, None]]) -> Non
     asyncio.run(run())
 
 
-def by_view(environ: Mapping[str, Any], body: bytes) -> Answer:
-    """Answer as Django does; not for the thread of a test, whose connection it would close."""
+def by_view(environ: Mapping[str, Any], body: bytes) -> PostAnswer:
+    """PostAnswer as Django does; not for the thread of a test, whose connection it would close."""
     status = 0
     headers: dict[str, str] = {}
 
@@ -108,7 +108,7 @@ def by_view(environ: Mapping[str, Any], body: bytes) -> Answer:
         content = b"".join(answered)
     finally:
         answered.close()
-    return Answer(status, orjson.loads(content) if content else None, headers, is_short=False)
+    return PostAnswer(status, orjson.loads(content) if content else None, headers, is_short=False)
 
 
 def environ_of_batch(

@@ -17,7 +17,7 @@ from delivery.models.message import parse_public_id
 from subscriptions.models import EventType
 from tests.support import factories
 from tests.support.read_only_database import set_read_only
-from tests.unit.delivery.publishing.posting import JSON, Answer, Posting, environ_of_batch, with_intake
+from tests.unit.delivery.publishing.posting import JSON, PostAnswer, Posting, environ_of_batch, with_intake
 from tests.unit.delivery.publishing.test_intake import end_committers, end_those_that_wait
 from tests.unit.delivery.senders.running import elsewhere
 
@@ -31,7 +31,7 @@ def keyed(*keys: str, body: Any = "keyed") -> list[dict[str, Any]]:
     return [ITEM | {"body": body, "idempotency_key": key} for key in keys]
 
 
-def ids_of(answer: Answer) -> list[int]:
+def ids_of(answer: PostAnswer) -> list[int]:
     found = [parse_public_id(result["id"]) for result in answer.content["results"]]
     return [id for id in found if id is not None]
 

@@ -219,7 +219,7 @@ class TestAnswering:
         assert Subscription.objects.filter(name="callbacks").count() == 1
 
 
-class TestChains:
+class TestHops:
     def test_an_answer_that_wants_an_answer_brings_the_next_callback(self, event_type: EventType) -> None:
         callback = published(event_type)
         message_id = answer(callback, posted(url="https://worker.example/more"))

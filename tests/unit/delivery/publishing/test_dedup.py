@@ -216,7 +216,7 @@ class TestPaths:
         assert published(plain(event_type, b'{"id": "7"}'))[0].status == Status.PENDING
 
 
-class TestBatches:
+class TestDedupInBatches:
     def test_of_one_batch_the_first_item_is_new(self, event_type: EventType) -> None:
         by_path(event_type)
         bodies = [b'{"id": 2}', b'{"id": 1}', b'{"id": 2}', b'{"id": 2, "n": 3}', b'{"id": 1}']

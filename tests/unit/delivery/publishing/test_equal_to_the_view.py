@@ -14,7 +14,7 @@ from subscriptions.models import DedupMode, EventType, Kind, MatchMode, Mode, Pu
 from tests.support import factories
 from tests.unit.delivery.publishing.posting import (
     JSON,
-    Answer,
+    PostAnswer,
     Posting,
     by_view,
     environ_of,
@@ -81,7 +81,7 @@ BAD = [
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class PostRequest:
     """A single post if it has no items."""
 
     make: Callable[[str, bytes], dict[str, Any]]
@@ -93,14 +93,14 @@ class Request:
         return self.make(key, body), body
 
 
-def _single(headers: dict[str, str], body: str) -> Request:
-    return Request(lambda key, sent: environ_of("Build.Done", sent, key=key, headers=headers), body)
+def _single(headers: dict[str, str], body: str) -> PostRequest:
+    return PostRequest(lambda key, sent: environ_of("Build.Done", sent, key=key, headers=headers), body)
 
 
-def _batch(items: Sequence[str], query: str, *, is_lines: bool) -> Request:
+def _batch(items: Sequence[str], query: str, *, is_lines: bool) -> PostRequest:
     content_type = "application/x-ndjson" if is_lines else "application/json"
     body = "\n".join(items) if is_lines else f"[{', '.join(items)}]"
-    return Request(
+    return PostRequest(
         lambda key, sent: environ_of_batch(sent, key=key, content_type=content_type, query=query), body
     )
 
@@ -153,7 +153,7 @@ def _publisher(allowed: list[EventType]) -> tuple[Publisher, str]:
     return publisher, factories.api_key(Scope.PUBLISH, publisher=publisher)[1]
 
 
-def _told(answer: Answer, publisher: Publisher) -> tuple[int, Any, dict[str, str]]:
+def _told(answer: PostAnswer, publisher: Publisher) -> tuple[int, Any, dict[str, str]]:
     """Return an answer with what is stored for each message instead of its id."""
     headers = {name: value for name, value in answer.headers.items() if name != "Content-Length"}
     return answer.status, _whole(answer.content, publisher), headers
@@ -174,7 +174,7 @@ def _whole(content: Any, publisher: Publisher) -> Any:
 
 @given(requests=st.lists(st.one_of(singles, batches, batches), min_size=1, max_size=8))
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
-def test_together_as_one_by_one(publishers: list[tuple[Publisher, str]], requests: list[Request]) -> None:
+def test_together_as_one_by_one(publishers: list[tuple[Publisher, str]], requests: list[PostRequest]) -> None:
     (grouped, key), (lone, lone_key) = publishers
     run = next(_runs)
 

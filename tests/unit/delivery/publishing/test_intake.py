@@ -25,7 +25,7 @@ from tests.support import factories
 from tests.support.read_only_database import set_read_only
 from tests.unit.delivery.publishing.posting import (
     JSON,
-    Answer,
+    PostAnswer,
     Posting,
     by_view,
     environ_of,
@@ -37,7 +37,7 @@ from tests.unit.delivery.senders.running import elsewhere
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def id_of(answer: Answer) -> int:
+def id_of(answer: PostAnswer) -> int:
     message_id = parse_public_id(answer.content["id"])
     assert message_id is not None
     return message_id
@@ -134,7 +134,7 @@ def test_refusals_are_the_views(
 
 def test_a_key_is_answered_once(key: str, wanted: EventType) -> None:
     async def scenario(posting: Posting) -> None:
-        def post(of: str, body: bytes = b"{}") -> Coroutine[Any, Any, Answer]:
+        def post(of: str, body: bytes = b"{}") -> Coroutine[Any, Any, PostAnswer]:
             return posting.post(wanted.name, body, key=key, headers=JSON | {"Idempotency-Key": of})
 
         first, again, other = await asyncio.gather(post("1"), post("1"), post("2"))

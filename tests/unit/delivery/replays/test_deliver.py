@@ -44,7 +44,7 @@ def ids(messages: list[Message]) -> list[int]:
     return [message.pk for message in messages]
 
 
-class TestWhatIsMade:
+class TestReplayedDelivery:
     def test_is_one_delivery_for_each_message_in_order_of_publication(
         self, subscription: Subscription
     ) -> None:
@@ -103,7 +103,7 @@ class TestWhatIsMade:
         assert "3 of 3 messages became deliveries" in ends.text
 
 
-class TestBatches:
+class TestReplayBatches:
     @pytest.fixture(autouse=True)
     def _small(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(deliver, "BATCH", 2)
@@ -165,7 +165,7 @@ class TestBatches:
         assert len(made(replay)) == 3
 
 
-class TestWhatOnlyTheArchiveHas:
+class TestArchivedMessage:
     def test_is_restored_unchanged(self, subscription: Subscription, archive: Path) -> None:
         headers = '{"x-a": "ä"}'
         archived(

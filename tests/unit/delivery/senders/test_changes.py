@@ -182,7 +182,7 @@ def test_after_a_new_connection_everything_may_be_old(subscription: Subscription
 def test_each_changed_lane_is_checked_once_however_many_endpoints_changed() -> None:
     looked_at: list[int] = []
 
-    class Watched(Lane):
+    class WatchedChanges(Lane):
         @property
         def places(self) -> Collection[Key]:
             looked_at.append(self.id)
@@ -192,7 +192,7 @@ def test_each_changed_lane_is_checked_once_however_many_endpoints_changed() -> N
         (known,) = await context.refresh([(await elsewhere(factories.subscription)).pk])
         row = {"kind": "TOPIC", "state": "IDLE", "failures": 0, "wait_seconds": None, "processing": "SERIAL"}
         row |= {"max_in_flight": 1, "max_queued_to_send": 500, "refill_level": 100, "down": None}
-        context.lanes = {id: Watched(row | {"id": id}) for id in range(100)}
+        context.lanes = {id: WatchedChanges(row | {"id": id}) for id in range(100)}
         changed = [replace(known, subscription_id=1000 + id, lane_id=id) for id in range(50)]
         assert [lane.id for lane in context.lanes_of(changed)] == list(range(50))
         assert sorted(looked_at) == list(range(50, 100))

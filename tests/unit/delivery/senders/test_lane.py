@@ -129,7 +129,7 @@ def left_down(subscription_id: int, *, seconds: float) -> dict[str, Any]:
     }
 
 
-class TestTelling:
+class TestReportingEndpoints:
     """What one attempt shows of an endpoint is told when no other that may tell otherwise is under way there."""
 
     def fail(self, lane: Lane, one: Parcel) -> Sequence[Change]:

@@ -12,7 +12,7 @@ from delivery.senders.sharing import owner_of
 from subscriptions.models import Subscription
 from tests.support import factories
 from tests.support.receivers import Hold, Receiver, Slow
-from tests.support.receivers.endpoint import Endpoint
+from tests.support.receivers.endpoint import ReceiverEndpoint
 from tests.support.surroundings import NETWORKS
 from tests.unit.delivery.senders.running import claims_at_work, elsewhere
 
@@ -22,11 +22,11 @@ SECONDS = 120
 MESSAGES = 40
 
 
-class Made:
+class MovedLanes:
     """A subscription in a lane of its own, with deliveries that wait."""
 
     def __init__(self, receiver: Receiver, name: str, *, lane_id: int | None = None) -> None:
-        self.endpoint: Endpoint = receiver.endpoint(name)
+        self.endpoint: ReceiverEndpoint = receiver.endpoint(name)
         self.subscription: Subscription = factories.subscription(endpoint=self.endpoint.url)
         lane: Lane = self.subscription.subscriber.lane
         if lane_id is not None:
@@ -44,8 +44,8 @@ class Made:
 
 
 @pytest.fixture
-def flowing(receiver: Receiver) -> list[Made]:
-    made = [Made(receiver, f"lane-{number}") for number in range(8)]
+def flowing(receiver: Receiver) -> list[MovedLanes]:
+    made = [MovedLanes(receiver, f"lane-{number}") for number in range(8)]
     for one in made:
         one.endpoint.always(Slow(0.01))
         one.publish(MESSAGES)
@@ -53,19 +53,19 @@ def flowing(receiver: Receiver) -> list[Made]:
 
 
 @pytest.fixture
-def hanging(receiver: Receiver) -> Made:
+def hanging(receiver: Receiver) -> MovedLanes:
     """One whose shard the second of two senders is to have."""
-    made = Made(receiver, "hanging")
+    made = MovedLanes(receiver, "hanging")
     while owner_of(shard_of(made.lane_id), {0, 1}) != 1:
-        made = Made(receiver, "hanging")
+        made = MovedLanes(receiver, "hanging")
     made.publish(2)
     return made
 
 
 @pytest.fixture
-def neighbour(receiver: Receiver, hanging: Made) -> Made:
+def neighbour(receiver: Receiver, hanging: MovedLanes) -> MovedLanes:
     """One whose lane is in the shard of the one that hangs."""
-    made = Made(receiver, "neighbour", lane_id=hanging.lane_id + SHARDS)
+    made = MovedLanes(receiver, "neighbour", lane_id=hanging.lane_id + SHARDS)
     made.endpoint.always(Slow(0.01))
     made.publish(MESSAGES)
     return made
@@ -79,7 +79,7 @@ async def look(claims: Claims, lane_ids: list[int]) -> None:
 
 
 def test_lanes_continue_when_shards_move_although_an_endpoint_hangs(
-    flowing: list[Made], hanging: Made, neighbour: Made
+    flowing: list[MovedLanes], hanging: MovedLanes, neighbour: MovedLanes
 ) -> None:
     hold = Hold()
     hanging.endpoint.next(hold)

@@ -37,7 +37,7 @@ def job_for(rate: float | None = None, **chosen: Any) -> Resubmission:
     return start(chosen or {"status": ["PENDING"]}, rate=rate, actor="ann", verb=BulkVerb.CANCEL)
 
 
-class TestWhatIsSelected:
+class TestSelectedForCancellation:
     def test_open_deliveries_and_only_if_named_those_in_doubt(self) -> None:
         rows = [factories.delivery(status) for status in Status]
         assert preview_selection({}, BulkVerb.CANCEL).sample == [row.pk for row in rows if row.status in OPEN]
@@ -63,7 +63,7 @@ class TestWhatIsSelected:
         assert preview_selection({}, BulkVerb.CANCEL).count == 0
 
 
-class TestWorkingItOff:
+class TestCancellationJob:
     def test_all_are_cancelled_and_the_journal_names_the_person(self) -> None:
         rows = waiting(3)
         job = finish(job_for())

@@ -54,7 +54,7 @@ def finish(job: Resubmission) -> Resubmission:
     return job
 
 
-class TestWhatIsSelected:
+class TestSelectedForResubmission:
     @pytest.fixture
     def wanted(self) -> Delivery:
         subscription = factories.subscription("orders", subscriber=factories.subscriber("crm"))
@@ -100,7 +100,7 @@ class TestWhatIsSelected:
         assert not Resubmission.objects.exists()
 
 
-class TestWorkingItOff:
+class TestResubmissionJob:
     def test_all_are_resubmitted_and_the_journal_names_the_person(self) -> None:
         rows = rejected(3)
         job = finish(job_for())

@@ -31,7 +31,7 @@ def ids(found: Walked) -> list[int]:
     return [row.pk for row in found.rows]
 
 
-class TestWhatIsFound:
+class TestFoundMessages:
     def test_text_in_the_body_matches_exactly(self) -> None:
         wanted, _ = factories.message("Größe 'XL' %_ \\".encode()), factories.message()
         for text in ("Größe", "'XL'", "%_", "\\", "e 'X"):
@@ -143,7 +143,7 @@ class TestReadingAhead:
         assert reading_by("on").exists()
 
 
-class TestWhatAPartCosts:
+class TestCostOfAPart:
     HOUR = 3600
 
     def test_a_search_of_an_hour_is_aborted_and_shows_earlier_finds(

@@ -15,8 +15,8 @@ from delivery.models import Status
 from subscriptions.models import ConfigurationChange, Scope, SignIn
 from subscriptions.sign_in import MOST_OF_ACCOUNT_FROM_ORIGIN
 from tests.support import factories
-from tests.unit.delivery.mailbox.box import Box, box, end_visibility, move, status_of
-from tests.unit.subscriptions.api.client import Answer, Caller, Json, caller, created, fields_of, refused
+from tests.unit.delivery.mailbox.box import FilledMailbox, box, end_visibility, move, status_of
+from tests.unit.subscriptions.api.client import ApiAnswer, Caller, Json, caller, created, fields_of, refused
 
 VENDOR_JSON = "application/vnd.comoyo.api-v20120202+json"
 PASSWORD = "hunter2 hunter2"
@@ -33,7 +33,7 @@ class QueueClient:
 
     def ask(
         self, method: str, path: str, body: bytes = b"{}", headers: Mapping[str, str] | None = None
-    ) -> Answer:
+    ) -> ApiAnswer:
         credentials = base64.b64encode(f"{self.name}:{self.password}".encode()).decode()
         sent = {"authorization": f"Basic {credentials}", "accept": VENDOR_JSON} | dict(headers or {})
         return self._caller.ask(method, path, body, content_type=VENDOR_JSON, headers=sent)
@@ -44,18 +44,18 @@ class QueueClient:
         body: Json = answer.body
         return body
 
-    def ack(self, message: Json) -> Answer:
+    def ack(self, message: Json) -> ApiAnswer:
         (link,) = [link for link in message["link"] if link["rel"] == "ack"]
         return self.ask("POST", urljoin(NEXT, link["href"]))
 
 
 @pytest.fixture
-def mailbox(db: None) -> Box:
+def mailbox(db: None) -> FilledMailbox:
     return box(factories.subscriber("crm", queue_id="q-17"))
 
 
 @pytest.fixture
-def queue(mailbox: Box) -> QueueClient:
+def queue(mailbox: FilledMailbox) -> QueueClient:
     _, key = factories.api_key(Scope.FETCH, subscriber=mailbox.subscriber)
     return QueueClient("crm", key)
 
@@ -66,7 +66,9 @@ def quick_passwords(settings: Settings) -> None:
 
 
 class TestSequence:
-    def test_a_client_that_follows_links_empties_its_queue(self, mailbox: Box, queue: QueueClient) -> None:
+    def test_a_client_that_follows_links_empties_its_queue(
+        self, mailbox: FilledMailbox, queue: QueueClient
+    ) -> None:
         message = factories.message(b'{"eventName": "user.UserAnnounce", "n": 1.10}')
         (delivery,) = mailbox.put(message=message)
         answer = queue.ask("POST", NEXT)
@@ -84,7 +86,7 @@ class TestSequence:
         assert (empty.status, empty.content, empty.content_type) == (204, b"", "")
 
     def test_what_is_not_acknowledged_comes_back_with_another_receipt(
-        self, mailbox: Box, queue: QueueClient
+        self, mailbox: FilledMailbox, queue: QueueClient
     ) -> None:
         (delivery,) = mailbox.put()
         first = queue.next()
@@ -96,7 +98,7 @@ class TestSequence:
         assert second["messageId"] == first["messageId"]
         assert second["receiptId"] != first["receiptId"]
 
-    def test_a_message_is_out_for_thirty_seconds(self, mailbox: Box, queue: QueueClient) -> None:
+    def test_a_message_is_out_for_thirty_seconds(self, mailbox: FilledMailbox, queue: QueueClient) -> None:
         (delivery,) = mailbox.put()
         before = timezone.now()
         queue.next()
@@ -105,27 +107,31 @@ class TestSequence:
         seconds = (delivery.lease_expires_at - before).total_seconds()
         assert seconds == pytest.approx(30, abs=5)
 
-    def test_next_works_by_get_and_nothing_is_fetched_by_head(self, mailbox: Box, queue: QueueClient) -> None:
+    def test_next_works_by_get_and_nothing_is_fetched_by_head(
+        self, mailbox: FilledMailbox, queue: QueueClient
+    ) -> None:
         mailbox.put()
         assert queue.ask("HEAD", NEXT, b"").status == 405
         assert queue.ask("GET", NEXT, b"").status == 200
 
     @pytest.mark.parametrize("accept", ["application/json", "*/*", ""])
     def test_plain_json_is_answered_unless_the_old_type_is_asked_for(
-        self, mailbox: Box, queue: QueueClient, accept: str
+        self, mailbox: FilledMailbox, queue: QueueClient, accept: str
     ) -> None:
         mailbox.put()
         assert queue.ask("POST", NEXT, headers={"accept": accept}).content_type == "application/json"
 
-    def test_a_body_that_is_no_json_is_base64(self, mailbox: Box, queue: QueueClient) -> None:
+    def test_a_body_that_is_no_json_is_base64(self, mailbox: FilledMailbox, queue: QueueClient) -> None:
         mailbox.put(message=factories.message(b"\x00\xff", content_type="application/octet-stream"))
         assert queue.next()["event"] == {"body_base64": "AP8="}
 
-    def test_the_name_of_the_subscriber_is_a_queue_id_as_well(self, mailbox: Box, queue: QueueClient) -> None:
+    def test_the_name_of_the_subscriber_is_a_queue_id_as_well(
+        self, mailbox: FilledMailbox, queue: QueueClient
+    ) -> None:
         mailbox.put()
         assert queue.ask("POST", "/event/queue/crm/next").status == 200
 
-    def test_status_tells_how_full_the_queue_is(self, mailbox: Box, queue: QueueClient) -> None:
+    def test_status_tells_how_full_the_queue_is(self, mailbox: FilledMailbox, queue: QueueClient) -> None:
         nothing = {"available": 0, "inFlight": 0, "oldestSeconds": None}
         assert queue.ask("GET", "/event/queue/q-17/status").body == nothing
         message = factories.message(published_at=timezone.now() - timedelta(minutes=1))
@@ -144,12 +150,14 @@ class TestSequence:
 
 
 class TestReceipts:
-    def test_repeating_an_acknowledgement_is_well(self, mailbox: Box, queue: QueueClient) -> None:
+    def test_repeating_an_acknowledgement_is_well(self, mailbox: FilledMailbox, queue: QueueClient) -> None:
         mailbox.put()
         message = queue.next()
         assert [queue.ack(message).status for _ in range(2)] == [200, 200]
 
-    def test_a_late_one_counts_unless_it_was_fetched_since(self, mailbox: Box, queue: QueueClient) -> None:
+    def test_a_late_one_counts_unless_it_was_fetched_since(
+        self, mailbox: FilledMailbox, queue: QueueClient
+    ) -> None:
         (delivery,) = mailbox.put()
         first = queue.next()
         end_visibility(delivery)
@@ -158,7 +166,7 @@ class TestReceipts:
         end_visibility(delivery)
         assert queue.ack(second).status == 200
 
-    def test_what_expired_since_says_so(self, mailbox: Box, queue: QueueClient) -> None:
+    def test_what_expired_since_says_so(self, mailbox: FilledMailbox, queue: QueueClient) -> None:
         (delivery,) = mailbox.put()
         message = queue.next()
         move(delivery, lease_expires_at=-timedelta(seconds=1))
@@ -174,7 +182,7 @@ class TestReceipts:
         assert fields_of(refused(queue.ask("POST", "/event/queue/q-17/ack"), 400)) == {"receiptId"}
 
     def test_both_addresses_serve_one_mailbox_and_take_each_others_receipts(
-        self, mailbox: Box, queue: QueueClient
+        self, mailbox: FilledMailbox, queue: QueueClient
     ) -> None:
         first, second = mailbox.put(2)
         of_queue = queue.next()
@@ -196,14 +204,14 @@ class TestSigningIn:
             for method, verb in [("POST", "next"), ("POST", "ack?receiptId=x"), ("GET", "status")]:
                 refused(queue.ask(method, f"/event/queue/{name}/{verb}"), 404, "no-such-queue")
 
-    def test_bearer_works_as_well(self, mailbox: Box) -> None:
+    def test_bearer_works_as_well(self, mailbox: FilledMailbox) -> None:
         mailbox.put()
         assert mailbox.client.ask("POST", NEXT).status == 200
 
-    def test_other_scopes_are_refused(self, mailbox: Box) -> None:
+    def test_other_scopes_are_refused(self, mailbox: FilledMailbox) -> None:
         refused(caller().ask("POST", NEXT), 403, "wrong-scope")
 
-    def test_who_sends_nothing_is_asked_for_basic_credentials(self, mailbox: Box) -> None:
+    def test_who_sends_nothing_is_asked_for_basic_credentials(self, mailbox: FilledMailbox) -> None:
         answer = Caller(None).ask("POST", NEXT)
         refused(answer, 401)
         assert answer.headers["WWW-Authenticate"].startswith("Basic realm=")
@@ -211,16 +219,16 @@ class TestSigningIn:
     @pytest.mark.parametrize(
         "given", ["Basic", "Basic !!!", "Basic Y3Jt", "Basic Y3JtOg==", "Basic /w==", "Digest x"]
     )
-    def test_broken_credentials_are_refused(self, mailbox: Box, given: str) -> None:
+    def test_broken_credentials_are_refused(self, mailbox: FilledMailbox, given: str) -> None:
         refused(Caller(None).ask("POST", NEXT, headers={"authorization": given}), 401)
 
     def test_a_key_of_another_subscriber_does_not_fit_the_name(
-        self, mailbox: Box, quick_passwords: None
+        self, mailbox: FilledMailbox, quick_passwords: None
     ) -> None:
         _, foreign = factories.api_key(Scope.FETCH)
         refused(QueueClient("crm", foreign).ask("POST", NEXT), 401)
 
-    def test_a_revoked_key_is_refused(self, mailbox: Box) -> None:
+    def test_a_revoked_key_is_refused(self, mailbox: FilledMailbox) -> None:
         _, key = factories.api_key(Scope.FETCH, subscriber=mailbox.subscriber, revoked_at=timezone.now())
         refused(QueueClient("crm", key).ask("POST", NEXT), 401)
 
@@ -259,7 +267,7 @@ class TestSigningIn:
         assert queue.ask("POST", NEXT).status == 204
 
     def test_a_name_that_nobody_has_is_answered_like_any_other(
-        self, mailbox: Box, quick_passwords: None
+        self, mailbox: FilledMailbox, quick_passwords: None
     ) -> None:
         details = {
             refused(QueueClient(name, "guess").ask("POST", NEXT), 401)["detail"] for name in ("crm", "nobody")
@@ -277,7 +285,7 @@ class TestQueueIds:
         answer = caller().post("subscribers", {"name": "crm", "queue_id": queue_id})
         assert fields_of(refused(answer, 400)) == {"queue_id"}
 
-    def test_a_queue_id_has_one_subscriber(self, mailbox: Box) -> None:
+    def test_a_queue_id_has_one_subscriber(self, mailbox: FilledMailbox) -> None:
         manager = caller()
         answer = manager.post("subscribers", {"name": "other", "queue_id": "q-17"})
         assert "queue id" in refused(answer, 409, "in-use-elsewhere")["detail"]

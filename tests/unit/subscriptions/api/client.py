@@ -13,7 +13,7 @@ Json = dict[str, Any]
 Refusal = Mapping[str, Any]
 
 
-class Answer:
+class ApiAnswer:
     """What came back: status, headers and the body, parsed if it is JSON."""
 
     def __init__(self, response: Any) -> None:
@@ -41,24 +41,26 @@ class Caller:
         *,
         content_type: str = "application/json",
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
+    ) -> ApiAnswer:
         url = path if path.startswith(("http", "/")) else f"/api/v1/{path}"
         sent = self._headers | dict(headers or {})
-        return Answer(self._client.generic(method, url, data=body, content_type=content_type, headers=sent))
+        return ApiAnswer(
+            self._client.generic(method, url, data=body, content_type=content_type, headers=sent)
+        )
 
-    def get(self, path: str) -> Answer:
+    def get(self, path: str) -> ApiAnswer:
         return self.ask("GET", path)
 
-    def post(self, path: str, content: Any = None) -> Answer:
+    def post(self, path: str, content: Any = None) -> ApiAnswer:
         return self.ask("POST", path, b"" if content is None else orjson.dumps(content))
 
-    def patch(self, path: str, content: Any) -> Answer:
+    def patch(self, path: str, content: Any) -> ApiAnswer:
         return self.ask("PATCH", path, orjson.dumps(content))
 
-    def delete(self, path: str) -> Answer:
+    def delete(self, path: str) -> ApiAnswer:
         return self.ask("DELETE", path)
 
-    def publish(self, event_type: str, body: bytes = b"{}", **headers: str) -> Answer:
+    def publish(self, event_type: str, body: bytes = b"{}", **headers: str) -> ApiAnswer:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.ask("POST", f"events/{event_type}/messages", body, headers=named)
 
@@ -68,13 +70,13 @@ def caller(scope: Scope = Scope.MANAGE, **fields: Any) -> Caller:
     return Caller(factories.api_key(scope, **fields)[1])
 
 
-def created(answer: Answer) -> Json:
+def created(answer: ApiAnswer) -> Json:
     assert answer.status == 201, answer
     body: Json = answer.body
     return body
 
 
-def refused(answer: Answer, status: int, code: str | None = None) -> Json:
+def refused(answer: ApiAnswer, status: int, code: str | None = None) -> Json:
     """Return the problem document of an answer that has to be one, of this status (and code)."""
     assert answer.status == status, answer
     assert answer.content_type == "application/problem+json"

@@ -13,7 +13,7 @@ from subscriptions.checks.sync_overlap import rival
 from subscriptions.models import EventType, Kind, Scope, Subscription
 from tests.support import factories
 from tests.system.operation.installation import eventually
-from tests.unit.subscriptions.api.client import Answer, Caller, caller, created, refused
+from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, created, refused
 
 EVENT = "Order.Presubmit"
 FILTER = "$$->'Body'->>'number' = '7'"
@@ -30,7 +30,7 @@ def manager(event_type: EventType) -> Caller:
     return caller()
 
 
-def save(manager: Caller, name: str, **fields: Any) -> Answer:
+def save(manager: Caller, name: str, **fields: Any) -> ApiAnswer:
     wish = {"name": name, "subscriber": "crm", "event_type": EVENT, "endpoint": "https://127.0.0.1/rules"}
     return manager.post("subscriptions", wish | fields)
 
@@ -149,7 +149,7 @@ def test_a_simultaneous_equal_subscription_waits_and_is_refused(
     manager: Caller, saving: threading.Event, is_new: bool
 ) -> None:
     mine = factories.subscription("mine", event_type=EventType.objects.get(name=EVENT))
-    answers: list[Answer] = []
+    answers: list[ApiAnswer] = []
 
     def save_too() -> None:
         if is_new:
