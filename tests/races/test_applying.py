@@ -9,8 +9,8 @@ from delivery.configuration.applying import apply_document, plan_document, wante
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.secrets import of_mapping
 from subscriptions.models import Subscription
-from tests.races.meeting import meet
 from tests.races.test_deleting_subscriptions import publishing
+from tests.races.transactions import meet
 from tests.support import factories
 
 pytestmark = pytest.mark.django_db(transaction=True)
