@@ -82,6 +82,13 @@ class PublishView(ApiView):
                 description="Deliver instead of publish: only the matching subscriptions of this subscriber get it, or of "
                 "subscriber/subscription only that one. 404 when there is none of that name.",
             ),
+            OpenApiParameter(
+                "ErrorsTo",
+                str,
+                OpenApiParameter.HEADER,
+                description="Whom failures to deliver this message are told in place of all who want them: a subscriber or "
+                "subscriber/subscription with a subscription to Inturn.Delivery.Failed, or - for nobody. 404 when there is none.",
+            ),
         ],
     )
     def post(self, request: Request, event_type: str) -> HttpResponse:

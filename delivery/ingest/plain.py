@@ -25,6 +25,7 @@ from delivery.publishing.owed import Owed
 from delivery.publishing.publish import Accepted, claim_of
 from subscriptions.api.problems import Problem
 from subscriptions.filters import document
+from subscriptions.matching.errors_to import ERRORS_TO
 from subscriptions.matching.match import FILTER_STRING, Candidate, qualifying
 from subscriptions.models import EventType, Kind
 from subscriptions.values.names import is_name
@@ -32,7 +33,7 @@ from subscriptions.values.names import is_name
 log = logging.getLogger(__name__)
 
 # What takes more than one statement.
-_NOT_PLAIN = frozenset({DESTINATION, CALLBACK_URL})
+_NOT_PLAIN = frozenset({DESTINATION, CALLBACK_URL, ERRORS_TO})
 
 PARTIAL = "partial=true"
 

@@ -28,6 +28,7 @@ class JournalKind(models.TextChoices):
     EXPIRED = "EXPIRED", "deliveries whose time is over"
     REPLAYED = "REPLAYED", "a person replayed messages"
     TESTED = "TESTED", "a person sent a test message"
+    ERRORS_TO = "ERRORS_TO", "nobody to tell of a failure as its publisher wished"
     REMOVED = "REMOVED", "retention removed messages"
 
 

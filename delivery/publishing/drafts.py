@@ -9,6 +9,7 @@ import orjson
 from delivery.publishing.callback_urls import CALLBACK_URL, CallbackRefusedError, CallbackTarget, wanted
 from delivery.publishing.json_schema import first_violation
 from subscriptions.matching.destinations import EVERYBODY, Destination, UnknownDestinationError, destination
+from subscriptions.matching.errors_to import ERRORS_TO, check_errors_to
 from subscriptions.models import EventType, Kind
 from subscriptions.values.media_types import is_json
 
@@ -60,6 +61,8 @@ def checked_draft(draft: Draft, *, index: int = 0, known: Destinations | None = 
     draft = _with_destination(
         _with_callback(draft, index=index), index=index, known={} if known is None else known
     )
+    if ERRORS_TO in draft.headers and draft.refusal is None:
+        draft = _with_errors_to(draft, index=index)
     if draft.refusal is not None and not draft.idempotency_key:
         raise draft.refusal
     return draft
@@ -107,6 +110,16 @@ def _with_destination(draft: Draft, *, index: int, known: Destinations) -> Draft
     except UnknownDestinationError as unknown:
         code = "no-such-destination"
         return replace(draft, refusal=PublishRefusedError(unknown.detail, index=index, status=404, code=code))
+
+
+def _with_errors_to(draft: Draft, *, index: int) -> Draft:
+    """Return the draft, refused if nobody can be told of its failures as it says; the header itself is stored with the message."""
+    try:
+        check_errors_to(draft.headers[ERRORS_TO])
+    except UnknownDestinationError as unknown:
+        refusal = PublishRefusedError(unknown.detail, index=index, status=404, code="no-such-errors-to")
+        return replace(draft, refusal=refusal)
+    return draft
 
 
 def takes_json(event_type: EventType) -> bool:

@@ -37,6 +37,7 @@ class EventTypeAdmin(RecordedAdmin):
                     "durability",
                     "ttl_seconds",
                     "forward_headers",
+                    "errors_when",
                     "description",
                 ]
             },

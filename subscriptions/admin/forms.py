@@ -10,7 +10,9 @@ from django.forms.fields import InvalidJSONInput
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextareaWidget
 
 from subscriptions.filters import jsonb
-from subscriptions.models import EventType, Subscriber
+from subscriptions.matching.destinations import UnknownDestinationError
+from subscriptions.matching.errors_to import check_errors_to
+from subscriptions.models import EventType, Publisher, Subscriber
 from subscriptions.values.forwarding import checked_patterns
 from subscriptions.values.header_values import HeaderError
 from subscriptions.values.json_schemas import JSONSchemaError, check_json_schema
@@ -86,6 +88,16 @@ class EventTypeForm(forms.ModelForm[EventType]):
             except JSONSchemaError as error:
                 raise ValidationError(str(error)) from error
         return schema
+
+
+class PublisherForm(forms.ModelForm[Publisher]):
+    def clean_errors_to(self) -> str:
+        errors_to: str = self.cleaned_data["errors_to"]
+        try:
+            check_errors_to(errors_to)
+        except UnknownDestinationError as unknown:
+            raise ValidationError(unknown.detail) from None
+        return errors_to
 
 
 class SubscriberForm(forms.ModelForm[Subscriber]):

@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
+from subscriptions.admin.forms import PublisherForm
 from subscriptions.admin.key_list import KeyList
 from subscriptions.admin.recorded import RecordedAdmin
 from subscriptions.models import Publisher
@@ -16,7 +17,8 @@ class PublisherAdmin(RecordedAdmin):
     search_fields = ["name"]
     search_help_text = "Search by name"
     ordering = ["name"]
-    fields = ["name", "description", "all_event_types", "event_types"]
+    fields = ["name", "description", "all_event_types", "event_types", "errors_to"]
+    form = PublisherForm
     autocomplete_fields = ["event_types"]
     inlines = [KeyList]
     change_form_outer_after_template = "console/new_key.html"

@@ -48,6 +48,7 @@ class EventTypeSerializer(StrictModel):
             "durability",
             "ttl_seconds",
             "forward_headers",
+            "errors_when",
             "created_at",
             "updated_at",
         ]

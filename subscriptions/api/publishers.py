@@ -7,6 +7,8 @@ from rest_framework import serializers
 
 from subscriptions.api.resource import Resource
 from subscriptions.api.strict import StrictModel, Text
+from subscriptions.matching.destinations import UnknownDestinationError
+from subscriptions.matching.errors_to import check_errors_to
 from subscriptions.models import EventType, Publisher
 from subscriptions.values.names import MAX_NAME_LENGTH
 
@@ -41,8 +43,15 @@ class PublisherSerializer(StrictModel):
 
     class Meta:
         model = Publisher
-        fields = ["name", "description", "event_types", "created_at", "updated_at"]
+        fields = ["name", "description", "event_types", "errors_to", "created_at", "updated_at"]
         extra_kwargs = {"name": {"validators": Publisher._meta.get_field("name").validators}}
+
+    def validate_errors_to(self, value: str) -> str:
+        try:
+            check_errors_to(value)
+        except UnknownDestinationError as unknown:
+            raise serializers.ValidationError(unknown.detail) from None
+        return value
 
     def create(self, validated_data: dict[str, Any]) -> Publisher:
         publisher: Publisher = super().create(_with_extent(validated_data))

@@ -32,6 +32,7 @@ from subscriptions.configuration.document import (
     Section,
 )
 from subscriptions.filters import filter_identity
+from subscriptions.matching.errors_to import NOBODY
 from subscriptions.models import EventType, Policy, Subscriber
 from subscriptions.values.names import MAX_NAME_LENGTH
 
@@ -75,6 +76,14 @@ class RememberedFilter(FilterField):
 
 class PublisherEntry(PublisherSerializer):
     event_types = KnownEventTypes(required=False)
+
+    def validate_errors_to(self, value: str) -> str:
+        """The subscriber has to be known; whether it will have the subscription is seen when a failure is told."""
+        known: Known = self.context["known"]
+        subscriber = value.partition("/")[0]
+        if value not in ("", NOBODY) and subscriber not in known[Subscriber]:
+            raise ValidationError(f"There is no subscriber {subscriber[:MAX_NAME_LENGTH]!r}; make it first.")
+        return value
 
 
 class SubscriptionEntry(SubscriptionSerializer):

@@ -67,6 +67,7 @@ EVENT_TYPES = Section(
         "durability",
         "ttl_seconds",
         "forward_headers",
+        "errors_when",
         "sample",
         "json_schema",
     ),
@@ -125,7 +126,7 @@ SUBSCRIBERS = Section(
 PUBLISHERS = Section(
     name="publishers",
     model=Publisher,
-    fields=("name", "description", "event_types"),
+    fields=("name", "description", "event_types", "errors_to"),
     left_out={**_ROW, "all_event_types": "event_types is null then"},
 )
 SUBSCRIPTIONS = Section(

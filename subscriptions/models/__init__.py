@@ -2,7 +2,7 @@
 
 from subscriptions.models.api_key import ApiKey, Scope
 from subscriptions.models.change import ConfigurationChange, ConfigurationTransaction
-from subscriptions.models.event_type import Durability, EventType, Kind
+from subscriptions.models.event_type import Durability, ErrorsWhen, EventType, Kind
 from subscriptions.models.policy import Action, InDoubt, Policy, Schedule, UsedUp
 from subscriptions.models.publisher import Publisher
 from subscriptions.models.secret import SigningSecret
@@ -17,6 +17,7 @@ __all__ = [
     "ConfigurationTransaction",
     "DedupMode",
     "Durability",
+    "ErrorsWhen",
     "EventType",
     "InDoubt",
     "Kind",

@@ -17,6 +17,11 @@ class Durability(models.TextChoices):
     VOLATILE = "VOLATILE", "VOLATILE: tried once, lost on a crash"
 
 
+class ErrorsWhen(models.TextChoices):
+    DELIVERY = "DELIVERY", "DELIVERY: each delivery that failed is told"
+    GROUP = "GROUP", "GROUP: of a QUEUE group only the last endpoint that failed, when none was delivered"
+
+
 class EventType(Named):
     kind = models.CharField(max_length=5, choices=Kind, default=Kind.TOPIC)
     content_type = models.CharField(max_length=100, default="application/json")
@@ -32,6 +37,13 @@ class EventType(Named):
         validators=[MinValueValidator(1)],
         help_text="What is not delivered by then is EXPIRED. Empty means never, but for a mailbox's days.",
     )
+    errors_when = models.CharField(
+        "errors when",
+        max_length=8,
+        choices=ErrorsWhen,
+        default=ErrorsWhen.DELIVERY,
+        help_text="Which failures are told as Inturn.Delivery.Failed.",
+    )
 
     forward_headers = models.JSONField(
         default=list,
@@ -41,6 +53,11 @@ class EventType(Named):
 
     class Meta(Named.Meta):
         constraints = [
+            models.CheckConstraint(
+                name="event_type_with_groups_is_a_queue",
+                condition=models.Q(kind=Kind.QUEUE) | models.Q(errors_when="DELIVERY"),
+                violation_error_message="Only a QUEUE has groups: give errors_when DELIVERY.",
+            ),
             models.CheckConstraint(
                 name="event_type_sync_is_answered_at_once",
                 condition=~models.Q(kind=Kind.SYNC) | models.Q(durability="GUARANTEED", ttl_seconds=None),

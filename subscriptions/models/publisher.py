@@ -4,6 +4,7 @@ from django.db import models
 
 from subscriptions.models.event_type import EventType
 from subscriptions.models.named import Named
+from subscriptions.values.names import MAX_NAME_LENGTH
 
 
 class Publisher(Named):
@@ -12,6 +13,15 @@ class Publisher(Named):
     )
     event_types = models.ManyToManyField(
         EventType, blank=True, help_text="What it may publish, unless it may publish all."
+    )
+
+    errors_to = models.CharField(
+        "errors to",
+        max_length=2 * MAX_NAME_LENGTH + 1,
+        blank=True,
+        default="",
+        help_text="Who is told of failures to deliver its messages, unless a message has ErrorsTo: a subscriber, or "
+        "subscriber/subscription, with a subscription to Inturn.Delivery.Failed; - for nobody. Empty: all who want them.",
     )
 
     def may_publish(self, event_type: EventType) -> bool:

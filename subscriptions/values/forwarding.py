@@ -30,6 +30,7 @@ _RESERVED_NAMES = HOP_BY_HOP | {
     "cookie",
     "cookie2",
     "destination",
+    "errorsto",
     "expect",
     "forwarded",
     "host",

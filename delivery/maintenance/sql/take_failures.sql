@@ -1,6 +1,9 @@
 -- Takes the oldest failures that are still to be told, those that are due or those of some deliveries, and returns what is told of each.
 -- They are gone with the transaction that tells them, and come back with one that does not commit. Who
 -- takes one that another has just taken waits, and does not get it; all take them in one order.
+-- `is_of_group` says that its event type tells of a group once, and that this is not the failure to tell: a sibling is still open or was
+-- delivered, or has a younger notice. A notice that is dropped for an open sibling loses nothing: that one leaves its own. What is
+-- IN_DOUBT waits for a person, and is always told.
 -- Looks into all partitions: see `delivery.database`.
 WITH taken AS (
     DELETE FROM delivery_failurenotice
@@ -21,13 +24,28 @@ WITH taken AS (
 SELECT
     delivery.id AS delivery, delivery.message_id, event_type.name AS event, subscriber.name AS subscriber,
     subscription.name AS subscription, delivery.status, delivery.attempts, attempt.number,
-    attempt.started_at, attempt.duration_ms, attempt.outcome, attempt.status_code, attempt.error
+    attempt.started_at, attempt.duration_ms, attempt.outcome, attempt.status_code, attempt.error,
+    publisher.name AS publisher, publisher.errors_to AS default_errors_to, message.headers ->> 'errorsto' AS errors_to,
+    message.edited_from_id, message.destination, message.published_at, delivery.redelivery,
+    event_type.errors_when = 'GROUP' AND delivery.queue_group IS NOT NULL AND delivery.status <> 'IN_DOUBT' AND EXISTS (
+        SELECT
+        FROM delivery_delivery sibling
+        WHERE sibling.id BETWEEN delivery.message_id << 20 AND delivery.message_id << 20 | 1048575
+            AND sibling.queue_group = delivery.queue_group
+            AND sibling.id <> delivery.id
+            AND (sibling.status IN ('PENDING', 'IN_FLIGHT', 'DELIVERED') OR EXISTS (
+                SELECT
+                FROM delivery_failurenotice younger
+                WHERE younger.delivery_id = sibling.id AND younger.id > taken.id
+            ))
+    ) AS is_of_group
 FROM taken
 JOIN delivery_delivery delivery ON delivery.id = taken.delivery_id
 JOIN delivery_message message ON message.id = delivery.message_id
 JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
 JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
 JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
+LEFT JOIN subscriptions_publisher publisher ON publisher.id = message.publisher_id
 -- An attempt that failed is logged.
 LEFT JOIN delivery_loggedattempt attempt
     ON attempt.delivery_id = taken.delivery_id AND attempt.number = taken.number

@@ -48,6 +48,8 @@ BEYOND_OPENAPI = re.compile(
             "in the address or several in the body, not both",
             "It counts the attempts of the actions",
             "A PUSH subscription needs an endpoint",
+            "Only a QUEUE has groups",
+            "with a subscription to Inturn.Delivery.Failed",
             "With type (none|basic|bearer) give exactly",
         ]
     )

@@ -274,6 +274,7 @@ class TestOtherThings:
             "kind": "TOPIC",
             "content_type": "application/json",
             "durability": "GUARANTEED",
+            "errors_when": "DELIVERY",
         }
         assert field in errors(ann.post(f"{ROOT}/eventtype/add/", values | {field: wrong}))
         assert not EventType.objects.filter(name="A").exists()

@@ -96,6 +96,7 @@ class TestTheSample:
             "kind": "TOPIC",
             "content_type": "application/json",
             "durability": "GUARANTEED",
+            "errors_when": "DELIVERY",
             "json_schema": json.dumps(SCHEMA),
         }
 

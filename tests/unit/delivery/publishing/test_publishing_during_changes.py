@@ -104,6 +104,7 @@ def test_a_change_in_the_console_does_not_wait_for_publishing(subscription: Subs
     ann = Client()
     ann.force_login(User.objects.create_superuser("ann"))
     values = {"name": "A", "kind": "TOPIC", "content_type": "text/plain", "durability": "GUARANTEED"}
+    values |= {"errors_when": "DELIVERY"}
     address = path.format(pk=subscription.pk, event_type_id=subscription.event_type_id)
     with publishing_meanwhile() as could_publish:
         answer = ann.post(f"/admin/subscriptions/{address}", values)

@@ -16,6 +16,7 @@ NEVER = [
     "content-type",
     "cookie",
     "destination",
+    "errorsto",
     "expect",
     "forwarded",
     "host",
