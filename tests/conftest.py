@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import django
 import pytest
 from hypothesis import HealthCheck, settings
+from pytest_django import DjangoDbBlocker
 
 from tests.support import surroundings
 
@@ -12,18 +13,29 @@ from tests.support import surroundings
 surroundings.arrange()
 django.setup()
 
+from django.db import connection  # noqa: E402 - settings must be readable before
+from django.test import TransactionTestCase  # noqa: E402
+
+from tests.support import reset  # noqa: E402
 from tests.support.receivers import Receiver  # noqa: E402
-from tests.system.faults import pgbouncer, twin, vanishing  # noqa: E402 - settings must be readable before
+from tests.system.faults import pgbouncer, twin, vanishing  # noqa: E402
 from tests.system.flows import webhooks  # noqa: E402
 
-# Fixtures that make a test transactional, whatever its mark says.
-EMPTYING = {"live_server", "transactional_db"}
+# What `manage.py test` asks for, unless it is to be full; and how many examples of each kind are drawn then.
+QUICK = "not slow"
+EXAMPLES = 40
+# From the widest: what these fixtures start serves several tests.
+SCOPES = ("session", "package", "module")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw the same examples in every run, on CI as elsewhere: left alone, hypothesis and schemathesis have other ways there."""
+    """Draw the same examples in every run, on CI as elsewhere: left alone, hypothesis and schemathesis have other ways there.
+
+    With `--full`, and when a test is run by its name, they are more.
+    """
     settings.register_profile(
         "inturn",
+        max_examples=EXAMPLES if config.option.markexpr == QUICK else 100,
         derandomize=True,
         database=None,
         # A busy machine is no failure.
@@ -35,14 +47,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Let what migrations made, such as the built-in policies, outlive tests that empty all tables.
+    """Give tests that share something started, such as a product, a browser or Spark, to one process: it is started once."""
+    if isinstance(item, pytest.Function) and (shared := _shared(item)):
+        item.add_marker(pytest.mark.xdist_group(shared))
 
-    All of them or none: where one lets Django make content types anew, those put back clash with them.
-    """
-    marker = item.get_closest_marker("django_db")
-    asks = marker and marker.kwargs.get("transaction")
-    if asks or not EMPTYING.isdisjoint(getattr(item, "fixturenames", ())):
-        item.add_marker(pytest.mark.django_db(transaction=True, serialized_rollback=True), append=False)
+
+def _shared(item: pytest.Function) -> str:
+    definitions = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]
+    # Those of plug-ins have no folder, and those of all tests start nothing.
+    ours = [one for one in definitions if one.baseid.startswith("tests/") and not one.argname.startswith("_")]
+    wide = [(SCOPES.index(one.scope), one.baseid, one.argname) for one in ours if one.scope in SCOPES]
+    return "/".join(min(wide)[1:]) if wide else ""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -63,7 +78,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         gaps.append(f"two machines with the same home ({why})")
     if why := vanishing.missing():
         gaps.append(f"a database machine that vanishes ({why})")
-    if config.option.markexpr == "not slow":
+    if config.option.markexpr == QUICK:
         gaps.append("slow tests (--full)")
     if gaps:
         terminalreporter.write_line(f"Not tested: {', '.join(gaps)}.")
@@ -74,6 +89,18 @@ def receiver() -> Iterator[Receiver]:
     """A real HTTP receiver of the test's own."""
     with Receiver() as receiver:
         yield receiver
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _put_back(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Let all tests find the same in the database, in whatever order they run."""
+    with django_db_blocker.unblock():
+        migrated = reset.remember()
+        connection.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _case: reset.put_back(migrated))
+        # TestCase has one of its own, which rolls back and does not come here.
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

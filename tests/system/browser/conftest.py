@@ -6,7 +6,6 @@ from collections.abc import Iterator
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import connections
 from django.test import Client
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
@@ -32,12 +31,8 @@ def chromium(django_db_setup: None) -> Iterator[Browser]:
         pytest.skip(f"no chromium: {HOW_TO_GET_CHROMIUM}")
     # Playwright runs an event loop on this thread, so Django would refuse to ask the database.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
-    known = vars(connections["default"])
-    made_by_migrations = {name: known[name] for name in known.keys() & {"_test_serialized_contents"}}
     try:
         with sync_playwright() as playwright:
-            # And it has another connection there, which must be able to put the same back.
-            vars(connections["default"]).update(made_by_migrations)
             yield playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
     finally:
         del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
