@@ -31,9 +31,9 @@ STEPS: dict[str, list[str]] = {
 }
 # Only with `--full`, or by name.
 LONG = ("torture",)
-# They share a server (tests/support/surroundings.py); each has a database of its own, and gets its tests in their order: those that empty
-# the tables come last. One more than the processors of a small machine: a third of the time a test waits for others.
-ALL_OF_THEM = ["--numprocesses=3", "--dist=load"]
+# They share a server (tests/support/surroundings.py); each has a database of its own, and what several tests share is started by one of
+# them (tests/conftest.py). One more than the processors of a small machine: a third of the time a test waits for others.
+ALL_OF_THEM = ["--numprocesses=3", "--dist=loadgroup", "--durations=30"]
 
 
 class Command(BaseCommand):

@@ -17,7 +17,7 @@ from config.wsgi import application
 from subscriptions.models import Mode, Scope
 from tests.support import factories
 
-EXAMPLES = 12
+EXAMPLES = settings().max_examples // 8
 
 DESCRIPTION = schemathesis.openapi.from_wsgi("/api/schema/?format=json", application)
 # Refused everywhere, which the document says once.
