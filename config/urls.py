@@ -18,6 +18,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("delivery.api.urls")),
     path("api/v1/", include("subscriptions.api.urls")),
     path("event/queue/", include("delivery.vendors.event_queue.urls")),
+    path("attask/eventsubscription/api/v1/", include("delivery.vendors.workfront.urls")),
     path("api/schema/", SchemaView.as_view(), name="schema"),
     path(
         "api/docs/",

@@ -43,7 +43,10 @@ class KeyAuthentication(BaseAuthentication):
         scheme, _, key = header.partition(" ")
         if scheme.lower() != "bearer" or not key.strip():
             raise AuthenticationFailed("Send the key as: Authorization: Bearer <key>.")
-        return None, usable_key(key.strip(), now=timezone.now())
+        return self.by_key(key.strip())
+
+    def by_key(self, key: str) -> tuple[None, ApiKey]:
+        return None, usable_key(key, now=timezone.now())
 
     def authenticate_header(self, request: Request) -> str:
         return 'Bearer realm="inturn"'

@@ -24,6 +24,7 @@ from subscriptions.models import (
     SigningSecret,
     Subscriber,
     Subscription,
+    WorkfrontSubscription,
 )
 
 FORMAT = 1
@@ -172,6 +173,7 @@ LEFT_OUT_MODELS: dict[type[models.Model], str] = {
     ConfigurationChange: "a log",
     ConfigurationTransaction: "a log",
     SignIn: "a log",
+    WorkfrontSubscription: "its subscription stands in the document; it is only how Workfront's clients know that one",
 }
 
 

@@ -9,6 +9,7 @@ from subscriptions.models.secret import SigningSecret
 from subscriptions.models.sign_in import SignIn, SignInKind
 from subscriptions.models.subscriber import MatchMode, Processing, Subscriber
 from subscriptions.models.subscription import DedupMode, Mode, Subscription, SubscriptionStatus
+from subscriptions.models.workfront import WorkfrontSubscription
 
 __all__ = [
     "Action",
@@ -35,4 +36,5 @@ __all__ = [
     "Subscription",
     "SubscriptionStatus",
     "UsedUp",
+    "WorkfrontSubscription",
 ]

@@ -1,0 +1,73 @@
+"""The shapes of Workfront's event subscriptions: what creating takes, and what reading answers."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from delivery.models import UrlHealth, UrlState
+from subscriptions.api.strict import JSONValue, Strict, Text
+from subscriptions.models import WorkfrontSubscription
+from subscriptions.values.endpoints import MAX_ENDPOINT_LENGTH
+
+# The only one that there is since January 2026.
+VERSION = "v2"
+MAX_TOKEN_LENGTH = 254
+SHOWN_OF_TOKEN = 4
+HIDDEN_TOKEN_LENGTH = 8
+
+
+class DocumentSerializer(Strict):
+    """Field by field as Workfront takes it; what the values mean is left to `translate`."""
+
+    objId = Text(required=False, allow_null=True, allow_blank=True, max_length=200)  # noqa: N815
+    objCode = Text(max_length=30)  # noqa: N815
+    eventType = Text(max_length=30)  # noqa: N815
+    url = Text(max_length=MAX_ENDPOINT_LENGTH)
+    authToken = Text(max_length=MAX_TOKEN_LENGTH)  # noqa: N815
+    filters = JSONValue(required=False, allow_null=True)
+    filterConnector = JSONValue(required=False, allow_null=True)  # noqa: N815
+    base64Encoding = JSONValue(required=False, allow_null=True)  # noqa: N815
+    version = JSONValue(required=False, allow_null=True)
+
+
+def shown(row: WorkfrontSubscription, health: UrlHealth | None) -> dict[str, Any]:
+    """Return what reading answers; the URL and the token are those that are used now."""
+    document, subscription = row.document, row.subscription
+    return {
+        "id": str(row.pk),
+        "customerId": None,
+        "objId": document.get("objId") or None,
+        "objCode": document["objCode"],
+        "url": subscription.endpoint,
+        "eventType": document["eventType"],
+        "authToken": masked(subscription.auth.get("token", "")),
+        "filters": document.get("filters") or [],
+        "filterConnector": document.get("filterConnector") or "AND",
+        "base64Encoding": False,
+        "version": VERSION,
+        "subscription_url": _url_shown(row, health),
+    }
+
+
+def _url_shown(row: WorkfrontSubscription, health: UrlHealth | None) -> dict[str, Any]:
+    state = None if health is None else health.state
+    since = None if health is None else health.since
+    return {
+        "url": row.subscription.endpoint,
+        "date_created": row.subscription.created_at,
+        "successes": 0 if health is None else health.attempts - health.failures,
+        "failures": 0 if health is None else health.failures,
+        "disabled_at": since if state == UrlState.DISABLED else None,
+        "frozen_at": since if state == UrlState.FROZEN else None,
+    }
+
+
+def masked(token: str) -> str:
+    """Return at most the last four characters, and of a short token none."""
+    hidden = len(token) if len(token) <= HIDDEN_TOKEN_LENGTH else len(token) - SHOWN_OF_TOKEN
+    return "*" * hidden + token[hidden:]
+
+
+def with_underscores(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the names as the deprecated list has them: obj_id, auth_token."""
+    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(): value for name, value in document.items()}

@@ -1,0 +1,160 @@
+"""Making and deleting subscriptions as Workfront's clients say them.
+
+A Workfront subscription belongs to no subscriber. Here it belongs to one for its URL's host, `workfront-<host>`, which is made when it
+is missing: so one host that hangs keeps no other waiting. Its event type, `Workfront.<objCode>.<eventType>`, is made as well.
+
+Two clients that create the same at the same moment meet at the unique digest of its row: one gets 409, and nothing of it is stored. All
+that is made is made in one transaction, with its entries in the configuration log.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+import orjson
+from django.conf import settings
+from django.db import IntegrityError, models, transaction
+
+from delivery.support import toggle
+from delivery.vendors.workfront.translate import Translation, translate
+from subscriptions import changes
+from subscriptions.api.problems import Problem, invalid, invalid_field
+from subscriptions.api.subscriptions import SubscriptionSerializer
+from subscriptions.dependents import first_dependents
+from subscriptions.filters import filter_identity
+from subscriptions.models import (
+    EventType,
+    SigningSecret,
+    Subscriber,
+    Subscription,
+    WorkfrontSubscription,
+)
+from subscriptions.values.addresses import AddressRefusedError
+from subscriptions.values.endpoints import EndpointError, check_endpoint, parse_url
+from subscriptions.values.names import MAX_NAME_LENGTH
+
+POLICY = "workfront-48h"
+TIMEOUT_SECONDS = 5
+_USUAL_PORTS = (80, 443)
+# What Workfront calls the fields of a subscription.
+_FIELDS = {"endpoint": "url", "auth": "authToken", "filter": "filters", "event_type": "eventType"}
+Made = TypeVar("Made", bound=models.Model)
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedSubscription:
+    row: WorkfrontSubscription
+    differences: Sequence[str]
+
+
+def subscribe(document: Mapping[str, Any], *, actor: str) -> CreatedSubscription:
+    """Make what the document says; raises Problem 400 for what Inturn cannot do, 409 for what there is."""
+    translation = translate(document)
+    if translation.reasons:
+        raise invalid([asdict(reason) for reason in translation.reasons])
+    url: str = document["url"]
+    _check_url(url)
+    with transaction.atomic():
+        event_type = _made_once(EventType, translation.event_type, actor=actor)
+        subscriber = _made_once(Subscriber, subscriber_name(url), actor=actor)
+        row = WorkfrontSubscription(document=_without_token(document), digest=_digest(url, translation))
+        row.subscription = _subscription(
+            {
+                "name": f"workfront-{row.pk}",
+                "subscriber": subscriber.name,
+                "event_type": event_type.name,
+                "endpoint": url,
+                "filter": translation.filter,
+                "policy": POLICY,
+                "timeout_seconds": TIMEOUT_SECONDS,
+                "auth": {"type": "bearer", "token": document["authToken"]},
+            }
+        )
+        _save(row)
+        changes.record(
+            actor=actor,
+            action="created",
+            instance=row.subscription,
+            before=None,
+            after=changes.snapshot(row.subscription),
+        )
+    return CreatedSubscription(row, translation.differences)
+
+
+def unsubscribe(row: WorkfrontSubscription, *, actor: str) -> None:
+    """Delete the subscription, or make it INACTIVE if it has deliveries, whose history stays."""
+    with transaction.atomic():
+        # Publishing refers to it: nobody does until this has ended.
+        locked = Subscription.objects.select_for_update(of=("self",)).filter(pk=row.subscription_id)
+        subscription = locked.select_related("subscriber").first()
+        if subscription is None:
+            return
+        if first_dependents(subscription):
+            WorkfrontSubscription.objects.filter(pk=row.pk).delete()
+            toggle.deactivate(subscription, actor=actor)
+            return
+        before = changes.snapshot(subscription)
+        changes.record(actor=actor, action="deleted", instance=subscription, before=before, after=None)
+        subscription.delete()
+
+
+def subscriber_name(url: str) -> str:
+    """Return the name of the subscriber that has the subscriptions for this URL's host."""
+    endpoint = parse_url(url)
+    port = "" if endpoint.port in _USUAL_PORTS else f"-{endpoint.port}"
+    host = re.sub(r"[^A-Za-z0-9._-]", "-", endpoint.host)
+    return f"workfront-{host}"[: MAX_NAME_LENGTH - len(port)] + port
+
+
+def _check_url(url: str) -> None:
+    """Refuse where nothing is sent to; it asks a name server, and so holds no lock."""
+    try:
+        parse_url(url)
+        check_endpoint(url, allowed_networks=settings.ENVIRONMENT.allowed_networks)
+    except (EndpointError, AddressRefusedError) as error:
+        raise invalid_field("url", str(error)) from None
+
+
+def _made_once(model: type[Made], name: str, *, actor: str) -> Made:
+    found, is_new = model._default_manager.get_or_create(name=name)
+    if is_new:
+        changes.record(
+            actor=actor, action="created", instance=found, before=None, after=changes.snapshot(found)
+        )
+    return found
+
+
+def _subscription(fields: Mapping[str, Any]) -> Subscription:
+    serializer = SubscriptionSerializer(data=fields)
+    if not serializer.is_valid():
+        raise invalid(
+            [
+                {"field": _FIELDS.get(name, name), "detail": str(detail)}
+                for name, details in serializer.errors.items()
+                for detail in (details if isinstance(details, list) else [details])
+            ]
+        )
+    subscription: Subscription = serializer.save()
+    SigningSecret.objects.create(subscription=subscription)
+    return subscription
+
+
+def _save(row: WorkfrontSubscription) -> None:
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+    except IntegrityError:
+        detail = "There is a subscription for the same events, filters and URL already; delete that one first, or keep it."
+        raise Problem(409, "duplicate-subscription", detail) from None
+
+
+def _without_token(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name != "authToken"}
+
+
+def _digest(url: str, translation: Translation) -> bytes:
+    """Return what two subscriptions have in common that would send the same messages to the same place."""
+    same = [translation.event_type, url, filter_identity(translation.filter)]
+    return hashlib.sha256(orjson.dumps(same)).digest()

@@ -1,0 +1,205 @@
+"""From an event subscription of Workfront to an event type and a filter of Inturn, or the reasons why that cannot be.
+
+Workfront ignores what is wrong with a filter, and never sends anything; here it is refused. A message is Workfront's payload as it was:
+`{"eventType", "newState": {…}, "oldState": {…}, …}`. A condition is made as a syntax tree and written by `normalised`, so that
+no value can end a string; it is parsed once more, which finds what is too long.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from delivery.vendors.workfront.comparisons import COMPARISONS, CannotSayError, nested
+from subscriptions.filters import Condition, FilterError, normalised, parse
+from subscriptions.filters.tree import And, Comparison, Operator, Or, Path, Root
+
+NEW, OLD = "newState", "oldState"
+EVENT_TYPES = ("CREATE", "UPDATE", "DELETE")
+MOST_GROUPS = 10
+LEAST_IN_A_GROUP, MOST_IN_A_GROUP = 2, 5
+_OBJ_CODE = re.compile(r"[A-Z][A-Z0-9_]{0,29}")
+_OF_FILTER = frozenset({"fieldName", "fieldValue", "comparison", "state"})
+_OF_GROUP = frozenset({"type", "connector", "filters"})
+_CONNECTORS: Mapping[str, type[And] | type[Or]] = {"AND": And, "OR": Or}
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something cannot be taken over: which field of the document, and what to do."""
+
+    field: str
+    detail: str
+
+
+@dataclass(slots=True)
+class Translation:
+    """`reasons`: it is impossible, and the rest means nothing. `differences`: where Inturn would decide otherwise, in words."""
+
+    event_type: str = ""
+    filter: str = ""
+    differences: list[str] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
+
+
+def translate(document: Mapping[str, Any]) -> Translation:
+    """Translate what Workfront's API takes and gives; `url` and `authToken` are not looked at."""
+    found = Translation()
+    found.reasons += _refused(document)
+    if found.reasons:
+        return found
+    found.event_type = f"Workfront.{document['objCode']}.{document['eventType']}"
+    conditions = [*_of_object(document), *_Filters(document["eventType"], found).conditions(document)]
+    if not found.reasons and conditions:
+        found.filter = normalised(_joined(And, conditions))
+        found.reasons += _not_parsed(found.filter)
+    return found
+
+
+def _refused(document: Mapping[str, Any]) -> list[Reason]:
+    """What is wrong beside the filters."""
+    reasons = []
+    code, event = document.get("objCode"), document.get("eventType")
+    if not isinstance(code, str) or not _OBJ_CODE.fullmatch(code):
+        reasons.append(Reason("objCode", "Give the code of an object in capitals, such as PROJ or TASK."))
+    if event not in EVENT_TYPES:
+        reasons.append(Reason("eventType", "Give CREATE, UPDATE or DELETE; Workfront itself removed SHARE."))
+    if not isinstance(document.get("objId") or "", str):
+        reasons.append(
+            Reason("objId", "Give the id of an object as a text, or leave it out for all objects.")
+        )
+    encoded = document.get("base64Encoding")
+    if encoded is True or (isinstance(encoded, str) and encoded.strip().lower() == "true"):
+        detail = "Inturn sends a body as it was published; publish newState and oldState as base64, or leave this out."
+        reasons.append(Reason("base64Encoding", detail))
+    elif not (
+        encoded in (None, False) or (isinstance(encoded, str) and encoded.strip().lower() in ("", "false"))
+    ):
+        reasons.append(Reason("base64Encoding", "Give true, false, or nothing."))
+    if document.get("version") not in (None, "v2"):
+        detail = "Inturn sends a body as it was published, and does not make payloads of an older version; leave this out."
+        reasons.append(Reason("version", detail))
+    return reasons
+
+
+def _of_object(document: Mapping[str, Any]) -> list[Condition]:
+    """One object by its id: in the state that there is, which of a DELETE may be the old one."""
+    if not document.get("objId"):
+        return []
+    asked = [Comparison(_path(state, ("ID",)), Operator.EQUAL, document["objId"]) for state in (NEW, OLD)]
+    return [Or(tuple(asked)) if document["eventType"] == "DELETE" else asked[0]]
+
+
+def _not_parsed(text: str) -> list[Reason]:
+    try:
+        parse(text)
+    except FilterError as error:
+        return [Reason("filters", f"As a filter of Inturn it cannot be: {error}")]
+    return []
+
+
+class _Filters:
+    """The filters of one document; what cannot be said is added to its reasons, so that all are told at once."""
+
+    def __init__(self, event_type: str, into: Translation) -> None:
+        self._event_type = event_type
+        self._into = into
+        self._groups = 0
+
+    def conditions(self, document: Mapping[str, Any]) -> list[Condition]:
+        filters = document.get("filters") or []
+        connector = self._connector("filterConnector", document.get("filterConnector"))
+        if not isinstance(filters, list):
+            self._refuse("filters", "Give an array of filters.")
+            return []
+        found = [self._filter_or_group(f"filters.{place}", one) for place, one in enumerate(filters)]
+        if self._groups > MOST_GROUPS:
+            self._refuse("filters", f"A subscription has at most {MOST_GROUPS} groups.")
+        said = [one for one in found if one is not None]
+        return [_joined(connector, said)] if said else []
+
+    def _filter_or_group(self, place: str, given: Any) -> Condition | None:
+        is_group = isinstance(given, dict) and given.get("type") == "group"
+        return self._group(place, given) if is_group else self._filter(place, given)
+
+    def _group(self, place: str, given: Mapping[str, Any]) -> Condition | None:
+        self._groups += 1
+        connector = self._connector(f"{place}.connector", given.get("connector"))
+        inner = given.get("filters")
+        if not isinstance(inner, list) or not LEAST_IN_A_GROUP <= len(inner) <= MOST_IN_A_GROUP:
+            self._refuse(
+                f"{place}.filters",
+                f"A group has {LEAST_IN_A_GROUP} to {MOST_IN_A_GROUP} filters in an array.",
+            )
+            return None
+        self._refuse_unknown(place, given, known=_OF_GROUP)
+        found = [self._filter(f"{place}.filters.{number}", one) for number, one in enumerate(inner)]
+        said = [one for one in found if one is not None]
+        return _joined(connector, said) if said else None
+
+    def _filter(self, place: str, given: Any) -> Condition | None:
+        if not isinstance(given, dict):
+            self._refuse(place, "A filter is an object with fieldName, fieldValue, comparison and state.")
+            return None
+        if given.get("type") == "group":
+            self._refuse(place, "A group stands in no other group.")
+            return None
+        # An own filter may name its type.
+        self._refuse_unknown(
+            place, given, known=_OF_FILTER | ({"type"} if given.get("type") == "filter" else set())
+        )
+        try:
+            return self._compared(given)
+        except CannotSayError as cannot:
+            self._refuse(f"{place}.{cannot.field}", cannot.detail)
+        return None
+
+    def _compared(self, given: Mapping[str, Any]) -> Condition:
+        name, comparison = given.get("fieldName"), given.get("comparison") or "eq"
+        if not isinstance(name, str) or not name or "\0" in name:
+            raise CannotSayError("fieldName", "Give the name of a field.")
+        if not isinstance(comparison, str) or comparison not in COMPARISONS:
+            raise CannotSayError("comparison", f"Give one of {', '.join(COMPARISONS)}.")
+        compare = COMPARISONS[comparison]
+        state = self._state(given)
+        if comparison == "changed":
+            return compare.of((_path(NEW, (name,)), _path(OLD, (name,))), None)
+        if "fieldValue" not in given:
+            raise CannotSayError("fieldValue", f"Give the value that {comparison} compares with.")
+        if compare.differs:
+            self._into.differences.append(f"{name} {comparison}: {compare.differs}")
+        leaves = nested(name, given["fieldValue"])
+        return _joined(And, [compare.of((_path(state, steps),), value) for steps, value in leaves])
+
+    def _state(self, given: Mapping[str, Any]) -> str:
+        state = given.get("state") or NEW
+        if state not in (NEW, OLD):
+            raise CannotSayError("state", f"Give {NEW} or {OLD}.")
+        if state == OLD and self._event_type == "CREATE":
+            raise CannotSayError("state", f"What is created has no {OLD}.")
+        return cast("str", state)
+
+    def _connector(self, place: str, given: Any) -> type[And] | type[Or]:
+        if given in (None, ""):
+            return And
+        if not isinstance(given, str) or given not in _CONNECTORS:
+            self._refuse(place, "Give AND or OR.")
+            return And
+        return _CONNECTORS[given]
+
+    def _refuse_unknown(
+        self, place: str, given: Mapping[str, Any], *, known: frozenset[str] | set[str]
+    ) -> None:
+        for name in sorted(set(given) - known):
+            self._refuse(f"{place}.{name}", f"There is no such field; known are {', '.join(sorted(known))}.")
+
+    def _refuse(self, place: str, detail: str) -> None:
+        self._into.reasons.append(Reason(place, detail))
+
+
+def _path(state: str, steps: tuple[str, ...]) -> Path:
+    return Path(Root.BODY, (state, *steps), is_text=True)
+
+
+def _joined(connector: type[And] | type[Or], conditions: Sequence[Condition]) -> Condition:
+    return conditions[0] if len(conditions) == 1 else connector(tuple(conditions))

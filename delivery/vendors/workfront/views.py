@@ -1,0 +1,109 @@
+"""The calls of Workfront's event subscriptions: create, list, read and delete, by its shapes and its status codes.
+
+What they make is a subscription as any other: administrators see and change it in the console and by Inturn's API. Errors are problem
+documents, for those of Workfront are not documented.
+"""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import ViewSet
+
+from delivery.models import UrlHealth
+from delivery.vendors.workfront import shapes, subscribing
+from delivery.vendors.workfront.shapes import DocumentSerializer
+from subscriptions.api.authentication import KeyAuthentication, actor_of
+from subscriptions.api.problems import Problem
+from subscriptions.api.strict import Strict
+from subscriptions.api.views import MANAGE, ApiView
+from subscriptions.models import WorkfrontSubscription
+
+# Where a client of Workfront has what it signs in by, in this order.
+_HEADERS = ("HTTP_SESSIONID", "HTTP_X_USER_TOKEN", "HTTP_AUTHORIZATION")
+
+
+class PageQuery(Strict):
+    page = serializers.IntegerField(default=1, min_value=1, max_value=1_000_000)
+    limit = serializers.IntegerField(default=100, min_value=1, max_value=1000)
+
+
+class WorkfrontKey(KeyAuthentication):
+    """A manage key in place of the apiKey or the session: bare, or as Bearer."""
+
+    def authenticate(self, request: Request) -> Any:
+        given = next((request.META[name] for name in _HEADERS if request.META.get(name)), "")
+        scheme, blank, key = given.strip().partition(" ")
+        if not given.strip():
+            return None
+        if blank and scheme.lower() != "bearer":
+            raise AuthenticationFailed("Send a manage key as Authorization, sessionID or X-User-Token.")
+        return self.by_key(key.strip() if blank else scheme)
+
+
+@extend_schema(exclude=True)
+class WorkfrontViews(ApiView, ViewSet):
+    required_scopes = MANAGE
+    authentication_classes = [WorkfrontKey]
+    http_method_names = ["get", "head", "post", "delete"]
+    query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": PageQuery}
+
+    def list(self, request: Request) -> Response:
+        """List them a page at a time, the oldest first."""
+        page, limit = self.query["page"], self.query["limit"]
+        rows = _rows()
+        total = rows.count()
+        shown = _shown(rows[(page - 1) * limit : page * limit])
+        meta = {"page": page, "page_count": -(-total // limit), "limit": limit, "total_count": total}
+        return Response({"subscriptions": shown, "meta": meta})
+
+    def all(self, request: Request) -> Response:
+        """List them as the deprecated call did: all at once, by names with underscores."""
+        return Response([shapes.with_underscores(one) for one in _shown(_rows())])
+
+    def retrieve(self, request: Request, id: str) -> Response:
+        """Read one."""
+        return Response(_shown([_row(id)])[0])
+
+    def create(self, request: Request) -> Response:
+        """Make one; 409 when there is one for the same events at the same URL."""
+        serializer = DocumentSerializer(data=request.data)
+        serializer.is_valid(raise_exception=True)
+        made = subscribing.subscribe(serializer.validated_data, actor=actor_of(request))
+        place = f"{settings.ENVIRONMENT.base_url}/attask/eventsubscription/api/v1/subscriptions/{made.row.pk}"
+        answer: dict[str, Any] = {"id": str(made.row.pk), "version": shapes.VERSION}
+        if made.differences:
+            answer["differences"] = made.differences
+        return Response(answer, status=201, headers={"Location": place})
+
+    def destroy(self, request: Request, id: str) -> HttpResponse:
+        """Delete it; what has a history stays, INACTIVE, for Inturn's own API and console."""
+        subscribing.unsubscribe(_row(id), actor=actor_of(request))
+        return HttpResponse(status=200)
+
+
+def _rows() -> Any:
+    related = ("subscription__event_type", "subscription__subscriber")
+    return WorkfrontSubscription.objects.select_related(*related).order_by("subscription")
+
+
+def _row(id: str) -> WorkfrontSubscription:
+    try:
+        found: WorkfrontSubscription | None = _rows().filter(pk=uuid.UUID(id)).first()
+    except ValueError:
+        found = None
+    if found is None:
+        raise Problem(404, "not-found", f"There is no event subscription {id}.")
+    return found
+
+
+def _shown(rows: Sequence[WorkfrontSubscription]) -> list[dict[str, Any]]:
+    healths = UrlHealth.objects.in_bulk([row.subscription.endpoint for row in rows])
+    return [shapes.shown(row, healths.get(row.subscription.endpoint)) for row in rows]
