@@ -48,9 +48,9 @@ _PAGES = (
     ),
     GuidePage(
         "moving-in",
-        "Come from webMethods or the Event Queue",
+        "Come from another system",
         HOW_TO,
-        "Their terms and calls, and those of Inturn.",
+        "webMethods, the Event Queue, Workfront: their terms and calls, and those of Inturn.",
     ),
     GuidePage(
         "configuration",

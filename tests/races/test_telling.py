@@ -1,0 +1,85 @@
+"""Failures that are told while others settle, act or configure, and the same Workfront subscription made twice at once."""
+
+from functools import partial
+
+import pytest
+from django.db import transaction
+
+from delivery.maintenance import failures
+from delivery.models import Delivery, FailureNotice, JournalEntry, Message, Status
+from delivery.vendors.workfront import subscribing
+from subscriptions.api.problems import Problem
+from subscriptions.models import EventType, Subscriber, Subscription
+from tests.races.transactions import meet, unfinished
+from tests.support import factories
+from tests.unit.delivery.maintenance.test_failures import failed, listening, told
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WANTED = {"objCode": "PROJ", "eventType": "UPDATE", "url": "https://receiver.example/", "authToken": "t"}
+
+
+def tell() -> int:
+    with transaction.atomic():
+        return failures.tell(limit=100)
+
+
+def group(*statuses: Status) -> list[Delivery]:
+    """A QUEUE message of which only the end of a group is told; a failure has its notice."""
+    queue = factories.event_type(kind="QUEUE", errors_when="GROUP")
+    message = factories.message(event_type=queue)
+    fields = {"message": message, "queue_group": 0}
+    return [
+        (factories.delivery if status == Status.PENDING else failed)(
+            status, subscription=factories.subscription(event_type=queue), **fields
+        )
+        for status in statuses
+    ]
+
+
+def fail(row: Delivery) -> None:
+    """As a sender settles it, with the notice."""
+    factories.settle(row, Status.EXPIRED)
+    FailureNotice.objects.create(delivery_id=row.pk, number=0)
+
+
+def test_a_sibling_that_fails_while_the_other_failure_is_taken_is_told() -> None:
+    _, last = group(Status.REJECTED, Status.PENDING)
+    with unfinished(partial(fail, last)):
+        tell()
+        assert told() == []
+    tell()
+    assert [body["delivery"] for body in told()] == [last.pk]
+
+
+def test_two_that_tell_at_once_tell_a_group_once() -> None:
+    _, last = group(Status.REJECTED, Status.REJECTED)
+    assert meet(tell, tell) is None
+    assert [body["delivery"] for body in told()] == [last.pk]
+
+
+def test_who_is_named_cannot_be_deleted_while_it_is_told() -> None:
+    ops = listening(subscriber=factories.subscriber("ops"))
+    failed(message=factories.message(headers={"errorsto": "ops"}))
+    deleted = meet(tell, lambda: Subscription.objects.get(pk=ops.pk).delete())
+    assert deleted is not None
+    message = Message.objects.get(event_type=EventType.objects.get(name="Inturn.Delivery.Failed"))
+    assert [one.subscription_id for one in message.deliveries.all()] == [ops.pk]
+
+
+def test_who_is_deleted_first_is_told_no_more_and_the_failure_is_published() -> None:
+    ops, wanting = listening(subscriber=factories.subscriber("ops")), listening()
+    failed(message=factories.message(headers={"errorsto": "ops"}))
+    meet(lambda: Subscription.objects.get(pk=ops.pk).delete(), tell)
+    tell()
+    message = Message.objects.get(event_type=EventType.objects.get(name="Inturn.Delivery.Failed"))
+    assert [one.subscription_id for one in message.deliveries.all()] == [wanting.pk]
+    assert JournalEntry.objects.filter(kind="ERRORS_TO").count() == 1
+
+
+def test_of_two_equal_workfront_subscriptions_one_is_created() -> None:
+    create = partial(subscribing.subscribe, WANTED, actor="ann")
+    second = meet(create, create)
+    assert isinstance(second, Problem)
+    assert (second.status_code, second.code) == (409, "duplicate-subscription")
+    assert (Subscription.objects.count(), Subscriber.objects.count()) == (1, 1)
