@@ -8,10 +8,12 @@ from drf_spectacular.views import SpectacularSwaggerSplitView
 from config.api_schema import SchemaView
 from config.web import errors, health, metrics
 from delivery.api.callbacks import CallbackView
+from delivery.configuration.page import configuration_page
 from delivery.console.guide.views import guide_index, guide_page
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
+    path("admin/configuration/", admin.site.admin_view(configuration_page), name="configuration"),
     path("admin/", admin.site.urls),
     path("guide/", admin.site.admin_view(guide_index), name="guide-index"),
     path("guide/<slug:name>/", admin.site.admin_view(guide_page), name="guide"),
@@ -19,6 +21,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/v1/", include("subscriptions.api.urls")),
     path("event/queue/", include("delivery.vendors.event_queue.urls")),
     path("attask/eventsubscription/api/v1/", include("delivery.vendors.workfront.urls")),
+    path("api/v1/", include("delivery.configuration.urls")),
     path("api/schema/", SchemaView.as_view(), name="schema"),
     path(
         "api/docs/",

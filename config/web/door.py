@@ -20,6 +20,7 @@ from subscriptions.models.api_key import hash_of
 log = logging.getLogger(__name__)
 
 BATCH = "/api/v1/messages:batch"
+CONFIGURATION = "/api/v1/configuration/"
 CALLBACKS = "/callbacks/"
 # A body of a message stands in other bodies as base64, or percent-encoded in a form.
 MOST_FOR_A_MESSAGE = 4
@@ -33,7 +34,7 @@ MOST_SOUGHT = 200
 
 def limit_of(path: str, *, max_message_bytes: int, max_batch_bytes: int) -> int:
     """Return how long a body may be that is sent to a path."""
-    if path == BATCH:
+    if path == BATCH or path.startswith(CONFIGURATION):
         return max_batch_bytes
     is_message = path.startswith(CALLBACKS) or (
         path.startswith("/api/v1/events/") and path.endswith("/messages")

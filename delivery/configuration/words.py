@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from delivery.configuration.effect import Effects
 from subscriptions.configuration.plan import Plan, PlannedField, PlannedObject, Verb
 
 SHOWN_CHARACTERS = 120
@@ -47,3 +48,9 @@ _PARTICIPLES = {
     Verb.DELETE: "to delete",
     Verb.UNCHANGED: "unchanged",
 }
+
+
+def effect_lines(effects: Effects) -> Iterator[str]:
+    yield from (f"effect: {effect}" for effect in effects.effects)
+    if effects.left_out:
+        yield f"effect: {effects.left_out:,} more subscriptions were not tried"

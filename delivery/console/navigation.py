@@ -6,6 +6,8 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
+from delivery.console.rights import may_configure
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
@@ -77,7 +79,7 @@ GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
     ),
 )
 
-OVERVIEW_GUIDE = "console#traffic-and-health"
+_OTHER_GUIDES = {"index": "console#traffic-and-health", "configuration": "configuration"}
 # The admin names its addresses app_model_view.
 _GUIDES = {page.model.replace(".", "_"): page.guide for _, pages in GROUPS for page in pages}
 
@@ -85,7 +87,7 @@ _GUIDES = {page.model.replace(".", "_"): page.guide for _, pages in GROUPS for p
 def guide_address(url_name: str) -> str | None:
     """Return the address of the guide's page that explains this page of the console; None if there is none."""
     model = "_".join(url_name.split("_")[:2])
-    guide = OVERVIEW_GUIDE if url_name == "index" else _GUIDES.get(model)
+    guide = _OTHER_GUIDES.get(url_name) or _GUIDES.get(model)
     if guide is None:
         return None
     name, _, anchor = guide.partition("#")
@@ -95,13 +97,19 @@ def guide_address(url_name: str) -> str | None:
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     overview = {"title": "Overview", "icon": "dashboard", "link": reverse("admin:index")}
     guide = {"title": "Guide", "icon": "menu_book", "link": reverse("guide-index")}
+    file = {
+        "title": "Configuration file",
+        "icon": "description",
+        "link": reverse("configuration"),
+        "permission": lambda request: may_configure(request.user),
+    }
     return [
         {"items": [overview]},
         *(
             {"title": title, "separator": True, "items": [_item(page, request) for page in pages]}
             for title, pages in GROUPS
         ),
-        {"separator": True, "items": [guide]},
+        {"separator": True, "items": [file, guide]},
     ]
 
 

@@ -15,3 +15,11 @@ def may_see_overview(user: Person) -> bool:
     """Whether somebody may see how it goes: the overview tells of deliveries, lanes and subscriptions."""
     rights = ("delivery.view_delivery", "delivery.view_lane", "subscriptions.view_subscription")
     return user.is_staff and all(user.has_perm(right) for right in rights)
+
+
+def may_configure(user: Person) -> bool:
+    """Whether somebody may apply a whole configuration: whoever may add, change and delete all that stands in one."""
+    kinds = ("eventtype", "policy", "subscriber", "publisher", "subscription")
+    return user.is_staff and user.has_perms(
+        [f"subscriptions.{what}_{kind}" for kind in kinds for what in ("add", "change", "delete")]
+    )

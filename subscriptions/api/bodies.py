@@ -10,6 +10,8 @@ from rest_framework.parsers import BaseParser
 from subscriptions.api.problems import Problem
 
 MAX_CONFIGURATION_BYTES = 1024 * 1024
+# Of a whole configuration: some twenty thousand subscriptions.
+MAX_DOCUMENT_BYTES = 20 * 1024 * 1024
 MAX_DEPTH = 100
 
 
@@ -63,11 +65,18 @@ class JSONBody(BaseParser):
     """The parser of everything but messages."""
 
     media_type = "application/json"
+    max_bytes = MAX_CONFIGURATION_BYTES
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
-        return parse_json(_bounded(stream, MAX_CONFIGURATION_BYTES))
+        return parse_json(_bounded(stream, self.max_bytes))
+
+
+class DocumentBody(JSONBody):
+    """The parser of documents of configuration."""
+
+    max_bytes = MAX_DOCUMENT_BYTES
 
 
 def _bounded(stream: IO[bytes] | HttpRequest, max_bytes: int) -> bytes:

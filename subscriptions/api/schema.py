@@ -17,6 +17,9 @@ Direction: TypeAlias = Literal["request", "response"]
 class FieldErrorSerializer(serializers.Serializer[Any]):
     """One thing that is wrong."""
 
+    object = serializers.CharField(
+        required=False, help_text="Of a document of configuration: which object it is about."
+    )
     field = serializers.CharField(help_text="The path of the field, with dots; empty when it is the whole.")
     detail = serializers.CharField()
     line = serializers.IntegerField(required=False, help_text="Where in a filter, from 1.")

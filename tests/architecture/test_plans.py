@@ -11,7 +11,7 @@ from delivery.database.statements import numbered
 from tests.architecture.test_statements import FILES
 
 # They are filled in before they are executed.
-TEMPLATES = {"archive_bounds", "copy_replay_items", "lock_range", "settle"}
+TEMPLATES = {"archive_bounds", "copy_replay_items", "effect_of_change", "lock_range", "settle"}
 # Small tables, and what a rare pass or the pipeline reads whole on purpose.
 READS_WHOLE = {
     "forget_configuration_transactions": {"subscriptions_configurationtransaction"},

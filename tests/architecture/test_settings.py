@@ -47,10 +47,12 @@ def test_only_the_environment_reader_reads_the_environment() -> None:
     apps = [
         module
         for module in production()
-        if not module.name.startswith("config/") and module.name not in TELL_PYSPARK
+        if not module.name.startswith("config/") and module.name not in {*TELL_PYSPARK, *NAMES_SECRETS}
     ]
     assert [module.name for module in apps if reads_environment(module)] == []
 
 
 # It hears only by the environment which Python its workers run, and where the JVM listens that is ours.
 TELL_PYSPARK = {"delivery/history/spark/jvm.py", "delivery/history/spark/session.py"}
+# A document of configuration names variables of whoever applies it.
+NAMES_SECRETS = {"subscriptions/configuration/secrets.py"}

@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from delivery.configuration.applying import apply_document, drift_of, plan_document, wanted
-from delivery.configuration.words import lines, summary
+from delivery.configuration.effect import effects_of
+from delivery.configuration.words import effect_lines, lines, summary
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.document import NAMES, RefusedDocumentError, parsed, written
 from subscriptions.configuration.export import export
@@ -85,6 +86,8 @@ def _export(options: Options, write: Write) -> int:
 def _plan(options: Options, write: Write) -> int:
     planned = plan_document(_wanted(options))
     for line in lines(planned):
+        write(line)
+    for line in effect_lines(effects_of(planned)):
         write(line)
     write(f"digest {planned.digest}")
     return HAS_CHANGES if planned.changes else 0

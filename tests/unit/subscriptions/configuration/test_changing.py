@@ -117,7 +117,12 @@ def test_a_new_subscription_has_the_defaults_of_one_that_is_typed() -> None:
     given = {"subscriber": "abc", "name": "new", "event_type": "Builds", "endpoint": "https://a.example/"}
     content = document(subscriptions=[given])
     assert told(plan(content)) == ["create subscription abc/new"]
-    assert [field.name for field in plan(content).changes[0].fields] == ["event_type", "endpoint", "policy"]
+    assert [field.name for field in plan(content).changes[0].fields] == [
+        "event_type",
+        "endpoint",
+        "policy",
+        "forward_headers",
+    ]
     apply(content)
     row = Subscription.objects.get(name="new")
     assert (row.policy.name, row.secrets.count(), row.timeout_seconds) == ("teamforge", 1, 30)

@@ -1,0 +1,119 @@
+"""What a plan would have meant for the last messages: how many deliveries more and fewer, with an example.
+
+For each subscription that is made, deleted, or gets another filter, header string or status, the newest messages of its event type are asked
+by the database itself. That an earlier subscription of a FIRST subscriber takes a message, or one endpoint of a QUEUE group, is left
+out of account.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection
+
+from delivery.database.statements import statement
+from delivery.models.message import public_id
+from subscriptions.configuration.document import SUBSCRIPTIONS
+from subscriptions.configuration.plan import Plan, PlannedObject, Verb
+from subscriptions.filters import FilterError, parse, to_sql
+from subscriptions.models import Subscription, SubscriptionStatus
+
+MESSAGES = 1000
+BYTES = 8 * 1024 * 1024
+# Each takes a tenth of a second at worst.
+MOST = 50
+_DECIDING = {"filter", "header_filter_string", "status"}
+
+# A condition with named parameters.
+Condition = tuple[str, dict[str, Any]]
+_NEVER: Condition = ("false", {})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """Of the `asked` newest messages so many would have been delivered `more` and `fewer`."""
+
+    label: str
+    asked: int
+    more: int
+    fewer: int
+    example_of_more: int | None
+    example_of_fewer: int | None
+
+    def __str__(self) -> str:
+        parts = [
+            f"{count:,} {'delivery' if count == 1 else 'deliveries'} {word}, for example of {public_id(example)}"
+            for count, word, example in (
+                (self.fewer, "fewer", self.example_of_fewer),
+                (self.more, "more", self.example_of_more),
+            )
+            if example is not None
+        ]
+        said = "; ".join(parts) or "no delivery more or fewer"
+        return f"{self.label}: of the last {self.asked:,} messages {said}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effects:
+    """Those of the first MOST subscriptions; `left_out` counts the others."""
+
+    effects: list[Effect]
+    left_out: int
+
+
+def effects_of(plan: Plan) -> Effects:
+    concerned = [one for one in plan.changes if _matters(one)]
+    asked = (_effect(one) for one in concerned[:MOST])
+    return Effects(
+        effects=[effect for effect in asked if effect.asked], left_out=max(len(concerned) - MOST, 0)
+    )
+
+
+def _matters(one: PlannedObject) -> bool:
+    """Whether it decides about messages that there are: an event type that is only made has none."""
+    if one.section is not SUBSCRIPTIONS or not isinstance(one.row, Subscription):
+        return False
+    if one.row.event_type._state.adding:
+        return False
+    return one.verb != Verb.CHANGE or any(field.name in _DECIDING for field in one.fields)
+
+
+def _effect(one: PlannedObject) -> Effect:
+    assert isinstance(one.row, Subscription)
+    before = _NEVER if one.verb == Verb.CREATE else _condition(one.row, {}, "before")
+    after = _NEVER if one.verb == Verb.DELETE else _condition(one.row, one.values, "after")
+    bounds = {"event_type": one.row.event_type.pk, "messages": MESSAGES, "bytes": BYTES}
+    text = statement("effect_of_change").replace("{before}", before[0]).replace("{after}", after[0])
+    with connection.cursor() as cursor:
+        cursor.execute(text, bounds | before[1] | after[1])
+        columns = [column.name for column in cursor.description or ()]
+        found = dict(zip(columns, cursor.fetchone() or (), strict=True))
+    return Effect(label=one.label, **found)
+
+
+def _condition(row: Subscription, values: Mapping[str, Any], prefix: str) -> Condition:
+    """Return when it qualifies: as it is, but for the values that it gets."""
+    if values.get("status", row.status) != SubscriptionStatus.ACTIVE:
+        return _NEVER
+    parts, parameters = ["true"], dict[str, Any]()
+    if header := values.get("header_filter_string", row.header_filter_string):
+        parts.append(f"headers->>'filter-string' = %({prefix}_header)s")
+        parameters[f"{prefix}_header"] = header
+    if text := values.get("filter", row.filter):
+        try:
+            expression, given = to_sql(parse(text), header="headers", body="body")
+        except FilterError:
+            # One that does not parse any more qualifies for nothing.
+            return _NEVER
+        names = [f"{prefix}_{number}" for number in range(len(given))]
+        parts.append("".join(_named(expression, names)))
+        parameters |= dict(zip(names, given, strict=True))
+    return " AND ".join(f"({part})" for part in parts), parameters
+
+
+def _named(expression: str, names: list[str]) -> Iterator[str]:
+    """Name the parameters, which the compiler has in order."""
+    first, *others = expression.split("%s")
+    yield first
+    for name, text in zip(names, others, strict=True):
+        yield f"%({name})s{text}"

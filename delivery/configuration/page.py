@@ -1,0 +1,148 @@
+"""The console's page of the configuration file: download it, upload one, see what would change, apply that.
+
+Between the plan and *Apply* the browser keeps the file and the secrets, encrypted with the installation's key: a secret that was typed
+is never shown again.
+"""
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminTextareaWidget, UnfoldBooleanSwitchWidget
+
+from delivery.configuration.applying import apply_document, plan_document, wanted
+from delivery.configuration.effect import effects_of
+from delivery.configuration.words import is_set_anew, shown, summary
+from delivery.console.rights import may_configure
+from subscriptions.admin.base import actor_of
+from subscriptions.configuration.apply import PlanChangedError
+from subscriptions.configuration.document import RefusedDocumentError, parsed, whole, written
+from subscriptions.configuration.export import export
+from subscriptions.configuration.plan import Plan, PlannedObject, Verb, Wanted
+from subscriptions.configuration.secrets import of_mapping
+from subscriptions.values.encryption import UndecipherableError, decrypt, encrypt
+
+MAX_FILE_BYTES = 1024 * 1024
+SHOWN = 200
+
+
+class DocumentForm(forms.Form):
+    file = forms.FileField(
+        label="File",
+        help_text="Up to 1 MiB; for a longer one use the command or REST.",
+        widget=UnfoldAdminFileFieldWidget,
+    )
+    secrets = forms.CharField(
+        required=False,
+        help_text="A line for each, such as env:NAME=value. What is not given stays as it is.",
+        widget=UnfoldAdminTextareaWidget(
+            {"rows": 3, "class": "inturn-code", "spellcheck": "false", "autocomplete": "off"}
+        ),
+    )
+    prune = forms.BooleanField(
+        required=False,
+        label="Delete what the file does not have",
+        widget=UnfoldBooleanSwitchWidget,
+    )
+
+    def clean_file(self) -> str:
+        file = self.cleaned_data["file"]
+        if file.size > MAX_FILE_BYTES:
+            raise forms.ValidationError("The file is longer than 1 MiB; use the command or REST.")
+        text: str = file.read().decode(errors="surrogateescape")
+        return text
+
+    def clean_secrets(self) -> dict[str, str]:
+        lines = [line for line in self.cleaned_data["secrets"].splitlines() if line.strip()]
+        if any("=" not in line for line in lines):
+            raise forms.ValidationError("Write a line for each secret, such as env:NAME=value.")
+        return dict(line.split("=", 1) for line in lines)
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+def configuration_page(request: HttpRequest) -> HttpResponse:
+    if not may_configure(request.user):
+        raise PermissionDenied
+    if request.method == "GET":
+        return _download() if "download" in request.GET else _shown(request, DocumentForm())
+    if "sealed" in request.POST:
+        return _apply(request)
+    form = DocumentForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return _shown(request, form)
+    return _planned(request, form.cleaned_data)
+
+
+def _download() -> HttpResponse:
+    return HttpResponse(
+        written(export()),
+        content_type="application/json",
+        headers={"Content-Disposition": 'attachment; filename="inturn.json"'},
+    )
+
+
+def _planned(request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
+    # Anew, for what was typed as a secret stands in the other one.
+    form = DocumentForm(initial={"prune": given["prune"]})
+    try:
+        plan = plan_document(_wanted(given))
+    except RefusedDocumentError as error:
+        return _shown(request, form, faults=error.faults[:SHOWN], more=max(len(error.faults) - SHOWN, 0))
+    return _shown(request, form, plan=plan, given=given)
+
+
+def _apply(request: HttpRequest) -> HttpResponse:
+    try:
+        given = decrypt(request.POST["sealed"])
+    except UndecipherableError:
+        messages.error(request, "Nothing was changed: the page was not one of this installation. Plan again.")
+        return _shown(request, DocumentForm())
+    try:
+        plan = apply_document(_wanted(given), digest=request.POST.get("digest", ""), actor=actor_of(request))
+    except RefusedDocumentError as error:
+        return _shown(request, DocumentForm(), faults=error.faults[:SHOWN])
+    except PlanChangedError:
+        messages.error(request, "Nothing was changed: something changed meanwhile. Below is how it is now.")
+        return _planned(request, given)
+    messages.success(request, f"The file was applied: {summary(plan)}.")
+    return HttpResponseRedirect(reverse("configuration"))
+
+
+def _wanted(given: dict[str, Any]) -> Wanted:
+    if not given["file"]:
+        raise whole("The file is empty.")
+    text = given["file"].encode(errors="surrogateescape")
+    return wanted(parsed(text), lookup=of_mapping(given["secrets"]), prune=given["prune"])
+
+
+def _shown(request: HttpRequest, form: forms.Form, **context: Any) -> HttpResponse:
+    plan: Plan | None = context.get("plan")
+    if plan is not None:
+        context |= {
+            "rows": [_row(one) for one in plan.changes[:SHOWN]],
+            "count": len(plan.changes),
+            "summary": summary(plan),
+            "effects": effects_of(plan),
+            "sealed": encrypt(context.pop("given")),
+        }
+    context = {**admin.site.each_context(request), "title": "Configuration file", "form": form, **context}
+    return TemplateResponse(request, "console/configuration.html", context)
+
+
+def _row(one: PlannedObject) -> dict[str, Any]:
+    fields = [
+        {
+            "name": each.name,
+            "before": "" if one.verb == Verb.CREATE else shown(each.shown_before),
+            "after": shown(each.shown_after) + is_set_anew(each),
+        }
+        for each in one.fields
+    ]
+    return {"verb": one.verb, "label": one.label, "fields": fields}

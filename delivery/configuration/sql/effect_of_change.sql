@@ -1,0 +1,31 @@
+-- What a change of a subscription would have meant for the newest messages of its event type: of no more than so many, and none
+-- beyond so many bytes of bodies. Filled in with the conditions before and after. What was delivered to one destination is left
+-- out, for then no filter had a say. Leans on message_by_event_type.
+WITH newest AS MATERIALIZED (
+    SELECT id, octet_length(body) AS bytes
+    FROM delivery_message
+    WHERE event_type_id = %(event_type)s
+    ORDER BY id DESC
+    LIMIT %(messages)s
+),
+counted AS (
+    SELECT id, sum(bytes) OVER (ORDER BY id DESC) - bytes AS bytes_before
+    FROM newest
+),
+asked AS MATERIALIZED (
+    SELECT message.id, message.headers, inturn_json(message.body) AS body
+    FROM counted
+    JOIN delivery_message message ON message.id = counted.id
+    WHERE counted.bytes_before < %(bytes)s AND message.destination = ''
+),
+judged AS (
+    SELECT id, ({before}) IS TRUE AS before, ({after}) IS TRUE AS after
+    FROM asked
+)
+SELECT
+    count(*) AS asked,
+    count(*) FILTER (WHERE after AND NOT before) AS more,
+    count(*) FILTER (WHERE before AND NOT after) AS fewer,
+    max(id) FILTER (WHERE after AND NOT before) AS example_of_more,
+    max(id) FILTER (WHERE before AND NOT after) AS example_of_fewer
+FROM judged

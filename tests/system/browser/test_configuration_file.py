@@ -1,0 +1,45 @@
+"""The configuration file in the browser: upload, read the changes, apply."""
+
+import pytest
+from playwright.sync_api import expect
+
+from subscriptions.configuration.document import written
+from subscriptions.configuration.export import export
+from subscriptions.models import Publisher, Subscription
+from tests.system.browser.visitor import ConsoleVisitor
+from tests.unit.subscriptions.configuration.documents import document, some_of_everything
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def upload(visitor: ConsoleVisitor, content: object) -> None:
+    file = {"name": "inturn.json", "mimeType": "application/json", "buffer": written(content).encode()}  # type: ignore[arg-type]
+    visitor.page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
+    visitor.page.get_by_role("button", name="Show what would change").click()
+
+
+def test_a_file_is_uploaded_read_and_applied(ann: ConsoleVisitor) -> None:
+    some_of_everything()
+    content = export()
+    content["publishers"].append({"name": "github", "description": "GitHub's hooks"})
+    content["subscriptions"][2] |= {"timeout_seconds": 7, "filter": "$$->'Body'->>'id' in ('1008', '1009')"}
+    ann.page.get_by_role("navigation").get_by_role("link", name="Configuration file").click()
+    expect(ann.page.get_by_role("heading", name="Apply a file")).to_be_visible()
+    ann.photograph("configuration-file")
+    upload(ann, content)
+    expect(ann.page.get_by_text("change subscription abc/project-1008")).to_be_visible()
+    ann.photograph("configuration-file-plan")
+    ann.page.get_by_role("button", name="Apply", exact=True).click()
+    expect(ann.page.get_by_text("The file was applied")).to_be_visible()
+    ann.photograph("configuration-file-applied")
+    assert Publisher.objects.filter(name="github").exists()
+    assert Subscription.objects.get(name="project-1008").timeout_seconds == 7
+
+
+def test_a_file_that_is_refused_says_why(ann: ConsoleVisitor) -> None:
+    some_of_everything()
+    ann.page.goto("/admin/configuration/")
+    wrong = {"subscriber": "abc", "name": "all", "filter": "$$->'Body' =", "timeout_seconds": 0}
+    upload(ann, document(publishers=[{"name": "git hub"}], subscriptions=[wrong]))
+    expect(ann.page.get_by_role("heading", name="The file is refused")).to_be_visible()
+    ann.photograph("configuration-file-refused")

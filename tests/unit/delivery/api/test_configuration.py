@@ -1,0 +1,147 @@
+"""The configuration by REST: read, planned and applied, with digests."""
+
+from typing import Any
+
+import pytest
+
+from subscriptions.configuration.export import export
+from subscriptions.models import ConfigurationChange, Publisher, Scope, Subscription
+from tests.unit.subscriptions.api.client import ApiAnswer, Caller, caller, refused
+from tests.unit.subscriptions.configuration.documents import (
+    SECRET_VALUES,
+    document,
+    remove_everything,
+    some_of_everything,
+)
+
+pytestmark = pytest.mark.django_db
+
+GITHUB = document(publishers=[{"name": "github", "description": "hooks"}])
+
+
+@pytest.fixture
+def manager() -> Caller:
+    return caller()
+
+
+def planned(manager: Caller, content: Any = GITHUB, **given: Any) -> Any:
+    answer = manager.post("configuration/plan", {"document": content, **given})
+    assert answer.status == 200, answer
+    return answer.body
+
+
+def applied(manager: Caller, digest: str, content: Any = GITHUB, **given: Any) -> ApiAnswer:
+    return manager.post("configuration/apply", {"document": content, "digest": digest, **given})
+
+
+def test_the_document_is_that_of_the_command(manager: Caller) -> None:
+    some_of_everything()
+    answer = manager.get("configuration")
+    assert answer.body == export()
+    assert not any(value.encode() in answer.content for value in SECRET_VALUES)
+    assert list(manager.get("configuration?only=policies,publishers").body) == [
+        "format",
+        "policies",
+        "publishers",
+    ]
+    refused(manager.get("configuration?only=keys"), 400)
+
+
+def test_the_document_is_not_sent_again_while_it_is_the_same(manager: Caller) -> None:
+    some_of_everything()
+    tag = manager.get("configuration").headers["ETag"]
+    again = manager.ask("GET", "configuration", headers={"if-none-match": tag})
+    assert (again.status, again.content) == (304, b"")
+    Publisher.objects.create(name="new")
+    assert manager.ask("GET", "configuration", headers={"if-none-match": tag}).status == 200
+
+
+def test_a_plan_changes_nothing_and_an_apply_does_it(manager: Caller) -> None:
+    plan = planned(manager)
+    assert plan["changes"] == [
+        {
+            "verb": "create",
+            "object": "publisher github",
+            "fields": [{"name": "description", "before": None, "after": "hooks"}],
+        }
+    ]
+    assert not Publisher.objects.exists()
+    assert applied(manager, plan["digest"]).body["changes"] == plan["changes"]
+    assert Publisher.objects.get().description == "hooks"
+    assert ConfigurationChange.objects.get().actor.startswith("manage key")
+    assert (planned(manager)["changes"], planned(manager)["unchanged"]) == ([], 1)
+
+
+def test_the_digest_may_come_as_if_match(manager: Caller) -> None:
+    answer = manager.post("configuration/plan", {"document": GITHUB})
+    body = (
+        answer.content
+        and b'{"document": {"format": 1, "publishers": [{"name": "github", "description": "hooks"}]}}'
+    )
+    done = manager.ask("POST", "configuration/apply", body, headers={"if-match": answer.headers["ETag"]})
+    assert done.status == 200
+    assert refused(manager.ask("POST", "configuration/apply", body), 400)["errors"][0]["field"] == "digest"
+
+
+def test_another_plan_is_not_applied(manager: Caller) -> None:
+    digest = planned(manager)["digest"]
+    other = document(publishers=[{"name": "github", "description": "other"}])
+    refused(applied(manager, digest, other), 409, "plan-changed")
+    assert not Publisher.objects.exists()
+
+
+def test_all_that_is_wrong_is_told_with_object_and_field(manager: Caller) -> None:
+    content = document(publishers=[{"name": "b d"}, {"name": "c", "event_types": ["Nothing"]}])
+    problem = refused(manager.post("configuration/plan", {"document": content}), 400, "invalid")
+    assert [(one["object"], one["field"]) for one in problem["errors"]] == [
+        ("publisher b d", "name"),
+        ("publisher c", "event_types"),
+    ]
+
+
+def test_secrets_come_with_the_request_and_not_from_the_server(
+    manager: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some_of_everything()
+    content = manager.get("configuration").body
+    remove_everything()
+    monkeypatch.setenv("ABC_ALL_TOKEN", "of the server")
+    problem = refused(manager.post("configuration/plan", {"document": content}), 400)
+    assert {one["field"] for one in problem["errors"]} == {
+        "auth.token",
+        "auth.password",
+        "headers.X-Key",
+        "headers.a",
+    }
+    secrets = {
+        "env:ABC_ALL_TOKEN": "given",
+        "env:ABC_PROJECT_1008_PASSWORD": "p",
+        "env:ABC_PROJECT_1008_HEADER_X_KEY": "x",
+        "env:ABC_PROJECT_1008_HEADER_A": "y",
+    }
+    digest = planned(manager, content, secrets=secrets)["digest"]
+    assert applied(manager, digest, content, secrets=secrets).status == 200
+    assert Subscription.objects.get(name="all").auth["token"] == "given"
+
+
+def test_what_is_lacking_is_pruned_when_asked(manager: Caller) -> None:
+    Publisher.objects.create(name="old")
+    content = document(publishers=[])
+    assert planned(manager, content)["changes"] == []
+    digest = planned(manager, content, prune=True)["digest"]
+    assert applied(manager, digest, content, prune=True).status == 200
+    assert not Publisher.objects.exists()
+
+
+@pytest.mark.parametrize("scope", [Scope.READ])
+def test_who_may_not_manage_is_refused(scope: Scope) -> None:
+    reading = caller(scope)
+    refused(reading.get("configuration"), 403, "wrong-scope")
+    refused(reading.post("configuration/plan", {"document": GITHUB}), 403, "wrong-scope")
+
+
+def test_a_long_document_is_taken(manager: Caller) -> None:
+    content = document(
+        publishers=[{"name": f"p{number}", "description": "x" * 9_000} for number in range(200)]
+    )
+    assert len(planned(manager, content)["changes"]) == 200

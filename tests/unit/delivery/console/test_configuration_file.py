@@ -1,0 +1,98 @@
+"""The page of the configuration file: download, upload, see, apply."""
+
+import re
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from subscriptions.configuration.document import written
+from subscriptions.configuration.export import export
+from subscriptions.models import ConfigurationChange, Publisher, Subscription
+from tests.unit.subscriptions.configuration.documents import document, some_of_everything
+
+pytestmark = pytest.mark.django_db
+
+ADDRESS = "/admin/configuration/"
+
+
+def uploaded(client: Client, content: Any, **fields: str) -> str:
+    text = content if isinstance(content, bytes) else written(content).encode()
+    answer = client.post(ADDRESS, {"file": SimpleUploadedFile("inturn.json", text), **fields})
+    assert answer.status_code == 200
+    return answer.text
+
+
+def applied(client: Client, page: str) -> Any:
+    hidden = dict(re.findall(r'name="(sealed|digest)" value="([^"]+)"', page))
+    return client.post(ADDRESS, hidden, follow=True)
+
+
+def test_the_file_can_be_downloaded(ann: Client) -> None:
+    some_of_everything()
+    answer = ann.get(ADDRESS, {"download": ""})
+    assert answer.text == written(export())
+    assert "inturn.json" in answer.headers["Content-Disposition"]
+
+
+def test_an_upload_shows_what_would_change_and_apply_does_it(ann: Client) -> None:
+    page = uploaded(ann, document(publishers=[{"name": "github", "description": "<b>hooks"}]))
+    assert "create publisher github" in page
+    assert "&lt;b&gt;hooks" in page
+    assert not Publisher.objects.exists()
+    answer = applied(ann, page)
+    assert "The file was applied: 1 to create" in answer.text
+    assert Publisher.objects.get().description == "<b>hooks"
+    assert ConfigurationChange.objects.get().actor == "ann"
+
+
+def test_a_secret_is_applied_and_never_shown(ann: Client) -> None:
+    some_of_everything()
+    page = uploaded(ann, export(), secrets="env:ABC_ALL_TOKEN=n3w")
+    assert "change subscription abc/all" in page
+    assert "n3w" not in page
+    applied(ann, page)
+    assert Subscription.objects.get(name="all").auth["token"] == "n3w"
+
+
+def test_what_is_refused_is_listed(ann: Client) -> None:
+    page = uploaded(ann, document(publishers=[{"name": "b d"}], policies=[{"name": "strict"}]))
+    assert "publisher b d" in page
+    assert "policy strict" in page
+    assert 'name="sealed"' not in page
+
+
+@pytest.mark.parametrize("text", [b"{", b"\xff\xfe", b" ", b"x" * 1_100_000])
+def test_what_is_no_document_is_refused(ann: Client, text: bytes) -> None:
+    assert 'name="sealed"' not in uploaded(ann, text)
+
+
+def test_what_changed_meanwhile_is_planned_again(ann: Client) -> None:
+    page = uploaded(ann, document(publishers=[{"name": "github", "description": "a"}]))
+    Publisher.objects.create(name="github")
+    answer = applied(ann, page)
+    assert "Nothing was changed: something changed meanwhile" in answer.text
+    assert "change publisher github" in answer.text
+    assert Publisher.objects.get().description == ""
+
+
+def test_a_page_of_another_installation_is_refused(ann: Client) -> None:
+    answer = ann.post(ADDRESS, {"sealed": "x", "digest": "y"})
+    assert "Nothing was changed" in answer.text
+
+
+def test_nothing_to_do_has_no_button(ann: Client) -> None:
+    some_of_everything()
+    page = uploaded(ann, export())
+    assert "The installation is what the file says." in page
+    assert 'name="sealed"' not in page
+
+
+def test_who_may_only_look_does_not_see_it(reader: Client) -> None:
+    assert reader.get(ADDRESS).status_code == 403
+    assert ADDRESS not in reader.get("/admin/").text
+
+
+def test_the_sidebar_leads_to_it(ann: Client) -> None:
+    assert f'href="{ADDRESS}"' in ann.get("/admin/").text
