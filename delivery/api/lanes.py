@@ -12,8 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from delivery.console import waiting
-from delivery.console.counting import WAITING_LIMIT, Bounded
+from delivery.console.lanes import waiting
+from delivery.console.shared.counting import WAITING_LIMIT, Bounded
 from delivery.models import Lane, LaneKind
 from delivery.states import LaneState
 from delivery.support import unblock

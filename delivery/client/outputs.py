@@ -11,7 +11,7 @@ from django.utils import timezone
 from delivery.calls.http import NoAnswerError, ask, bare_session
 from delivery.client.mailbox import FetchedMessage
 from delivery.client.terminal_text import visible, visible_json
-from delivery.console.payload import payload
+from delivery.console.payloads.payload import payload
 
 # Facts of the request that published it rather than of the message.
 _NOT_FORWARDED = frozenset(

@@ -19,8 +19,8 @@ from unfold.widgets import UnfoldAdminFileFieldWidget, UnfoldAdminTextareaWidget
 from delivery.configuration.applying import apply_document, plan_document, wanted
 from delivery.configuration.effect import effects_of
 from delivery.configuration.words import is_set_anew, shown, summary
-from delivery.console.rights import may_configure
-from subscriptions.admin.base import actor_of
+from delivery.console.shared.rights import may_configure
+from subscriptions.admin.shared.base import actor_of
 from subscriptions.configuration.apply import PlanChangedError
 from subscriptions.configuration.document import RefusedDocumentError, parsed, whole, written
 from subscriptions.configuration.export import export

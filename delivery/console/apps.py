@@ -20,4 +20,4 @@ class ConsoleConfig(SimpleAdminConfig):
         # What users and roles stand under; Django's own words are about how it is done.
         apps.get_app_config("auth").verbose_name = "People"
         import_module("subscriptions.admin")
-        import_module("delivery.admin")
+        import_module("delivery.console.pages")

@@ -12,8 +12,8 @@ from django.utils import timezone
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import REGISTRY, Collector
 
-from delivery.console import retry_lane
-from delivery.console.counting import BACKLOG_LIMIT
+from delivery.console.lanes import retry_lane
+from delivery.console.shared.counting import BACKLOG_LIMIT
 from delivery.database.queries import named_row, named_rows
 from delivery.models import TrafficMark, UrlState
 from delivery.states import LaneState

@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
-from delivery.console.rights import may_configure
+from delivery.console.shared.rights import may_configure
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,13 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
-from delivery.console import charts, live, overview
 from delivery.console.navigation import guide_address
-from delivery.console.rights import may_see_overview
+from delivery.console.overview import charts, live
+from delivery.console.overview import page as overview
+from delivery.console.shared.rights import may_see_overview
 from subscriptions import sign_in
-from subscriptions.admin.one_time_secret import shown_once
-from subscriptions.admin.sign_in_form import SignInForm
+from subscriptions.admin.people.sign_in_form import SignInForm
+from subscriptions.admin.shared.one_time_secret import shown_once
 from subscriptions.changes import record_new_password
 from subscriptions.sign_in import Visitor
 from subscriptions.values.client_address import client_address

@@ -6,10 +6,12 @@ from django import template
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from delivery.console import buttons, labels, sparkline
-from delivery.console.counting import Bounded
-from delivery.console.health import RecentHealth
-from subscriptions.admin import times
+from delivery.console.health import sparkline
+from delivery.console.health.recent import RecentHealth
+from delivery.console.shared import labels
+from delivery.console.shared.counting import Bounded
+from delivery.console.subscriptions import buttons
+from subscriptions.admin.shared import times
 from subscriptions.models import Subscription, SubscriptionStatus
 
 register = template.Library()

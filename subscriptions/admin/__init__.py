@@ -1,5 +1,14 @@
-"""The console's pages for configuration; subscribers and subscriptions are registered by `delivery.admin`."""
+"""The console's pages for configuration: each of these modules registers its own.
 
-from subscriptions.admin import api_key, change, event_type, policy, publisher, role, sign_in, user
+Event types, subscribers and subscriptions are registered by `delivery.console`, which adds what only delivering knows.
+"""
 
-__all__ = ["api_key", "change", "event_type", "policy", "publisher", "role", "sign_in", "user"]
+# ruff: noqa: F401
+import subscriptions.admin.applications.api_key
+import subscriptions.admin.applications.publisher
+import subscriptions.admin.configuration_log
+import subscriptions.admin.event_types.admin
+import subscriptions.admin.people.role
+import subscriptions.admin.people.sign_in
+import subscriptions.admin.people.user
+import subscriptions.admin.policies.admin

@@ -6,7 +6,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from delivery.console import blocked, next_try
+from delivery.console.deliveries import next_try
+from delivery.console.lanes import blocked
 from delivery.models import Delivery, EndpointHealth, Lane
 from delivery.states import Status
 from subscriptions.models import Processing, Subscriber

@@ -10,8 +10,8 @@ from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from delivery.lifecycle import wake
-from subscriptions.admin import header_lines
-from subscriptions.admin.policy_words import sentences
+from subscriptions.admin.policies.words import sentences
+from subscriptions.admin.subscriptions import header_lines
 from subscriptions.changes import MASKED
 from subscriptions.models import (
     Action,

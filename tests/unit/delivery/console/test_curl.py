@@ -16,8 +16,8 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 from standardwebhooks import Webhook
 
-from delivery.console import curl
-from delivery.console.as_sent import variable
+from delivery.console.deliveries import curl
+from delivery.console.deliveries.as_sent import variable
 from delivery.models import Delivery, Message, Status
 from subscriptions.models import Scope
 from tests.support import factories

@@ -9,7 +9,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from delivery.console import message_page, next_try
+from delivery.console.deliveries import next_try
+from delivery.console.messages import page as message_page
 from delivery.models import Delivery, Lane, LaneKind, LaneState, UrlHealth, UrlState
 from delivery.states import OutcomeClass, Status
 from tests.support import factories
@@ -206,7 +207,7 @@ class TestPane:
     def test_other_pages_of_the_list_begin_without_it(
         self, ann: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("subscriptions.admin.keyset.KeysetAdmin.list_per_page", 1)
+        monkeypatch.setattr("subscriptions.admin.shared.keyset.KeysetAdmin.list_per_page", 1)
         rows = [factories.message() for _ in range(2)]
         answer = ann.get(f"/admin/delivery/message/?open={rows[0].pk}")
         assert "open=" not in answer.context["cl"].paginator.older_url

@@ -11,7 +11,7 @@ from django.db import DatabaseError, connection
 from django.test import Client
 
 from delivery.models import JournalEntry, PayloadView
-from subscriptions.admin import export
+from subscriptions.admin.shared import export
 from subscriptions.models import ConfigurationChange
 
 CHANGES = "/admin/subscriptions/configurationchange"

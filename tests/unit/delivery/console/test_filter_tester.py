@@ -7,8 +7,8 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from delivery.console import filter_preview
-from delivery.console.filter_preview import preview_filter
+from delivery.console.subscriptions import filter_preview
+from delivery.console.subscriptions.filter_preview import preview_filter
 from delivery.models import Delivery
 from delivery.publishing.drafts import Draft
 from delivery.publishing.publish import publish

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
-from delivery.console import curl
+from delivery.console.deliveries import curl
 from delivery.models import Delivery, Status
 from subscriptions.models import ConfigurationChange, EventType, Subscription
 from tests.support import factories

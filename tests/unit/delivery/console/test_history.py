@@ -7,8 +7,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from delivery.console import history
-from delivery.console.history_range import DAY, HOUR, LONGEST, HistoryRange, HistorySpan, asked
+from delivery.console.history import page as history
+from delivery.console.history.range import DAY, HOUR, LONGEST, HistoryRange, HistorySpan, asked
 from subscriptions.models import Subscription
 from tests.support import factories
 from tests.unit.delivery.console import history_rows

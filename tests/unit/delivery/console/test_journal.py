@@ -5,7 +5,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from delivery.admin import journal_filters
+from delivery.console.journal import filters as journal_filters
 from delivery.models import JournalEntry, Lane
 from tests.support import factories
 

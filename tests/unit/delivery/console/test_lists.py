@@ -12,7 +12,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from delivery.models import JournalEntry, Resubmission, UrlHealth
 from delivery.states import Status
-from subscriptions.admin.keyset import KeysetAdmin
+from subscriptions.admin.shared.keyset import KeysetAdmin
 from subscriptions.models import ConfigurationChange
 from tests.support import factories
 from tests.unit.delivery.console.blocking import block

@@ -8,7 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
-from delivery.console import mailboxes
+from delivery.console.subscribers import mailboxes
 from delivery.database.statements import statement
 from delivery.models import MailboxRate
 from delivery.states import Status

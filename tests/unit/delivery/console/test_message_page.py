@@ -5,8 +5,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from delivery.console import message_page
-from delivery.console.payload import payload
+from delivery.console.messages import page as message_page
+from delivery.console.payloads.payload import payload
 from delivery.states import OutcomeClass, Status
 from tests.support import factories
 

@@ -8,9 +8,10 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from delivery.console import counting, overview
-from delivery.console.counting import Bounded
-from delivery.console.overview import Overview
+from delivery.console.overview import page as overview
+from delivery.console.overview.page import Overview
+from delivery.console.shared import counting
+from delivery.console.shared.counting import Bounded
 from delivery.models import Lane, Message
 from delivery.states import Status
 from subscriptions.models import Mode, Subscription
@@ -116,7 +117,7 @@ class TestBlockedSubscribers:
         assert read().lanes[0].unblocks.startswith("crm has no other subscription")
 
     def test_waiting_is_counted_up_to_a_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("delivery.console.blocked.WAITING_LIMIT", 2)
+        monkeypatch.setattr("delivery.console.lanes.blocked.WAITING_LIMIT", 2)
         subscription = factories.subscription()
         head, *_ = (factories.delivery(subscription=subscription) for _ in range(5))
         block(head)

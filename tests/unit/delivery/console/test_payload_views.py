@@ -4,7 +4,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
-from delivery.console.payload import log_view, may_see_payload
+from delivery.console.payloads.payload import log_view, may_see_payload
 from delivery.models import PayloadView
 from delivery.states import Status
 from tests.support import factories

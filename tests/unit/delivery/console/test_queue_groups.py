@@ -6,8 +6,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from delivery.console import queue_groups, retry_lane
-from delivery.console.queue_groups import DownGroup
+from delivery.console.event_types import queue_groups
+from delivery.console.event_types.queue_groups import DownGroup
+from delivery.console.lanes import retry_lane
 from delivery.models import Delivery, Lane, Message, UrlHealth
 from delivery.states import Status
 from subscriptions.models import EventType, Subscription

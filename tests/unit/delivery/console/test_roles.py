@@ -9,7 +9,7 @@ from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
 from django.test import Client
 
-from subscriptions.admin import role_words
+from subscriptions.admin.people import role_words
 from subscriptions.models import ConfigurationChange
 
 OURS = ("delivery", "subscriptions", "auth")

@@ -7,10 +7,10 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from delivery.admin import message_search
+from delivery.console.messages import search as message_search
 from delivery.states import Status
 from delivery.support import search as searching
-from subscriptions.admin.keyset import KeysetAdmin
+from subscriptions.admin.shared.keyset import KeysetAdmin
 from tests.support import factories
 from tests.unit.delivery.console.test_lists import ids
 

@@ -13,7 +13,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from subscriptions import sign_in
-from subscriptions.admin.sign_in import held_back
+from subscriptions.admin.people.sign_in import held_back
 from subscriptions.models import ConfigurationChange, SignIn
 from subscriptions.sign_in import HeldBackError, Visitor
 

@@ -7,8 +7,8 @@ from django.conf import settings
 from django.test import Client
 from standardwebhooks.webhooks import Webhook
 
-from delivery.admin import trial_page
 from delivery.calls import slots, trial
+from delivery.console.subscriptions import trial_page
 from delivery.models import Attempt, Delivery, JournalEntry, JournalKind, Lane, Message, UrlHealth
 from delivery.models.message import parse_public_id
 from subscriptions.models import Mode, Subscription, SubscriptionStatus

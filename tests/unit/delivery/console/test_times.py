@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from subscriptions.admin import times
+from subscriptions.admin.shared import times
 
 NOW = datetime(2026, 8, 2, 10, 15, 0, 123456, tzinfo=UTC)
 

@@ -11,9 +11,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from delivery.console import charts, health
-from delivery.console.charts import ChartSpan
-from delivery.console.sparkline import sparkline, sparkline_in_detail
+from delivery.console.health import recent as health
+from delivery.console.health.sparkline import sparkline, sparkline_in_detail
+from delivery.console.overview import charts
+from delivery.console.overview.charts import ChartSpan
 from delivery.database.statements import statement
 from delivery.models import SubscriptionTraffic, TrafficMark, TrafficMinute
 from delivery.states import Status

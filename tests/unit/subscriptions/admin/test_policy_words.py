@@ -2,9 +2,9 @@
 
 import pytest
 
-from subscriptions.admin import schedule_words
-from subscriptions.admin.policy_words import sentences, summary
-from subscriptions.admin.schedule_words import in_words
+from subscriptions.admin.policies import schedule_words
+from subscriptions.admin.policies.schedule_words import in_words
+from subscriptions.admin.policies.words import sentences, summary
 from subscriptions.models import Policy
 
 WORKFRONT = {"on_unreachable": "RETRY_LANE", "retry_schedule": "EXPONENTIAL", "retry_seconds": 84.8}

@@ -3,7 +3,7 @@
 import pytest
 from django.db import IntegrityError
 
-from delivery.console import queue_groups
+from delivery.console.event_types import queue_groups
 from delivery.models import Lane
 from subscriptions.matching.match import candidates, groups
 from subscriptions.models import ConfigurationChange, EventType, Kind, Subscription

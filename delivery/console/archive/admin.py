@@ -1,0 +1,206 @@
+"""The archive in the console: what it holds, the files that count, and the look-up of messages by id and by time."""
+
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db.models import Q, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.defaultfilters import filesizeformat
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_GET
+
+from delivery.console.archive import page as archive
+from delivery.console.payloads.payload import log_view, may_see_payload
+from delivery.console.shared.form_fields import moment_field, name_field
+from delivery.models import ArchiveFile, ChunkState
+from delivery.models.message import parse_public_id
+from subscriptions.admin.shared.keyset import KeysetAdmin
+from subscriptions.admin.shared.list_filters import ChoiceFilter, ExactText
+
+
+class TableFilter(ChoiceFilter):
+    title = "Table"
+    parameter_name = lookup = "table"
+    offered = ("messages", "deliveries", "attempts", "journal")
+
+
+class DayFilter(ExactText):
+    """By a day; what is none finds nothing."""
+
+    title = "Day (UTC)"
+    parameter_name = "day"
+    input_attributes = {"type": "date"}
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.typed():
+            return queryset
+        try:
+            return queryset.filter(day=datetime.fromisoformat(self.typed()).date())
+        except ValueError:
+            return queryset.none()
+
+
+class TimeForm(forms.Form):
+    since = moment_field("Published since (UTC)")
+    until = moment_field("Published before (UTC)")
+    event_type = name_field("Event type")
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        since, until = cleaned.get("since"), cleaned.get("until")
+        if since and until and not since < until <= since + archive.LONGEST_SEARCH:
+            raise ValidationError(
+                "Give at most a day, the first moment before the second. For more, make a report."
+            )
+        return cleaned
+
+
+@admin.register(ArchiveFile)
+class ArchiveFileAdmin(KeysetAdmin):
+    empty_text = "Nothing is archived yet: the step export moves there what is settled, by its schedule or when somebody runs it."
+    list_display = ["file", "table", "of_day", "shown_rows", "size", "ids"]
+    list_display_links = None
+    list_filter = [TableFilter, DayFilter]
+    list_before_template = "console/archive.html"
+
+    class Media:
+        css = {"all": ["console/history.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ArchiveFile]:
+        rows: QuerySet[ArchiveFile] = super().get_queryset(request)
+        counts = Q(replaced_by=None) | ~Q(replaced_by__state=ChunkState.DONE)
+        return rows.filter(counts, chunk__state=ChunkState.DONE)
+
+    def get_urls(self) -> list[URLPattern]:
+        def viewed(view: Any) -> Any:
+            return self.admin_site.admin_view(require_GET(view))
+
+        return [
+            path("lookup/", viewed(self.look_up), name="delivery_archivefile_lookup"),
+            path("message/<int:message_id>/", viewed(self.message), name="delivery_archivefile_message"),
+            path("message/<int:message_id>/raw/", viewed(self.raw), name="delivery_archivefile_raw"),
+            *super().get_urls(),
+        ]
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Show the files, below what the archive holds and the look-up."""
+        shown = {
+            **(extra_context or {}),
+            "archive": archive.read_archive_page(),
+            "may_run": request.user.has_perm("delivery.add_pipelinerun"),
+            "may_look_up": self._may_look_up(request),
+        }
+        page: HttpResponse = super().changelist_view(request, shown)
+        return page
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """A file has no page of its own."""
+        return HttpResponseRedirect(reverse("admin:delivery_archivefile_changelist"))
+
+    def look_up(self, request: HttpRequest) -> HttpResponse:
+        """Lead to a message by its id, or list what was published at a time."""
+        self._refuse_unless_may_look_up(request)
+        if typed := request.GET.get("id", "").strip():
+            if (message_id := parse_public_id(typed)) is not None:
+                return HttpResponseRedirect(reverse("admin:delivery_archivefile_message", args=[message_id]))
+            self.message_user(
+                request, f"{typed[:100]} is no id of a message: msg_ and a number.", messages.WARNING
+            )
+        form = TimeForm(request.GET if "since" in request.GET else None)
+        found, error = _published(form)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": "Look up messages in the archive",
+            "form": form,
+            "found": found,
+            "limit": archive.SHOWN,
+            "error": error,
+        }
+        return TemplateResponse(request, "console/archive_lookup.html", context)
+
+    def message(self, request: HttpRequest, message_id: int) -> HttpResponse:
+        """Show a message as the archive has it; its payload to those who may see it, which is logged."""
+        shown = self._found(request, message_id)
+        may_see = may_see_payload(request.user)
+        if may_see:
+            log_view(request.user, message_id)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "original": shown.message.public_id,
+            "title": f"{shown.message.public_id} from the archive",
+            "shown_message": shown,
+            "may_see_payload": may_see,
+        }
+        return TemplateResponse(request, "console/archived_message.html", context)
+
+    def raw(self, request: HttpRequest, message_id: int) -> HttpResponse:
+        """Answer the exact bytes; as plain text and a file, so that no browser runs what a publisher sent."""
+        self._refuse_unless_may_look_up(request)
+        if not may_see_payload(request.user):
+            raise PermissionDenied
+        found = self._found(request, message_id).message
+        log_view(request.user, message_id)
+        return HttpResponse(
+            found.body,
+            content_type="text/plain; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{found.public_id}.txt"'},
+        )
+
+    def _found(self, request: HttpRequest, message_id: int) -> archive.ShownMessage:
+        from delivery.history.archive.archive import ArchiveError
+
+        self._refuse_unless_may_look_up(request)
+        try:
+            shown = archive.message(message_id) if message_id < 10**18 else None
+        except ArchiveError as error:
+            raise Http404(str(error)) from error
+        if shown is None:
+            raise Http404(f"msg_{message_id} is not in the archive.")
+        return shown
+
+    def _may_look_up(self, request: HttpRequest) -> bool:
+        return bool(self.has_view_permission(request)) and request.user.has_perm("delivery.view_message")
+
+    def _refuse_unless_may_look_up(self, request: HttpRequest) -> None:
+        if not self._may_look_up(request):
+            raise PermissionDenied
+
+    @admin.display(description="file")
+    def file(self, row: ArchiveFile) -> str:
+        return row.path
+
+    @admin.display(description="day")
+    def of_day(self, row: ArchiveFile) -> str:
+        return f"{row.day:%Y-%m-%d}"
+
+    @admin.display(description="rows")
+    def shown_rows(self, row: ArchiveFile) -> str:
+        return f"{row.rows:,}"
+
+    @admin.display(description="size")
+    def size(self, row: ArchiveFile) -> str:
+        return filesizeformat(row.bytes)
+
+    @admin.display(description="ids")
+    def ids(self, row: ArchiveFile) -> str:
+        return f"{row.first_id} to {row.last_id}"
+
+
+def _published(form: TimeForm) -> tuple[list[Any] | None, str]:
+    """Return what was published at the time that is asked for, None if none is; or why it cannot be told."""
+    from delivery.history.archive.archive import ArchiveError
+
+    if not form.is_valid():
+        return None, ""
+    try:
+        return archive.published(**form.cleaned_data), ""
+    except ArchiveError as error:
+        return None, str(error)

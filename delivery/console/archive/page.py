@@ -1,0 +1,121 @@
+"""What people read of the archive: how far it reaches, what is in it, and the messages that are nowhere else."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+
+from delivery.console.payloads.payload import Payload, payload
+from delivery.database.queries import named_rows
+from delivery.models import ArchiveChunk, Archived, ArchiveFile, ChunkState, Message
+from delivery.replays import archive_lookup
+from delivery.replays.archive_lookup import ArchivedAttempt, ArchivedDelivery, ArchivedMessage
+
+if TYPE_CHECKING:
+    from delivery.history.archive.lookup import ArchiveLine
+
+SHOWN = 100
+# So long a piece of time is searched for messages while somebody waits.
+LONGEST_SEARCH = timedelta(days=1)
+_TABLES = ("messages", "deliveries", "attempts", "journal")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivedTable:
+    """What the archive has of a table; no days when it has nothing."""
+
+    table: str
+    files: int = 0
+    rows: int = 0
+    bytes: int = 0
+    days: int = 0
+    first_day: date | None = None
+    last_day: date | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArchivePage:
+    url: str
+    until: datetime | None
+    holdings: Sequence[ArchivedTable]
+    is_moving: bool
+
+    @property
+    def bytes(self) -> int:
+        return sum(holding.bytes for holding in self.holdings)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptRow:
+    attempt: ArchivedAttempt
+    answer: Payload | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryRow:
+    delivery: ArchivedDelivery
+    attempts: list[AttemptRow]
+
+    @property
+    def is_fetched(self) -> bool:
+        return self.delivery.mode == "PULL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownMessage:
+    """`is_there`: it is in PostgreSQL as well, and has its ordinary page."""
+
+    message: ArchivedMessage
+    body: Payload
+    headers: list[tuple[str, Any]]
+    deliveries: list[DeliveryRow]
+    is_there: bool
+
+
+def read_archive_page() -> ArchivePage:
+    found = {row["table"]: ArchivedTable(**row) for row in named_rows("archive_overview", {})}
+    return ArchivePage(
+        url=str(settings.ENVIRONMENT.history_url),
+        until=Archived.objects.values_list("until", flat=True).first(),
+        holdings=[found.get(table, ArchivedTable(table=table)) for table in _TABLES],
+        is_moving=ArchiveChunk.objects.exclude(state=ChunkState.DONE).exists(),
+    )
+
+
+def may_have(message_id: int) -> bool:
+    """Whether a file of the archive may hold a message: cheap, and sure only when it says no."""
+    files = ArchiveFile.objects.filter(
+        table="messages", chunk__state=ChunkState.DONE, first_id__lte=message_id, last_id__gte=message_id
+    )
+    return files.exists()
+
+
+def message(id: int) -> ShownMessage | None:
+    """Read a message from the archive; None if that has none. Raises ArchiveError when it cannot be read."""
+    found = archive_lookup.find_message(id)
+    if found is None:
+        return None
+    return ShownMessage(
+        message=found,
+        body=payload(found.body),
+        headers=sorted(found.headers.items()),
+        deliveries=[
+            DeliveryRow(
+                delivery=delivery,
+                attempts=[_shown(attempt) for attempt in reversed(delivery.attempts)],
+            )
+            for delivery in found.deliveries
+        ],
+        is_there=Message.objects.filter(pk=id).exists(),
+    )
+
+
+def published(*, since: datetime, until: datetime, event_type: str) -> "list[ArchiveLine]":
+    """Return the first messages that were published in a piece of time. Raises ArchiveError when the archive cannot be read."""
+    return archive_lookup.lookup().published(since=since, until=until, event_type=event_type, limit=SHOWN)
+
+
+def _shown(attempt: ArchivedAttempt) -> AttemptRow:
+    return AttemptRow(attempt=attempt, answer=payload(attempt.excerpt) if attempt.excerpt else None)

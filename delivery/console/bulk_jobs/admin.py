@@ -1,0 +1,160 @@
+"""Bulk jobs in the console: made from a filter after counting, and watched until they are done."""
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.request import QueryDict
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+
+from delivery.console.bulk_jobs.form import ResubmissionForm, in_words
+from delivery.console.shared.counting import Bounded
+from delivery.console.shared.job_page import WatchedAdmin
+from delivery.console.shared.labels import label
+from delivery.models import BulkVerb, Delivery, Resubmission, ResubmissionState
+from delivery.support import bulk_jobs
+from delivery.support.selection import COUNT_LIMIT, preview_selection
+from subscriptions.admin.shared.base import actor_of
+from subscriptions.admin.shared.list_filters import ChoiceFilter
+from subscriptions.admin.shared.times import ago
+
+_TONES = {ResubmissionState.RUNNING: "open", ResubmissionState.DONE: "good"}
+
+
+def bulk_url(filters: QueryDict, verb: BulkVerb) -> str:
+    """The page that counts what the filters of the list of deliveries fit."""
+    asked = [("verb", verb.value)] if verb == BulkVerb.CANCEL else []
+    asked += [(name, str(filters[name])) for name in ResubmissionForm.base_fields if filters.get(name)]
+    return f"{reverse('admin:delivery_resubmission_add')}?{urlencode(asked)}"
+
+
+class BulkJobStateFilter(ChoiceFilter):
+    title = "State"
+    parameter_name = lookup = "state"
+    offered = ResubmissionState.values
+
+
+class VerbFilter(ChoiceFilter):
+    title = "What is done"
+    parameter_name = lookup = "verb"
+    offered = BulkVerb.values
+
+
+@admin.register(Resubmission)
+class ResubmissionAdmin(WatchedAdmin):
+    empty_text = "Here stands what was sent again or cancelled by a filter: count what failed, and have it resubmitted."
+    list_display = ["number", "shown_state", "progress", "what", "who", "began", "ended"]
+    list_filter = [VerbFilter, BulkJobStateFilter]
+    page_template = "console/resubmission.html"
+    part_template = "console/resubmission_part.html"
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("delivery.add_resubmission")
+
+    def get_urls(self) -> list[URLPattern]:
+        cancel = self.admin_site.admin_view(require_POST(self.cancel))
+        return [
+            path("<int:object_id>/cancel/", cancel, name="delivery_resubmission_cancel"),
+            *super().get_urls(),
+        ]
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """Count what a filter fits; posted, have it sent again."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        given = request.POST if request.method == "POST" else request.GET
+        verb = BulkVerb.CANCEL if request.GET.get("verb") == BulkVerb.CANCEL else BulkVerb.RESUBMIT
+        form = ResubmissionForm({name: given[name] for name in given if name != "verb"} or None, verb=verb)
+        if request.method == "POST" and form.is_valid():
+            return self._start(request, form, verb)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": f"{verb.label.capitalize()} many",
+            "form": form,
+            "verb": verb,
+            **(_previewed(form.chosen(), verb) if form.is_countable else {}),
+        }
+        return TemplateResponse(request, "console/resubmission_add.html", context)
+
+    def _start(self, request: HttpRequest, form: ResubmissionForm, verb: BulkVerb) -> HttpResponse:
+        rate = form.cleaned_data["rate"]
+        job = bulk_jobs.start(form.chosen(), rate=rate, actor=actor_of(request), verb=verb)
+        done = bulk_jobs.done_to(job)
+        self.message_user(request, f"They are being {done}; you may leave this page meanwhile.")
+        return HttpResponseRedirect(reverse("admin:delivery_resubmission_change", args=[job.pk]))
+
+    def cancel(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        job: Resubmission = self.permitted(request, object_id)
+        try:
+            is_stopped = bulk_jobs.cancel(job, actor=actor_of(request), now=timezone.now())
+        except bulk_jobs.BacklogError:
+            text = "Nothing was done: its subscription was made ACTIVE on condition that this ends; make that INACTIVE."
+            return self.back(request, text, level=messages.WARNING)
+        if not is_stopped:
+            return self.back(request, f"Nothing was done: it is {job.state}.", level=messages.WARNING)
+        return self.back(request, f"Stopped after {job.done:,}; what was {bulk_jobs.done_to(job)} stays so.")
+
+    def shown(self, request: HttpRequest, row: Resubmission) -> dict[str, Any]:
+        return {
+            "job": row,
+            "state": self.shown_state(row),
+            "what": in_words(row.filter, row.verb),
+            "done_to": bulk_jobs.done_to(row),
+            "counted": Bounded(row.count, COUNT_LIMIT),
+            # Where counting ended early, nobody knows how much is left.
+            "most": row.count if row.count <= COUNT_LIMIT else None,
+            "is_running": row.state == ResubmissionState.RUNNING,
+            "may_stop": self.may_change_rows(request) and not row.is_backlog,
+            "left_alone": row.done - row.changed,
+        }
+
+    @admin.display(description="job")
+    def number(self, row: Resubmission) -> str:
+        return str(row)
+
+    @admin.display(description="state")
+    def shown_state(self, row: Resubmission) -> SafeString:
+        return label(row.state, tone=_TONES.get(ResubmissionState(row.state)))
+
+    @admin.display(description="progress")
+    def progress(self, row: Resubmission) -> str:
+        if row.state == ResubmissionState.DONE:
+            return f"{row.done:,}"
+        return f"{row.done:,} of {Bounded(row.count, COUNT_LIMIT)}"
+
+    @admin.display(description="what")
+    def what(self, row: Resubmission) -> str:
+        return in_words(row.filter, row.verb)
+
+    @admin.display(description="who")
+    def who(self, row: Resubmission) -> str:
+        return row.actor
+
+    @admin.display(description="began")
+    def began(self, row: Resubmission) -> SafeString | str:
+        return ago(row.created_at, now=timezone.now())
+
+    @admin.display(description="ended")
+    def ended(self, row: Resubmission) -> SafeString | str:
+        return ago(row.ended_at, now=timezone.now())
+
+
+def _previewed(chosen: dict[str, Any], verb: BulkVerb) -> dict[str, Any]:
+    found = preview_selection(chosen, verb)
+    rows = Delivery.objects.filter(pk__in=found.sample).select_related(
+        "message__event_type", "subscription__subscriber"
+    )
+    return {
+        "chosen": in_words(chosen, verb),
+        "count": Bounded(found.count, COUNT_LIMIT),
+        "statuses": found.statuses.items(),
+        "oldest_at": found.oldest_at,
+        "sample": rows.defer("message__body", "message__headers").order_by("id"),
+    }

@@ -1,0 +1,99 @@
+"""The form that says which deliveries to send again, or to cancel, and how fast."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from delivery.console.shared.form_fields import moment_field, name_field, rate_field
+from delivery.models import BulkVerb
+from delivery.models.message import parse_public_id, public_id
+from delivery.support.selection import OFFERED
+from subscriptions.admin.shared.times import exact
+
+_UNNAMED = {
+    BulkVerb.RESUBMIT: "what failed: rejected, 3xx, failed, expired",
+    BulkVerb.CANCEL: "what is open: pending, in flight",
+}
+_ALL = {BulkVerb.RESUBMIT: "all that failed", BulkVerb.CANCEL: "all that is open"}
+_WORDS = {
+    "subscriber": "of subscriber {}",
+    "subscription": "of subscription {}",
+    "event_type": "of event type {}",
+    "message": "of {}",
+    "since": "published since {}",
+    "until": "published before {}",
+}
+
+
+class ResubmissionForm(forms.Form):
+    """Its names are those of the list's filters, so that a link carries them over."""
+
+    status = forms.ChoiceField(label="Status", required=False, widget=UnfoldAdminSelectWidget)
+    subscriber = name_field("Subscriber")
+    subscription = name_field("Subscription (id or name)")
+    event_type = name_field("Event type")
+    message = name_field("Message")
+    since = moment_field("Published since (UTC)", required=False)
+    until = moment_field("Published until (UTC)", required=False)
+    rate = rate_field()
+
+    def __init__(self, data: Any, *, verb: BulkVerb) -> None:
+        super().__init__(data)
+        offered = [(status.value, status.value) for status in OFFERED[verb]]
+        status = self.fields["status"]
+        assert isinstance(status, forms.ChoiceField)
+        status.choices = [("", _UNNAMED[verb]), *offered]
+
+    def clean_message(self) -> int | None:
+        typed: str = self.cleaned_data["message"].strip()
+        if not typed:
+            return None
+        message_id = parse_public_id(typed)
+        if message_id is None:
+            raise ValidationError("Give the id of a message, msg_ and a number.")
+        return message_id
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if not self.errors and not self.chosen():
+            raise ValidationError(
+                "Choose at least one: a status, whose they are, or when they were published."
+            )
+        return cleaned
+
+    @property
+    def is_countable(self) -> bool:
+        """Whether it says which deliveries, be the rate right or wrong."""
+        return self.is_bound and not set(self.errors) - {"rate"} and bool(self.chosen())
+
+    def chosen(self) -> dict[str, Any]:
+        """What is selected, as `delivery.support.selection` reads it."""
+        status = self.cleaned_data.get("status")
+        given = {name: _plain(self.cleaned_data.get(name)) for name in _WORDS}
+        return ({"status": [status]} if status else {}) | {name: one for name, one in given.items() if one}
+
+
+def _plain(value: Any) -> Any:
+    """Return a moment as the text that JSON holds."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return value
+
+
+def in_words(chosen: Mapping[str, Any], verb: str) -> str:
+    """Say what a filter selects: `REJECTED or FAILED, of subscriber crm`."""
+    statuses = " or ".join(chosen.get("status", [])) or _ALL[BulkVerb(verb)]
+    named = [words.format(_shown(name, chosen[name])) for name, words in _WORDS.items() if name in chosen]
+    return ", ".join([statuses, *named])
+
+
+def _shown(name: str, value: Any) -> str:
+    if name == "message":
+        return public_id(value)
+    if name in ("since", "until"):
+        return exact(datetime.fromisoformat(value))
+    return str(value)

@@ -1,0 +1,186 @@
+"""Deliveries in the console, for support: filtered, and looked at with every attempt."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from delivery.console.bulk_jobs.admin import bulk_url
+from delivery.console.deliveries import curl, next_try
+from delivery.console.deliveries.next_try import NextTry
+from delivery.console.deliveries.resubmitting import Resubmitting, possible
+from delivery.console.messages import page as message_page
+from delivery.console.payloads.payload import log_view, may_see_payload
+from delivery.console.shared.labels import label, two_lines
+from delivery.console.shared.list_filters import (
+    DeliveryPublishedSince,
+    DeliveryPublishedUntil,
+    DeliveryStatusFilter,
+    DeliverySubscriberFilter,
+    OfMessageFilter,
+    ReplayFilter,
+    SubscriptionFilter,
+)
+from delivery.console.shared.list_with_pane import SplitAdmin
+from delivery.models import Delivery, LaneKind
+from delivery.models.message import public_id
+from delivery.states import OPEN, Status
+from delivery.support.selection import OFFERED
+from subscriptions.admin.shared.base import id_of
+from subscriptions.admin.shared.cells import two_lines_of
+from subscriptions.admin.shared.times import ago, due, exact
+from subscriptions.models import SubscriptionStatus
+
+# Of a delivery that has been tried for weeks, the newest attempts.
+SHOWN_ATTEMPTS = 200
+_UNSHOWN = ["message__body", "message__headers", "subscription__headers", "subscription__auth"]
+_AROUND = ("message__event_type", "subscription__subscriber", "subscription__policy", "lane__subscriber")
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(Resubmitting, SplitAdmin):
+    empty_text = "A delivery is made for each subscription that a published message qualifies for."
+    list_display = ["delivery_id", "state", "message_link", "subscription", "tried", "why", "when"]
+    list_filter = [
+        DeliveryStatusFilter,
+        DeliverySubscriberFilter,
+        SubscriptionFilter,
+        OfMessageFilter,
+        DeliveryPublishedSince,
+        DeliveryPublishedUntil,
+        ReplayFilter,
+    ]
+    list_select_related = list(_AROUND)
+    search_fields = ["id"]
+    search_help_text = "Search by the id of a delivery or a message, e.g. 1234 or msg_1234"
+    list_before_template = "console/resubmit_all.html"
+    pane_template = "console/delivery_part.html"
+
+    def leaves_few(self, params: Mapping[str, Any]) -> bool:
+        """What a subscription has, and what is open, is in indexes that have the ids: delivery_of_subscription, delivery_pending and delivery_leased."""
+        return bool(params.get("subscriber") or params.get("subscription") or params.get("status") in OPEN)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
+        rows: QuerySet[Delivery] = super().get_queryset(request)
+        return rows.select_related(*self.list_select_related).defer(*_UNSHOWN)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Delivery], search_term: str
+    ) -> tuple[QuerySet[Delivery], bool]:
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        column = "message_id" if term.startswith("msg_") else "pk"
+        return queryset.filter(**{column: id_of(term.removeprefix("msg_")) or 0}), False
+
+    def pane_context(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
+        may_see = may_see_payload(request.user)
+        rows = Delivery.objects.select_related(*_AROUND, "callback")
+        # The body is in the command that sends it again.
+        rows = rows.defer("message__headers") if may_see else rows.defer("message__headers", "message__body")
+        delivery = get_object_or_404(rows, pk=id_of(object_id) or 0)
+        if not self.has_view_permission(request, delivery):
+            raise PermissionDenied
+        (shown,) = message_page.with_attempts([delivery], limit=SHOWN_ATTEMPTS)
+        if may_see:
+            log_view(request.user, delivery.message_id)
+        return {
+            "opened": delivery,
+            "shown": shown,
+            "sending": curl.sending(delivery) if may_see and not shown.is_fetched else "",
+            "possible": possible(delivery),
+            "may_change": self.may_change_rows(request),
+            "may_edit": self.may_edit(request),
+            "may_see_payload": may_see,
+        }
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        title = f"Delivery {object_id}"
+        return self.page(request, object_id, title=title, template="console/delivery.html")
+
+    def complete(self, rows: Sequence[Any]) -> None:
+        next_tries = next_try.of_each(rows)
+        for row in rows:
+            row.next_try = next_tries.get(row.pk)
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Show the list, with links to send again, or cancel, all that the filters fit."""
+        shown = dict(extra_context or {})
+        status = request.GET.get(DeliveryStatusFilter.parameter_name)
+        if request.user.has_perm("delivery.add_resubmission"):
+            for verb, statuses in OFFERED.items():
+                if not status or status in statuses:
+                    shown[f"{verb.label}_all"] = bulk_url(request.GET, verb)
+        page: HttpResponse = super().changelist_view(request, shown)
+        return page
+
+    @admin.display(description="delivery")
+    def delivery_id(self, row: Delivery) -> SafeString:
+        return self.opening(row, str(row.pk))
+
+    @admin.display(description="status")
+    def state(self, row: Delivery) -> SafeString:
+        is_held = row.status == Status.PENDING and row.subscription.status == SubscriptionStatus.INACTIVE
+        return format_html("{} {}", label(row.status), label("held") if is_held else "")
+
+    @admin.display(description="message")
+    def message_link(self, row: Delivery) -> SafeString:
+        url = reverse("admin:delivery_message_change", args=[row.message_id])
+        return format_html(
+            '<span class="inturn-lines"><a class="inturn-link" href="{}">{}</a><span class="inturn-second">{}</span></span>',
+            url,
+            public_id(row.message_id),
+            row.message.event_type.name,
+        )
+
+    @admin.display(description="reason")
+    def why(self, row: Delivery) -> SafeString | None:
+        return two_lines_of(row.reason)
+
+    @admin.display(description="attempts")
+    def tried(self, row: Delivery) -> SafeString | str:
+        count = message_page.attempts_of(row)
+        if place := message_page.place_of(row, now=timezone.now()):
+            return two_lines(count, _where(row, place))
+        if row.status != Status.PENDING or row.lane is None or row.lane.kind != LaneKind.RETRY:
+            return count
+        return two_lines(count, "in the retry lane")
+
+    @admin.display(description="published")
+    def when(self, row: Any) -> SafeString | str:
+        now = timezone.now()
+        published = ago(row.message.published_at, now=now)
+        if row.settled_at:
+            return two_lines(published, format_html("settled {}", ago(row.settled_at, now=now)))
+        if message_page.place_of(row, now=now) == "LATER":
+            return two_lines(published, format_html("can be fetched {}", due(row.next_attempt_at, now=now)))
+        if row.next_try is None or row.next_try.is_usual:
+            return published
+        return two_lines(published, _next(row.next_try, now=now))
+
+
+def _next(next_try: NextTry, *, now: datetime) -> SafeString | str:
+    if next_try.at is None:
+        return format_html('<span title="{}">{}</span>', next_try.words, next_try.words)
+    return format_html('<span title="{}">next try {}</span>', next_try.words, due(next_try.at, now=now))
+
+
+def _where(row: Delivery, place: str) -> SafeString | str:
+    if place == "HELD" and row.lease_expires_at:
+        return format_html(
+            'held until <time title="{}">{}</time>',
+            exact(row.lease_expires_at),
+            f"{row.lease_expires_at:%H:%M:%S} UTC",
+        )
+    return "out too long" if place == "LAPSED" else "in the mailbox"

@@ -1,0 +1,118 @@
+"""The groups of QUEUE event types: which there are, and which are down because no endpoint takes their messages."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from django.db.models import Count, Min, Q
+
+from delivery.console.lanes import waiting
+from delivery.console.shared.counting import WAITING_LIMIT, Bounded
+from delivery.database.queries import named_rows
+from delivery.models.message import public_id
+from subscriptions.models import EventType, Kind, Subscription, SubscriptionStatus
+
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DownEndpoint:
+    """An endpoint of a group, with why it is not UP."""
+
+    subscription_id: int
+    subscription: str
+    endpoint: str
+    reason: str
+    next_try_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DownGroup:
+    """A group no ACTIVE endpoint of which is UP, with the oldest message that waits for one."""
+
+    event_type_id: int
+    event: str
+    condition: str
+    message_id: int
+    message: str
+    oldest_at: datetime
+    waiting: Bounded
+    endpoints: tuple[DownEndpoint, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueGroup:
+    """The subscriptions that share a group; `waiting` are the messages that wait for one of them."""
+
+    condition: str
+    active: int
+    inactive: int
+    waiting: Bounded | None
+
+
+def of_event_type(event_type: EventType) -> list[QueueGroup]:
+    """Return the first groups of a QUEUE event type, oldest first; one more than `SHOWN` if there are more."""
+    if event_type.kind != Kind.QUEUE:
+        return []
+    is_active = Q(status=SubscriptionStatus.ACTIVE)
+    found = list(
+        Subscription.objects.filter(event_type=event_type)
+        .values("header_filter_string", "filter_identity")
+        .annotate(all=Count("pk"), active=Count("pk", filter=is_active), first=Min("pk", filter=is_active))
+        .annotate(oldest=Min("pk"))
+        .order_by("oldest")[: SHOWN + 1]
+    )
+    # The oldest ACTIVE endpoint has a delivery of every message that waits for the group.
+    counted = waiting.of_subscriptions([row["first"] for row in found if row["first"] is not None])
+    return [
+        QueueGroup(
+            condition=" and ".join(_conditions(row)),
+            active=row["active"],
+            inactive=row["all"] - row["active"],
+            waiting=counted.get(row["first"]),
+        )
+        for row in found
+    ]
+
+
+def group_size(subscription: Subscription) -> int | None:
+    """Return how many subscriptions share its group, itself included; None unless its event type is a QUEUE."""
+    if subscription.event_type.kind != Kind.QUEUE:
+        return None
+    return Subscription.objects.filter(
+        event_type=subscription.event_type,
+        header_filter_string=subscription.header_filter_string,
+        filter_identity=subscription.filter_identity,
+    ).count()
+
+
+def down(*, limit: int) -> list[DownGroup]:
+    """Return the groups whose messages have waited longest."""
+    found = named_rows("queue_groups_down", {"limit": WAITING_LIMIT, "rows": limit})
+    grouped = groupby(
+        found, lambda row: (row["event_type_id"], row["header_filter_string"], row["filter_identity"])
+    )
+    return [_group(list(rows)) for _, rows in grouped]
+
+
+def _group(rows: list[dict[str, Any]]) -> DownGroup:
+    first = rows[0]
+    return DownGroup(
+        event_type_id=first["event_type_id"],
+        event=first["event"],
+        condition=" and ".join(_conditions(first)),
+        message_id=first["message_id"],
+        message=public_id(first["message_id"]),
+        oldest_at=first["oldest_at"],
+        waiting=Bounded(first["waiting"], WAITING_LIMIT),
+        endpoints=tuple(DownEndpoint(**{name: row[name] for name in DownEndpoint.__slots__}) for row in rows),
+    )
+
+
+def _conditions(row: dict[str, Any]) -> Iterator[str]:
+    if row["header_filter_string"]:
+        yield f"FILTER_STRING = {row['header_filter_string']}"
+    if row["filter_identity"]:
+        yield row["filter_identity"]

@@ -1,0 +1,139 @@
+"""URL health in the console: which URLs the circuit breaker leaves alone, and the button that releases one."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.utils import quote, unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import Case, Value, When
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+
+from delivery.console.health import urls as url_health
+from delivery.console.shared.labels import label, two_lines
+from delivery.console.shared.row_extras import CompletedList
+from delivery.models import UrlHealth, UrlState
+from delivery.support import release_url as url_release
+from subscriptions.admin.shared.base import ConsoleAdmin, actor_of
+from subscriptions.admin.shared.list_filters import ChoiceFilter
+from subscriptions.admin.shared.times import ago, due
+
+
+class UrlStateFilter(ChoiceFilter):
+    title = "State"
+    parameter_name = lookup = "state"
+    offered = UrlState.values
+
+
+@admin.register(UrlHealth)
+class UrlHealthAdmin(CompletedList, ConsoleAdmin):
+    empty_text = (
+        "A URL appears here once it was tried for a subscription whose policy has the circuit breaker, "
+        "such as workfront-48h."
+    )
+    list_display = ["address", "url_state", "failed", "last_success", "next_probe", "buttons"]
+    button_columns = ("buttons",)
+    list_filter = [UrlStateFilter]
+    search_fields = ["url"]
+    search_help_text = "Search by URL"
+    sortable_by = ()
+
+    def get_ordering(self, request: HttpRequest) -> Any:
+        # Those that wait for a person first, then those that are probed.
+        states = [UrlState.FROZEN, UrlState.DISABLED, UrlState.ENABLED]
+        return [Case(*(When(state=state, then=Value(place)) for place, state in enumerate(states))), "url"]
+
+    def get_urls(self) -> list[URLPattern]:
+        release = self.admin_site.admin_view(require_POST(self.release))
+        return [
+            path("<path:object_id>/release/", release, name="delivery_urlhealth_release"),
+            *super().get_urls(),
+        ]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: UrlHealth | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: UrlHealth | None = None) -> bool:
+        return False
+
+    def complete(self, rows: Sequence[Any]) -> None:
+        counted = url_health.counted([row.url for row in rows])
+        for row in rows:
+            row.counted = counted.get(row.url, 0)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        health = get_object_or_404(UrlHealth, pk=unquote(object_id))
+        if not self.has_view_permission(request, health):
+            raise PermissionDenied
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "original": health,
+            "title": health.url,
+            "page": url_health.read_url_page(health),
+            "share": url_health.failure_share(health),
+            "release_url": release_url(health) if self.may_change_rows(request) else "",
+        }
+        return TemplateResponse(request, "console/url_health.html", context)
+
+    def release(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        if not self.may_change_rows(request):
+            raise PermissionDenied
+        url = unquote(object_id)
+        try:
+            url_release.release_url(url, actor=actor_of(request))
+        except UrlHealth.DoesNotExist:
+            raise Http404 from None
+        except url_release.NotStoppedError:
+            text = f"Nothing was done: {url} is ENABLED already."
+            return self.back(request, text, level=messages.WARNING)
+        return self.back(request, f"{url} is released: what waits for it is sent.")
+
+    @admin.display(description="URL")
+    def address(self, row: Any) -> SafeString:
+        code = format_html('<code class="inturn-clipped" title="{}">{}</code>', row.url, row.url)
+        return two_lines(code, "1 subscription" if row.counted == 1 else f"{row.counted:,} subscriptions")
+
+    @admin.display(description="state")
+    def url_state(self, row: UrlHealth) -> SafeString:
+        return two_lines(label(row.state), format_html("since {}", ago(row.since, now=timezone.now())))
+
+    @admin.display(description="failed")
+    def failed(self, row: UrlHealth) -> SafeString:
+        return two_lines(url_health.failure_share(row), f"{row.failures_in_row:,} in a row")
+
+    @admin.display(description="last success")
+    def last_success(self, row: UrlHealth) -> SafeString | str:
+        return ago(row.last_success_at, now=timezone.now())
+
+    @admin.display(description="next probe")
+    def next_probe(self, row: UrlHealth) -> SafeString | str:
+        if row.state == UrlState.FROZEN:
+            return "waits for a person"
+        return due(row.next_probe_at, now=timezone.now())
+
+    @admin.display(description="")
+    def buttons(self, row: UrlHealth) -> SafeString | str:
+        if row.state == UrlState.ENABLED:
+            return ""
+        return format_html(
+            '<button type="submit" class="inturn-button" form="console-post" formaction="{}">Release</button>',
+            release_url(row),
+        )
+
+
+def release_url(health: UrlHealth) -> str:
+    """Where the button that releases this URL posts to."""
+    return reverse("admin:delivery_urlhealth_release", args=[quote(health.pk)])

@@ -1,0 +1,37 @@
+"""The history in the console: its charts, in place of a list of the hours that they are drawn from."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+
+from delivery.console.history import page as history
+from delivery.console.history.range import asked
+from delivery.models import HistoryHour
+from subscriptions.admin.shared.keyset import KeysetAdmin
+
+
+@admin.register(HistoryHour)
+class HistoryHourAdmin(KeysetAdmin):
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": "History",
+            "history": history.read_history_page(asked(request.GET.dict(), now=timezone.now())),
+            "suggestions": history.suggestions(),
+            "may_run": request.user.has_perm("delivery.add_pipelinerun"),
+        }
+        return TemplateResponse(request, "console/history.html", context)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """An hour has no page of its own."""
+        return HttpResponseRedirect(reverse("admin:delivery_historyhour_changelist"))

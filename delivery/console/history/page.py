@@ -1,0 +1,251 @@
+"""The charts of the history: how much was delivered and failed, how long it took, when and where it failed, and who was blocked.
+
+Everything is read from the hours that the rollup counted. A percentile of one hour is exact; those of several hours or
+subscriptions cannot be put together, so the worst is shown, and the page says so.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+import orjson
+from django.db.models import Max
+
+from delivery.console.health.recent import share_in_words
+from delivery.console.history.range import HOUR, HistoryRange, HistorySpan
+from delivery.database.queries import named_rows
+from delivery.models import Archived, HistoryHour
+from subscriptions.admin.shared.times import duration
+from subscriptions.models import EventType, Subscriber, Subscription
+
+SHOWN = 10
+SUGGESTED_NAMES = 200
+PERCENTILES = tuple(f"{kind}_{place}" for kind in ("latency", "response") for place in ("p50", "p95", "p99"))
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+# Of the heat map's colours: none, and from pale to strong.
+SHADES = 5
+_KEPT_ANSWERS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryPoint:
+    """A step of time that begins at `at`; durations are of its worst hour and subscription, in milliseconds."""
+
+    at: datetime
+    delivered: int
+    failed: int
+    percentiles: dict[str, int | None]
+
+    @property
+    def success(self) -> str:
+        return share_in_words(self.delivered, self.delivered + self.failed)
+
+    @property
+    def success_percent(self) -> float | None:
+        settled = self.delivered + self.failed
+        return round(100 * self.delivered / settled, 3) if settled else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """An hour of a weekday, in UTC; `shade` from 0, nothing failed, to SHADES, the most that failed in any."""
+
+    hour: int
+    failed: int
+    shade: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failing:
+    """A subscription of which something failed; its names as of its newest hour."""
+
+    subscription_id: int
+    subscription: str
+    subscriber: str
+    endpoint: str
+    delivered: int
+    failed: int
+
+    @property
+    def success(self) -> str:
+        return share_in_words(self.delivered, self.delivered + self.failed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryPage:
+    """What the page shows; `until` is the archive's watermark: None while nothing is archived, so nothing can be counted."""
+
+    asked: HistoryRange
+    until: datetime | None
+    has_any: bool
+    points: Sequence[HistoryPoint]
+    heat: Sequence[tuple[str, Sequence[Cell]]]
+    failing: Sequence[Failing]
+    blocked: Sequence[tuple[str, str]]
+    totals: dict[str, int]
+    subscriptions: int
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether each point's percentiles are of one row, rather than the worst of many."""
+        return self.asked.step == HOUR and self.subscriptions == 1 and bool(self.asked.event_type)
+
+    @property
+    def success(self) -> str:
+        return share_in_words(self.totals["delivered"], self.totals["delivered"] + self.totals["failed"])
+
+    @property
+    def retried(self) -> str:
+        return share_in_words(self.totals["retried"], self.totals["delivered"] + self.totals["failed"])
+
+    @property
+    def step_in_words(self) -> str:
+        hours = self.asked.step // HOUR
+        return {1: "an hour", 6: "6 hours", 24: "a day"}.get(hours, "a week")
+
+    @property
+    def latest_first(self) -> Sequence[HistoryPoint]:
+        return [point for point in reversed(self.points) if point.success_percent is not None]
+
+    @property
+    def values(self) -> str:
+        """What the browser draws, as JSON: moments in milliseconds, as JavaScript has them."""
+        drawn: dict[str, list[Any]] = {
+            "at": [int(point.at.timestamp() * 1000) for point in self.points],
+            "success": [point.success_percent for point in self.points],
+            "delivered": [point.delivered for point in self.points],
+            "failed": [point.failed for point in self.points],
+        }
+        for name in PERCENTILES:
+            drawn[name] = [point.percentiles[name] for point in self.points]
+        is_by_day = self.asked.span is not HistorySpan.DAY
+        return orjson.dumps(drawn | {"is_by_day": is_by_day}).decode()
+
+
+def read_history_page(asked: HistoryRange) -> HistoryPage:
+    newest = HistoryHour.objects.aggregate(newest=Max("id"))["newest"]
+    by_hour, by_subscription = _counted(asked, newest)
+    failing = sorted(
+        (row for row in by_subscription if row["failed"]), key=lambda row: row["failed"], reverse=True
+    )
+    return HistoryPage(
+        asked=asked,
+        until=Archived.objects.values_list("until", flat=True).first(),
+        has_any=newest is not None,
+        points=_points(by_hour, asked),
+        heat=_heat(by_hour),
+        failing=_named(failing[:SHOWN]),
+        blocked=_blocked(by_subscription),
+        totals={
+            name: sum(row[name] for row in by_hour)
+            for name in ("delivered", "failed", "attempts", "retried", "bytes")
+        },
+        subscriptions=len(by_subscription),
+    )
+
+
+def suggestions() -> dict[str, list[str]]:
+    """The first names of what may be asked for."""
+    named: dict[str, type[Any]] = {
+        "subscriber": Subscriber,
+        "subscription": Subscription,
+        "event_type": EventType,
+    }
+    return {
+        name: sorted(set(model.objects.order_by("name").values_list("name", flat=True)[:SUGGESTED_NAMES]))
+        for name, model in named.items()
+    }
+
+
+@lru_cache(maxsize=_KEPT_ANSWERS)
+def _counted(asked: HistoryRange, _newest: int | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the rows by hour and those by subscription.
+
+    Kept until the next rollup, which replaces rows and so has a higher newest id: a quarter of a year of two hundred
+    subscriptions takes a quarter of a second to add up.
+    """
+    rows = named_rows(
+        "history_hours",
+        {
+            "since": asked.since,
+            "until": asked.until,
+            "subscriptions": _ids(asked.subscription),
+            "subscriber": asked.subscriber,
+            "event_type": asked.event_type,
+        },
+    )
+    by_hour = sorted((row for row in rows if row["hour"] is not None), key=lambda row: row["hour"])
+    return by_hour, [row for row in rows if row["hour"] is None]
+
+
+def _ids(subscription: str) -> list[int] | None:
+    """None: all of them. Of one that is deleted only the id is known."""
+    if not subscription:
+        return None
+    if subscription.isascii() and subscription.isdigit():
+        return [int(subscription[:18])]
+    return list(Subscription.objects.filter(name=subscription).order_by().values_list("pk", flat=True))
+
+
+def _points(rows: Sequence[dict[str, Any]], asked: HistoryRange) -> list[HistoryPoint]:
+    begin = _first(asked)
+    steps: dict[datetime, list[dict[str, Any]]] = {
+        begin + number * asked.step: [] for number in range(-(-(asked.until - begin) // asked.step))
+    }
+    for row in rows:
+        steps[begin + (row["hour"] - begin) // asked.step * asked.step].append(row)
+    return [_point(at, found) for at, found in steps.items()]
+
+
+def _first(asked: HistoryRange) -> datetime:
+    """Return where the first step begins: whole days begin at midnight."""
+    return asked.since - timedelta(seconds=asked.since.timestamp() % asked.step.total_seconds())
+
+
+def _point(at: datetime, rows: Sequence[dict[str, Any]]) -> HistoryPoint:
+    return HistoryPoint(
+        at=at,
+        delivered=sum(row["delivered"] for row in rows),
+        failed=sum(row["failed"] for row in rows),
+        percentiles={
+            name: max((round(row[name]) for row in rows if row[name] is not None), default=None)
+            for name in PERCENTILES
+        },
+    )
+
+
+def _heat(rows: Sequence[dict[str, Any]]) -> list[tuple[str, list[Cell]]]:
+    failed = [[0] * 24 for _ in WEEKDAYS]
+    for row in rows:
+        failed[row["hour"].weekday()][row["hour"].hour] += row["failed"]
+    most = max(map(max, failed))
+    return [
+        (day, [Cell(hour=hour, failed=count, shade=_shade(count, most)) for hour, count in enumerate(counts)])
+        for day, counts in zip(WEEKDAYS, failed, strict=True)
+    ]
+
+
+def _shade(count: int, most: int) -> int:
+    return -(-count * SHADES // most) if count else 0
+
+
+def _named(rows: Sequence[dict[str, Any]]) -> list[Failing]:
+    ids = [row["subscription_id"] for row in rows]
+    names = {row["subscription_id"]: row for row in named_rows("history_names", {"ids": ids})}
+    return [
+        Failing(delivered=row["delivered"], failed=row["failed"], **names[row["subscription_id"]])
+        for row in rows
+        if row["subscription_id"] in names
+    ]
+
+
+def _blocked(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return whose lanes stood still longest, and how long."""
+    seconds: dict[str, float] = {}
+    for row in rows:
+        if row["blocked_seconds"]:
+            seconds[row["subscriber"]] = seconds.get(row["subscriber"], 0) + row["blocked_seconds"]
+    longest = sorted(seconds.items(), key=lambda item: item[1], reverse=True)[:SHOWN]
+    return [(subscriber, duration(timedelta(seconds=spent))) for subscriber, spent in longest]

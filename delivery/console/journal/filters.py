@@ -1,0 +1,80 @@
+"""The filters of the journal: by what happened, by what it is about, by words, by time."""
+
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+
+from delivery.models import JournalEntry, JournalKind, Lane
+from subscriptions.admin.shared.base import id_of
+from subscriptions.admin.shared.list_filters import ChoiceFilter, ExactText
+from subscriptions.models import Subscription
+
+# Words are looked for in the newest entries: no index finds a part of a text.
+SEARCHED = 100_000
+
+
+class JournalKindFilter(ChoiceFilter):
+    title = "What"
+    parameter_name = lookup = "kind"
+    offered = JournalKind.values
+
+
+class DeliveryFilter(ExactText):
+    """By the id of a delivery; what is no id finds nothing, rather than everything."""
+
+    title = "Delivery"
+    parameter_name = "delivery"
+    lookup = "delivery_id"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.typed():
+            return queryset
+        return queryset.filter(delivery_id=id_of(self.typed()) or 0)
+
+
+class AboutSubscription(ExactText):
+    """By the id of a subscription, which is what links give, or by its name."""
+
+    title = "Subscription (id or name)"
+    parameter_name = "subscription"
+    lookup = "subscription_id"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.typed():
+            return queryset
+        if (subscription_id := id_of(self.typed())) is not None:
+            return queryset.filter(subscription_id=subscription_id)
+        return queryset.filter(subscription_id__in=_ids(Subscription.objects.filter(name=self.typed())))
+
+
+class LaneFilter(ExactText):
+    """By the name of a lane: its subscriber's, or such as `queue:3`."""
+
+    title = "Lane"
+    parameter_name = "lane"
+    lookup = "lane_id"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.typed():
+            return queryset
+        return queryset.filter(lane_id__in=_ids(Lane.objects.with_name().filter(Q(("name", self.typed())))))
+
+
+class TextFilter(ExactText):
+    """By words of the text, among the newest entries."""
+
+    title = f"Text (of the last {SEARCHED:,})"
+    parameter_name = "text"
+    lookup = "text__icontains"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.typed():
+            return queryset
+        newest = JournalEntry.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+        return queryset.filter(text__icontains=self.typed(), pk__gt=newest - SEARCHED)
+
+
+def _ids(rows: QuerySet[Any]) -> list[int]:
+    # Read first: the planner knows how many entries a given id has, and nothing of one that it must find.
+    return list(rows.values_list("pk", flat=True)[:100])

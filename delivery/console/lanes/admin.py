@@ -1,0 +1,169 @@
+"""Lanes in the console: read only but for the ways to get a stopped one going."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import Case, QuerySet, Value, When
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+
+from delivery.console.lanes import waiting
+from delivery.console.shared.labels import label
+from delivery.console.shared.row_extras import CompletedList
+from delivery.models import Lane
+from delivery.states import LaneState
+from delivery.support import unblock
+from subscriptions.admin.shared.base import ConsoleAdmin, actor_of
+from subscriptions.admin.shared.list_filters import ChoiceFilter
+from subscriptions.admin.shared.times import ago, due
+
+_STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
+
+
+class LaneStateFilter(ChoiceFilter):
+    title = "State"
+    parameter_name, lookup = "state", "shown_state"
+    offered = LaneState.values
+
+
+@admin.register(Lane)
+class LaneAdmin(CompletedList, ConsoleAdmin):
+    empty_text = "Each subscriber has a lane from the moment it is created."
+    list_display = [
+        "lane_name",
+        "lane_state",
+        "since_when",
+        "waiting",
+        "cause",
+        "head",
+        "next_try",
+        "buttons",
+    ]
+    button_columns = ("buttons",)
+    list_display_links = None
+    list_filter = [LaneStateFilter]
+    list_select_related = ["subscriber"]
+    search_fields = ["subscriber__name"]
+    search_help_text = "Search by subscriber"
+    sortable_by = ()
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Lane]:
+        # The stopped ones first: they are what this page is opened for.
+        stopped = Case(When(state__in=_STOPPED, then=Value(0)), default=Value(1))
+        rows: QuerySet[Lane] = Lane.objects.with_shown_state().defer("run_ids", "run_attempts")
+        return rows.order_by(stopped, "subscriber__name", "kind", "number")
+
+    def get_urls(self) -> list[URLPattern]:
+        def posted(view: Any) -> Any:
+            return self.admin_site.admin_view(require_POST(view))
+
+        return [
+            path("<int:object_id>/retry/", posted(self.retry), name="delivery_lane_retry"),
+            path("<int:object_id>/skip/<int:delivery_id>/", posted(self.skip), name="delivery_lane_skip"),
+            path("<int:object_id>/resume/", posted(self.resume), name="delivery_lane_resume"),
+            *super().get_urls(),
+        ]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Lane | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Lane | None = None) -> bool:
+        return False
+
+    def retry(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        lane: Lane = self.permitted(request, object_id)
+        try:
+            unblock.retry(lane, actor=actor_of(request))
+        except unblock.SuspendedError:
+            text = f"Nothing was done: {lane} was suspended meanwhile. Resume it."
+            return self.back(request, text, level=messages.WARNING)
+        except unblock.NotBlockedError:
+            return self._too_late(request, lane)
+        return self.back(request, f"{lane} tries again now.")
+
+    def skip(self, request: HttpRequest, object_id: int, delivery_id: int) -> HttpResponse:
+        """Skip the delivery that the page showed, and never one that came to the head since."""
+        lane: Lane = self.permitted(request, object_id)
+        try:
+            skipped = unblock.skip(lane, actor=actor_of(request), expected=delivery_id)
+        except unblock.NotBlockedError:
+            return self._too_late(request, lane)
+        if skipped is None:
+            return self.back(request, f"Delivery {delivery_id} was settled already; {lane} is resumed.")
+        return self.back(
+            request, f"Skipped: delivery {delivery_id} is CANCELLED, {lane} goes on with the next."
+        )
+
+    def resume(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        lane: Lane = self.permitted(request, object_id)
+        try:
+            unblock.resume(lane, actor=actor_of(request))
+        except unblock.NotSuspendedError:
+            text = f"Nothing was done: {lane} is not suspended any more."
+            return self.back(request, text, level=messages.WARNING)
+        return self.back(request, f"{lane} is resumed.")
+
+    def _too_late(self, request: HttpRequest, lane: Lane) -> HttpResponse:
+        text = f"Nothing was done: {lane} is not blocked by that message any more."
+        return self.back(request, text, level=messages.WARNING)
+
+    def complete(self, rows: Sequence[Any]) -> None:
+        counted = waiting.of_lanes([row.pk for row in rows])
+        for row in rows:
+            row.counted = counted.get(row.pk)
+
+    @admin.display(description="lane")
+    def lane_name(self, row: Lane) -> SafeString | str:
+        if row.subscriber is None:
+            return str(row)
+        url = reverse("admin:subscriptions_subscriber_change", args=[row.subscriber_id])
+        return format_html('<a class="inturn-link" href="{}">{}</a>', url, row)
+
+    @admin.display(description="state")
+    def lane_state(self, row: Lane) -> SafeString:
+        return label(vars(row)["shown_state"])
+
+    @admin.display(description="since")
+    def since_when(self, row: Lane) -> SafeString | str:
+        return ago(row.since, now=timezone.now())
+
+    @admin.display(description="waiting")
+    def waiting(self, row: Any) -> str:
+        return str(row.counted)
+
+    @admin.display(description="cause")
+    def cause(self, row: Lane) -> str:
+        return row.reason or "–"
+
+    @admin.display(description="stopped by")
+    def head(self, row: Lane) -> SafeString | str:
+        if not row.delivery_id or row.state not in _STOPPED:
+            return "–"
+        url = reverse("admin:delivery_delivery_change", args=[row.delivery_id])
+        return format_html('<a class="inturn-link" href="{}">delivery {}</a>', url, row.delivery_id)
+
+    @admin.display(description="next try")
+    def next_try(self, row: Lane) -> SafeString | str:
+        if row.state not in _STOPPED:
+            return "–"
+        is_left_to_a_person = row.state == LaneState.SUSPENDED and row.next_try_at is None
+        return "waits for a person" if is_left_to_a_person else due(row.next_try_at, now=timezone.now())
+
+    @admin.display(description="")
+    def buttons(self, row: Lane) -> SafeString | str:
+        if row.state not in _STOPPED:
+            return ""
+        verb, text = ("resume", "Resume") if row.state == LaneState.SUSPENDED else ("retry", "Retry now")
+        return format_html(
+            '<button type="submit" class="inturn-button" form="console-post" formaction="{}">{}</button>',
+            reverse(f"admin:delivery_lane_{verb}", args=[row.pk]),
+            text,
+        )

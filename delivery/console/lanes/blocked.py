@@ -1,0 +1,108 @@
+"""The subscribers that are stopped, blocked or suspended: who, why, since when, and what each button would do."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from delivery.console.shared.counting import WAITING_LIMIT, Bounded
+from delivery.database.queries import named_rows
+from delivery.models.message import public_id
+from delivery.states import LaneState, Status
+
+SHOWN = 50
+NAMES_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockedLane:
+    """A stopped lane and its head: the delivery that stops it, if it still has one.
+
+    Of a subscriber that `is_concurrent` so many endpoints are `down`, of which the longest have their names in `down_names`, and
+    its others flow; what else is shown is of the first. At `next_try_at` a BLOCKED lane is tried and the probe URL of a SUSPENDED one is asked; without it a SUSPENDED
+    one waits for a person. `others` are the subscriber's other ACTIVE subscriptions, `freed` what waits for them.
+    """
+
+    lane_id: int
+    name: str
+    subscriber_id: int | None
+    is_concurrent: bool
+    state: str
+    since: datetime
+    reason: str
+    failures: int
+    next_try_at: datetime | None
+    delivery_id: int | None
+    status: str | None
+    attempts: int | None
+    message_id: int | None
+    message: str
+    event: str | None
+    subscription_id: int | None
+    subscription: str | None
+    endpoint: str | None
+    probe_url: str | None
+    down: int
+    down_names: list[str]
+    waiting: Bounded
+    freed: Bounded
+    others: int
+
+    @property
+    def is_suspended(self) -> bool:
+        return self.state == LaneState.SUSPENDED
+
+    @property
+    def downs(self) -> str:
+        """Say which endpoints of a CONCURRENT subscriber are down, if there are several."""
+        if not self.is_concurrent or self.down < 2:
+            return ""
+        more = self.down - len(self.down_names)
+        return f"{self.down} endpoints are down: {', '.join(self.down_names)}{f' and {more} more' if more else ''}."
+
+    @property
+    def may_skip(self) -> bool:
+        """Whether there is anything to cancel: what suspends a lane after a rejection is settled."""
+        return self.status == Status.PENDING
+
+    @property
+    def resumes(self) -> str:
+        """Say what happens when a person resumes the suspended lane."""
+        if self.may_skip:
+            return f"{self.message} is tried again, with all its attempts."
+        if not self.waiting:
+            return "The rejection stays; nothing else waits."
+        verb = "flows" if self.waiting.found == 1 else "flow"
+        return f"The rejection stays; {self.waiting.of('waiting message')} {verb} again."
+
+    @property
+    def unblocks(self) -> str:
+        """Say what flows again when the subscription at the head is made INACTIVE."""
+        if self.is_concurrent:
+            others = "the others of this CONCURRENT subscriber flow" if self.others else "nothing else waits"
+            return f"Its messages are held; {others}."
+        if not self.others:
+            return f"{self.name} has no other subscription: nothing else flows, its messages are held."
+        subscriptions = "subscription" if self.others == 1 else f"{self.others} subscriptions"
+        verb = "flows" if self.others == 1 else "flow"
+        waiting = f" with {self.freed.of('waiting message')}" if self.freed else ""
+        return f"The other {subscriptions} of {self.name}{waiting} {verb} again."
+
+
+def lanes(*, limit: int) -> list[BlockedLane]:
+    """Return the lanes that have been stopped longest."""
+    found = named_rows("stopped_lanes", {"limit": WAITING_LIMIT, "rows": limit, "names": NAMES_SHOWN})
+    return [_lane(row) for row in found]
+
+
+def _lane(row: dict[str, Any]) -> BlockedLane:
+    name = row["subscriber"] or f"{row['kind'].lower()}:{row['number']}"
+    shared = {field: row[field] for field in BlockedLane.__slots__ if field in row}
+    return BlockedLane(
+        **shared
+        | {
+            "name": name,
+            "message": public_id(row["message_id"]) if row["message_id"] else "",
+            "waiting": Bounded(row["waiting"], WAITING_LIMIT),
+            "freed": Bounded(row["freed"], WAITING_LIMIT),
+        }
+    )

@@ -1,0 +1,20 @@
+"""How much waits, for the rows of one list page at once."""
+
+from collections.abc import Collection
+
+from delivery.console.shared.counting import WAITING_LIMIT, Bounded
+from delivery.database.queries import named_rows
+
+
+def of_lanes(ids: Collection[int]) -> dict[int, Bounded]:
+    return _counted("waiting_of_lanes", ids)
+
+
+def of_subscriptions(ids: Collection[int]) -> dict[int, Bounded]:
+    """Count what is PENDING, also what an INACTIVE subscription holds back."""
+    return _counted("waiting_of_subscriptions", ids)
+
+
+def _counted(statement: str, ids: Collection[int]) -> dict[int, Bounded]:
+    found = named_rows(statement, {"ids": list(ids), "limit": WAITING_LIMIT})
+    return {row["id"]: Bounded(row["waiting"], WAITING_LIMIT) for row in found}

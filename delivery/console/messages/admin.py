@@ -1,0 +1,171 @@
+"""Messages in the console: found by all that is known of them, and shown with all that became of them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import Count, Func, IntegerField, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.template.defaultfilters import filesizeformat
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_GET
+
+from delivery.console.archive import page as archive
+from delivery.console.messages import page as message_page
+from delivery.console.messages.search import (
+    BodyFilter,
+    HeaderFilter,
+    MessageChangeList,
+    SearchedStatusFilter,
+    with_range,
+)
+from delivery.console.payloads.payload import log_view, may_see_payload
+from delivery.console.shared.labels import label, two_lines
+from delivery.console.shared.list_filters import (
+    DestinationFilter,
+    IdFrom,
+    IdTo,
+    PublishedSince,
+    PublishedUntil,
+    PublisherFilter,
+)
+from delivery.console.shared.list_with_pane import SplitAdmin
+from delivery.models import Delivery, Message
+from delivery.models.message import parse_public_id, public_id
+from subscriptions.admin.shared.list_filters import EventTypeFilter
+from subscriptions.admin.shared.times import ago
+
+
+@admin.register(Message)
+class MessageAdmin(SplitAdmin):
+    empty_text = "Messages appear here as publishers POST them to /api/v1/events/<event type>/messages."
+    list_display = ["message_id", "event_type", "publisher", "published", "size", "fate"]
+    list_filter = [
+        EventTypeFilter,
+        PublisherFilter,
+        SearchedStatusFilter,
+        DestinationFilter,
+        PublishedSince,
+        PublishedUntil,
+        IdFrom,
+        IdTo,
+        HeaderFilter,
+        BodyFilter,
+    ]
+    list_select_related = ["event_type", "publisher"]
+    search_fields = ["id"]
+    search_help_text = "Search by id, e.g. msg_1234"
+    list_before_template = "console/message_search.html"
+    pane_template = "console/message_part.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
+        length = Func("body", function="octet_length", output_field=IntegerField())
+        rows: QuerySet[Message] = (
+            super().get_queryset(request).defer("body", "headers").annotate(length=length)
+        )
+        return rows
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Message], search_term: str
+    ) -> tuple[QuerySet[Message], bool]:
+        if not search_term.strip():
+            return queryset, False
+        return queryset.filter(pk=parse_public_id(search_term.strip()) or 0), False
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[MessageChangeList]:
+        return MessageChangeList
+
+    def get_urls(self) -> list[URLPattern]:
+        raw = self.admin_site.admin_view(require_GET(self.raw))
+        return [path("<int:object_id>/raw/", raw, name="delivery_message_raw"), *super().get_urls()]
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Show the list; a search of texts says in its address since when, so that a link to it stays what it is."""
+        if (query := with_range(request.GET)) is not None:
+            return HttpResponseRedirect(f"?{query}")
+        return super().changelist_view(
+            request, {**(extra_context or {}), "may_see_payload": may_see_payload(request.user)}
+        )
+
+    def complete(self, rows: Sequence[Any]) -> None:
+        counted: dict[int, list[tuple[str, int]]] = {}
+        found = Delivery.objects.of_messages(row.pk for row in rows)
+        for message_id, status, count in (
+            found.values_list("message_id", "status").annotate(n=Count("id")).order_by()
+        ):
+            counted.setdefault(message_id, []).append((status, count))
+        for row in rows:
+            row.statuses = sorted(counted.get(row.pk, []))
+
+    def pane_context(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
+        message = self._viewed(request, object_id)
+        may_see = may_see_payload(request.user)
+        if may_see:
+            log_view(request.user, message.pk)
+        return {
+            "opened": message,
+            "page": message_page.read_message_page(message, may_see=may_see),
+            "may_see_payload": may_see,
+        }
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        message_id = parse_public_id(object_id) or 0
+        try:
+            return self.page(request, object_id, title=public_id(message_id), template="console/message.html")
+        except Http404:
+            # Retention has removed it, and findings, journal and links of people still name it.
+            if not (self.has_view_permission(request) and archive.may_have(message_id)):
+                raise
+        return HttpResponseRedirect(reverse("admin:delivery_archivefile_message", args=[message_id]))
+
+    def raw(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Answer the exact bytes; as plain text and a file, so that no browser runs what a publisher sent."""
+        message = self._viewed(request, str(object_id))
+        if not may_see_payload(request.user):
+            raise PermissionDenied
+        log_view(request.user, message.pk)
+        return HttpResponse(
+            bytes(message.body),
+            content_type="text/plain; charset=utf-8",
+            headers={"Content-Disposition": f'attachment; filename="{message.public_id}.txt"'},
+        )
+
+    def _viewed(self, request: HttpRequest, object_id: str) -> Message:
+        rows = Message.objects.select_related("event_type", "publisher")
+        message = get_object_or_404(rows, pk=parse_public_id(object_id) or 0)
+        if not self.has_view_permission(request, message):
+            raise PermissionDenied
+        return message
+
+    @admin.display(description="message")
+    def message_id(self, row: Message) -> SafeString:
+        return self.opening(row, row.public_id)
+
+    @admin.display(description="published")
+    def published(self, row: Message) -> SafeString | str:
+        when = ago(row.published_at, now=timezone.now())
+        return two_lines(when, f"delivered to {row.destination}") if row.destination else when
+
+    @admin.display(description="size")
+    def size(self, row: Any) -> str:
+        return filesizeformat(row.length)
+
+    @admin.display(description="deliveries")
+    def fate(self, row: Any) -> SafeString | str:
+        if not row.statuses:
+            return "nobody wanted it"
+        return format_html_join(
+            " ",
+            "{}",
+            (
+                (label(status, text=f"{count} {status}" if count > 1 else status),)
+                for status, count in row.statuses
+            ),
+        )

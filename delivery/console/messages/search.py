@@ -1,0 +1,165 @@
+"""The list of messages while it is searched by what no index knows: how far the search got, and what goes on from there."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from django.http import HttpRequest
+from django.utils import timezone
+
+from delivery.console.payloads.payload import may_see_payload
+from delivery.console.shared.list_filters import (
+    DeliveryStatusFilter,
+    IdFrom,
+    IdTo,
+    PublishedSince,
+    PublishedUntil,
+)
+from delivery.console.shared.list_with_pane import SplitChangeList
+from delivery.models import Message
+from delivery.models.message import parse_public_id
+from delivery.states import Status
+from delivery.support.search import Search, Walked, ids_between, walk
+from subscriptions.admin.shared.keyset import AFTER, BEFORE, KeysetPage
+from subscriptions.admin.shared.list_filters import ExactText
+
+LONGEST_TEXT = 500
+# What a search of texts looks at unless its address says since when, in hours; and what is offered instead.
+DEFAULT_HOURS = 24
+SPANS = ((1, "last hour"), (24, "last day"), (24 * 7, "last week"), (None, "any time"))
+# Since the epoch: a time that is given, and leaves nothing out.
+ANY_TIME = "1970-01-01T00:00:00"
+
+
+class _SearchedFor:
+    """A filter of the list that the search applies, not the list."""
+
+    def queryset(self, request: HttpRequest, queryset: Any) -> Any:
+        return queryset
+
+
+class SearchedStatusFilter(_SearchedFor, DeliveryStatusFilter):
+    title = "Status of a delivery"
+
+
+class HeaderFilter(_SearchedFor, ExactText):
+    """Typed above the list, not in the sheet of filters."""
+
+    title = "Header"
+    parameter_name = "header"
+
+    def has_output(self) -> bool:
+        return False
+
+
+class BodyFilter(HeaderFilter):
+    title = "Body"
+    parameter_name = "body"
+
+
+class SearchedPage(KeysetPage):
+    template_name = "console/search_pagination.html"
+    is_finished = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchProgress:
+    """What a page of a search says of itself; `reached_at` is when the last message was published that it looked at."""
+
+    seconds: float
+    reached: int | None
+    reached_at: datetime | None
+    is_refused: bool = False
+
+
+class MessageChangeList(SplitChangeList):
+    """Walks the messages where a text or a status is searched for, instead of asking for a page."""
+
+    progress: SearchProgress | None = None
+
+    def get_results(self, request: HttpRequest) -> None:
+        search = asked(self.params)
+        if not search:
+            super().get_results(request)
+            return
+        self.has_active_filters = True
+        if search.reads_payloads and not may_see_payload(request.user):
+            self._show(Walked(rows=(), reached=None, is_full=False))
+            self.progress = SearchProgress(seconds=0, reached=None, reached_at=None, is_refused=True)
+            return
+        began = timezone.now()
+        walked = self._walk(search)
+        self._show(walked)
+        took = (timezone.now() - began).total_seconds()
+        self.progress = SearchProgress(
+            seconds=took, reached=walked.reached, reached_at=_published(walked.reached)
+        )
+
+    def _walk(self, search: Search) -> Walked:
+        first, last = ids_between(_moment(PublishedSince, self.params), _moment(PublishedUntil, self.params))
+        first = max(first, parse_public_id(self.params.get(str(IdFrom.parameter_name), "")) or 0)
+        last = min(last, parse_public_id(self.params.get(str(IdTo.parameter_name), "")) or last)
+        before = self._bound(BEFORE)
+        last = last if before is None else min(last, before - 1)
+        return walk(self.queryset, search, first=first, last=last, count=self.list_per_page)
+
+    def _show(self, walked: Walked) -> None:
+        self.result_list = list(walked.rows)
+        self.result_count = self.full_result_count = len(walked.rows)
+        self.show_full_result_count = self.can_show_all = self.multi_page = False
+        page = SearchedPage(walked.rows, self.list_per_page)
+        page.is_finished = walked.is_full or walked.reached is None
+        if walked.reached is not None:
+            page.older_url = self.get_query_string({BEFORE: walked.reached}, [AFTER])
+        if BEFORE in self.params:
+            page.newer_url = self.get_query_string(remove=[BEFORE, AFTER])
+        self.paginator = page
+        self.model_admin.complete(self.result_list)  # type: ignore[attr-defined]
+
+    @property
+    def spans(self) -> list[tuple[str, str]]:
+        """The ranges of time that are offered, each with its address."""
+        return [(words, self.get_query_string(_since(hours), [BEFORE, AFTER])) for hours, words in SPANS]
+
+    @property
+    def others(self) -> list[tuple[str, str]]:
+        """What the search form keeps of the address."""
+        typed = ("header", "body", BEFORE, AFTER, "open")
+        return [(name, value) for name, value in self.params.items() if name not in typed]
+
+
+def asked(params: Any) -> Search:
+    def text(name: str) -> str:
+        return str(params.get(name, "")).strip().replace("\0", "")[:LONGEST_TEXT]
+
+    status = text("status")
+    return Search(header=text("header"), body=text("body"), status=status if status in Status.values else "")
+
+
+def with_range(params: Any) -> str | None:
+    """Return the query of a search of texts that does not say where to begin, with the last day; None if it need not."""
+    given = {name: value for name, value in params.items() if value}
+    if not asked(given).reads_payloads or given.keys() & {"since", "id_from", BEFORE}:
+        return None
+    return urlencode(given | _since(DEFAULT_HOURS))
+
+
+def _since(hours: int | None) -> dict[str, str]:
+    if hours is None:
+        return {"since": ANY_TIME}
+    return {"since": f"{timezone.now() - timedelta(hours=hours):%Y-%m-%dT%H:%M:%S}"}
+
+
+def _moment(of: type[Any], params: Any) -> datetime | None:
+    found: datetime | None = of(
+        None, {of.parameter_name: [params.get(of.parameter_name, "")]}, None, None
+    ).moment()
+    return found
+
+
+def _published(reached: int | None) -> datetime | None:
+    if reached is None:
+        return None
+    rows = Message.objects.filter(pk__gte=reached).order_by("pk")
+    return rows.values_list("published_at", flat=True).first()

@@ -1,0 +1,31 @@
+"""The parts of pages that refresh themselves."""
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+from delivery.console.overview import charts
+from delivery.console.overview import page as overview
+from delivery.console.shared.rights import may_see_overview
+
+
+@never_cache
+@require_GET
+def overview_part(request: HttpRequest) -> HttpResponse:
+    """Answer the overview without its page; who is logged out meanwhile gets the page reloaded."""
+    if not (request.user.is_active and may_see_overview(request.user)):
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    shown = overview.read_overview(now=timezone.now(), user=request.user)
+    return render(request, "console/overview_part.html", {"overview": shown})
+
+
+@never_cache
+@require_GET
+def overview_traffic(request: HttpRequest) -> HttpResponse:
+    """Answer the figures of the overview's chart."""
+    if not (request.user.is_active and may_see_overview(request.user)):
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    chart = charts.read_chart(charts.chosen(request.GET.get("span")), now=timezone.now())
+    return render(request, "console/overview_traffic_part.html", {"chart": chart})

@@ -1,0 +1,81 @@
+"""The overview: how fast it flows, what waits, who is blocked, and what nobody takes."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import AnonymousUser, User
+
+from delivery.console.event_types import queue_groups
+from delivery.console.event_types.queue_groups import DownGroup
+from delivery.console.lanes import blocked, retry_lane
+from delivery.console.lanes.blocked import BlockedLane
+from delivery.console.lanes.retry_lane import RetryLane
+from delivery.console.shared.counting import BACKLOG_LIMIT, Bounded
+from delivery.console.shared.rights import may_toggle
+from delivery.console.subscribers import mailboxes
+from delivery.console.subscribers.mailboxes import MailboxFigures
+from delivery.database.queries import named_row
+from subscriptions.models import Subscription
+
+RATE_WINDOW = timedelta(minutes=1)
+RATE_ROWS = 20_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """What the first page shows; `held` and `in_mailboxes` are parts of `backlog`.
+
+    `oldest_at` is of what is to be sent: without mailboxes, and what INACTIVE subscriptions hold back.
+    """
+
+    now: datetime
+    accepted_per_second: float
+    delivered_per_second: float
+    backlog: Bounded
+    held: Bounded
+    in_mailboxes: Bounded
+    oldest_at: datetime | None
+    in_doubt: Bounded
+    lanes: list[BlockedLane]
+    more_lanes: bool
+    groups_down: list[DownGroup]
+    more_groups: bool
+    retry_lane: RetryLane
+    mailboxes: list[tuple[str, MailboxFigures]]
+    more_mailboxes: bool
+    has_subscriptions: bool
+    may_toggle: bool
+    may_unblock: bool
+
+    @property
+    def suspended(self) -> int:
+        return sum(lane.is_suspended for lane in self.lanes)
+
+
+def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
+    """Read all of it in a few statements, each of a bounded cost."""
+    rates = named_row("overview_rates", {"since": now - RATE_WINDOW, "now": now, "limit": RATE_ROWS})
+    backlog = named_row("overview_backlog", {"limit": BACKLOG_LIMIT})
+    lanes = blocked.lanes(limit=blocked.SHOWN + 1)
+    groups = queue_groups.down(limit=queue_groups.SHOWN + 1)
+    fullest = mailboxes.fullest(limit=mailboxes.SHOWN + 1, now=now)
+    return Overview(
+        now=now,
+        accepted_per_second=rates["accepted"],
+        delivered_per_second=rates["delivered"],
+        backlog=Bounded(backlog["backlog"], BACKLOG_LIMIT),
+        held=Bounded(backlog["held"], BACKLOG_LIMIT),
+        in_mailboxes=Bounded(backlog["in_mailboxes"], BACKLOG_LIMIT),
+        oldest_at=backlog["oldest_at"],
+        in_doubt=Bounded(backlog["in_doubt"], BACKLOG_LIMIT),
+        lanes=lanes[: blocked.SHOWN],
+        more_lanes=len(lanes) > blocked.SHOWN,
+        groups_down=groups[: queue_groups.SHOWN],
+        more_groups=len(groups) > queue_groups.SHOWN,
+        retry_lane=retry_lane.read_retry_lane(),
+        mailboxes=fullest[: mailboxes.SHOWN],
+        more_mailboxes=len(fullest) > mailboxes.SHOWN,
+        has_subscriptions=Subscription.objects.exists(),
+        may_toggle=may_toggle(user),
+        may_unblock=user.has_perm("delivery.change_lane"),
+    )

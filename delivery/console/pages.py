@@ -1,0 +1,20 @@
+"""The console's pages for what was published and what became of it: each of these modules registers its own."""
+
+# ruff: noqa: F401
+import delivery.console.archive.admin
+import delivery.console.bulk_jobs.admin
+import delivery.console.deliveries.admin
+import delivery.console.event_types.admin
+import delivery.console.health.admin
+import delivery.console.history.admin
+import delivery.console.journal.admin
+import delivery.console.lanes.admin
+import delivery.console.messages.admin
+import delivery.console.payloads.admin
+import delivery.console.pipeline.findings
+import delivery.console.pipeline.runs
+import delivery.console.pipeline.schedules
+import delivery.console.replays.admin
+import delivery.console.retention.admin
+import delivery.console.subscribers.admin
+import delivery.console.subscriptions.admin

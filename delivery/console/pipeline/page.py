@@ -1,0 +1,159 @@
+"""What the pages of pipeline runs show: how far each is, what it found, and what to do when it failed."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from delivery.console.shared.labels import label
+from delivery.models import RUN_OPEN, Archived, PipelineRun, PipelineSchedule, RunState, Step
+from subscriptions.admin.shared.times import duration
+
+TONES = {
+    RunState.WAITING: "neutral",
+    RunState.RUNNING: "open",
+    RunState.DONE: "good",
+    RunState.FAILED: "bad",
+}
+# What a person runs by a button; what the others need is asked for on pages of their own.
+BY_BUTTON = (Step.EXPORT, Step.ROLLUP, Step.VERIFY)
+PURPOSES = {
+    Step.EXPORT: "moves what is settled to the archive, and compacts its files",
+    Step.ROLLUP: "counts what was exported, hour by hour, for the charts",
+    Step.VERIFY: "proves over the whole history that order was kept and nothing was lost or delivered twice",
+    Step.REPLAY: "selects the messages of a replay",
+    Step.REPORT: "writes a file for auditors",
+}
+_REMEDIES = {
+    Step.EXPORT: "Run it again: it goes on from where it got. What was not verified does not count.",
+    Step.ROLLUP: "Run it again: it computes the hours anew that it owes.",
+    Step.VERIFY: "Run it again: it only reads.",
+    Step.REPLAY: "Open its replay and have it selected again, or cancel it.",
+    Step.REPORT: "Make the report again.",
+}
+# What pages of their own show, or what only programs read.
+_UNTOLD = {"checks", "verdict", "path", "to", "columns"}
+_CLOCK = "%Y-%m-%d %H:%M:%S UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A run as its page and its row in the list show it."""
+
+    run: PipelineRun
+    now: datetime
+
+    @property
+    def is_open(self) -> bool:
+        return self.run.state in RUN_OPEN
+
+    @property
+    def state(self) -> str:
+        return label(self.run.state, tone=TONES.get(RunState(self.run.state)))
+
+    @property
+    def seconds(self) -> float | None:
+        if self.run.started_at is None:
+            return None
+        return ((self.run.ended_at or self.now) - self.run.started_at).total_seconds()
+
+    @property
+    def took(self) -> str:
+        """In words: `0.4 s`, `2 min 5 s`; `–` for what has not begun."""
+        if self.seconds is None:
+            return "–"
+        return f"{self.seconds:.1f} s" if self.seconds < 10 else duration(timedelta(seconds=self.seconds))
+
+    @property
+    def rows_per_second(self) -> str:
+        if not self.seconds or not self.run.done:
+            return "–"
+        speed = self.run.done / self.seconds
+        return f"{speed:,.0f}" if speed >= 10 else f"{speed:.1f}"
+
+    @property
+    def rows(self) -> str:
+        if self.is_open and self.run.count:
+            return f"{self.run.done:,} of {self.run.count:,}"
+        return f"{self.run.done:,}"
+
+    @property
+    def share(self) -> float | None:
+        """How much of it is done, while that can be known."""
+        return min(self.run.done / self.run.count, 1.0) if self.run.count else None
+
+    @property
+    def purpose(self) -> str:
+        return PURPOSES[Step(self.run.step)]
+
+    @property
+    def remedy(self) -> str:
+        return _REMEDIES[Step(self.run.step)] if self.run.state == RunState.FAILED else ""
+
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        return list(in_words(self.run.options))
+
+    @property
+    def result(self) -> list[tuple[str, str]]:
+        return list(in_words(self.run.result))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """What stands above the list of runs: what each step does that a button runs, its schedule, its pace, its open run."""
+
+    steps: list[tuple[Step, str, PipelineSchedule | None, str, PipelineRun | None]]
+    archived_until: datetime | None
+
+
+def overview() -> Pipeline:
+    schedules = {schedule.step: schedule for schedule in PipelineSchedule.objects.all()}
+    open_runs = {run.step: run for run in PipelineRun.objects.filter(state__in=RUN_OPEN).defer("log")}
+    paces = {step: pace(schedule.every_minutes) for step, schedule in schedules.items()}
+    return Pipeline(
+        steps=[
+            (step, PURPOSES[step], schedules.get(step), paces.get(step, ""), open_runs.get(step))
+            for step in BY_BUTTON
+        ],
+        archived_until=Archived.objects.values_list("until", flat=True).first(),
+    )
+
+
+def pace(every_minutes: int) -> str:
+    """Such as `every 15 minutes`, or `every day`."""
+    named = {1: "minute", 60: "hour", 1440: "day", 10080: "week"}
+    return f"every {named[every_minutes]}" if every_minutes in named else f"every {every_minutes:,} minutes"
+
+
+def in_words(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield names and values as people read them; what is in a value is named with it: `rows of messages`."""
+    for name, value in told.items():
+        words = name.replace("_", " ")
+        if name in _UNTOLD or value is None or value in ("", [], {}):
+            continue
+        if isinstance(value, Mapping):
+            yield from ((f"{words} of {inner}", text) for inner, text in in_words(value))
+        else:
+            yield words, _text(value)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.1f}"
+    if isinstance(value, list):
+        return ", ".join(_text(one) for one in value)
+    return _moment(str(value))
+
+
+def _moment(text: str) -> str:
+    """Return a moment as people read it, and any other text as it is."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return f"{moment:{_CLOCK}}" if moment.tzinfo else text

@@ -1,0 +1,61 @@
+"""The form that says what a report for auditors has in it."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanWidget
+
+from delivery.console.shared.form_fields import checked_filter, filter_field, moment_field, name_field
+from delivery.states import OPEN, Status
+
+FORMATS = [("csv", "CSV, for spreadsheets"), ("parquet", "Parquet, for programs")]
+SETTLED = [
+    ("", "all that is settled"),
+    *((status.value, status.value) for status in Status if status not in OPEN),
+]
+
+
+class ReportForm(forms.Form):
+    """Who may not see payloads neither has bodies in it nor a filter, which would tell what they hold."""
+
+    since = moment_field("Settled since (UTC)")
+    until = moment_field("Settled before (UTC)", help_text="Only what is archived by then is in it.")
+    subscriber = name_field("Subscriber")
+    subscription = name_field("Subscription")
+    event_type = name_field("Event type")
+    status = forms.ChoiceField(
+        label="Status", required=False, choices=SETTLED, widget=UnfoldAdminSelectWidget
+    )
+    format = forms.ChoiceField(label="Format", choices=FORMATS, widget=UnfoldAdminSelectWidget)
+    filter = filter_field("Filter", help_text="Only messages that this is true of. Empty: all.")
+    with_bodies = forms.BooleanField(
+        label="With the bodies of messages", required=False, widget=UnfoldBooleanWidget
+    )
+
+    def __init__(self, data: Any, *, initial: dict[str, Any], may_see_payload: bool) -> None:
+        super().__init__(data, initial=initial)
+        if not may_see_payload:
+            del self.fields["filter"], self.fields["with_bodies"]
+
+    def clean_filter(self) -> str:
+        return checked_filter(self.cleaned_data["filter"])
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        since, until = cleaned.get("since"), cleaned.get("until")
+        if since and until and since >= until:
+            raise ValidationError(
+                "The report would have no time in it: the first moment has to be before the second."
+            )
+        return cleaned
+
+    def options(self) -> dict[str, Any]:
+        """What the step is given; what is empty is left out."""
+        plain = {name: _plain(value) for name, value in self.cleaned_data.items()}
+        return {name: value for name, value in plain.items() if value not in (None, "", False)}
+
+
+def _plain(value: Any) -> Any:
+    return value.astimezone(UTC).isoformat() if isinstance(value, datetime) else value

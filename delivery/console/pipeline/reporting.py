@@ -1,0 +1,107 @@
+"""Reports for auditors in the console: asked for by a form, written by the pipeline, and downloaded from the page of their run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.views.decorators.http import require_GET
+
+from delivery import pipeline
+from delivery.console.payloads.payload import may_see_payload
+from delivery.console.pipeline.report_form import ReportForm
+from delivery.models import PipelineRun, RunState, Step
+from delivery.pipeline import settings
+from subscriptions import changes
+from subscriptions.admin.shared.base import ConsoleAdmin, actor_of
+
+PART_BYTES = 256 * 1024
+_CONTENT_TYPES = {".csv": "text/csv; charset=utf-8", ".parquet": "application/vnd.apache.parquet"}
+
+
+class Reporting(ConsoleAdmin):
+    """Mix into the admin of pipeline runs."""
+
+    def get_urls(self) -> list[URLPattern]:
+        def viewed(view: Any) -> Any:
+            return self.admin_site.admin_view(view)
+
+        return [
+            path("report/", viewed(self.report), name="delivery_pipelinerun_report"),
+            path(
+                "<int:object_id>/file/", viewed(require_GET(self.download)), name="delivery_pipelinerun_file"
+            ),
+            *super().get_urls(),
+        ]
+
+    def may_report(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("delivery.make_report")
+
+    def may_download(self, request: HttpRequest, run: PipelineRun) -> bool:
+        """Whether somebody may have the file of a run, which has one: with bodies only who may see payloads."""
+        if run.step != Step.REPORT or run.state != RunState.DONE or not self.may_report(request):
+            return False
+        return not run.options.get("with_bodies") or may_see_payload(request.user)
+
+    def report(self, request: HttpRequest) -> HttpResponse:
+        """Show the form; posted, have the report written."""
+        if not self.may_report(request):
+            raise PermissionDenied
+        may_see = may_see_payload(request.user)
+        form = ReportForm(request.POST or None, initial=request.GET.dict(), may_see_payload=may_see)
+        if request.method == "POST" and form.is_valid():
+            options = form.options() | {"to": str(settings.reports())}
+            run = pipeline.request_run(
+                Step.REPORT, options=options, actor=actor_of(request), now=timezone.now()
+            )
+            self.message_user(request, "The report is being written; you may leave this page meanwhile.")
+            return HttpResponseRedirect(reverse("admin:delivery_pipelinerun_change", args=[run.pk]))
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": "Make a report",
+            "form": form,
+            "may_see_payload": may_see,
+        }
+        return TemplateResponse(request, "console/report.html", context)
+
+    def download(self, request: HttpRequest, object_id: int) -> HttpResponseBase:
+        """Answer the file of a report; who took it, and when, stands in the configuration log."""
+        run = get_object_or_404(PipelineRun, pk=object_id)
+        if not self.has_view_permission(request, run) or not self.may_report(request):
+            raise PermissionDenied
+        if run.step != Step.REPORT or run.state != RunState.DONE:
+            raise Http404
+        if not self.may_download(request, run):
+            raise PermissionDenied
+        file = report_file(run)
+        if file is None:
+            raise Http404("The file is not on this machine any more: make the report again.")
+        taken = {"file": file.name, "rows": run.result.get("rows")}
+        changes.record(actor=actor_of(request), action="downloaded", instance=run, before=None, after=taken)
+        content_type = _CONTENT_TYPES.get(file.suffix, "application/octet-stream")
+        headers = {
+            "Content-Disposition": f'attachment; filename="{file.name}"',
+            "Content-Length": str(file.stat().st_size),
+            "Cache-Control": "no-store",
+        }
+        return StreamingHttpResponse(_parts(file), content_type=content_type, headers=headers)
+
+
+def report_file(run: PipelineRun) -> Path | None:
+    """Return the file that a run wrote, if it is there; never one outside the folder of reports."""
+    folder = settings.reports().resolve()
+    file = (folder / str(run.result.get("path", ""))).resolve()
+    return file if file.is_relative_to(folder) and file.is_file() else None
+
+
+def _parts(file: Path) -> Iterator[bytes]:
+    with file.open("rb") as opened:
+        while part := opened.read(PART_BYTES):
+            yield part

@@ -1,0 +1,189 @@
+"""Replays in the console: asked for by a form, looked at before anything is sent, and watched until they are done."""
+
+from datetime import timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import get_object_or_404
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from delivery.console.replays import page as replay_page
+from delivery.console.replays.form import ReplayForm
+from delivery.console.shared.job_page import WatchedAdmin
+from delivery.console.shared.labels import label
+from delivery.console.shared.list_filters import SubscriptionFilter
+from delivery.models import Archived, Replay, ReplayState
+from delivery.replays import replays
+from subscriptions.admin.shared.base import actor_of
+from subscriptions.admin.shared.list_filters import ChoiceFilter
+from subscriptions.admin.shared.times import ago, duration
+from subscriptions.models import Kind, Subscription
+
+_TONES = {
+    ReplayState.SELECTING: "open",
+    ReplayState.READY: "warning",
+    ReplayState.RUNNING: "open",
+    ReplayState.DONE: "good",
+    ReplayState.FAILED: "bad",
+}
+
+
+class ReplayStateFilter(ChoiceFilter):
+    title = "State"
+    parameter_name = lookup = "state"
+    offered = ReplayState.values
+
+
+class ChosenSubscription(forms.Form):
+    """Whose replay it is; of what a publisher waits for (SYNC) there is none."""
+
+    subscription = forms.ModelChoiceField(
+        Subscription.objects.select_related("subscriber", "event_type")
+        .exclude(event_type__kind=Kind.SYNC)
+        .order_by("subscriber__name", "name"),
+        widget=UnfoldAdminSelectWidget,
+    )
+
+
+@admin.register(Replay)
+class ReplayAdmin(WatchedAdmin):
+    empty_text = (
+        "A replay delivers messages of the archive to a subscription: to a new one what came before it, "
+        "or to one that lost something what it had. They are counted first."
+    )
+    list_display = ["number", "shown_state", "subscribed", "progress", "span", "who", "asked", "ended"]
+    list_filter = [ReplayStateFilter, SubscriptionFilter]
+    list_select_related = ["subscription__subscriber"]
+    page_template = "console/replay.html"
+    part_template = "console/replay_part.html"
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("delivery.add_replay")
+
+    def get_urls(self) -> list[URLPattern]:
+        def posted(view: Any) -> Any:
+            return self.admin_site.admin_view(require_POST(view))
+
+        return [
+            path("<int:object_id>/start/", posted(self.start), name="delivery_replay_start"),
+            path("<int:object_id>/cancel/", posted(self.cancel), name="delivery_replay_cancel"),
+            path("<int:object_id>/again/", posted(self.select_again), name="delivery_replay_again"),
+            *super().get_urls(),
+        ]
+
+    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+        """Ask for the subscription, then for the rest; posted, have the messages selected."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        chosen = ChosenSubscription(request.GET if "subscription" in request.GET else None)
+        subscription = chosen.cleaned_data["subscription"] if chosen.is_valid() else None
+        form = None if subscription is None else ReplayForm(request.POST or None, subscription=subscription)
+        if request.method == "POST" and form is not None and form.is_valid():
+            replay = _asked(form, actor=actor_of(request))
+            if replay is not None:
+                return self._to(request, replay, "Its messages are being looked for; nothing is sent yet.")
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": "Replay messages of the archive",
+            "chosen": chosen,
+            "subscription": subscription,
+            "form": form,
+            "archived_until": Archived.objects.values_list("until", flat=True).first(),
+            "may_run": request.user.has_perm("delivery.add_pipelinerun"),
+        }
+        return TemplateResponse(request, "console/replay_add.html", context)
+
+    def start(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        replay: Replay = self.permitted(request, object_id)
+        if not replays.start(replay, actor=actor_of(request)):
+            return self._too_late(request, replay)
+        return self._to(request, replay, "The deliveries are being made; you may leave this page meanwhile.")
+
+    def cancel(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        replay: Replay = self.permitted(request, object_id)
+        if not replays.cancel(replay, actor=actor_of(request)):
+            return self._too_late(request, replay)
+        return self._to(request, replay, f"Cancelled; the {replay.made:,} deliveries that were made stay.")
+
+    def select_again(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        replay: Replay = self.permitted(request, object_id)
+        if not replays.select_again(replay, actor=actor_of(request)):
+            return self._too_late(request, replay)
+        return self._to(request, replay, "Its messages are being looked for once more.")
+
+    def _too_late(self, request: HttpRequest, replay: Replay) -> HttpResponse:
+        text = f"Nothing was done: it is {replay.state}."
+        return self._to(request, replay, text, level=messages.WARNING)
+
+    def _to(
+        self, request: HttpRequest, replay: Replay, text: str, *, level: int = messages.SUCCESS
+    ) -> HttpResponse:
+        self.message_user(request, text, level)
+        return HttpResponseRedirect(reverse("admin:delivery_replay_change", args=[replay.pk]))
+
+    def found(self, object_id: int) -> Replay:
+        rows = Replay.objects.select_related("subscription__subscriber")
+        return get_object_or_404(rows, pk=object_id)
+
+    def shown(self, request: HttpRequest, row: Replay) -> dict[str, Any]:
+        page = replay_page.read_replay_page(row)
+        left = page.seconds_left
+        return {
+            "replay": row,
+            "page": page,
+            "state": self.shown_state(row),
+            "may_change": self.may_change_rows(request),
+            "takes": "" if left is None else duration(timedelta(seconds=left)),
+        }
+
+    @admin.display(description="replay")
+    def number(self, row: Replay) -> str:
+        return str(row)
+
+    @admin.display(description="state")
+    def shown_state(self, row: Replay) -> SafeString:
+        return label(row.state, tone=_TONES.get(ReplayState(row.state)))
+
+    @admin.display(description="to subscription")
+    def subscribed(self, row: Replay) -> str:
+        return str(row.subscription)
+
+    @admin.display(description="progress")
+    def progress(self, row: Replay) -> str:
+        if row.state == ReplayState.SELECTING:
+            return "being counted"
+        return f"{row.done:,} of {row.count:,}"
+
+    @admin.display(description="published")
+    def span(self, row: Replay) -> str:
+        return f"{row.since:%Y-%m-%d %H:%M} to {row.until:%Y-%m-%d %H:%M} UTC"
+
+    @admin.display(description="who")
+    def who(self, row: Replay) -> str:
+        return row.asked_by
+
+    @admin.display(description="asked for")
+    def asked(self, row: Replay) -> SafeString | str:
+        return ago(row.asked_at, now=timezone.now())
+
+    @admin.display(description="ended")
+    def ended(self, row: Replay) -> SafeString | str:
+        return ago(row.ended_at, now=timezone.now())
+
+
+def _asked(form: ReplayForm, *, actor: str) -> Replay | None:
+    """Have it selected; None if it is refused, which the form says then."""
+    try:
+        return replays.request_replay(form.subscription, actor=actor, now=timezone.now(), **form.wished())
+    except replays.ReplayRefusedError as refused:
+        form.add_error(refused.field if refused.field in form.fields else None, refused.detail)
+        return None

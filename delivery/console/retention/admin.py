@@ -1,0 +1,122 @@
+"""Retention in the console: for how long what is kept, what each pass removed, and the button that begins one."""
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_GET, require_POST
+
+from delivery.console.retention import page as shown
+from delivery.console.shared.labels import label
+from delivery.maintenance import retention
+from delivery.models import RetentionRun, RetentionState
+from subscriptions.admin.shared.base import actor_of
+from subscriptions.admin.shared.keyset import KeysetAdmin
+from subscriptions.admin.shared.list_filters import ChoiceFilter
+from subscriptions.admin.shared.times import ago, duration
+
+_TONES = {RetentionState.RUNNING: "open", RetentionState.DONE: "good"}
+
+
+class RetentionStateFilter(ChoiceFilter):
+    title = "State"
+    parameter_name = lookup = "state"
+    offered = RetentionState.values
+
+
+@admin.register(RetentionRun)
+class RetentionRunAdmin(KeysetAdmin):
+    empty_text = "A pass begins once an hour; here stands what each removed."
+    list_display = [
+        "number",
+        "shown_state",
+        "messages_removed",
+        "deliveries_removed",
+        "attempts_removed",
+        "began",
+        "took",
+    ]
+    list_display_links = None
+    list_filter = [RetentionStateFilter]
+    list_before_template = "console/retention_part.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        start = self.admin_site.admin_view(require_POST(self.start))
+        # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
+        return [
+            path("start/", start, name="delivery_retentionrun_start"),
+            path("part/", require_GET(self.part), name="delivery_retentionrun_part"),
+            *super().get_urls(),
+        ]
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Show the list, below what is kept for how long and the pass that is under way."""
+        page: HttpResponse = super().changelist_view(
+            request, {**(extra_context or {}), **self._shown(request)}
+        )
+        return page
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """A pass has no page of its own: the list tells all of it."""
+        return HttpResponseRedirect(reverse("admin:delivery_retentionrun_changelist"))
+
+    def part(self, request: HttpRequest) -> HttpResponse:
+        """Answer the progress; the whole page when the pass has ended, or whoever looks is logged out."""
+        may_see = request.user.is_active and request.user.is_staff and self.has_view_permission(request)
+        context = self._shown(request) if may_see else {}
+        if not may_see or context["retention"].run is None:
+            return HttpResponse(headers={"HX-Refresh": "true"})
+        answer = render(request, "console/retention_part.html", context)
+        answer.headers["Cache-Control"] = "no-store"
+        return answer
+
+    def start(self, request: HttpRequest) -> HttpResponse:
+        if not _may_start(request):
+            raise PermissionDenied
+        try:
+            retention.start(actor=actor_of(request), now=timezone.now())
+        except retention.AlreadyRunningError as error:
+            return self.back(request, f"Nothing was done. {error}", level=messages.WARNING)
+        return self.back(request, "It has begun; you may leave this page meanwhile.")
+
+    def _shown(self, request: HttpRequest) -> dict[str, Any]:
+        return {"retention": shown.read_retention_page(), "may_start": _may_start(request)}
+
+    @admin.display(description="pass")
+    def number(self, row: RetentionRun) -> str:
+        return str(row.pk)
+
+    @admin.display(description="state")
+    def shown_state(self, row: RetentionRun) -> SafeString:
+        return label(row.state, tone=_TONES.get(RetentionState(row.state)))
+
+    @admin.display(description="messages removed")
+    def messages_removed(self, row: RetentionRun) -> str:
+        return f"{row.messages:,}"
+
+    @admin.display(description="deliveries")
+    def deliveries_removed(self, row: RetentionRun) -> str:
+        return f"{row.deliveries:,}"
+
+    @admin.display(description="attempts")
+    def attempts_removed(self, row: RetentionRun) -> str:
+        return f"{row.attempts:,}"
+
+    @admin.display(description="began")
+    def began(self, row: RetentionRun) -> SafeString | str:
+        return ago(row.started_at, now=timezone.now())
+
+    @admin.display(description="took")
+    def took(self, row: RetentionRun) -> str:
+        return duration((row.ended_at or timezone.now()) - row.started_at)
+
+
+def _may_start(request: HttpRequest) -> bool:
+    return request.user.has_perm("delivery.add_retentionrun")

@@ -1,0 +1,168 @@
+"""The filters that the lists of delivering share."""
+
+from typing import Any
+
+from django.db.models import QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+
+from delivery.models import Message
+from delivery.models.delivery import PLACE_BITS, ids_of_message
+from delivery.models.message import parse_public_id
+from delivery.states import Status
+from subscriptions.admin.shared.base import id_of
+from subscriptions.admin.shared.list_filters import (
+    LARGEST_ID,
+    ChoiceFilter,
+    ExactText,
+    NameFilter,
+    Since,
+    SubscriberFilter,
+    Until,
+)
+from subscriptions.models import Publisher, Subscription
+
+
+class DeliveryStatusFilter(ChoiceFilter):
+    title = "Status"
+    parameter_name = lookup = "status"
+    offered = Status.values
+
+
+class DeliverySubscriberFilter(SubscriberFilter):
+    """By the ids of the subscriber's subscriptions, which an index of deliveries knows."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.typed():
+            return queryset
+        found = Subscription.objects.filter(subscriber__name=self.typed()).order_by()
+        return queryset.filter(subscription__in=list(found.values_list("pk", flat=True)))
+
+
+class SubscriptionFilter(ExactText):
+    """By the id of a subscription, which is what links give, or by its name."""
+
+    title = "Subscription (id or name)"
+    parameter_name = "subscription"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if self.typed().isdecimal():
+            return queryset.filter(subscription_id=int(self.typed()[:18]))
+        if not self.typed():
+            return queryset
+        found = Subscription.objects.filter(name=self.typed()).order_by()
+        return queryset.filter(subscription__in=list(found.values_list("pk", flat=True)))
+
+
+class MessageFilter(ExactText):
+    """By the id of a message; what is no id finds nothing, rather than everything."""
+
+    title = "Message"
+    parameter_name = "message"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.typed():
+            return queryset
+        return self.about(queryset, parse_public_id(self.typed()) or 0)
+
+    def about(self, queryset: QuerySet[Any], message_id: int) -> QuerySet[Any]:
+        return queryset.filter(message_id=message_id)
+
+
+class OfMessageFilter(MessageFilter):
+    """The deliveries of a message."""
+
+    def about(self, queryset: QuerySet[Any], message_id: int) -> QuerySet[Any]:
+        return queryset.filter(pk__range=ids_of_message(message_id))
+
+
+class ReplayFilter(ExactText):
+    """By the number of the replay that made it; what is none finds nothing."""
+
+    title = "Replay"
+    parameter_name = "replay"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        return queryset.filter(replay_id=id_of(self.typed()) or 0) if self.typed() else queryset
+
+
+class PublisherFilter(NameFilter):
+    title = "Publisher"
+    parameter_name = "publisher"
+    lookup = "publisher"
+    named = Publisher
+
+
+class DestinationFilter(ChoiceFilter):
+    """Delivered to one destination, or published to all who want it."""
+
+    title = "Destination"
+    parameter_name = "destination"
+    offered = ("published", "delivered")
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        match self.value():
+            case "published":
+                return queryset.filter(destination="")
+            case "delivered":
+                return queryset.exclude(destination="")
+        return queryset
+
+
+class IdFrom(ExactText):
+    """From a message's id on; what is no id finds nothing."""
+
+    title = "From message"
+    parameter_name = "id_from"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.typed():
+            return queryset
+        found = parse_public_id(self.typed())
+        return queryset.none() if found is None else queryset.filter(pk__gte=found)
+
+
+class IdTo(ExactText):
+    """Up to a message's id, that one too; what is no id finds nothing."""
+
+    title = "To message"
+    parameter_name = "id_to"
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if not self.typed():
+            return queryset
+        found = parse_public_id(self.typed())
+        return queryset.none() if found is None else queryset.filter(pk__lte=found)
+
+
+class PublishedSince(Since):
+    title = "Published since (UTC)"
+    column = "published_at"
+
+
+class PublishedUntil(Until):
+    title = "Published until (UTC)"
+    column = "published_at"
+
+
+class DeliveryPublishedSince(PublishedSince):
+    """By when its message was published: the ids of messages bound those of their deliveries."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if (moment := self.moment()) is None:
+            return queryset
+        before = Message.objects.filter(published_at__lt=moment - self.SLACK)
+        id = Subquery(before.order_by("-published_at").values("pk")[:1])
+        return queryset.filter(message__published_at__gte=moment, pk__gte=Coalesce(id, 0) * 2**PLACE_BITS)
+
+
+class DeliveryPublishedUntil(PublishedUntil):
+    """By when its message was published; see DeliveryPublishedSince."""
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if (moment := self.moment()) is None:
+            return queryset
+        after = Message.objects.filter(published_at__gte=moment + self.SLACK)
+        id = Subquery(after.order_by("published_at").values("pk")[:1])
+        bound = Coalesce(id * 2**PLACE_BITS, LARGEST_ID)
+        return queryset.filter(pk__lt=bound, message__published_at__lt=moment)

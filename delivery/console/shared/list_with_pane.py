@@ -1,0 +1,88 @@
+"""Lists with a pane: the row that is chosen is shown beside the list, where there is room for both.
+
+`?open=` in the address says which, so that a link shows the same; without scripts it works by that alone. On a narrow window
+a row leads to its own page.
+"""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_GET
+
+from subscriptions.admin.shared.base import id_of
+from subscriptions.admin.shared.keyset import KeysetAdmin, KeysetChangeList
+
+OPEN = "open"
+
+
+class SplitChangeList(KeysetChangeList):
+    """Leaves what is open to the pane: it filters nothing, and other pages of the list begin without it."""
+
+    def get_filters_params(self, params: Any = None) -> Any:
+        return {name: value for name, value in super().get_filters_params(params).items() if name != OPEN}
+
+    def get_query_string(self, new_params: Any = None, remove: Any = None) -> str:
+        return super().get_query_string(new_params, [*(remove or []), OPEN])
+
+
+class SplitAdmin(KeysetAdmin):
+    """A list with a pane; `pane_context` tells what the pane shows, by `pane_template`."""
+
+    pane_template: str
+    list_display_links = None
+    list_after_template = "console/pane.html"
+
+    class Media:
+        js = ["console/split.js"]
+        css = {"all": ["console/messages.css"]}
+
+    def pane_context(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
+        """Return what its page shows, the row itself as `opened`; raises Http404 and PermissionDenied as that does."""
+        raise NotImplementedError
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[SplitChangeList]:
+        return SplitChangeList
+
+    def get_urls(self) -> list[URLPattern]:
+        # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
+        name = f"{self.opts.app_label}_{self.opts.model_name}_pane"
+        return [path("<int:object_id>/pane/", require_GET(self.pane), name=name), *super().get_urls()]
+
+    def pane(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Answer what the pane shows; who is logged out meanwhile gets the page reloaded."""
+        if not (request.user.is_active and request.user.is_staff):
+            return HttpResponse(headers={"HX-Refresh": "true"})
+        context = self.pane_context(request, str(object_id))
+        answer = render(request, "console/pane_content.html", context | {"pane_template": self.pane_template})
+        answer.headers["Cache-Control"] = "no-store"
+        return answer
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        shown = dict(extra_context or {})
+        opened = id_of(request.GET.get(OPEN, "").removeprefix("msg_"))
+        if opened is not None and self.model._default_manager.filter(pk=opened).exists():
+            shown |= self.pane_context(request, str(opened)) | {"pane_template": self.pane_template}
+        page: HttpResponse = super().changelist_view(request, shown)
+        return page
+
+    def page(self, request: HttpRequest, object_id: str, *, title: str, template: str) -> TemplateResponse:
+        """Answer the same by itself."""
+        context = self.pane_context(request, object_id)
+        around = {**self.admin_site.each_context(request), "opts": self.opts, "title": title}
+        return TemplateResponse(request, template, around | context | {"original": context["opened"]})
+
+    def opening(self, row: Any, text: str) -> SafeString:
+        """The link of a row: to its page, and to the pane where there is room."""
+        of = f"admin:{self.opts.app_label}_{self.opts.model_name}"
+        return format_html(
+            '<a class="inturn-link" href="{}" data-pane="{}" data-open="{}">{}</a>',
+            reverse(f"{of}_change", args=[row.pk]),
+            reverse(f"{of}_pane", args=[row.pk]),
+            row.pk,
+            text,
+        )

@@ -1,0 +1,72 @@
+"""The mailboxes of subscribers: what is there, what is out, and how fast it is fetched and acknowledged."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+
+from delivery.console.shared.counting import WAITING_LIMIT, Bounded
+from delivery.database.queries import named_rows
+from delivery.mailbox import counts as mailbox_figures
+from delivery.mailbox.counts import Figures
+
+SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MailboxFigures:
+    """Figures of a mailbox, or of one subscription in it, as they are shown."""
+
+    subscriber_id: int
+    available: Bounded
+    delayed: Bounded
+    in_flight: Bounded
+    held: Bounded
+    oldest_at: datetime | None
+    received_per_minute: int
+    acknowledged_per_minute: int
+
+    @property
+    def holds(self) -> Bounded:
+        """All that is not acknowledged."""
+        counts = (self.available, self.delayed, self.in_flight, self.held)
+        return _bounded(sum(count.found for count in counts))
+
+
+def of_subscription(subscription_id: int, *, now: datetime) -> MailboxFigures | None:
+    """None: it is none of mode PULL."""
+    found = mailbox_figures.of_subscription(subscription_id, now=now, limit=WAITING_LIMIT)
+    return None if found is None else _shown(found)
+
+
+def of_subscribers(subscriber_ids: Collection[int], *, now: datetime) -> dict[int, MailboxFigures]:
+    """Who has no PULL subscription has no mailbox."""
+    found = mailbox_figures.of_subscribers(subscriber_ids, now=now, limit=WAITING_LIMIT)
+    return {id: _shown(figures) for id, figures in found.items()}
+
+
+def fullest(*, limit: int, now: datetime) -> list[tuple[str, MailboxFigures]]:
+    """Return whose mailboxes hold something, those with the oldest message first, with the subscriber's name."""
+    found = named_rows("fullest_mailboxes", {"rows": limit})
+    if not found:
+        return []
+    shown = of_subscribers([row["subscriber_id"] for row in found], now=now)
+    return [
+        (row["subscriber"], shown[row["subscriber_id"]]) for row in found if row["subscriber_id"] in shown
+    ]
+
+
+def _shown(figures: Figures) -> MailboxFigures:
+    return MailboxFigures(
+        subscriber_id=figures.subscriber_id,
+        available=_bounded(figures.available),
+        delayed=_bounded(figures.delayed),
+        in_flight=_bounded(figures.in_flight),
+        held=_bounded(figures.held),
+        oldest_at=figures.oldest_at,
+        received_per_minute=figures.received_per_minute,
+        acknowledged_per_minute=figures.acknowledged_per_minute,
+    )
+
+
+def _bounded(found: int) -> Bounded:
+    return Bounded(found, WAITING_LIMIT)

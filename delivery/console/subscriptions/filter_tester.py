@@ -1,0 +1,102 @@
+"""The filter tester in the form of a subscription: what is typed there is tried as it stands, saved or not."""
+
+from typing import Any
+
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.template.loader import render_to_string
+from django.urls import URLPattern, path
+from django.utils.safestring import SafeString
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+
+from delivery.console.payloads.payload import may_see_payload
+from delivery.console.subscriptions.filter_trial import Typed, mistake, trial
+from subscriptions.admin.shared.base import id_of
+from subscriptions.models import EventType, Subscription
+
+# As long as a message may be by default, and more than anybody types.
+LONGEST_BODY = 1024 * 1024
+
+
+class FilterTester:
+    """Mix into the ModelAdmin of subscriptions."""
+
+    def get_urls(self) -> list[URLPattern]:
+        # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
+        tester = path("filter-test/", self.test_filter, name="subscriptions_subscription_filter_test")
+        return [tester, *super().get_urls()]  # type: ignore[misc]
+
+    def get_fieldsets(self, request: HttpRequest, obj: Subscription | None = None) -> list[Any]:
+        """Put the tester below what it tries."""
+        fieldsets: list[Any] = super().get_fieldsets(request, obj)  # type: ignore[misc]
+        if not may_test(request):
+            return fieldsets
+        return [
+            (title, options | {"fields": _with_tester(options["fields"])}) for title, options in fieldsets
+        ]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Subscription | None = None) -> list[str]:
+        return [*super().get_readonly_fields(request, obj), "tester"]  # type: ignore[misc]
+
+    def tester(self, row: Subscription) -> SafeString:
+        return render_to_string("console/filter_tester.html", {"row": row if row.pk else None})
+
+    tester.short_description = "Try it"  # type: ignore[attr-defined]
+
+    @staticmethod
+    @never_cache
+    @require_POST
+    def test_filter(request: HttpRequest) -> HttpResponse:
+        """Answer the part of the page below the filter; with `check`, only what is wrong with the filter."""
+        if not (request.user.is_active and request.user.is_staff):
+            return HttpResponse(headers={"HX-Refresh": "true"})
+        if not may_test(request):
+            raise PermissionDenied
+        stored = _stored(request)
+        typed = _typed(request, stored)
+        if "check" in request.POST:
+            return render(request, "console/filter_checked.html", {"mistake": mistake(typed), "typed": typed})
+        # How many messages a filter of one's own fits tells what they hold, and so does a header filter string.
+        is_stored = stored is not None and "filter" not in request.POST
+        may_preview = may_see_payload(request.user) or is_stored
+        tried = trial(typed, event_type=_event_type(request, stored), may_preview=may_preview)
+        shown = {"trial": tried, "typed": typed, "may_preview": may_preview}
+        return render(request, "console/filter_tested.html", shown)
+
+
+def _with_tester(fields: list[str]) -> list[str]:
+    behind = fields.index("filter") + 1 if "filter" in fields else 0
+    return [*fields[:behind], "tester", *fields[behind:]] if behind else fields
+
+
+def may_test(request: HttpRequest) -> bool:
+    return request.user.has_perms(("subscriptions.view_subscription", "delivery.view_message"))
+
+
+def _stored(request: HttpRequest) -> Subscription | None:
+    pk = id_of(request.POST.get("tested_subscription", ""))
+    return None if pk is None else Subscription.objects.select_related("event_type").filter(pk=pk).first()
+
+
+def _typed(request: HttpRequest, stored: Subscription | None) -> Typed:
+    """Read it as the form does, which takes the white space around it away; who may only look has nothing to type in."""
+    if stored is not None and "filter" not in request.POST:
+        text, header_filter_string = stored.filter, stored.header_filter_string
+    else:
+        text, header_filter_string = (
+            request.POST.get(name, "").strip() for name in ("filter", "header_filter_string")
+        )
+    return Typed(
+        filter=text,
+        header_filter_string=header_filter_string,
+        headers=request.POST.get("tested_headers", ""),
+        body=request.POST.get("tested_body", "")[:LONGEST_BODY],
+    )
+
+
+def _event_type(request: HttpRequest, stored: Subscription | None) -> EventType | None:
+    if stored is not None:
+        return stored.event_type
+    return EventType.objects.filter(pk=id_of(request.POST.get("event_type", "")) or 0).first()

@@ -1,0 +1,92 @@
+"""The form of a test message: the event type's sample, or what a person makes of it."""
+
+import json
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+
+from delivery.calls.trial import Trial
+from subscriptions.admin.subscriptions.header_lines import parse_header_lines
+from subscriptions.filters import header_name
+from subscriptions.models import EventType, Subscription
+from subscriptions.values.forwarding import ANY
+from subscriptions.values.header_values import HeaderError, is_sendable
+from subscriptions.values.media_types import validate_media_type
+
+
+class TestMessageForm(forms.Form):
+    """Anything may be sent, also what publishing would refuse: an endpoint should bear it."""
+
+    # Not a test of ours, as pytest would take it to be.
+    __test__ = False
+
+    content_type = forms.CharField(
+        max_length=255, widget=UnfoldAdminTextInputWidget({"class": "inturn-code", "spellcheck": "false"})
+    )
+    body = forms.CharField(
+        required=False,
+        strip=False,
+        widget=UnfoldAdminTextareaWidget({"rows": 12, "class": "inturn-code", "spellcheck": "false"}),
+    )
+
+    headers = forms.CharField(
+        label="Headers of the message",
+        required=False,
+        widget=UnfoldAdminTextareaWidget({"rows": 3, "class": "inturn-code", "spellcheck": "false"}),
+    )
+
+    def __init__(self, data: Any, *, subscription: Subscription) -> None:
+        event_type, patterns = subscription.event_type, subscription.forward_headers
+        named = [f"{name}: test" for name in patterns if not name.endswith(ANY)]
+        first = {
+            "content_type": event_type.content_type,
+            "body": _sample(event_type),
+            "headers": "\n".join(named),
+        }
+        super().__init__(data, initial=first)
+        if patterns:
+            text = f"One a line: Name: value. The subscription sends along {', '.join(patterns)}."
+            self.fields["headers"].help_text = text
+        else:
+            del self.fields["headers"]
+
+    @property
+    def trial(self) -> Trial:
+        typed = self.cleaned_data
+        return Trial(content_type=typed["content_type"], body=typed["body"], headers=typed.get("headers", {}))
+
+    def clean_headers(self) -> dict[str, str]:
+        try:
+            typed = parse_header_lines(self.cleaned_data["headers"], stored={})
+        except HeaderError as error:
+            raise ValidationError(str(error)) from error
+        headers = {header_name(name): value for name, value in typed.items()}
+        for name, value in headers.items():
+            if not is_sendable(name, value):
+                raise ValidationError(
+                    f"{name} is no header that can be sent; use letters, digits and hyphens."
+                )
+        return headers
+
+    def clean_content_type(self) -> str:
+        content_type: str = self.cleaned_data["content_type"]
+        validate_media_type(content_type)
+        return content_type
+
+    def clean_body(self) -> bytes:
+        # Browsers send each line break as two characters.
+        typed: str = self.cleaned_data["body"].replace("\r\n", "\n")
+        body = typed.encode(errors="replace")
+        most = settings.ENVIRONMENT.max_message_bytes
+        if len(body) > most:
+            raise ValidationError(f"It is longer than the {most} bytes that a message may have.")
+        return body
+
+
+def _sample(event_type: EventType) -> str:
+    if event_type.sample is None:
+        return '{"test": true}'
+    return json.dumps(event_type.sample, indent=2, ensure_ascii=False)

@@ -1,0 +1,97 @@
+"""The page from which a test message is sent, and which shows what the endpoint answered."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from delivery.calls.slots import NoSlotError
+from delivery.calls.trial import LONGEST_WAIT_SECONDS, Tested, send_test
+from delivery.console.payloads.payload import Payload, may_see_payload, payload
+from delivery.console.subscriptions.trial_form import TestMessageForm
+from subscriptions.admin.shared.base import actor_of
+from subscriptions.models import Mode, Subscription
+
+PULLED = "Nothing is sent to a mailbox, so there is no test message: its page says how to fetch."
+DELETED = "Nothing was sent: the subscription was deleted meanwhile."
+BUSY = "Other test messages are under way; nothing was sent. Try again in a few seconds."
+# Credentials and values that the subscription adds are stored masked, and stay so.
+_SHOWN_HEADERS = ("webhook-", "inturn-", "content-type")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownTest:
+    """What was sent, and what came of it, as the page shows it; of the other headers only the names."""
+
+    tested: Tested
+    sent: list[tuple[str, str]]
+    also_sent: list[str]
+    answer: Payload | None
+
+    @property
+    def outcome(self) -> Any:
+        return self.tested.called.outcome
+
+
+class TestSending:
+    """Mix into the ModelAdmin of subscriptions."""
+
+    # Not a test of ours, as pytest would take it to be.
+    __test__ = False
+
+    def get_urls(self) -> list[URLPattern]:
+        page = self.admin_site.admin_view(  # type: ignore[attr-defined]
+            never_cache(require_http_methods(["GET", "POST"])(self.send_test))
+        )
+        name = "subscriptions_subscription_send_test"
+        return [path("<int:object_id>/test/", page, name=name), *super().get_urls()]  # type: ignore[misc]
+
+    def send_test(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Show the form; posted, send what it says and show the answer beside it."""
+        subscription: Subscription = self.permitted(request, object_id)  # type: ignore[attr-defined]
+        if subscription.mode == Mode.PULL:
+            return self.back(request, PULLED, level=messages.WARNING)  # type: ignore[attr-defined, no-any-return]
+        form = TestMessageForm(request.POST or None, subscription=subscription)
+        try:
+            shown = self._sent(request, subscription, form) if form.is_valid() else None
+        except Subscription.DoesNotExist:
+            return self.back(request, DELETED, level=messages.WARNING)  # type: ignore[attr-defined, no-any-return]
+        context = {
+            **self.admin_site.each_context(request),  # type: ignore[attr-defined]
+            "opts": self.opts,  # type: ignore[attr-defined]
+            "original": subscription,
+            "title": f"Test message to {subscription}",
+            "form": form,
+            "shown": shown,
+            "may_see_payload": may_see_payload(request.user),
+            "longest_seconds": LONGEST_WAIT_SECONDS,
+        }
+        return TemplateResponse(request, "console/test_message.html", context)
+
+    def _sent(
+        self, request: HttpRequest, subscription: Subscription, form: TestMessageForm
+    ) -> ShownTest | None:
+        try:
+            tested = send_test(subscription, form.trial, actor=actor_of(request), now=timezone.now())
+        except NoSlotError:
+            form.add_error(None, BUSY)
+            return None
+        return _shown(tested)
+
+
+def _shown(tested: Tested) -> ShownTest:
+    headers, typed = tested.request.headers, tested.request.parcel.headers or {}
+    shown = [name for name in headers if name in typed or name.lower().startswith(_SHOWN_HEADERS)]
+    excerpt = tested.called.outcome.excerpt
+    return ShownTest(
+        tested=tested,
+        sent=[(name, headers[name]) for name in shown],
+        also_sent=[name for name in headers if name not in shown],
+        answer=payload(excerpt) if excerpt else None,
+    )

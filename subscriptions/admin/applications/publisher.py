@@ -1,0 +1,43 @@
+"""Publishers in the console, with their keys."""
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from subscriptions.admin.applications.key_list import KeyList
+from subscriptions.admin.event_types.form import PublisherForm
+from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.models import Publisher
+
+
+@admin.register(Publisher)
+class PublisherAdmin(RecordedAdmin):
+    empty_text = "A publisher is an application that may publish; give it a key, and it can."
+    list_display = ["name", "may_publish", "usable_keys", "description"]
+    search_fields = ["name"]
+    search_help_text = "Search by name"
+    ordering = ["name"]
+    fields = ["name", "description", "all_event_types", "event_types", "errors_to"]
+    form = PublisherForm
+    autocomplete_fields = ["event_types"]
+    inlines = [KeyList]
+    change_form_outer_after_template = "console/new_key.html"
+    conditional_fields = {"event_types": "all_event_types == false"}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Publisher]:
+        rows: QuerySet[Publisher] = super().get_queryset(request).prefetch_related("event_types", "keys")
+        return rows
+
+    @admin.display(description="may publish")
+    def may_publish(self, row: Publisher) -> str:
+        if row.all_event_types:
+            return "every event type"
+        return (
+            ", ".join(event_type.name for event_type in row.event_types.all())
+            or "nothing: choose event types"
+        )
+
+    @admin.display(description="keys")
+    def usable_keys(self, row: Publisher) -> str:
+        count = sum(key.revoked_at is None for key in row.keys.all())
+        return str(count) if count else "none: make one"

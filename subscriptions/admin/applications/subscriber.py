@@ -1,0 +1,64 @@
+"""Subscribers in the console, with their keys."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from subscriptions.admin.applications.key_list import KeyList
+from subscriptions.admin.event_types.form import SubscriberForm
+from subscriptions.admin.shared.cells import two_lines_of
+from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.models import Processing, Subscriber
+
+
+class SubscriberAdmin(RecordedAdmin):
+    """The base: `delivery.console.subscribers.admin` adds what only delivering knows."""
+
+    form = SubscriberForm
+    empty_text = "A subscriber is an application that receives; its subscriptions say what."
+    list_display = ["name", "subscription_count", "sent", "matched", "about"]
+    list_filter = ["processing", "match_mode"]
+    search_fields = ["name"]
+    search_help_text = "Search by name"
+    ordering = ["name"]
+    fieldsets = [
+        (None, {"fields": ["name", "description", "match_mode"]}),
+        ("Old Event Queue", {"fields": ["queue_id", "new_queue_password"], "classes": ["collapse"]}),
+        ("Sending", {"fields": ["processing", "max_in_flight", "max_queued_to_send", "refill_level"]}),
+    ]
+    inlines = [KeyList]
+    change_form_outer_after_template = "console/new_key.html"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Subscriber]:
+        active = Count("subscriptions", filter=Q(subscriptions__status="ACTIVE"))
+        counted: QuerySet[Subscriber] = (
+            super().get_queryset(request).annotate(n=Count("subscriptions"), n_active=active)
+        )
+        return counted
+
+    @admin.display(description="processing")
+    def sent(self, row: Subscriber) -> str:
+        is_concurrent = row.processing == Processing.CONCURRENT
+        return f"CONCURRENT, {row.max_in_flight} at once" if is_concurrent else row.processing
+
+    @admin.display(description="match mode", ordering="match_mode")
+    def matched(self, row: Subscriber) -> str:
+        """The word alone: the form says what it means."""
+        return row.match_mode
+
+    @admin.display(description="description")
+    def about(self, row: Subscriber) -> SafeString | None:
+        return two_lines_of(row.description)
+
+    @admin.display(description="subscriptions")
+    def subscription_count(self, row: Any) -> SafeString:
+        url = reverse("admin:subscriptions_subscription_changelist")
+        text = f"{row.n_active} ACTIVE" + (
+            f", {row.n - row.n_active} INACTIVE" if row.n > row.n_active else ""
+        )
+        return format_html('<a class="inturn-link" href="{}?subscriber={}">{}</a>', url, row.name, text)

@@ -1,0 +1,113 @@
+"""The configuration log in the console: who changed what, before and after."""
+
+import json
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from subscriptions.admin.shared.export import ExportedAdmin
+from subscriptions.admin.shared.list_filters import ExactText, Since, Until
+from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.admin.shared.times import ago
+from subscriptions.models import ConfigurationChange
+
+SHOWN_CHARACTERS = 200
+ACTIONS = (
+    "created",
+    "changed",
+    "deleted",
+    "rotated",
+    "revoked",
+    "ended",
+    "restored",
+    "let in",
+    "resubmitted",
+    "started",
+    "cancelled",
+    "downloaded",
+)
+
+
+class ActorFilter(ExactText):
+    title = "Who"
+    parameter_name = lookup = "actor"
+
+
+class ObjectTypeFilter(ExactText):
+    title = "Kind of thing"
+    parameter_name = lookup = "object_type"
+
+    def suggestions(self) -> list[str]:
+        """What may be configured here."""
+        recorded = (model for model, page in admin.site._registry.items() if isinstance(page, RecordedAdmin))
+        return sorted(str(model._meta.verbose_name) for model in recorded)
+
+
+class ObjectNameFilter(ExactText):
+    title = "Name"
+    parameter_name = lookup = "object_name"
+
+
+class ActionFilter(ExactText):
+    title = "Action"
+    parameter_name = lookup = "action"
+
+    def suggestions(self) -> list[str]:
+        return list(ACTIONS)
+
+
+@admin.register(ConfigurationChange)
+class ConfigurationChangeAdmin(ExportedAdmin):
+    empty_text = "Every change of configuration is recorded here: who, what, before and after."
+    list_display = ["when", "who", "what", "difference"]
+    list_display_links = None
+    list_filter = [ObjectTypeFilter, ObjectNameFilter, ActorFilter, ActionFilter, Since, Until]
+
+    def exported(self, row: ConfigurationChange) -> dict[str, Any]:
+        return {
+            "id": row.pk,
+            "at": row.at,
+            "actor": row.actor,
+            "action": row.action,
+            "object_type": row.object_type,
+            "object_name": row.object_name,
+            "before": row.before,
+            "after": row.after,
+        }
+
+    @admin.display(description="when")
+    def when(self, row: ConfigurationChange) -> SafeString | str:
+        return ago(row.at, now=timezone.now())
+
+    @admin.display(description="who")
+    def who(self, row: ConfigurationChange) -> str:
+        return row.actor
+
+    @admin.display(description="what")
+    def what(self, row: ConfigurationChange) -> SafeString:
+        return format_html("{} {} <strong>{}</strong>", row.action, row.object_type, row.object_name)
+
+    @admin.display(description="before and after")
+    def difference(self, row: ConfigurationChange) -> SafeString:
+        before, after = row.before or {}, row.after or {}
+        lines = ((field, _text(before, field), _text(after, field)) for field in sorted({*before, *after}))
+        changed = [line for line in lines if line[1] != line[2]]
+        return format_html(
+            '<dl class="inturn-difference">{}</dl>',
+            format_html_join("", "<dt>{}</dt><dd><del>{}</del> <ins>{}</ins></dd>", changed),
+        )
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("subscriptions.view_configurationchange")
+
+
+def _text(state: dict[str, Any], field: str) -> str:
+    value = state.get(field)
+    if value is None or value == "":
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN_CHARACTERS else text[:SHOWN_CHARACTERS] + "…"

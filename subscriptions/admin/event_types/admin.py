@@ -1,0 +1,97 @@
+"""Event types in the console; `delivery.console.event_types.admin` adds what only delivering knows, and registers them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, Q, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from subscriptions.admin.event_types.form import EventTypeForm
+from subscriptions.admin.shared.cells import lines, two_lines_of
+from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.models import EventType, SubscriptionStatus
+from subscriptions.values.names import is_reserved
+
+_LOOKED_AT = ["name", "content_type", "durability", "ttl_seconds", "forward_headers"]
+
+
+class EventTypeAdmin(RecordedAdmin):
+    form = EventTypeForm
+    empty_text = "An event type names what may be published; it comes first."
+    list_filter = ["kind", "durability"]
+    search_fields = ["name"]
+    search_help_text = "Search by name"
+    ordering = ["name"]
+    fieldsets = [
+        (
+            None,
+            {
+                "fields": [
+                    "name",
+                    "kind",
+                    "content_type",
+                    "durability",
+                    "ttl_seconds",
+                    "forward_headers",
+                    "errors_when",
+                    "description",
+                ]
+            },
+        ),
+        ("Sample", {"fields": ["sample", "json_schema"]}),
+    ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[EventType]:
+        active = Count("subscriptions", filter=Q(subscriptions__status=SubscriptionStatus.ACTIVE))
+        counted: QuerySet[EventType] = (
+            super().get_queryset(request).annotate(n=Count("subscriptions"), n_active=active)
+        )
+        return counted
+
+    def get_fieldsets(self, request: HttpRequest, obj: EventType | None = None) -> list[Any]:
+        """Who may only look has the catalogue above, which says the rest."""
+        fieldsets: list[Any] = super().get_fieldsets(request, obj)
+        may_change = obj is None or self.has_change_permission(request, obj)
+        return fieldsets if may_change else [(None, {"fields": _LOOKED_AT})]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: EventType | None = None) -> Sequence[str]:
+        """What was published is on its way as the kind that it had."""
+        return [*super().get_readonly_fields(request, obj), *(["kind"] if obj else [])]
+
+    def has_change_permission(self, request: HttpRequest, obj: EventType | None = None) -> bool:
+        """What Inturn publishes itself stays as it is."""
+        return bool(super().has_change_permission(request, obj)) and not (obj and is_reserved(obj.name))
+
+    def has_delete_permission(self, request: HttpRequest, obj: EventType | None = None) -> bool:
+        return bool(super().has_delete_permission(request, obj)) and not (obj and is_reserved(obj.name))
+
+    @admin.display(description="kind", ordering="kind")
+    def kind_word(self, row: EventType) -> str:
+        """The word alone, as of the durability: the form says what it means."""
+        return row.kind
+
+    @admin.display(description="durability", ordering="durability")
+    def durability_word(self, row: EventType) -> SafeString | str:
+        if row.ttl_seconds is None:
+            return row.durability
+        return lines(row.durability, f"expires after {row.ttl_seconds:,} s")
+
+    @admin.display(description="description")
+    def about(self, row: EventType) -> SafeString | None:
+        return two_lines_of(row.description)
+
+    @admin.display(description="subscriptions", ordering="n")
+    def subscription_count(self, row: Any) -> SafeString:
+        url = reverse("admin:subscriptions_subscription_changelist")
+        inactive = f", {row.n - row.n_active} INACTIVE" if row.n > row.n_active else ""
+        return format_html(
+            '<a class="inturn-link" href="{}?event_type={}">{} ACTIVE{}</a>',
+            url,
+            row.name,
+            row.n_active,
+            inactive,
+        )

@@ -1,0 +1,59 @@
+"""Rights compared: nobody gives away more than they have, nor becomes somebody who has more."""
+
+from django.contrib import admin
+from django.contrib.auth.models import Group, Permission, User
+from django.db.models import Q, QuerySet
+
+from subscriptions.admin.people.role_words import OUR_APPS
+from subscriptions.models import Scope
+
+
+def with_a_page() -> QuerySet[Permission]:
+    """Return the rights about what has a page here, those of one kind together: others mean nothing."""
+    pages = [model._meta.model_name for model in admin.site._registry]
+    rights = Permission.objects.filter(content_type__app_label__in=OUR_APPS, content_type__model__in=pages)
+    return rights.order_by("content_type__app_label", "content_type__model", "codename")
+
+
+def held(user: User) -> QuerySet[Permission]:
+    """Return those of a user, who need not be let in at the moment."""
+    if user.is_superuser:
+        return with_a_page()
+    theirs = Permission.objects.filter(Q(group__user=user) | Q(user=user))
+    return with_a_page().filter(pk__in=theirs.values("pk"))
+
+
+def roles_within(user: User) -> QuerySet[Group]:
+    """Return the roles that let do nothing beyond what the user may."""
+    return Group.objects.exclude(permissions__in=_beyond(user))
+
+
+def has_more(row: User | Group, *, than: User) -> bool:
+    """Whether somebody, or a role, may do what the other may not."""
+    if than.is_superuser:
+        return False
+    if isinstance(row, User):
+        return row.is_superuser or _overlap(held(row), _beyond(than))
+    return _overlap(with_a_page().filter(group=row), _beyond(than))
+
+
+def scopes_within(user: User) -> list[Scope]:
+    """Return the scopes of keys that let do nothing beyond what the user may.
+
+    A read key shows every message and delivery with its payload; a manage key configures everything, and makes other keys.
+    """
+    beyond = _beyond(user)
+    scopes = [Scope.PUBLISH, Scope.FETCH]
+    if not beyond.filter(codename__startswith="view_").exists():
+        scopes.append(Scope.READ)
+    if not beyond.exists():
+        scopes.append(Scope.MANAGE)
+    return scopes
+
+
+def _beyond(user: User) -> QuerySet[Permission]:
+    return with_a_page().exclude(pk__in=held(user).values("pk"))
+
+
+def _overlap(some: QuerySet[Permission], others: QuerySet[Permission]) -> bool:
+    return some.filter(pk__in=others.values("pk")).exists()

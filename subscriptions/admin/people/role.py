@@ -1,0 +1,87 @@
+"""Roles in the console, which is what Django's groups are here."""
+
+from copy import copy
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
+from django.contrib.auth.models import Group, Permission
+from django.db.models import Count, QuerySet
+from django.forms import ModelForm
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
+
+from subscriptions.admin.people import rights, role_words
+from subscriptions.admin.shared.base import person
+from subscriptions.admin.shared.recorded import RecordedAdmin
+
+# Django's own admin module registers it when it is imported.
+admin.site.unregister(Group)
+
+
+class RightsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+    """Rights to tick: in a list of which one picks with Ctrl, a slip would take away all."""
+
+    widget = UnfoldAdminCheckboxSelectMultipleWidget
+
+    def label_from_instance(self, obj: Permission) -> str:
+        return obj.name
+
+
+@admin.register(Group)
+class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
+    empty_text = "A role says what somebody may see and do."
+    form: type[Any] = ModelForm
+    list_display = ["name", "in_one_line", "people"]
+    search_fields = ["name"]
+    filter_horizontal = ()
+    readonly_fields = ["in_words"]
+
+    def __init__(self, model: type[Group], admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        # Only here: Django's own model stays as it is.
+        self.opts = copy(model._meta)
+        self.opts.verbose_name, self.opts.verbose_name_plural = "role", "roles"
+
+    def get_fields(self, request: HttpRequest, obj: Group | None = None) -> list[Any]:
+        return ["name", *(["in_words"] if obj else []), "permissions"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Group]:
+        rows: QuerySet[Group] = super().get_queryset(request)
+        return rows.annotate(n=Count("user")).prefetch_related("permissions__content_type")
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "permissions":
+            return RightsField(rights.held(person(request)), label="Rights", required=False)
+        return super().formfield_for_dbfield(db_field, request, **kwargs)
+
+    def has_change_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        return bool(super().has_change_permission(request, obj)) and _may_touch(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
+        return bool(super().has_delete_permission(request, obj)) and _may_touch(request, obj)
+
+    @admin.display(description="what it lets somebody do")
+    def in_one_line(self, row: Group) -> str:
+        said = role_words.summary(row)
+        return f"{said[0].upper()}{said[1:]}"
+
+    @admin.display(description="In plain words")
+    def in_words(self, row: Group) -> SafeString:
+        said = role_words.sentences(role_words.names_of(row.permissions.all()))
+        lines = format_html_join("", "<li>{}</li>", ((sentence,) for sentence in said))
+        return format_html('<ul class="inturn-sentences">{}</ul>', lines)
+
+    @admin.display(description="people", ordering="n")
+    def people(self, row: Any) -> SafeString:
+        url = reverse("admin:auth_user_changelist")
+        return format_html('<a class="inturn-link" href="{}?groups__id__exact={}">{}</a>', url, row.pk, row.n)
+
+
+def _may_touch(request: HttpRequest, row: Group | None) -> bool:
+    """A role with more than one's own rights is left to those who have them."""
+    return row is None or not rights.has_more(row, than=person(request))

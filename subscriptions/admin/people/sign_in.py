@@ -1,0 +1,122 @@
+"""Sign-ins in the console: who came and left, who was turned away, and the button that lets them try again."""
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, Max, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.urls import URLPattern, path
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+
+from subscriptions import sign_in
+from subscriptions.admin.shared.base import actor_of
+from subscriptions.admin.shared.export import ExportedAdmin
+from subscriptions.admin.shared.list_filters import ChoiceFilter, ExactText, Since, Until
+from subscriptions.admin.shared.times import ago
+from subscriptions.changes import record
+from subscriptions.models import SignIn, SignInKind
+
+SHOWN = 20
+
+
+class SignInKindFilter(ChoiceFilter):
+    title = "What"
+    parameter_name = lookup = "kind"
+    offered = SignInKind.values
+
+
+class UsernameFilter(ExactText):
+    title = "Name"
+    parameter_name = lookup = "username"
+
+
+class AddressFilter(ExactText):
+    """By the address, or by the network that an IPv6 address counts as."""
+
+    title = "From"
+    parameter_name = "address"
+    lookup = "origin"
+
+
+@admin.register(SignIn)
+class SignInAdmin(ExportedAdmin):
+    empty_text = "Who signs in, signs out or fails to is written down here, with the address it came from."
+    list_display = ["when", "what", "who", "address"]
+    list_display_links = None
+    list_filter = [SignInKindFilter, UsernameFilter, AddressFilter, Since, Until]
+    list_before_template = "console/held_back.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        let_in = self.admin_site.admin_view(require_POST(self.let_in))
+        return [
+            path("<int:object_id>/let-in/", let_in, name="subscriptions_signin_let_in"),
+            *super().get_urls(),
+        ]
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        shown = {
+            "held_back": held_back(now=timezone.now()),
+            "may_let_in": self.may_change_rows(request),
+            **(extra_context or {}),
+        }
+        return super().changelist_view(request, shown)
+
+    def let_in(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Let whoever failed there, and everybody from there, try again at once."""
+        failure: SignIn = self.permitted(request, object_id)
+        if count := sign_in.forgive(failure):
+            after = {"failures": 0}
+            record(
+                actor=actor_of(request),
+                action="let in",
+                instance=failure,
+                before={"failures": count},
+                after=after,
+            )
+        return self.back(request, f"{who(failure)} may try again at once.")
+
+    def exported(self, row: SignIn) -> dict[str, Any]:
+        return {
+            "id": row.pk,
+            "at": row.at,
+            "kind": row.kind,
+            "username": row.username,
+            "address": row.address,
+        }
+
+    @admin.display(description="when")
+    def when(self, row: SignIn) -> SafeString | str:
+        return ago(row.at, now=timezone.now())
+
+    @admin.display(description="what")
+    def what(self, row: SignIn) -> SafeString:
+        return format_html('<span title="{}">{}</span>', row.get_kind_display(), row.kind)
+
+    @admin.display(description="who")
+    def who(self, row: SignIn) -> str:
+        return row.username or "a name that nobody has"
+
+
+def who(row: SignIn) -> str:
+    return f"{row.username or 'Whoever it was'} from {row.address or 'nowhere'}"
+
+
+def held_back(*, now: datetime) -> list[SignIn]:
+    """Return the latest failure of each account and place that have to wait, with `until`, newest first."""
+    counted = SignIn.objects.filter(counts=True, at__gt=now - sign_in.WINDOW)
+    latest = _latest_of(counted, "account", "origin", most=sign_in.MOST_OF_ACCOUNT_FROM_ORIGIN)
+    latest += _latest_of(counted, "origin", most=sign_in.MOST_FROM_ORIGIN)
+    latest += _latest_of(counted, "account", most=sign_in.MOST_OF_ACCOUNT)
+    rows: list[Any] = list(SignIn.objects.filter(pk__in=latest).order_by("-id")[:SHOWN])
+    for row in rows:
+        row.until = row.at + sign_in.WINDOW
+    return rows
+
+
+def _latest_of(counted: QuerySet[SignIn], *names: str, most: int) -> list[int]:
+    full = counted.order_by().values(*names).annotate(n=Count("id"), latest=Max("id")).filter(n__gte=most)
+    return list(full.values_list("latest", flat=True)[:SHOWN])

@@ -1,0 +1,41 @@
+"""The form at the console's door, which looks at no password of who failed too often."""
+
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+from unfold.forms import AuthenticationForm
+
+from subscriptions import sign_in
+from subscriptions.admin.shared.times import duration
+from subscriptions.sign_in import HeldBackError, Visitor
+from subscriptions.values.client_address import client_address
+
+
+class SignInForm(AuthenticationForm):  # type: ignore[misc]  # Unfold has no types
+    """`held_back_seconds` is how long they have to wait, when that is why they are not let in."""
+
+    held_back_seconds: int | None = None
+
+    def clean(self) -> dict[str, Any]:
+        username, password = self.cleaned_data.get("username"), self.cleaned_data.get("password")
+        if not username or not password:
+            return dict(super().clean())
+        now = timezone.now()
+        visitor = Visitor(username=username, address=client_address(self.request))
+        try:
+            attempt = sign_in.begin(visitor, now=now)
+        except HeldBackError as held_back:
+            raise self._refusal(held_back.until, now=now) from None
+        cleaned: dict[str, Any] = super().clean()
+        sign_in.succeed(attempt)
+        return cleaned
+
+    def _refusal(self, until: datetime, *, now: datetime) -> ValidationError:
+        self.held_back_seconds = max(int((until - now).total_seconds()), 0) + 1
+        return ValidationError(
+            f"Too many sign-ins failed. Try again in {duration(until - now)}, at {until:%H:%M:%S} UTC, "
+            "or ask an administrator to let you try at once.",
+            code="held_back",
+        )

@@ -1,0 +1,142 @@
+"""The people who may use the console, and the roles that say what each may do."""
+
+from http import HTTPStatus
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.models import Group, User
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+from django.utils.safestring import SafeString
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget
+
+from subscriptions.admin.people import rights, role_words
+from subscriptions.admin.shared.base import actor_of, person
+from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.admin.shared.times import ago
+from subscriptions.changes import record_new_password
+
+# Django's own admin module registers it when it is imported.
+admin.site.unregister(User)
+
+
+class RolesField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
+    """Roles to tick, each with what it lets somebody do."""
+
+    widget = UnfoldAdminCheckboxSelectMultipleWidget
+
+    def label_from_instance(self, obj: Group) -> str:
+        return f"{obj.name}: {role_words.summary(obj)}"
+
+
+def roles_field(giver: User) -> RolesField:
+    """Those roles that the giver may give away."""
+    given = rights.roles_within(giver)
+    said = "Without a role they can sign in and see nothing."
+    if Group.objects.exclude(pk__in=given).exists():
+        said += " Roles that let somebody do more than you may are given by those who have them."
+    shown = given.order_by("name").prefetch_related("permissions__content_type")
+    return RolesField(shown, label="Roles", required=False, help_text=said)
+
+
+class UserForm(UserChangeForm):  # type: ignore[misc]  # Unfold has no types
+    """`request_user` is who fills it in; nobody can lock out themselves."""
+
+    request_user: User
+
+    def clean_is_active(self) -> bool:
+        is_active: bool = self.cleaned_data["is_active"]
+        if not is_active and self.instance.pk == self.request_user.pk:
+            raise ValidationError("You would lock out yourself; let another administrator do it.")
+        return is_active
+
+
+@admin.register(User)
+class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
+    """What someone may do comes from roles: single rights are not given to persons."""
+
+    form = UserForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_display = ["username", "roles", "email", "is_active", "last_seen"]
+    list_filter = ["is_active", "groups"]
+    filter_horizontal = ()
+    fieldsets = [
+        (None, {"fields": ["username", "password"]}),
+        ("Person", {"fields": ["first_name", "last_name", "email"]}),
+        ("What they may do", {"fields": ["is_active", "groups", "is_superuser"]}),
+    ]
+    add_fieldsets = [
+        (None, {"fields": ["username", "password1", "password2"]}),
+        ("What they may do", {"fields": ["groups"]}),
+    ]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[User]:
+        rows: QuerySet[User] = super().get_queryset(request).prefetch_related("groups")
+        return rows
+
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
+    ) -> type[forms.ModelForm[Any]]:
+        form: Any = super().get_form(request, obj, change=change, **kwargs)
+        form.request_user = request.user
+        return form  # type: ignore[no-any-return]
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        if db_field.name == "groups":
+            # Without Django's links beside it, to make and change roles: those are elsewhere.
+            return roles_field(person(request))
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if db_field.name == "is_superuser":
+            field.label = "Everything, whatever the roles"
+            field.help_text = "As the first administrator may, even when somebody empties the roles."
+        if db_field.name == "is_active":
+            field.label = "May sign in"
+            field.help_text = "Untick it instead of deleting: what they did keeps their name."
+        return field
+
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:
+        """Nobody gives away more than they have."""
+        fields = list(super().get_readonly_fields(request, obj))
+        return fields if request.user.is_superuser else [*fields, "is_superuser"]
+
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        return bool(super().has_change_permission(request, obj)) and _may_touch(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        is_oneself = obj is not None and obj.pk == request.user.pk
+        return (
+            bool(super().has_delete_permission(request, obj)) and not is_oneself and _may_touch(request, obj)
+        )
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        # There is nothing here but the console, so whoever is added is let in.
+        obj.is_staff = obj.is_staff or not change
+        super().save_model(request, obj, form, change)
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
+        with transaction.atomic():
+            response = super().user_change_password(request, id, form_url)
+            if response.status_code == HTTPStatus.FOUND:
+                record_new_password(User.objects.get(pk=id), actor=actor_of(request))
+        return response
+
+    @admin.display(description="may do")
+    def roles(self, row: User) -> str:
+        named = [group.name for group in row.groups.all()]
+        return ", ".join(["everything"] if row.is_superuser else named) or "nothing: give them a role"
+
+    @admin.display(description="last login", ordering="last_login")
+    def last_seen(self, row: User) -> SafeString | str:
+        return ago(row.last_login, now=timezone.now())
+
+
+def _may_touch(request: HttpRequest, row: User | None) -> bool:
+    """Whoever may do more is left to their like: with a new password one would be them."""
+    return row is None or not rights.has_more(row, than=person(request))

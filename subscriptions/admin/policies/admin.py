@@ -1,0 +1,82 @@
+"""Policies in the console: built-in ones are read and copied, copies are edited."""
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, QuerySet
+from django.forms import model_to_dict
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from subscriptions.admin.policies.form import CONDITIONS, FIELDSETS, PolicyForm
+from subscriptions.admin.policies.words import sentences, summary
+from subscriptions.admin.shared.base import id_of
+from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.models import Policy
+
+
+@admin.register(Policy)
+class PolicyAdmin(RecordedAdmin):
+    form = PolicyForm
+    conditional_fields = CONDITIONS
+    empty_text = "A policy says what each outcome of an attempt leads to."
+    list_display = ["name", "in_one_line", "subscription_count", "copy"]
+    button_columns = ("copy",)
+    search_fields = ["name"]
+    search_help_text = "Search by name"
+    ordering = ["-is_built_in", "name"]
+    readonly_fields = ["in_words", "used_by"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Policy]:
+        counted: QuerySet[Policy] = super().get_queryset(request).annotate(n=Count("subscriptions"))
+        return counted
+
+    def get_fieldsets(self, request: HttpRequest, obj: Policy | None = None) -> Any:
+        return [
+            (None, {"fields": ["name", "description", *(["in_words", "used_by"] if obj else [])]}),
+            *FIELDSETS,
+        ]
+
+    def has_change_permission(self, request: HttpRequest, obj: Policy | None = None) -> bool:
+        return bool(super().has_change_permission(request, obj)) and not (obj and obj.is_built_in)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Policy | None = None) -> bool:
+        return bool(super().has_delete_permission(request, obj)) and not (obj and obj.is_built_in)
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Begin with the values of `?copy=<id>`; nothing is stored before it is saved."""
+        original = Policy.objects.filter(pk=id_of(request.GET.get("copy", "")) or 0).first()
+        if original is None:
+            return dict(super().get_changeform_initial_data(request))
+        return model_to_dict(original, exclude=["id", "is_built_in", "description"]) | {
+            "name": f"{original.name}-copy"
+        }
+
+    @admin.display(description="what it does")
+    def in_one_line(self, row: Policy) -> str:
+        return summary(row)
+
+    @admin.display(description="In plain words")
+    def in_words(self, row: Policy) -> SafeString:
+        lines = format_html_join("", "<li>{}</li>", ((sentence,) for sentence in sentences(row)))
+        return format_html('<ul class="inturn-sentences">{}</ul>', lines)
+
+    @admin.display(description="subscriptions", ordering="n")
+    def subscription_count(self, row: Any) -> SafeString:
+        url = reverse("admin:subscriptions_subscription_changelist")
+        return format_html('<a class="inturn-link" href="{}?policy={}">{}</a>', url, row.name, row.n)
+
+    @admin.display(description="Used by")
+    def used_by(self, row: Any) -> SafeString | str:
+        """Who is touched by a change of it."""
+        if not row.n:
+            return "No subscription yet: choose it in the form of one."
+        noun = "subscription" if row.n == 1 else "subscriptions"
+        return format_html("{} {}", self.subscription_count(row), noun)
+
+    @admin.display(description="")
+    def copy(self, row: Policy) -> SafeString:
+        url = reverse("admin:subscriptions_policy_add")
+        return format_html('<a class="inturn-button" href="{}?copy={}">Copy</a>', url, row.pk)

@@ -1,0 +1,96 @@
+"""Lists of what only ever grows: read only, newest first, by pages that cost the same however far one goes."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.contrib.admin.views.main import ChangeList
+from django.core.paginator import Paginator
+from django.db.models import F, Model, QuerySet
+from django.db.models.expressions import OrderBy
+from django.http import HttpRequest
+
+from subscriptions.admin.shared.base import FEW_ROWS, ConsoleAdmin, id_of
+
+BEFORE, AFTER = "before", "after"
+# So many ids are read in some milliseconds.
+FEW = 10_000
+
+
+class KeysetPage(Paginator[Any]):
+    """Stands where Django's list pages want a paginator; knows only the page it has."""
+
+    template_name = "console/keyset_pagination.html"
+    older_url: str | None = None
+    newer_url: str | None = None
+
+
+class KeysetChangeList(ChangeList):
+    """A list page cut by id, `?before=` and `?after=`, without counting and without offsets."""
+
+    def get_filters_params(self, params: Any = None) -> Any:
+        kept = super().get_filters_params(params)
+        return {name: value for name, value in kept.items() if name not in (BEFORE, AFTER)}
+
+    def get_results(self, request: HttpRequest) -> None:
+        rows, has_newer, has_older = self._page()
+        self.result_list = rows
+        self.result_count = self.full_result_count = len(rows)
+        self.show_full_result_count = self.can_show_all = self.multi_page = False
+        page = KeysetPage(rows, self.list_per_page)
+        if has_older and rows:
+            page.older_url = self.get_query_string({BEFORE: rows[-1].pk}, [AFTER])
+        if has_newer and rows:
+            page.newer_url = self.get_query_string({AFTER: rows[0].pk}, [BEFORE])
+        self.paginator = page
+        self.model_admin.complete(rows)  # type: ignore[attr-defined]
+
+    def _page(self) -> tuple[list[Model], bool, bool]:
+        """Return one page's rows, and whether there are newer and older ones."""
+        before, after = self._bound(BEFORE), self._bound(AFTER)
+        if after is not None:
+            rows = self._first_rows(self.queryset.filter(pk__gt=after), F("pk").asc())
+            return rows[: self.list_per_page][::-1], len(rows) > self.list_per_page, True
+        queryset = self.queryset if before is None else self.queryset.filter(pk__lt=before)
+        rows = self._first_rows(queryset, F("pk").desc())
+        return rows[: self.list_per_page], before is not None, len(rows) > self.list_per_page
+
+    def _first_rows(self, rows: QuerySet[Model], order: OrderBy) -> list[Model]:
+        count = self.list_per_page + 1
+        if self.model_admin.leaves_few(self.params):  # type: ignore[attr-defined]
+            # Few are found by their index and sorted here: to find them in the order of ids, the database would walk through
+            # millions. Of many some are met soon on that walk.
+            ids = list(rows.order_by().values_list("pk", flat=True)[: FEW + 1])
+            if len(ids) <= FEW:
+                rows = self.root_queryset.filter(pk__in=sorted(ids, reverse=order.descending)[:count])
+        return list(rows.order_by(order)[:count])
+
+    def _bound(self, name: str) -> int | None:
+        return id_of(self.params.get(name, ""))
+
+
+class KeysetAdmin(ConsoleAdmin):
+    """Read only; `complete` is called with the rows of a page, to add what would cost a query a row."""
+
+    list_per_page = FEW_ROWS
+    show_full_result_count = False
+    sortable_by: Sequence[str] = ()
+    ordering = ["-id"]
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return KeysetChangeList
+
+    def complete(self, rows: Sequence[Any]) -> None:
+        pass
+
+    def leaves_few(self, params: Mapping[str, Any]) -> bool:
+        """Whether the filters of an address leave so few rows that all of them are rather sorted, by an index, than found among all."""
+        return False
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

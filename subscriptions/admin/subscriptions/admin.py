@@ -1,0 +1,177 @@
+"""Subscriptions in the console; `delivery.console.subscriptions.admin` adds what only delivering knows, and registers it."""
+
+from copy import copy
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.safestring import SafeString
+
+from subscriptions.admin.shared.cells import lines
+from subscriptions.admin.shared.list_filters import (
+    ChoiceFilter,
+    EventTypeFilter,
+    NameFilter,
+    SubscriberFilter,
+)
+from subscriptions.admin.shared.one_time_secret import show_once
+from subscriptions.admin.shared.recorded import RecordedAdmin
+from subscriptions.admin.subscriptions.form import SubscriptionForm
+from subscriptions.admin.subscriptions.rewriting import EndpointRewriting
+from subscriptions.admin.subscriptions.secrets import VERIFYING, SecretsOfSubscription, page_of
+from subscriptions.models import Mode, Policy, SigningSecret, Subscription, SubscriptionStatus
+from subscriptions.models.policy import DEFAULT_POLICY
+
+_OF_PUSH = (
+    "endpoint",
+    "policy",
+    "probe_url",
+    "timeout_seconds",
+    "lets_pass_on_timeout",
+    "header_lines",
+    "forward_headers",
+    "forward_authorization",
+    "auth_type",
+)
+_TYPED = ("header_lines", "auth_type", "username", "password", "token")
+
+
+class PolicyFilter(NameFilter):
+    title = "Policy"
+    parameter_name = "policy"
+    lookup = "policy"
+    named = Policy
+
+
+class SubscriptionStatusFilter(ChoiceFilter):
+    title = "Status"
+    parameter_name = lookup = "status"
+    offered = SubscriptionStatus.values
+
+
+class ModeFilter(ChoiceFilter):
+    title = "Mode"
+    parameter_name = lookup = "mode"
+    offered = Mode.values
+
+
+class SubscriptionAdmin(SecretsOfSubscription, EndpointRewriting, RecordedAdmin):
+    form = SubscriptionForm
+    list_display = ["full_name", "wants", "goes_to"]
+    list_filter = [SubscriptionStatusFilter, ModeFilter, SubscriberFilter, EventTypeFilter, PolicyFilter]
+    list_select_related = ["subscriber", "event_type", "policy"]
+    search_fields = ["name", "subscriber__name", "endpoint"]
+    search_help_text = "Search by name, subscriber or endpoint"
+    ordering = ["subscriber__name", "position", "id"]
+    autocomplete_fields = ["subscriber", "event_type", "policy"]
+    conditional_fields = {
+        **dict.fromkeys(_OF_PUSH, "mode == 'PUSH'"),
+        "username": "mode == 'PUSH' && auth_type == 'basic'",
+        "password": "mode == 'PUSH' && auth_type == 'basic'",
+        "token": "mode == 'PUSH' && auth_type == 'bearer'",
+        "max_receives": "mode == 'PULL'",
+        "dedup_path": "dedup_mode == 'PATH'",
+        "dedup_window_seconds": "dedup_mode != 'NONE'",
+    }
+    fieldsets = [
+        (None, {"fields": ["name", "subscriber", "event_type"]}),
+        ("Which messages qualify", {"fields": ["header_filter_string", "filter", "position"]}),
+        (
+            "Where they go",
+            {
+                "fields": [
+                    "mode",
+                    "max_receives",
+                    "endpoint",
+                    "policy",
+                    "probe_url",
+                    "timeout_seconds",
+                    "lets_pass_on_timeout",
+                    "header_lines",
+                    "forward_headers",
+                    "forward_authorization",
+                    "auth_type",
+                    "username",
+                    "password",
+                    "token",
+                ]
+            },
+        ),
+        ("What came before", {"fields": ["dedup_mode", "dedup_path", "dedup_window_seconds"]}),
+    ]
+
+    def get_fieldsets(self, request: HttpRequest, obj: Subscription | None = None) -> list[Any]:
+        """Leave out what has no effect, and of who may only look what is typed and never shown."""
+        fieldsets: list[Any] = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return fieldsets
+        hidden = {*_TYPED, *(_OF_PUSH if obj.mode == Mode.PULL else ("max_receives",))}
+        return [
+            (title, {**options, "fields": [name for name in options["fields"] if name not in hidden]})
+            for title, options in fieldsets
+        ]
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        """Who may only look gets no fields, which what is shown could depend on: all of it is shown."""
+        obj = kwargs.get("obj")
+        if obj is not None and not self.has_change_permission(request, obj):
+            context["adminform"].model_admin = looked_at = copy(self)
+            looked_at.conditional_fields = {}
+        return super().render_change_form(request, context, *args, **kwargs)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Subscription]:
+        rows: QuerySet[Subscription] = super().get_queryset(request)
+        if self.is_list(request):
+            # Deciphering costs, and the list shows neither.
+            rows = rows.defer("headers", "auth")
+        return rows
+
+    def is_list(self, request: HttpRequest) -> bool:
+        match = request.resolver_match
+        return match is not None and match.url_name == "subscriptions_subscription_changelist"
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Subscription | None = None) -> list[str]:
+        # Its deliveries belong to them: for another one, make another subscription.
+        return ["subscriber", "event_type"] if obj else []
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        default = Policy.objects.filter(name=DEFAULT_POLICY).values_list("pk", flat=True).first()
+        return {"policy": default} | dict(super().get_changeform_initial_data(request))
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        if not change and obj.mode == Mode.PUSH:
+            SigningSecret.objects.create(subscription=obj)
+
+    def response_add(
+        self, request: HttpRequest, obj: Subscription, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        if obj.mode == Mode.PULL:
+            # Its page says how to fetch, and leads to the keys.
+            self.message_user(request, f"{obj} was made: what is published from now on waits in the mailbox.")
+            return HttpResponseRedirect(page_of(obj.pk))
+        if obj.forward_headers:
+            names = ", ".join(obj.forward_headers)
+            self.message_user(request, f"{obj} sends along of each message's headers: {names}.")
+        secret = obj.secrets.get().secret
+        what = f"Signing secret of {obj}"
+        return show_once(request, secret, what=what, advice=VERIFYING, next_url=page_of(obj.pk))
+
+    @admin.display(description="subscription", ordering="subscriber__name")
+    def full_name(self, row: Subscription) -> str:
+        return str(row)
+
+    @admin.display(description="wants", ordering="event_type__name")
+    def wants(self, row: Subscription) -> SafeString:
+        conditions = [f"FILTER_STRING = {row.header_filter_string}"] if row.header_filter_string else []
+        conditions += [row.filter] if row.filter else []
+        return lines(row.event_type.name, " and ".join(conditions))
+
+    @admin.display(description="goes to", ordering="endpoint")
+    def goes_to(self, row: Subscription) -> SafeString:
+        if row.mode == Mode.PULL:
+            return lines("into the mailbox", "")
+        return lines(f"by policy {row.policy}", row.endpoint)

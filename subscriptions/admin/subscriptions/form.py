@@ -1,0 +1,255 @@
+"""The form of a subscription: what is secret goes in, and never comes out again."""
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from unfold.widgets import (
+    UnfoldAdminPasswordWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from subscriptions.admin.event_types.form import HeaderPatterns
+from subscriptions.admin.subscriptions import header_lines
+from subscriptions.checks import dedup, mode
+from subscriptions.checks.sync_overlap import refusal, rival
+from subscriptions.filters import FilterError, parse
+from subscriptions.models import DedupMode, EventType, Mode, Policy, Subscription
+from subscriptions.models.policy import DEFAULT_POLICY
+from subscriptions.values.addresses import AddressRefusedError
+from subscriptions.values.endpoints import EndpointError, check_endpoint, parse_url
+from subscriptions.values.header_values import HeaderError, check_auth, check_headers
+from subscriptions.values.names import validate_subscribable
+
+_AUTH_TYPES = [("none", "none"), ("basic", "basic: user and password"), ("bearer", "bearer: a token")]
+_AUTH_FIELDS: dict[str, tuple[str, ...]] = {
+    "none": (),
+    "basic": ("username", "password"),
+    "bearer": ("token",),
+}
+_KEPT = "Stored, never shown. Leave it empty to keep it."
+_DEDUP = (
+    "A message that came before is a DUPLICATE and not sent; while it is not known what becomes of the first, the "
+    "second is IN_DOUBT, for a person to decide."
+)
+_MONOSPACE = {"class": "inturn-code", "spellcheck": "false"}
+
+
+def _secret() -> forms.CharField:
+    # Without a value in the page, and without the browser offering its own.
+    widget = UnfoldAdminPasswordWidget({"autocomplete": "new-password"})
+    return forms.CharField(required=False, strip=False, widget=widget)
+
+
+class SubscriptionForm(forms.ModelForm[Subscription]):
+    header_lines = forms.CharField(
+        label="Headers",
+        required=False,
+        widget=UnfoldAdminTextareaWidget({"rows": 3} | _MONOSPACE),
+        help_text="Sent along with each message, one a line: Name: value. Stored values are shown as •••; "
+        "leave ••• to keep a value.",
+    )
+    forward_headers = HeaderPatterns(
+        label="Headers of the message",
+        required=False,
+        help_text="Which of them are sent along, one a line: X-GitHub-Event, X-GitHub-* or * for all. Left empty, a new "
+        "subscription takes what its event type says, and another one sends none.",
+    )
+    auth_type = forms.ChoiceField(label="Auth", choices=_AUTH_TYPES, widget=UnfoldAdminSelectWidget)
+    username = forms.CharField(required=False, widget=UnfoldAdminTextInputWidget({"autocomplete": "off"}))
+    password = _secret()
+    token = _secret()
+
+    class Meta:
+        model = Subscription
+        fields = [
+            "name",
+            "subscriber",
+            "event_type",
+            "mode",
+            "endpoint",
+            "header_filter_string",
+            "filter",
+            "policy",
+            "forward_headers",
+            "forward_authorization",
+            "timeout_seconds",
+            "lets_pass_on_timeout",
+            "probe_url",
+            "max_receives",
+            "dedup_mode",
+            "dedup_path",
+            "dedup_window_seconds",
+            "position",
+        ]
+        labels = {"probe_url": "Probe URL", "forward_authorization": "Hand on the publisher's credential"}
+        help_texts = {
+            "probe_url": "Asked by GET while the lane is suspended; it resumes when the answer is 2xx.",
+            "max_receives": "What was fetched so often and never acknowledged is FAILED. Empty: it comes back until it expires.",
+            "dedup_mode": _DEDUP,
+            "dedup_path": "Where in a message stands what identifies it, e.g. $$->'Body'->>'id'.",
+            "dedup_window_seconds": "So long a message is remembered; 259200 are three days.",
+        }
+        widgets = {
+            "filter": UnfoldAdminTextareaWidget({"rows": 4} | _MONOSPACE),
+            "endpoint": UnfoldAdminTextInputWidget(_MONOSPACE),
+            "probe_url": UnfoldAdminTextInputWidget(_MONOSPACE),
+            "dedup_path": UnfoldAdminTextInputWidget(_MONOSPACE),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.changed_secrets: list[str] = []
+        if self.instance.pk and "mode" in self.fields:
+            # Still a field, for others are shown by what it is.
+            self.fields["mode"].disabled = True
+            self.fields["mode"].help_text = "It stays: for the other mode, make another subscription."
+        stored = self.instance.auth or {}
+        if "header_lines" in self.fields:
+            self.initial["header_lines"] = header_lines.masked(self.instance.headers or {})
+            self.initial["auth_type"] = stored.get("type", "none")
+            self.initial["username"] = stored.get("username", "")
+            for secret in ("password", "token"):
+                self.fields[secret].help_text = _KEPT if secret in stored else ""
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        # Of a stored one the subscriber is read only, so Django leaves the constraint out.
+        namesakes = Subscription.objects.filter(subscriber=self.instance.subscriber_id, name=name)
+        if namesakes.exclude(pk=self.instance.pk).exists():
+            text = f"{self.instance.subscriber} has a subscription {name} already; choose another name."
+            raise ValidationError(text)
+        return name
+
+    def clean_endpoint(self) -> str:
+        endpoint: str = self.cleaned_data["endpoint"]
+        if endpoint:
+            _check_address(endpoint)
+        return endpoint
+
+    def clean_event_type(self) -> EventType:
+        event_type: EventType = self.cleaned_data["event_type"]
+        validate_subscribable(event_type.name)
+        return event_type
+
+    def clean_probe_url(self) -> str:
+        text: str = self.cleaned_data["probe_url"]
+        if not text:
+            return ""
+        _check_address(text)
+        try:
+            return parse_url(text).url
+        except EndpointError as error:
+            raise ValidationError(str(error)) from error
+
+    def clean_filter(self) -> str:
+        text: str = self.cleaned_data["filter"]
+        if text:
+            try:
+                parse(text)
+            except FilterError as error:
+                raise ValidationError(str(error)) from error
+        return text
+
+    def clean(self) -> dict[str, Any]:
+        cleaned = super().clean() or {}
+        if cleaned.get("mode") == Mode.PULL:
+            self._forget_what_is_hidden(cleaned)
+        self._take_patterns_of_event_type(cleaned)
+        self._clean_mode(cleaned)
+        self._clean_headers(cleaned)
+        self._clean_dedup(cleaned)
+        if not self.errors:
+            self._clean_rivals(cleaned)
+        return cleaned
+
+    def _take_patterns_of_event_type(self, cleaned: dict[str, Any]) -> None:
+        event_type = cleaned.get("event_type")
+        is_new_push = self.instance._state.adding and cleaned.get("mode") == Mode.PUSH
+        if is_new_push and event_type is not None and not cleaned.get("forward_headers"):
+            cleaned["forward_headers"] = self.instance.forward_headers = event_type.forward_headers
+
+    def _clean_dedup(self, cleaned: dict[str, Any]) -> None:
+        event_type = cleaned.get("event_type") or getattr(self.instance, "event_type", None)
+        if event_type is None or not {"dedup_mode", "dedup_path"} <= set(cleaned):
+            return
+        if cleaned["dedup_mode"] != DedupMode.PATH:
+            # The page hides what was typed then.
+            cleaned["dedup_path"] = ""
+        refused = dedup.refusals(cleaned, event_type=event_type)
+        try:
+            if cleaned["dedup_path"]:
+                dedup.check_path(cleaned["dedup_path"])
+        except FilterError as error:
+            refused["dedup_path"] = str(error)
+        for field, reason in refused.items():
+            self.add_error(field, reason)
+
+    def _clean_rivals(self, cleaned: dict[str, Any]) -> None:
+        """Last of all, for it locks the event type; see `subscriptions.checks.sync_overlap`."""
+        other = rival(
+            cleaned.get("event_type") or self.instance.event_type,
+            header_filter_string=cleaned["header_filter_string"],
+            filter_text=cleaned["filter"],
+            but=self.instance,
+        )
+        if other is not None:
+            self.add_error("filter", refusal(other))
+
+    def _forget_what_is_hidden(self, cleaned: dict[str, Any]) -> None:
+        """The page hides what was typed for the other mode: it is left out, right or wrong."""
+        hidden = {name: unset for name, (unset, _) in mode.PUSH_ONLY.items() if name in self.fields}
+        policy = Policy.objects.get(name=DEFAULT_POLICY)
+        cleaned |= hidden | {"header_lines": "", "auth_type": "none", "policy": policy}
+        for name in (*hidden, "header_lines", "auth_type", "policy"):
+            self.errors.pop(name, None)
+
+    def _clean_mode(self, cleaned: dict[str, Any]) -> None:
+        event_type = cleaned.get("event_type") or getattr(self.instance, "event_type", None)
+        if event_type is None or not {"mode", "endpoint"} <= set(cleaned):
+            return
+        if cleaned["mode"] == Mode.PUSH:
+            # Hidden as well.
+            cleaned["max_receives"] = None
+            self.errors.pop("max_receives", None)
+        for field, reason in mode.refusals(cleaned, event_type=event_type).items():
+            self.add_error(field, reason)
+
+    def _clean_headers(self, cleaned: dict[str, Any]) -> None:
+        try:
+            headers = header_lines.parse_header_lines(
+                cleaned.get("header_lines", ""), stored=self.instance.headers or {}
+            )
+            check_headers(headers)
+        except HeaderError as error:
+            self.add_error("header_lines", str(error))
+            return
+        auth = self._auth(cleaned)
+        try:
+            check_auth(auth, header_names=headers, forwards=bool(cleaned.get("forward_authorization")))
+        except HeaderError as error:
+            self.add_error("auth_type", str(error))
+            return
+        self.changed_secrets = [
+            field
+            for field, value in (("headers", headers), ("auth", auth))
+            if value != (getattr(self.instance, field) or ({"type": "none"} if field == "auth" else {}))
+        ]
+        self.instance.headers, self.instance.auth = headers, auth
+
+    def _auth(self, cleaned: dict[str, Any]) -> dict[str, str]:
+        """Return what was typed; a secret left empty is the stored one."""
+        chosen = cleaned.get("auth_type", "none")
+        stored = self.instance.auth or {}
+        typed = {field: cleaned.get(field) or stored.get(field, "") for field in _AUTH_FIELDS.get(chosen, ())}
+        return {"type": chosen, **typed}
+
+
+def _check_address(url: str) -> None:
+    try:
+        check_endpoint(url, allowed_networks=settings.ENVIRONMENT.allowed_networks)
+    except (EndpointError, AddressRefusedError) as error:
+        raise ValidationError(str(error)) from error

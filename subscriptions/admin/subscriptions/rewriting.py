@@ -1,0 +1,94 @@
+"""The page on which endpoint URLs are rewritten in bulk: first what would become of each, then the doing."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.views.decorators.http import require_http_methods
+
+from subscriptions.admin.shared.base import actor_of
+from subscriptions.admin.subscriptions.rewrite_form import RewriteForm
+from subscriptions.rewriting import ChangedError, Plan, RewriteError, plan, rewrite
+
+SHOWN = 200
+
+
+class EndpointRewriting:
+    """Mix into the ModelAdmin of subscriptions."""
+
+    list_before_template = "console/rewrite_link.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        page = self.admin_site.admin_view(  # type: ignore[attr-defined]
+            require_http_methods(["GET", "POST"])(self.rewrite_endpoints)
+        )
+        name = "subscriptions_subscription_rewrite"
+        return [path("rewrite/", page, name=name), *super().get_urls()]  # type: ignore[misc]
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Show the list, with a link that carries its filters over."""
+        shown = dict(extra_context or {})
+        if self.may_change_rows(request):  # type: ignore[attr-defined]
+            kept = request.GET.copy()
+            for name in set(kept) - set(RewriteForm.base_fields):
+                del kept[name]
+            address = reverse("admin:subscriptions_subscription_rewrite")
+            shown["rewrite_url"] = f"{address}?{kept.urlencode()}" if kept else address
+        page: HttpResponse = super().changelist_view(request, shown)  # type: ignore[misc]
+        return page
+
+    def rewrite_endpoints(self, request: HttpRequest) -> HttpResponse:
+        """Show what would become of each; posted, do it if that is still the same."""
+        if not self.may_change_rows(request):  # type: ignore[attr-defined]
+            raise PermissionDenied
+        given = request.POST or request.GET
+        form = RewriteForm(given) if "old" in given else RewriteForm(initial=given.dict())
+        if form.is_valid() and request.method == "POST" and (done := self._rewrite(request, form)):
+            return done
+        planned = _plan(form) if form.is_bound and form.is_valid() else None
+        return self._page(request, form, planned)
+
+    def _rewrite(self, request: HttpRequest, form: RewriteForm) -> HttpResponse | None:
+        """Return where to go when it was done; what speaks against it stands in the form then."""
+        try:
+            count = rewrite(
+                form.selected(),
+                form.cleaned_data["replacement"],
+                seen=request.POST.get("seen", ""),
+                allowed_networks=settings.ENVIRONMENT.allowed_networks,
+                actor=actor_of(request),
+            )
+        except ChangedError:
+            text = "Nothing was rewritten: something changed meanwhile. Below is how it is now."
+            messages.error(request, text)
+            return None
+        except RewriteError as error:
+            form.add_error(None, str(error))
+            return None
+        noun = "subscription" if count == 1 else "subscriptions"
+        messages.success(request, f"The URLs of {count:,} {noun} were rewritten.")
+        return HttpResponseRedirect(reverse("admin:subscriptions_subscription_changelist"))
+
+    def _page(self, request: HttpRequest, form: RewriteForm, planned: Plan | None) -> HttpResponse:
+        context = {
+            **self.admin_site.each_context(request),  # type: ignore[attr-defined]
+            "opts": self.opts,  # type: ignore[attr-defined]
+            "title": "Rewrite endpoint URLs",
+            "form": form,
+            "plan": planned,
+            "rows": [] if planned is None else [*planned.refused, *planned.accepted][:SHOWN],
+        }
+        return TemplateResponse(request, "console/rewrite.html", context)
+
+
+def _plan(form: RewriteForm) -> Plan | None:
+    networks = settings.ENVIRONMENT.allowed_networks
+    try:
+        return plan(form.selected(), form.cleaned_data["replacement"], allowed_networks=networks)
+    except RewriteError as error:
+        form.add_error(None, str(error))
+        return None

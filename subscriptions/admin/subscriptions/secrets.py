@@ -1,0 +1,160 @@
+"""The signing secrets of a subscription in the console: which are valid and until when, rotating them, ending an old one early."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.db.models import TextField
+from django.db.models.functions import Cast
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from subscriptions.admin.shared.base import actor_of, id_of
+from subscriptions.admin.shared.one_time_secret import show_once
+from subscriptions.changes import MASKED, record, snapshot
+from subscriptions.checks.mode import UNSIGNED
+from subscriptions.models import Mode, SigningSecret, Subscription
+from subscriptions.rotation import (
+    DEFAULT_OVERLAP,
+    MAX_VALID,
+    OnlySecretError,
+    TooManySecretsError,
+    end,
+    rotate,
+)
+from subscriptions.values.encryption import UndecipherableError, decrypt
+
+VERIFYING = "The receiver verifies webhook-signature with it, as Standard Webhooks describes."
+# Enough to tell it from the others where it is configured, and nothing to anybody else: the rest has 238 bits.
+_SHOWN_CHARACTERS = len("whsec_") + 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSecret:
+    """A valid secret; the newest one has no `expires_at`, and stays."""
+
+    id: int
+    masked: str
+    created_at: datetime
+    expires_at: datetime | None
+
+
+def valid_secrets(subscription_id: int, *, now: datetime, may_tell_apart: bool) -> list[ShownSecret]:
+    """Return those that sign now, the newest first."""
+    valid = SigningSecret.objects.filter(subscription=subscription_id).valid(now=now)
+    # As they are stored: one that cannot be deciphered must not hide the others.
+    rows = valid.annotate(stored=Cast("secret", TextField()))
+    return [
+        ShownSecret(
+            id=pk,
+            masked=_masked(stored) if may_tell_apart else MASKED,
+            created_at=created_at,
+            expires_at=expires_at,
+        )
+        for pk, stored, created_at, expires_at in rows.values_list("pk", "stored", "created_at", "expires_at")
+    ]
+
+
+def _masked(stored: str) -> str:
+    try:
+        secret: str = decrypt(stored)
+    except UndecipherableError:
+        return "cannot be deciphered"
+    return f"{secret[:_SHOWN_CHARACTERS]}{MASKED}"
+
+
+class SecretsOfSubscription:
+    """Mix into the ModelAdmin of subscriptions."""
+
+    def get_urls(self) -> list[URLPattern]:
+        def posted(view: Any) -> Any:
+            return self.admin_site.admin_view(require_POST(view))  # type: ignore[attr-defined]
+
+        name = "subscriptions_subscription"
+        return [
+            path("<int:object_id>/rotate/", posted(self.rotate), name=f"{name}_rotate"),
+            path(
+                "<int:object_id>/secrets/<int:secret_id>/end/",
+                posted(self.end_secret),
+                name=f"{name}_end_secret",
+            ),
+            *super().get_urls(),  # type: ignore[misc]
+        ]
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        shown = dict(extra_context or {})
+        if (subscription_id := id_of(object_id)) is not None:
+            may_change = self.may_change_rows(request)  # type: ignore[attr-defined]
+            shown["secrets"] = valid_secrets(subscription_id, now=timezone.now(), may_tell_apart=may_change)
+        page: HttpResponse = super().change_view(request, object_id, form_url, shown)  # type: ignore[misc]
+        return page
+
+    def rotate(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Make a new secret; the old ones sign beside it for a day."""
+        subscription: Subscription = self.permitted(request, object_id)  # type: ignore[attr-defined]
+        if subscription.mode == Mode.PULL:
+            return self._back(request, UNSIGNED, level=messages.WARNING)
+        now = timezone.now()
+        try:
+            made = _rotated(subscription, now=now, actor=actor_of(request))
+        except TooManySecretsError:
+            text = f"{MAX_VALID} secrets of {subscription} are valid already; end an old one first."
+            return self._back(request, text, level=messages.ERROR)
+        until = f"{now + DEFAULT_OVERLAP:%Y-%m-%d %H:%M} UTC"
+        advice = (
+            f"{VERIFYING} Until {until} requests carry a signature of the old one too; the subscription's page can "
+            "end that earlier."
+        )
+        what = f"New signing secret of {subscription}"
+        return show_once(request, made.secret, what=what, advice=advice, next_url=page_of(subscription.pk))
+
+    def end_secret(self, request: HttpRequest, object_id: int, secret_id: int) -> HttpResponse:
+        """End an old secret before its overlap is over."""
+        subscription: Subscription = self.permitted(request, object_id)  # type: ignore[attr-defined]
+        try:
+            has_ended = _ended(subscription, secret_id, now=timezone.now(), actor=actor_of(request))
+        except OnlySecretError:
+            text = (
+                "Nothing was done: it is the newest secret, which signs from now on. Rotate it to replace it."
+            )
+            return self._back(request, text, level=messages.ERROR)
+        if not has_ended:
+            return self._back(request, "That secret had ended already.", level=messages.WARNING)
+        return self._back(request, f"Requests of {subscription} carry no signature of that secret any more.")
+
+    def _back(self, request: HttpRequest, text: str, *, level: int = messages.SUCCESS) -> HttpResponse:
+        page: HttpResponse = self.back(request, text, level=level)  # type: ignore[attr-defined]
+        return page
+
+
+def page_of(subscription_id: int) -> str:
+    return reverse("admin:subscriptions_subscription_change", args=[subscription_id])
+
+
+@transaction.atomic
+def _rotated(subscription: Subscription, *, now: datetime, actor: str) -> SigningSecret:
+    made = rotate(_locked(subscription), now=now, overlap=DEFAULT_OVERLAP)
+    record(actor=actor, action="rotated", instance=made, before=None, after=snapshot(made))
+    return made
+
+
+@transaction.atomic
+def _ended(subscription: Subscription, secret_id: int, *, now: datetime, actor: str) -> bool:
+    locked = _locked(subscription)
+    secret = get_object_or_404(SigningSecret.objects.filter(subscription=locked), pk=secret_id)
+    before = snapshot(secret)
+    if not end(secret, now=now):
+        return False
+    record(actor=actor, action="ended", instance=secret, before=before, after=snapshot(secret))
+    return True
+
+
+def _locked(subscription: Subscription) -> Subscription:
+    return Subscription.objects.select_for_update(of=("self",), no_key=True).get(pk=subscription.pk)
