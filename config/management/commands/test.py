@@ -7,6 +7,7 @@ import tempfile
 import time
 from argparse import ArgumentParser
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -31,6 +32,8 @@ STEPS: dict[str, list[str]] = {
 }
 # Only with `--full`, or by name.
 LONG = ("torture",)
+# It takes one processor for a minute: the other steps run meanwhile, and what it says comes in one piece.
+ASIDE = "types"
 # They share a server (tests/support/surroundings.py); each has a database of its own, and what several tests share is started by one of
 # them (tests/conftest.py). One more than the processors of a small machine: a third of the time a test waits for others.
 ALL_OF_THEM = ["--numprocesses=3", "--dist=loadgroup", "--durations=30"]
@@ -65,11 +68,15 @@ def run(steps: Sequence[str], pytest_arguments: Sequence[str]) -> int:
     # pytest's own conftest chooses a database, and names the settings only then.
     plain = {name: text for name, text in processes.environment().items() if name != "DJANGO_SETTINGS_MODULE"}
     failed = []
-    with surroundings() as given:
-        for step in (step for step in STEPS if step in steps):
+    with surroundings() as given, ThreadPoolExecutor(1) as pool:
+        is_aside = ASIDE in steps and len(steps) > 1
+        aside = pool.submit(_passes, ASIDE, (), plain | given, is_aside=True) if is_aside else None
+        for step in (step for step in STEPS if step in steps and not (is_aside and step == ASIDE)):
             arguments = pytest_arguments if step == "pytest" else ()
             if not _passes(step, arguments, plain if step == "pytest" else plain | given):
                 failed.append(step)
+        if aside and not aside.result():
+            failed.append(ASIDE)
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr, flush=True)
     return 1 if failed else 0
@@ -91,10 +98,22 @@ def surroundings() -> Iterator[dict[str, str]]:
         yield given
 
 
-def _passes(step: str, arguments: Sequence[str], environment: Mapping[str, str]) -> bool:
+def _passes(
+    step: str, arguments: Sequence[str], environment: Mapping[str, str], *, is_aside: bool = False
+) -> bool:
     began = time.monotonic()
-    print(f"== {step}", file=sys.stderr, flush=True)
-    done = subprocess.run([*STEPS[step], *arguments], cwd=CHECKOUT, env=environment, check=False)
+    if not is_aside:
+        print(f"== {step}", file=sys.stderr, flush=True)
+    done = subprocess.run(
+        [*STEPS[step], *arguments],
+        cwd=CHECKOUT,
+        env=environment,
+        check=False,
+        stdout=subprocess.PIPE if is_aside else None,
+        stderr=subprocess.STDOUT if is_aside else None,
+        text=True,
+    )
+    said = f"\n== {step}\n{done.stdout}" if is_aside else ""
     verdict = "passed" if done.returncode == 0 else "FAILED"
-    print(f"== {step} {verdict} in {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
+    print(f"{said}== {step} {verdict} in {time.monotonic() - began:.1f} s", file=sys.stderr, flush=True)
     return done.returncode == 0

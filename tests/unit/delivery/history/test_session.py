@@ -17,7 +17,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from delivery.history.spark.session import Spark, spark_session
-spark = Spark(master="local[1]", memory="512m", log=Path(sys.argv[1]))
+spark = Spark(master="local[1]", memory="512m", is_brief=True, log=Path(sys.argv[1]))
 for number in range(int(sys.argv[2])):
     with spark_session(spark) as session:
         print(session.range(5).count(), flush=True)
@@ -29,7 +29,7 @@ SHARED = """
 import sys
 from pathlib import Path
 from delivery.history.spark.session import Spark, SparkError, SparkSessions
-spark = Spark(master="local[1]", memory="512m", log=Path(sys.argv[1]))
+spark = Spark(master="local[1]", memory="512m", is_brief=True, log=Path(sys.argv[1]))
 seen = set()
 with SparkSessions() as sessions:
     for number in range(2):
