@@ -39,7 +39,7 @@ def some_of_everything() -> None:
         "warehouse", match_mode=MatchMode.FIRST, description="reads\nslowly", queue_id="q-7"
     )
     factories.publisher("teamforge", all_event_types=False).event_types.set([sync, topic])
-    factories.publisher("anybody")
+    factories.publisher("anybody", errors_to="warehouse")
     factories.subscription(
         "project-1008",
         subscriber=abc,

@@ -173,3 +173,11 @@ def test_two_subscribers_with_one_queue_id_are_refused() -> None:
     swapped = [{"name": "abc", "queue_id": ""}, {"name": "depot", "queue_id": "q-1"}]
     apply(document(subscribers=swapped))
     assert plan(document(subscribers=swapped)).changes == []
+
+
+def test_failures_go_to_a_subscriber_that_the_document_makes() -> None:
+    content = document(publishers=[{"name": "github", "errors_to": "ops"}])
+    (fault,) = faults(content)
+    assert (fault.object, fault.field) == ("publisher github", "errors_to")
+    apply(content | {"subscribers": [{"name": "ops"}]})
+    assert plan(content).changes == []

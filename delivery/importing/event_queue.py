@@ -1,0 +1,55 @@
+"""The Event Queue's queues: a JSON list of `{"queueId": …, "name": …, "events": […]}`, of which only queueId is needed.
+
+`name` is the user name of the queue's client, `events` the event types that the queue gets. Its 30 seconds and four days are Inturn's.
+"""
+
+import json
+from typing import Any
+
+from delivery.importing.imported import Imported, SourceError
+
+
+def import_event_queue(text: str) -> Imported:
+    """Raise SourceError for what is not such a list."""
+    try:
+        queues = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise SourceError(f"The source is not JSON: {error}.") from None
+    if not isinstance(queues, list) or not all(_is_queue(queue) for queue in queues):
+        raise SourceError('A JSON list of {"queueId": …, "name": …, "events": […]} was expected.')
+    imported = Imported()
+    for queue in queues:
+        _add(imported, queue)
+    return imported
+
+
+def _is_queue(queue: Any) -> bool:
+    if not isinstance(queue, dict):
+        return False
+    events = queue.get("events", [])
+    texts = [queue.get("queueId"), queue.get("name", ""), *(events if isinstance(events, list) else [None])]
+    return bool(queue.get("queueId")) and all(isinstance(text, str) for text in texts)
+
+
+def _add(imported: Imported, queue: dict[str, Any]) -> None:
+    queue_id = queue["queueId"]
+    subscriber = imported.name_of(queue.get("name") or queue_id, what="subscriber")
+    if not imported.add("subscribers", {"name": subscriber, "queue_id": queue_id}):
+        imported.impossible.append(
+            f"queue {queue_id}: {subscriber} has a queue already; give it another name"
+        )
+        return
+    events = queue.get("events") or [queue_id]
+    if not queue.get("events"):
+        imported.differently.append(
+            f"queue {queue_id}: the source names no events, so its event type is {queue_id}"
+        )
+    for event in events:
+        event_type = imported.name_of(event, what="event type")
+        imported.add("event_types", {"name": event_type})
+        entry = {"subscriber": subscriber, "name": event_type, "event_type": event_type, "mode": "PULL"}
+        imported.add("subscriptions", entry)
+    imported.impossible.append(
+        f"queue {queue_id}: unread messages and the client's password stay in the old system; give {subscriber} a fetch "
+        "key or a queue_password"
+    )

@@ -1,0 +1,67 @@
+"""What an importer makes of another system's configuration: a document, and a report in three parts."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from subscriptions.configuration.document import FORMAT, NAMES, SECTIONS, Entry
+
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+class SourceError(ValueError):
+    """The source is not what that system exports; the message says what was expected."""
+
+
+@dataclass(slots=True)
+class Imported:
+    """`secrets` are the values of the document's references, which stand in no document."""
+
+    entries: dict[str, dict[tuple[Any, ...], Entry]] = field(
+        default_factory=lambda: {name: {} for name in NAMES}
+    )
+    taken: list[str] = field(default_factory=list)
+    differently: list[str] = field(default_factory=list)
+    impossible: list[str] = field(default_factory=list)
+    secrets: dict[str, str] = field(default_factory=dict)
+
+    def add(self, section_name: str, entry: Entry) -> bool:
+        """Add an object; False if there is one of that name."""
+        (section,) = [one for one in SECTIONS if one.name == section_name]
+        key = section.key_of(entry)
+        is_new = key not in self.entries[section_name]
+        if is_new:
+            self.entries[section_name][key] = entry
+            self.taken.append(f"{section.noun} {'/'.join(key)}")
+        return is_new
+
+    def name_of(self, text: str, *, what: str) -> str:
+        """Return a name that Inturn accepts, and report it when it is another one."""
+        name = _NOT_IN_A_NAME.sub("-", text.strip()).strip("-._")[:200]
+        if not name:
+            raise SourceError(f"A {what} has no name.")
+        if name != text:
+            line = f"{what} {text!r} is {name}: names have letters, digits, dots, hyphens and underscores"
+            if line not in self.differently:
+                self.differently.append(line)
+        return name
+
+    def document(self) -> dict[str, Any]:
+        lists = {
+            name: [entries[key] for key in sorted(entries)]
+            for name, entries in self.entries.items()
+            if entries
+        }
+        return {"format": FORMAT, **lists}
+
+    def report(self) -> str:
+        parts = (
+            ("Taken over", self.taken),
+            ("Taken over differently", self.differently),
+            ("Impossible", self.impossible),
+        )
+        return "\n".join(
+            line
+            for title, lines in parts
+            for line in (f"{title} ({len(lines)})", *(f"  {one}" for one in lines))
+        )

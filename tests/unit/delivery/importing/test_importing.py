@@ -1,0 +1,139 @@
+"""Sources of other systems and what becomes of them: documents that can be applied, and reports."""
+
+import io
+import json
+import stat
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from delivery.importing.event_queue import import_event_queue
+from delivery.importing.imported import SourceError
+from delivery.importing.teamforge import import_teamforge
+from subscriptions.models import Subscription
+from tests.unit.subscriptions.configuration.documents import apply, plan
+
+TEAMFORGE = """\
+EventName,ContentType,EventType,PublisherName,PublisherID,SubscriberName,Status,HttpHeaders,WebhookEndpoint,SubsFilter,HeaderFilterString,CustomScript
+TeamForge.Artifact.Create,application/json,TOPIC,teamforge,1f0c,build server,Active,X-Key: s3cret,https://8.8.8.8/hook,$$->’Body’->>’id’ = ’1’,proj1,
+TeamForge.Artifact.Create,application/json,TOPIC,teamforge,1f0c,build server,INACTIVE,,PATCH:https://8.8.8.8/two,,,
+TeamForge.Artifact.Create,application/json,TOPIC,teamforge,1f0c,abc,Active,,https://8.8.8.8/abc,,,$outmessage = $inmessage
+Jenkins.Build,application/json,QUEUE,jenkins,,abc,Active,,https://8.8.8.8/abc,$$->'Body' is,,
+jenkins.build,application/json,QUEUE,teamforge,,,,,,,,
+"""
+QUEUES = json.dumps(
+    [{"queueId": "q-1", "name": "acme", "events": ["User.Made", "User.Gone"]}, {"queueId": "q-2"}]
+)
+
+
+def test_teamforges_rows_become_subscriptions() -> None:
+    document = import_teamforge(TEAMFORGE).document()
+    assert [(one["name"], one["kind"]) for one in document["event_types"]] == [
+        ("Jenkins.Build", "QUEUE"),
+        ("TeamForge.Artifact.Create", "TOPIC"),
+        ("jenkins.build", "QUEUE"),
+    ]
+    assert document["publishers"] == [
+        {"name": "jenkins", "event_types": ["Jenkins.Build"]},
+        {"name": "teamforge", "event_types": ["TeamForge.Artifact.Create", "jenkins.build"]},
+    ]
+    create = "TeamForge.Artifact.Create"
+    unfiltered = {"event_type": create, "header_filter_string": "", "filter": "", "headers": {}}
+    assert document["subscriptions"] == [
+        {
+            "subscriber": "abc",
+            "name": create,
+            **unfiltered,
+            "endpoint": "https://8.8.8.8/abc",
+            "status": "INACTIVE",
+        },
+        {
+            "subscriber": "build-server",
+            "name": create,
+            "event_type": create,
+            "header_filter_string": "proj1",
+            "filter": "$$->'Body'->>'id' = '1'",
+            "endpoint": "https://8.8.8.8/hook",
+            "headers": {"X-Key": {"from": "env:BUILD_SERVER_TEAMFORGE_ARTIFACT_CREATE_HEADER_X_KEY"}},
+            "status": "ACTIVE",
+        },
+        {
+            "subscriber": "build-server",
+            "name": f"{create}-2",
+            **unfiltered,
+            "endpoint": "PATCH:https://8.8.8.8/two",
+            "status": "INACTIVE",
+        },
+    ]
+
+
+def test_the_report_says_what_differs_and_what_is_impossible() -> None:
+    imported = import_teamforge(TEAMFORGE)
+    assert "subscriber 'build server' is build-server" in "\n".join(imported.differently)
+    assert (
+        "event types Jenkins.Build and jenkins.build differ in case only; they are two"
+        in imported.differently
+    )
+    assert [line.partition(":")[0] for line in imported.impossible] == [
+        "publisher teamforge",
+        "subscription abc/TeamForge.Artifact.Create",
+        "subscription abc/Jenkins.Build",
+    ]
+    assert "s3cret" not in imported.report()
+
+
+@pytest.mark.django_db
+def test_what_is_imported_can_be_applied() -> None:
+    imported = import_teamforge(TEAMFORGE)
+    secrets = {f"env:{name}": value for name, value in imported.secrets.items()}
+    apply(imported.document(), secrets=secrets)
+    assert plan(imported.document(), secrets=secrets).changes == []
+    assert Subscription.objects.get(header_filter_string="proj1").headers == {"X-Key": "s3cret"}
+
+
+@pytest.mark.django_db
+def test_queues_become_mailboxes() -> None:
+    imported = import_event_queue(QUEUES)
+    document = imported.document()
+    assert document["subscribers"] == [
+        {"name": "acme", "queue_id": "q-1"},
+        {"name": "q-2", "queue_id": "q-2"},
+    ]
+    pull = {"subscriber": "acme", "mode": "PULL"}
+    assert document["subscriptions"] == [
+        {**pull, "name": "User.Gone", "event_type": "User.Gone"},
+        {**pull, "name": "User.Made", "event_type": "User.Made"},
+        {"subscriber": "q-2", "name": "q-2", "event_type": "q-2", "mode": "PULL"},
+    ]
+    assert imported.differently == ["queue q-2: the source names no events, so its event type is q-2"]
+    apply(document)
+    assert plan(document).changes == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "a,b\n1,2", "[1]", "[{]", '[{"EventName": "a", "EventType": "FAN"}]']
+)
+def test_what_teamforge_does_not_export_is_refused(text: str) -> None:
+    with pytest.raises(SourceError):
+        import_teamforge(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '[{"name": "a"}]', '[{"queueId": 1}]', '[{"queueId": "a", "events": "b"}]']
+)
+def test_what_is_no_list_of_queues_is_refused(text: str) -> None:
+    with pytest.raises(SourceError):
+        import_event_queue(text)
+
+
+def test_the_command_writes_document_report_and_secrets(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text(TEAMFORGE)
+    out, err, secrets = io.StringIO(), io.StringIO(), tmp_path / "secrets"
+    call_command("import", "teamforge", tmp_path / "rows.csv", secrets=secrets, stdout=out, stderr=err)
+    assert json.loads(out.getvalue()) == import_teamforge(TEAMFORGE).document()
+    assert "s3cret" not in out.getvalue() + err.getvalue()
+    assert secrets.read_text() == "BUILD_SERVER_TEAMFORGE_ARTIFACT_CREATE_HEADER_X_KEY=s3cret\n"
+    assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
+    with pytest.raises(CommandError, match="cannot be written"):
+        call_command("import", "teamforge", tmp_path / "rows.csv", secrets=secrets, stdout=out, stderr=err)
