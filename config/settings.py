@@ -54,7 +54,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "config.web.metrics.measure",
     "django.middleware.security.SecurityMiddleware",
-    "config.web.middleware.Policy",
+    "config.web.middleware.PagePolicy",
     "config.web.middleware.StaticFiles",
     "config.web.middleware.Sessions",
     "django.middleware.common.CommonMiddleware",

@@ -29,7 +29,7 @@ class _OfPages:
         return page
 
 
-class Policy(_OfPages, ContentSecurityPolicy): ...
+class PagePolicy(_OfPages, ContentSecurityPolicy): ...
 
 
 class StaticFiles(_OfPages, WhiteNoiseMiddleware): ...  # type: ignore[misc]  # It has no types.

@@ -12,14 +12,14 @@ from django.utils.safestring import SafeString
 
 from delivery.console.event_types import catalogue
 from delivery.console.shared.row_extras import CompletedList
-from subscriptions.admin.event_types.admin import EventTypeAdmin as Base
+from subscriptions.admin.event_types.admin import BaseEventTypeAdmin
 from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.times import ago
 from subscriptions.models import EventType
 
 
 @admin.register(EventType)
-class EventTypeAdmin(CompletedList, Base):
+class EventTypeAdmin(CompletedList, BaseEventTypeAdmin):
     list_display = [
         "name",
         "kind_word",

@@ -20,13 +20,13 @@ from delivery.console.shared.labels import label, two_lines
 from delivery.console.shared.row_extras import CompletedList
 from delivery.console.subscribers import mailboxes
 from delivery.models import Lane
-from subscriptions.admin.applications.subscriber import SubscriberAdmin as Base
+from subscriptions.admin.applications.subscriber import BaseSubscriberAdmin
 from subscriptions.admin.shared.base import FEW_ROWS, id_of
 from subscriptions.models import Subscriber
 
 
 @admin.register(Subscriber)
-class SubscriberAdmin(CompletedList, Base):
+class SubscriberAdmin(CompletedList, BaseSubscriberAdmin):
     list_display = [
         "name",
         "lane_state",

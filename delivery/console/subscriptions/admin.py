@@ -29,12 +29,12 @@ from delivery.models import EndpointState, EndpointSummary
 from delivery.support import bulk_jobs, toggle
 from delivery.support.toggle import Backlog
 from subscriptions.admin.shared.base import FEW_ROWS, actor_of, id_of
-from subscriptions.admin.subscriptions.admin import SubscriptionAdmin as Base
+from subscriptions.admin.subscriptions.admin import BaseSubscriptionAdmin
 from subscriptions.models import Mode, Subscription, SubscriptionStatus
 
 
 @admin.register(Subscription)
-class SubscriptionAdmin(FilterTester, TestSending, CompletedList, Base):
+class SubscriptionAdmin(FilterTester, TestSending, CompletedList, BaseSubscriptionAdmin):
     empty_text = "A subscription says which messages of an event type go to which endpoint, or into a mailbox. It needs a subscriber and an event type."
     list_display = ["full_name", "state", "day", "backlog", "toggle", "wants", "goes_to"]
     button_columns = ("toggle",)

@@ -44,7 +44,7 @@ class Typed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
+class FilterTrial:
     event_type: EventType | None
     mistakes: list[Mistake]
     verdicts: list[FilterVerdict]
@@ -63,14 +63,14 @@ def mistake(typed: Typed) -> Mistake | None:
     return None
 
 
-def trial(typed: Typed, *, event_type: EventType | None, may_preview: bool) -> Trial:
+def trial(typed: Typed, *, event_type: EventType | None, may_preview: bool) -> FilterTrial:
     """Try it on all there is; on nothing when the filter is wrong."""
     headers, mistakes = _headers(typed)
     if wrong := mistake(typed):
         mistakes = [wrong]
     if mistakes:
-        return Trial(event_type=event_type, mistakes=mistakes, verdicts=[], preview=None)
-    return Trial(
+        return FilterTrial(event_type=event_type, mistakes=mistakes, verdicts=[], preview=None)
+    return FilterTrial(
         event_type=event_type,
         mistakes=[],
         verdicts=_verdicts(typed, headers, event_type),

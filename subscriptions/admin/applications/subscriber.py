@@ -16,7 +16,7 @@ from subscriptions.admin.shared.recorded import RecordedAdmin
 from subscriptions.models import Processing, Subscriber
 
 
-class SubscriberAdmin(RecordedAdmin):
+class BaseSubscriberAdmin(RecordedAdmin):
     """The base: `delivery.console.subscribers.admin` adds what only delivering knows."""
 
     form = SubscriberForm

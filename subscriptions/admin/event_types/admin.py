@@ -19,7 +19,7 @@ from subscriptions.values.names import is_reserved
 _LOOKED_AT = ["name", "content_type", "durability", "ttl_seconds", "forward_headers"]
 
 
-class EventTypeAdmin(RecordedAdmin):
+class BaseEventTypeAdmin(RecordedAdmin):
     form = EventTypeForm
     empty_text = "An event type names what may be published; it comes first."
     list_filter = ["kind", "durability"]

@@ -56,7 +56,7 @@ class ModeFilter(ChoiceFilter):
     offered = Mode.values
 
 
-class SubscriptionAdmin(SecretsOfSubscription, EndpointRewriting, RecordedAdmin):
+class BaseSubscriptionAdmin(SecretsOfSubscription, EndpointRewriting, RecordedAdmin):
     form = SubscriptionForm
     list_display = ["full_name", "wants", "goes_to"]
     list_filter = [SubscriptionStatusFilter, ModeFilter, SubscriberFilter, EventTypeFilter, PolicyFilter]

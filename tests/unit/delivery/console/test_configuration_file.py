@@ -49,11 +49,11 @@ def test_an_upload_shows_what_would_change_and_apply_does_it(ann: Client) -> Non
 
 def test_a_secret_is_applied_and_never_shown(ann: Client) -> None:
     some_of_everything()
-    page = uploaded(ann, export(), secrets="env:ABC_ALL_TOKEN=n3w")
+    page = uploaded(ann, export(), secrets="env:ABC_ALL_TOKEN=a-new-token")
     assert "change subscription abc/all" in page
-    assert "n3w" not in page
+    assert "a-new-token" not in page
     applied(ann, page)
-    assert Subscription.objects.get(name="all").auth["token"] == "n3w"
+    assert Subscription.objects.get(name="all").auth["token"] == "a-new-token"
 
 
 def test_what_is_refused_is_listed(ann: Client) -> None:

@@ -76,7 +76,13 @@ def test_what_cannot_be_sent_along_is_said_at_the_field(
 
 
 def test_an_event_type_says_what_new_subscriptions_send_along(ann: Client, db: None) -> None:
-    given = {"name": "Made", "kind": "TOPIC", "content_type": "a/b", "durability": "GUARANTEED"}
+    given = {
+        "name": "Made",
+        "kind": "TOPIC",
+        "content_type": "a/b",
+        "durability": "GUARANTEED",
+        "errors_when": "DELIVERY",
+    }
     ann.post(f"{ROOT}/eventtype/add/", given | {"forward_headers": "X-A\nX-B-*"})
     assert EventType.objects.get(name="Made").forward_headers == ["x-a", "x-b-*"]
     assert "x-b-*" in ann.get(f"{ROOT}/eventtype/{EventType.objects.get(name='Made').pk}/change/").text
