@@ -200,7 +200,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ActionEnum": "subscriptions.models.policy.Action",
         "DeliveryStatusEnum": "delivery.states.Status",
-        "SubscriptionStatusEnum": "subscriptions.models.subscription.SubscriptionStatus",
+        "SubscriptionStatusEnum": "subscriptions.models.holding.SubscriptionStatus",
         "BulkStateEnum": "delivery.models.resubmission.ResubmissionState",
         "ScopeEnum": "subscriptions.models.api_key.Scope",
         "AccessScopeEnum": "subscriptions.api.keys.ACCESS_SCOPES",

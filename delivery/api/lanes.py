@@ -29,7 +29,8 @@ class LaneSerializer(serializers.ModelSerializer[Lane]):
 
     BLOCKED: it tries again at `next_try_at`; of a CONCURRENT subscriber endpoints are down (`endpoint_state` of its subscriptions
     is DOWN), the lane tells of the longest, and the others flow. SUSPENDED: nothing is sent; at `next_try_at` the subscription's
-    probe URL is asked again, and it resumes at the first 2xx; null: only a person resumes it.
+    probe URL is asked again, and it resumes at the first 2xx; null: only a person resumes it. With a `catch_up_rate` it sends so
+    many deliveries a second, at most, until what was held is sent.
     """
 
     name = serializers.CharField()
@@ -44,7 +45,17 @@ class LaneSerializer(serializers.ModelSerializer[Lane]):
 
     class Meta:
         model = Lane
-        fields = ["name", "state", "since", "reason", "delivery", "waiting", "is_at_least", "next_try_at"]
+        fields = [
+            "name",
+            "state",
+            "since",
+            "reason",
+            "delivery",
+            "waiting",
+            "is_at_least",
+            "next_try_at",
+            "catch_up_rate",
+        ]
 
     def get_waiting(self, lane: Lane) -> int:
         return min(self._counted(lane), WAITING_LIMIT)

@@ -13,7 +13,7 @@ from delivery.models import Attempt, Callback, Delivery, Message
 from delivery.models.delivery import Redelivery
 from delivery.models.message import public_id
 from delivery.states import OutcomeClass, Status
-from subscriptions.models import Mode, SubscriptionStatus
+from subscriptions.models import Mode
 
 # What the answers show beside the delivery and its message: to be selected with it.
 AROUND_A_DELIVERY = ("subscription__subscriber", "subscription__policy", "lane")
@@ -114,8 +114,7 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
         return subscription.max_receives if is_fetched else subscription.policy.max_attempts
 
     def get_held(self, delivery: Delivery) -> bool:
-        is_inactive = delivery.subscription.status == SubscriptionStatus.INACTIVE
-        return is_inactive and delivery.status == Status.PENDING
+        return delivery.subscription.held_by is not None and delivery.status == Status.PENDING
 
 
 class DeliveryDetailSerializer(DeliverySerializer):

@@ -3,13 +3,22 @@
 from typing import Any
 
 from django.db.models import QuerySet
+from django.utils import timezone
 from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from delivery.api.holding import (
+    TOGGLED,
+    TOGGLING,
+    BacklogField,
+    HoldingFields,
+    apply_status,
+    check_holding,
+    split,
+)
 from delivery.models import EndpointState
-from delivery.support import toggle
 from subscriptions.api.authentication import actor_of
 from subscriptions.api.subscriptions import (
     NewSubscriptionSerializer,
@@ -20,7 +29,7 @@ from subscriptions.models import Subscription, SubscriptionStatus
 
 
 @extend_schema_serializer(component_name="Subscription")
-class StatefulSubscriptionSerializer(SubscriptionSerializer):
+class StatefulSubscriptionSerializer(HoldingFields, SubscriptionSerializer):
     endpoint_state = serializers.ChoiceField(
         choices=EndpointState.choices,
         source="endpoint_summary.state",
@@ -30,39 +39,41 @@ class StatefulSubscriptionSerializer(SubscriptionSerializer):
     )
 
     class Meta(SubscriptionSerializer.Meta):
-        fields = [*SubscriptionSerializer.Meta.fields, "endpoint_state"]
+        fields = [*SubscriptionSerializer.Meta.fields, "until", "catch_up_rate", "endpoint_state"]
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        check_holding(attrs, now=timezone.now(), status="status")
+        return super().validate(attrs)
 
 
 @extend_schema_serializer(component_name="NewSubscription")
 class NewStatefulSubscriptionSerializer(StatefulSubscriptionSerializer, NewSubscriptionSerializer):
     class Meta(NewSubscriptionSerializer.Meta):
-        fields = [*NewSubscriptionSerializer.Meta.fields, "endpoint_state"]
+        fields = [*NewSubscriptionSerializer.Meta.fields, "until", "catch_up_rate", "endpoint_state"]
+
+    def create(self, validated_data: dict[str, Any]) -> Subscription:
+        is_held = validated_data.get("status") == SubscriptionStatus.HELD
+        written, toggled = split(validated_data) if is_held else (validated_data, {})
+        subscription: Subscription = super().create(written)
+        # It is told in the journal, for what waits then has a reason.
+        apply_status(subscription, toggled, actor=actor_of(self.context["request"]))
+        return subscription
 
 
 @extend_schema_serializer(component_name="SubscriptionChange")
 class SubscriptionChangeSerializer(StatefulSubscriptionSerializer):
     """A change of a subscription. `backlog` says what to do, with `status: ACTIVE`, with what was held."""
 
-    backlog = serializers.ChoiceField(choices=["deliver", "cancel"], required=False, write_only=True)
+    backlog = BacklogField()
 
     class Meta(StatefulSubscriptionSerializer.Meta):
         fields = [*StatefulSubscriptionSerializer.Meta.fields, "backlog"]
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if "backlog" in attrs and attrs.get("status") != SubscriptionStatus.ACTIVE:
-            raise serializers.ValidationError({"backlog": "Give it together with status: ACTIVE."})
-        return super().validate(attrs)
-
     def update(self, instance: Subscription, validated_data: dict[str, Any]) -> Subscription:
-        status = validated_data.pop("status", None)
-        backlog = validated_data.pop("backlog", "deliver")
-        actor = actor_of(self.context["request"])
-        super().update(instance, validated_data)
-        if status == SubscriptionStatus.INACTIVE:
-            toggle.deactivate(instance, actor=actor)
-        elif status == SubscriptionStatus.ACTIVE:
-            toggle.activate(instance, backlog=backlog, actor=actor)
-        instance.refresh_from_db(fields=["status", "updated_at", "cancellation_id"])
+        written, toggled = split(validated_data)
+        super().update(instance, written)
+        apply_status(instance, toggled, actor=actor_of(self.context["request"]))
+        instance.refresh_from_db(fields=[*TOGGLED, "updated_at", "cancellation_id"])
         return instance
 
 
@@ -79,8 +90,9 @@ class StatefulSubscriptionViews(SubscriptionViews):
     def partial_update(self, request: Request, **place: str) -> Response:
         """Change the fields that are given.
 
-        `status: INACTIVE` holds the subscription's deliveries, and messages published while a subscription is INACTIVE are not
-        kept for it. `status: ACTIVE` delivers what was held in order, or cancels it: see `backlog`.
+        `status: HELD` lets the subscription's deliveries wait, those of messages that are published meanwhile, too. `status: INACTIVE` holds
+        its deliveries, and messages published while a subscription is INACTIVE are not kept for it. `status: ACTIVE` delivers what
+        waited in order, or cancels it: see `backlog`.
         """
         return super().partial_update(request, **place)
 
@@ -94,8 +106,7 @@ class StatefulSubscriptionViews(SubscriptionViews):
     def snapshot(self, instance: Subscription) -> dict[str, Any]:
         said = super().snapshot(instance)
         if self.action == "partial_update":
-            # The toggle records it, with its reason.
-            del said["status"]
+            return {name: value for name, value in said.items() if name not in TOGGLED}
         return said
 
     def record(self, action: str, instance: Any, **states: Any) -> None:
@@ -104,4 +115,4 @@ class StatefulSubscriptionViews(SubscriptionViews):
 
 
 def _is_more_than_toggled(request: Request) -> bool:
-    return bool(set(request.data) - {"status", "backlog"})
+    return bool(set(request.data) - TOGGLING)

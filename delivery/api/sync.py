@@ -93,6 +93,12 @@ def _response(status: int, body: bytes, content_type: str) -> HttpResponse:
 
 def _problem(outcome: Outcome, ended: Exchange, message_id: str) -> Problem:
     """Say that there is no answer: what went wrong in a word, for the endpoint's address is not the publisher's business."""
+    if ended.is_held:
+        detail = (
+            f"{ended.subscription} is HELD, so its endpoint was not called, and there is no answer. {message_id} is stored "
+            "as FAILED; publish it again when sending has been released."
+        )
+        return Problem(502, "no-answer", detail, headers={MESSAGE_HEADER: message_id}, message=message_id)
     is_late = outcome.outcome is OutcomeClass.TIMEOUT
     what = "gave no answer in time" if is_late else f"gave no answer that can be handed on ({_word(outcome)})"
     return Problem(

@@ -4,6 +4,7 @@ from django.urls import re_path
 
 from delivery.api.batch import BatchView
 from delivery.api.deliveries import DeliveryViews
+from delivery.api.holding import InstallationViews
 from delivery.api.lanes import LaneViews
 from delivery.api.mailboxes import MailboxViews
 from delivery.api.messages import MessageViews
@@ -11,6 +12,7 @@ from delivery.api.publish import PublishView
 from delivery.api.replays import ReplayViews
 from delivery.api.resubmissions import CancellationViews, ResubmissionViews
 from delivery.api.retention import RetentionViews
+from delivery.api.subscribers import StatefulSubscriberViews
 from delivery.api.subscriptions import StatefulSubscriptionViews
 from delivery.api.url_health import UrlHealthViews
 from subscriptions.api.urls import ID, NAME, resource_urls
@@ -56,5 +58,7 @@ urlpatterns = [
     re_path(rf"^lanes/{LANE}/resume\Z", LaneViews.as_view({"post": "resume"})),
     re_path(r"^url-health\Z", UrlHealthViews.as_view({"get": "list"})),
     re_path(r"^url-health/release\Z", UrlHealthViews.as_view({"post": "release"})),
+    re_path(r"^installation\Z", InstallationViews.as_view({"get": "retrieve", "patch": "partial_update"})),
+    *resource_urls("subscribers", StatefulSubscriberViews),
     *resource_urls("subscriptions", StatefulSubscriptionViews),
 ]

@@ -10,8 +10,9 @@ the endpoint may have been called. Then it is called, once. Then the answer is r
 - When the answer cannot be recorded, because the database is away, the publisher gets it all the same: the call
   has been made. The delivery stays IN_DOUBT, and the log tells of it.
 - A person may decide a delivery whose call is still under way. That decision stays; the attempt is recorded beside it.
-- A subscription that is deleted between matching and storing makes the whole be matched again. One that is made
-  INACTIVE, or gets another endpoint, at that moment may still be called as it was.
+- A subscription that is deleted between matching and storing makes the whole be matched again. One that gets another
+  endpoint at that moment may still be called as it was.
+- A subscription that is HELD, by itself, by its subscriber or with all sending, is not called: it gives no answer.
 - A publisher that hangs up does not end the call: its answer is recorded.
 
 The thread of the web server that waits is lost to others, so only some of them may.
@@ -30,7 +31,7 @@ from django.utils import timezone
 from delivery.calls.http import Called
 from delivery.calls.slots import call_now, endpoint_now, turn
 from delivery.database.queries import first_row
-from delivery.outcome import Outcome
+from delivery.outcome import Outcome, unsendable
 from delivery.publishing.drafts import Draft, checked_draft
 from delivery.publishing.publish import deleted
 from delivery.senders.parcel import Endpoint, Parcel
@@ -42,6 +43,7 @@ from subscriptions.models import Publisher, Subscription
 
 log = logging.getLogger(__name__)
 
+HELD = "HELD: it was not called"
 UNRECORDED = "called, and no answer is recorded"
 # So long after the time-out no answer will be recorded any more: then it is told that it is in doubt.
 RECORDING_SECONDS = 30
@@ -71,6 +73,7 @@ class Exchange:
     message_id: int
     subscription: Subscription | None = None
     called: Called | None = None
+    is_held: bool = False
 
     @property
     def is_let_pass(self) -> bool:
@@ -104,9 +107,10 @@ def exchange(publisher: Publisher, draft: Draft, *, credential: str = "") -> Exc
         request = make_request(parcel, asked.endpoint, now=timezone.now())
         if credential and asked.endpoint.forwards_authorization:
             request = replace(request, headers=request.headers | {"Authorization": credential})
-        called = call_now(request)
+        is_held = not asked.endpoint.is_active
+        called = Called(unsendable(HELD, now=request.made_at)) if is_held else call_now(request)
         _record(delivery_id, called.outcome)
-    return Exchange(message_id=message_id, subscription=asked.subscription, called=called)
+    return Exchange(message_id=message_id, subscription=asked.subscription, called=called, is_held=is_held)
 
 
 def _store(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTarget | None]:

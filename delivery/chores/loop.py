@@ -12,13 +12,14 @@ from threading import Thread
 from django.db import connection
 from django.utils import timezone
 
-from delivery.chores import expiry, failures, ranges, replays, resubmissions, retention, traffic
+from delivery.chores import expiry, failures, ranges, releases, replays, resubmissions, retention, traffic
 from delivery.chores.duty import Duty
 from delivery.cluster.loops import connections_of, pause
 from delivery.cluster.stopping import stopping
 from delivery.database.connections import LETS_GO_OF_VANISHED
 
 QUICK = (
+    Duty("releases", releases.run_once),
     Duty("expiry", expiry.run_once),
     Duty("failures", failures.run_once),
     Duty("resubmissions", resubmissions.run_once),

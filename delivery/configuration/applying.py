@@ -40,6 +40,8 @@ def apply_document(document: Wanted, *, digest: str, actor: str) -> Plan:
     def set_status(subscription: Subscription, status: str) -> None:
         if status == SubscriptionStatus.INACTIVE:
             toggle.deactivate(subscription, actor=actor)
+        elif status == SubscriptionStatus.HELD:
+            toggle.hold(subscription, actor=actor)
         else:
             toggle.activate(subscription, backlog="deliver", actor=actor)
 

@@ -45,12 +45,24 @@ def _backlog(*, now: datetime) -> Iterator[Metric]:
     row = named_row("overview_backlog", {"limit": BACKLOG_LIMIT})
     oldest = max((now - row["oldest_at"]).total_seconds(), 0.0) if row["oldest_at"] else 0.0
     yield _gauge("backlog_deliveries", "Deliveries that are PENDING.", row["backlog"])
-    yield _gauge("held_deliveries", "Of the backlog, what INACTIVE subscriptions hold back.", row["held"])
+    yield _gauge(
+        "held_deliveries", "Of the backlog, what is HELD, or of INACTIVE subscriptions.", row["held"]
+    )
+    yield from _holds()
     yield _gauge("mailbox_deliveries", "Of the backlog, what is in mailboxes.", row["in_mailboxes"])
     yield _gauge(
         "in_doubt_deliveries", "Deliveries IN_DOUBT, about which a person must decide.", row["in_doubt"]
     )
     yield _gauge("oldest_pending_seconds", "How long the oldest that is to be sent has waited.", oldest)
+
+
+def _holds() -> Iterator[Metric]:
+    row = named_row("holds", {})
+    yield _gauge("sending_held", "Whether all sending is HELD: 1 or 0.", float(row["is_sending_held"]))
+    held = GaugeMetricFamily("inturn_held", "What is HELD by a person, by itself.", labels=["what"])
+    held.add_metric(["subscriber"], row["subscribers"])
+    held.add_metric(["subscription"], row["subscriptions"])
+    yield held
 
 
 def _lanes() -> Iterator[Metric]:

@@ -10,6 +10,8 @@ from django.urls import URLPattern, path
 from django.utils import timezone
 from unfold.sites import UnfoldAdminSite
 
+from delivery.console.holding.sending import banner, hold_all, release_all
+from delivery.console.holding.sending import page as sending_page
 from delivery.console.navigation import guide_address
 from delivery.console.overview import charts, live
 from delivery.console.overview import page as overview
@@ -38,6 +40,10 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
             # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
             path("overview/", live.overview_part, name="overview_part"),
             path("overview/traffic/", live.overview_traffic, name="overview_traffic"),
+            path("sending/", self.admin_view(self.sending), name="sending"),
+            path("sending/hold/", self.admin_view(hold_all), name="sending_hold"),
+            path("sending/release/", self.admin_view(release_all), name="sending_release"),
+            path("sending/banner/", banner, name="sending_banner"),
             path("shown-once/", self.admin_view(shown_once), name="shown_once"),
         ]
 
@@ -46,6 +52,9 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
         context: dict[str, Any] = super().each_context(request)
         match = request.resolver_match
         return context | {"guide_address": guide_address(match.url_name or "") if match else None}
+
+    def sending(self, request: HttpRequest) -> HttpResponse:
+        return sending_page(request, self.each_context(request))
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Answer 429 to who has to wait: scripts understand that, too."""

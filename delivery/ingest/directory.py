@@ -57,7 +57,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Subscribed:
-    """The ACTIVE subscriptions that a message may qualify for, by its event type and FILTER_STRING.
+    """The subscriptions that a message may qualify for, by its event type and FILTER_STRING.
 
     `always` are those it qualifies for whatever else it holds; None if a filter decides.
     """

@@ -14,8 +14,9 @@ class JournalKind(models.TextChoices):
     SKIPPED = "SKIPPED", "a person skipped a message"
     CANCELLED = "CANCELLED", "a person cancelled deliveries"
     RESUBMITTED = "RESUBMITTED", "a person sent deliveries again"
-    ACTIVATED = "ACTIVATED", "a subscription was made ACTIVE"
-    DEACTIVATED = "DEACTIVATED", "a subscription was made INACTIVE"
+    ACTIVATED = "ACTIVATED", "made ACTIVE: a subscription, a subscriber, or all sending"
+    DEACTIVATED = "DEACTIVATED", "made INACTIVE: a subscription or a subscriber"
+    HELD = "HELD", "HELD: a subscription, a subscriber, or all sending"
     FAILED = "FAILED", "a delivery's attempts are used up"
     SUSPENDED = "SUSPENDED", "a lane is suspended"
     DISABLED = "DISABLED", "a URL is disabled"
@@ -33,7 +34,10 @@ class JournalKind(models.TextChoices):
 
 
 class JournalEntry(models.Model):
-    """What it is about is told by ids without foreign keys: entries outlive their subject."""
+    """What it is about is told by ids without foreign keys: entries outlive their subject.
+
+    ACTIVATED, DEACTIVATED and HELD name a subscription; or the lane of a subscriber; or neither, if all sending is meant.
+    """
 
     at = models.DateTimeField(db_default=ArchiveClock())
     kind = models.CharField(max_length=11, choices=JournalKind)

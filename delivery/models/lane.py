@@ -69,7 +69,7 @@ class LaneQuerySet(models.QuerySet["Lane"]):
 
 
 class Lane(models.Model):
-    """Written by the sender that has its shard, but for `next_try_at`, which a person may move.
+    """Written by the sender that has its shard, but for `next_try_at`, which a person may move, and how it catches up (`delivery.support.releases`).
 
     Its `state` is never SENDING: that follows from the run (`with_shown_state`), and is not written for each message.
     `failures` counts the tries in a row that led to nothing: the pause follows from it. Of a CONCURRENT subscriber the row
@@ -88,6 +88,12 @@ class Lane(models.Model):
     run_ids = ArrayField(models.BigIntegerField(), default=list)
     run_attempts = ArrayField(models.IntegerField(), default=list)
     run_is_concurrent = models.BooleanField(default=False, db_default=False)
+    catch_up_rate = models.FloatField(
+        null=True, help_text="Deliveries a second, at most, while it catches up on what was held."
+    )
+    catch_up_to = models.BigIntegerField(
+        null=True, help_text="The last delivery that may have been held; null: it does not catch up."
+    )
 
     objects = LaneQuerySet.as_manager()
 
@@ -107,11 +113,17 @@ class Lane(models.Model):
                 name="lane_run_knows_its_attempts",
                 condition=Q(run_attempts__len=F("run_ids__len")),
             ),
+            models.CheckConstraint(
+                name="lane_catches_up_at_a_rate",
+                condition=Q(catch_up_to__isnull=True) ^ Q(catch_up_rate__isnull=False),
+            ),
         ]
         indexes = [
             models.Index(
                 fields=["since"], name="lane_stopped", condition=Q(state__in=["BLOCKED", "SUSPENDED"])
             ),
+            # Senders look every second which lanes are to catch up at a rate.
+            models.Index(fields=["id"], name="lane_catching_up", condition=Q(catch_up_to__isnull=False)),
         ]
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """What all lanes of one sender share: its connections, its client, and what it knows of endpoints."""
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 
@@ -36,6 +36,8 @@ class SenderContext:
         self.endpoints: dict[int, Endpoint] = {}
         self.lanes: dict[int, Lane] = {}
         self.successes = Successes()
+        # Whether all sending is HELD, as far as was heard.
+        self.is_held = False
         self._asked: set[int] = set()
         self._asking = asyncio.Lock()
 
@@ -97,6 +99,11 @@ class SenderContext:
             id for id, version in changed.versions.items() if id in known and known[id].version != version
         ]
 
+    def pace(self, rates: Mapping[int, float]) -> None:
+        """Let lanes catch up at these rates, and the others send as fast as they can."""
+        for lane in self.lanes.values():
+            lane.keep_pace(rates.get(lane.id))
+
     def lanes_of(self, endpoints: Collection[Endpoint]) -> Sequence[Lane]:
         """Return the lanes that send to these endpoints."""
         lane_ids = {endpoint.lane_id for endpoint in endpoints}
@@ -115,7 +122,7 @@ class SenderContext:
     async def may_send(self, subscription_id: int) -> bool:
         """Look in the database whether it may be sent to now.
 
-        It must be ACTIVE. When the circuit breaker has disabled its URL, one attempt is let through every
+        It must not be held. When the circuit breaker has disabled its URL, one attempt is let through every
         so often: True means that it is ours.
         """
         await self.refresh([subscription_id])

@@ -42,6 +42,7 @@ def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
         forward_headers=tuple(row["forward_headers"]),
         forwards_authorization=row["forward_authorization"],
         fault=fault,
+        is_held_whole=row["is_held_whole"],
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from delivery.senders.entries import Entry, Run
 from delivery.senders.holding import LaneLostError
+from delivery.senders.pace import Pace
 from delivery.senders.parcel import Group, Key, Parcel
 from delivery.senders.request import Request
 from delivery.senders.stock import NEWS_SECONDS, Stock
@@ -53,6 +54,7 @@ class Lane:
         self.stock = Stock(self.window, self.keys)
         # One that was made ahead.
         self.request: Request | None = None
+        self.pace = Pace(row["catch_up_rate"])
         # How many deliveries the run of an ordered lane has that was recorded last.
         self._recorded = 0
         if self.stops.is_suspended:
@@ -125,8 +127,11 @@ class Lane:
         """Take what may be sent now: a group, and whom of it to try."""
         if self.is_yielding or self.stops.is_suspended or self.keys.under_way >= self.window.size:
             return None
+        if self.pace.is_kept and self.pace.seconds_left > 0:
+            return None
         taken = self.stock.take()
         if taken is not None:
+            self.pace.count()
             self._enter(taken[1])
         return taken
 
@@ -150,9 +155,14 @@ class Lane:
         if not self.window.is_ordered or self.stock.is_low:
             self.changed.set()
 
+    def keep_pace(self, rate: float | None) -> None:
+        """Begin so many deliveries a second, at most; None: as many as it can."""
+        if self.pace.keep(rate):
+            self.changed.set()
+
     def prepare(self, make: Callable[[Parcel], Request | None]) -> None:
-        """Make the next request of an ordered lane ahead."""
-        if self.window.is_ordered and (parcel := self.stock.first()) is not None:
+        """Make the next request of an ordered lane ahead, unless that is sent only after a while: it bears the time."""
+        if self.window.is_ordered and not self.pace.is_kept and (parcel := self.stock.first()) is not None:
             self.request = make(parcel)
 
     def run(self, ahead: Sequence[Parcel] = ()) -> Run:
@@ -215,6 +225,8 @@ class Lane:
 
     def seconds_to_wait(self, linger: float) -> float | None:
         """How long to wait for a change; without end while an ordered lane is sending."""
+        if self.pace.is_kept and self.stock and not (self.window.is_ordered and self.is_sending):
+            return min(self.pace.seconds_left, LOOK_SECONDS)
         if not self.window.is_ordered:
             return NEWS_SECONDS if self.news.is_set() else LOOK_SECONDS
         if self.is_sending:

@@ -78,6 +78,7 @@ class Group:
 class Endpoint:
     """A subscription as a sender must know it.
 
+    `is_active`: it is not held, by itself or as a whole. `is_held_whole`: its subscriber is not ACTIVE, or all sending is HELD.
     `is_disabled`: the circuit breaker keeps attempts from its URL. `fault` tells why nothing can be sent to
     it, a fault on our side: the lane then waits, and no attempt is made. `version` differs after any change.
     `headers` are the subscription's own and its credentials, `forward_headers` the patterns of those of messages.
@@ -98,3 +99,4 @@ class Endpoint:
     forward_headers: tuple[str, ...] = ()
     forwards_authorization: bool = False
     fault: str = ""
+    is_held_whole: bool = False

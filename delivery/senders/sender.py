@@ -157,6 +157,11 @@ class Sender:
     async def _notice_changes(self, context: SenderContext, claims: Claims) -> None:
         changed = await self._changes.look()
         claims.notice_windows(changed.lanes)
+        context.pace(changed.rates)
+        if changed.is_held != context.is_held:
+            context.is_held = changed.is_held
+            for lane in context.lanes.values():
+                lane.wake()
         if stale := context.stale(changed):
             for lane in context.lanes_of(await context.refresh(stale)):
                 lane.wake()

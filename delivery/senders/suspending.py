@@ -2,7 +2,7 @@
 
 The delivery that used up its attempts stays on top, and gets as many again. What a person does is a change of the lane's
 row, and of the delivery on top; a nudge only says to look. A lane whose top is held back by its subscription, or
-was cancelled, has no reason to be suspended any more. Probes are asked only where attempts were
+was cancelled, has no reason to be suspended any more; while all of the lane is held it stays so, and nothing is probed. Probes are asked only where attempts were
 used up: after a rejection a person decides.
 """
 
@@ -49,7 +49,7 @@ async def see_suspension(lane: Lane, context: SenderContext) -> None:
     endpoint = await _top(found, context)
     if endpoint is None:
         await _resume(lane, context, reason="What suspended it is not to be sent any more.")
-    elif not endpoint.probe_url or found["status"] != Status.PENDING:
+    elif endpoint.is_held_whole or not endpoint.probe_url or found["status"] != Status.PENDING:
         lane.stops.stay_suspended(None)
     elif not was_nudged or lane.stops.suspended_left in (0.0, math.inf):
         await _probe(lane, context, found, endpoint)
@@ -68,7 +68,7 @@ async def _top(found: Mapping[str, Any], context: SenderContext) -> Endpoint | N
         return None
     await context.refresh([found["subscription_id"]])
     endpoint = context.endpoints[found["subscription_id"]]
-    return endpoint if endpoint.is_active else None
+    return endpoint if endpoint.is_active or endpoint.is_held_whole else None
 
 
 async def _probe(lane: Lane, context: SenderContext, found: Mapping[str, Any], endpoint: Endpoint) -> None:

@@ -1,75 +1,170 @@
-"""Making a subscription INACTIVE, and ACTIVE again.
+"""Making a subscription or a whole subscriber HELD or INACTIVE, and ACTIVE again; and holding all sending.
 
-INACTIVE stops matching at once (messages published meanwhile are not kept for it) and sending within two seconds, also in the middle
-of a run: what is PENDING is held, and the subscriber's other subscriptions flow. A mailbox hands nothing of it out any
-more; what was handed out may be acknowledged all the same.
+INACTIVE stops matching at once (messages published meanwhile are not kept) and sending within two seconds, also in the middle of a
+run: what is PENDING waits, and the others flow. HELD stops sending alone: messages match and are stored. A mailbox
+hands nothing out meanwhile; what was handed out may be acknowledged all the same. A subscription keeps its own status while
+its subscriber has another.
+
+Each function locks the row and looks at it then, so of two people who press at once the second sees what the first has done. Nothing
+is ever held by itself; a hold ends by itself when it was given an end (`delivery.support.releases`).
 """
 
-from typing import Literal
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
 
 from django.db import transaction
 from django.utils import timezone
 
 from delivery.lifecycle import journal, wake
 from delivery.models import JournalKind, Resubmission
-from delivery.support import bulk_jobs
-from delivery.support.backlog import wake_senders
+from delivery.support import bulk_jobs, holdings
+from delivery.support.holdings import Held
 from subscriptions import changes
-from subscriptions.models import Subscription, SubscriptionStatus
+from subscriptions.models import Installation, Subscriber, Subscription, SubscriptionStatus
 
 Backlog = Literal["deliver", "cancel"]
+ACTIVE, HELD, INACTIVE = SubscriptionStatus.ACTIVE, SubscriptionStatus.HELD, SubscriptionStatus.INACTIVE
 
 
-def deactivate(subscription: Subscription, *, actor: str) -> bool:
+@dataclass(frozen=True, slots=True)
+class Release:
+    """How a hold ends: at a moment or by a person, and at how many deliveries a second of each subscriber (None: at once)."""
+
+    until: datetime | None = None
+    catch_up_rate: float | None = None
+
+
+def deactivate(owner: Subscription | Subscriber, *, actor: str) -> bool:
     """Make it INACTIVE; False if it was already."""
     with transaction.atomic():
-        if not _set(subscription, SubscriptionStatus.INACTIVE, actor=actor):
+        if not _change(owner, INACTIVE, actor=actor):
             return False
-        text = f"{subscription} was made INACTIVE: its deliveries are held, and messages published meanwhile are not kept for it."
-        journal.record(JournalKind.DEACTIVATED, text, actor=actor, subscription_id=subscription.pk)
-        wake.changed()
+        whose = (
+            "its deliveries are"
+            if isinstance(owner, Subscription)
+            else "the deliveries of its subscriptions are"
+        )
+        text = (
+            f"{owner} was made INACTIVE: {whose} held, and messages published meanwhile are not kept for it."
+        )
+        _tell(owner, JournalKind.DEACTIVATED, text, actor=actor)
     return True
 
 
-def activate(subscription: Subscription, *, backlog: Backlog, actor: str) -> Resubmission | None:
-    """Make it ACTIVE, and deliver what was held in order, or have that cancelled first; return the job that does so.
+def hold(owner: Held, *, actor: str, release: Release | None = None) -> bool:
+    """Make it HELD; False if it is already, and is to be released as before. Without `release` a person ends it."""
+    with transaction.atomic():
+        if not _change(owner, HELD, actor=actor, release=release):
+            return False
+        whose = "all sending" if isinstance(owner, Installation) else str(owner)
+        verb = "was" if isinstance(owner, Installation) else "was made"
+        until = f" until {owner.held_until:%Y-%m-%d %H:%M:%S} UTC" if owner.held_until else ""
+        text = f"{whose} {verb} HELD{until}: messages are stored, and nothing of it is sent or handed out."
+        _tell(
+            owner,
+            JournalKind.HELD,
+            f"{text[0].upper()}{text[1:]}" if isinstance(owner, Installation) else text,
+            actor=actor,
+        )
+    return True
 
-    None if there is nothing to cancel. What is published from now on matches it, and is sent when the job has ended.
+
+def activate(
+    owner: Held, *, actor: str, backlog: Backlog = "deliver", catch_up_rate: float | None = None
+) -> list[Resubmission]:
+    """Make it ACTIVE, and deliver what waited in order, or have that cancelled first; return the jobs that do so.
+
+    None of them if there is nothing to cancel. What is published from now on matches it, and is sent when its job has ended. What waited
+    is sent at `catch_up_rate`, or at the rate that was given when it was held. Of a subscriber what its ACTIVE subscriptions
+    have waiting is cancelled: what others hold themselves, they go on holding.
     """
     with transaction.atomic():
-        job = None
-        if backlog == "cancel" and _lock(subscription).status == SubscriptionStatus.INACTIVE:
-            job = bulk_jobs.start_backlog(subscription, actor=actor)
-        if _set(subscription, SubscriptionStatus.ACTIVE, actor=actor):
-            fate = "what was held is delivered" if job is None else f"what was held is cancelled ({job})"
-            journal.record(
-                JournalKind.ACTIVATED,
-                f"{subscription} was made ACTIVE: {fate}.",
-                actor=actor,
-                subscription_id=subscription.pk,
-            )
-            wake_senders(subscription)
-    return job
+        before = _locked(owner)
+        if _status(before) == ACTIVE:
+            return []
+        rate = before.catch_up_rate if catch_up_rate is None else catch_up_rate
+        jobs = list(_cancelling(owner, actor=actor)) if backlog == "cancel" else []
+        _change(owner, ACTIVE, actor=actor)
+        holdings.catch_up(owner, rate=None if jobs else rate)
+        _tell(owner, JournalKind.ACTIVATED, _activated(owner, jobs, rate), actor=actor)
+        holdings.wake_senders(owner)
+    return jobs
 
 
-def _lock(subscription: Subscription) -> Subscription:
-    return Subscription.objects.select_for_update(of=("self",), no_key=True).get(pk=subscription.pk)
+def restore(owner: Subscription | Subscriber, *, made: str, to: str, actor: str) -> bool:
+    """Undo: give it back the status it had, if it still has the one that it was `made`."""
+    with transaction.atomic():
+        if _status(_locked(owner)) != made:
+            return False
+        match to:
+            case SubscriptionStatus.ACTIVE:
+                activate(owner, actor=actor)
+            case SubscriptionStatus.HELD:
+                hold(owner, actor=actor)
+            case _:
+                deactivate(owner, actor=actor)
+    return True
 
 
-def _set(subscription: Subscription, status: SubscriptionStatus, *, actor: str) -> bool:
-    before = subscription.status
-    changed = (
-        Subscription.objects.filter(pk=subscription.pk)
-        .exclude(status=status)
-        .update(status=status, updated_at=timezone.now())
+def _cancelling(owner: Held, *, actor: str) -> Iterator[Resubmission]:
+    subscriptions = (
+        Subscription.objects.filter(status=ACTIVE, subscriber=owner)
+        if isinstance(owner, Subscriber)
+        else [owner]
     )
-    subscription.status = status
-    if changed:
-        changes.record(
-            actor=actor,
-            action="changed",
-            instance=subscription,
-            before={"status": SubscriptionStatus(before).value},
-            after={"status": status.value},
-        )
-    return bool(changed)
+    for subscription in subscriptions:
+        assert isinstance(subscription, Subscription)
+        job = bulk_jobs.start_backlog(subscription, actor=actor)
+        if job is not None:
+            yield job
+
+
+def _activated(owner: Held, jobs: list[Resubmission], rate: float | None) -> str:
+    name = "All sending was released" if isinstance(owner, Installation) else f"{owner} was made ACTIVE"
+    if jobs:
+        return f"{name}: what was held is cancelled ({', '.join(map(str, jobs[:10]))}{' and more' if jobs[10:] else ''})."
+    pace = (
+        f", {rate:g} a second" + (" of each subscriber" if isinstance(owner, Installation) else "")
+        if rate
+        else ""
+    )
+    return f"{name}: what was held is delivered{pace}."
+
+
+def _locked(owner: Held) -> Any:
+    return type(owner)._default_manager.select_for_update(of=("self",), no_key=True).get(pk=owner.pk)
+
+
+def _status(row: Any) -> str:
+    return str(row.sending if isinstance(row, Installation) else row.status)
+
+
+def _change(owner: Held, status: str, *, actor: str, release: Release | None = None) -> bool:
+    """Give the row this status, and its release; False if it has them. Without `release` one that is HELD keeps its own."""
+    row = _locked(owner)
+    if status == _status(row) and (release is None or status != HELD):
+        return False
+    column = "sending" if isinstance(owner, Installation) else "status"
+    wanted = release or Release()
+    after = {column: str(status), "held_until": wanted.until, "catch_up_rate": wanted.catch_up_rate}
+    before = {name: getattr(row, name) for name in after}
+    if before == after:
+        return False
+    type(owner)._default_manager.filter(pk=owner.pk).update(**after, updated_at=timezone.now())
+    for name, value in after.items():
+        setattr(owner, name, value)
+    changes.record(actor=actor, action="changed", instance=owner, before=_said(before), after=_said(after))
+    return True
+
+
+def _said(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value.isoformat() if isinstance(value, datetime) else value for name, value in values.items()
+    }
+
+
+def _tell(owner: Held, kind: JournalKind, text: str, *, actor: str) -> None:
+    journal.record(kind, text, actor=actor, **holdings.subject(owner))
+    wake.changed()

@@ -12,7 +12,6 @@ from delivery.console.shared import labels
 from delivery.console.shared.counting import Bounded
 from delivery.console.subscriptions import buttons
 from subscriptions.admin.shared import times
-from subscriptions.models import Subscription, SubscriptionStatus
 
 register = template.Library()
 
@@ -79,12 +78,5 @@ def day_of(health: RecentHealth) -> SafeString:
 
 
 @register.simple_tag
-def not_kept() -> str:
-    """What everybody must know who makes a subscription INACTIVE."""
-    return buttons.NOT_KEPT
-
-
-@register.simple_tag
-def toggle_buttons(subscription: Subscription, backlog: Bounded | None) -> SafeString:
-    is_active = subscription.status == SubscriptionStatus.ACTIVE
-    return buttons.toggle_buttons(subscription.pk, is_active=is_active, backlog=backlog)
+def toggle_buttons(owner: buttons.Owner, backlog: Bounded | None, cost: str) -> SafeString:
+    return buttons.toggle_buttons(owner, backlog=backlog, cost=cost)

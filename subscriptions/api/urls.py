@@ -9,7 +9,6 @@ from subscriptions.api.policies import PolicyViews
 from subscriptions.api.publishers import PublisherViews
 from subscriptions.api.resource import Resource
 from subscriptions.api.secrets import SecretViews
-from subscriptions.api.subscribers import SubscriberViews
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}"
 ID = r"[0-9]{1,18}"
@@ -38,7 +37,6 @@ urlpatterns = [
     *resource_urls("event-types", EventTypeViews),
     *resource_urls("publishers", PublisherViews),
     *key_urls(rf"publishers/(?P<owner>{NAME})/keys", PublisherKeyViews),
-    *resource_urls("subscribers", SubscriberViews),
     *key_urls(rf"subscribers/(?P<owner>{NAME})/keys", SubscriberKeyViews),
     *resource_urls("policies", PolicyViews),
     *key_urls("keys", AccessKeyViews),

@@ -18,6 +18,7 @@ from subscriptions.models import (
     ConfigurationChange,
     ConfigurationTransaction,
     EventType,
+    Installation,
     Policy,
     Publisher,
     SignIn,
@@ -37,6 +38,7 @@ _ROW = {
     "updated_at": "Inturn sets it",
 }
 _WATCHED = {**_ROW, "changed_in": "a trigger sets it"}
+_HELD = {"held_until": "it ends a hold", "catch_up_rate": "it ends a hold"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +124,12 @@ SUBSCRIBERS = Section(
         "match_mode",
         "queue_id",
     ),
-    left_out={**_WATCHED, "queue_password": "only its hash is stored, as of keys"},
+    left_out={
+        **_WATCHED,
+        **_HELD,
+        "queue_password": "only its hash is stored, as of keys",
+        "status": "a person holds and releases it from day to day",
+    },
 )
 PUBLISHERS = Section(
     name="publishers",
@@ -159,6 +166,7 @@ SUBSCRIPTIONS = Section(
     ),
     left_out={
         **_WATCHED,
+        **_HELD,
         "filter_identity": "it follows from the filter",
         "cancellation_id": "it is about deliveries",
     },
@@ -170,6 +178,7 @@ NAMES = tuple(section.name for section in SECTIONS)
 LEFT_OUT_MODELS: dict[type[models.Model], str] = {
     ApiKey: "only the hash is stored; keys are made where they are used",
     SigningSecret: "it is made with its subscription, and rotated",
+    Installation: "a person holds and releases all sending from day to day",
     ConfigurationChange: "a log",
     ConfigurationTransaction: "a log",
     SignIn: "a log",

@@ -55,8 +55,8 @@ _CANDIDATES = """
         subscription.filter_identity, subscriber.match_mode, subscription.dedup_mode, subscription.dedup_path, subscription.mode
     FROM subscriptions_subscription subscription
     JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
-    WHERE subscription.event_type_id = %s AND subscription.status = 'ACTIVE'
-        AND subscription.header_filter_string = ANY (%s)
+    WHERE subscription.event_type_id = %s AND subscription.status <> 'INACTIVE'
+        AND subscriber.status <> 'INACTIVE' AND subscription.header_filter_string = ANY (%s)
     ORDER BY subscription.subscriber_id, subscription.position, subscription.id
 """
 
@@ -110,7 +110,7 @@ def event_type_by_name(name: str) -> EventType | None:
 
 
 def candidate_rows(event_type_id: int, *, filter_strings: Iterable[str]) -> list[tuple[Any, ...]]:
-    """Return the columns of the ACTIVE subscriptions with no header filter string, or with one of these."""
+    """Return the columns of the subscriptions that are not INACTIVE, nor their subscribers, with no header filter string, or with one of these."""
     with connection.cursor() as cursor:
         cursor.execute(_CANDIDATES, [event_type_id, ["", *filter_strings]])
         rows: list[tuple[Any, ...]] = cursor.fetchall()

@@ -15,7 +15,7 @@ _HAS_ANOTHER = "its FILTER_STRING header is"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An ACTIVE subscription of an event type, as matching needs it."""
+    """A subscription of an event type that is not INACTIVE, as matching needs it."""
 
     subscription_id: int
     subscriber_id: int
@@ -50,7 +50,7 @@ class Explanation:
 
 
 def candidates(event_type: EventType, headers: Iterable[Mapping[str, str]]) -> list[Candidate]:
-    """Return the event type's ACTIVE subscriptions whose header filter string messages with these headers may have.
+    """Return the event type's subscriptions that are not INACTIVE and whose header filter string messages with these headers may have.
 
     Each subscriber's by position. One query.
     """
@@ -153,7 +153,7 @@ def _explanations(
         is_first_only = subscription.subscriber.match_mode == MatchMode.FIRST
         if reason is None and is_first_only and subscription.event_type.kind == Kind.TOPIC:
             served.add(subscription.subscriber_id)
-        explanations.append(Explanation(subscription, reason is None, reason or "it qualifies"))
+        explanations.append(Explanation(subscription, reason is None, reason or _qualifies(subscription)))
     return explanations
 
 
@@ -176,9 +176,19 @@ def _called_or_not(explanation: Explanation, first: Subscription) -> Explanation
     return replace(explanation, qualifies=False, reason=reason)
 
 
+def _qualifies(subscription: Subscription) -> str:
+    if subscription.status == SubscriptionStatus.HELD:
+        return "it qualifies, and is HELD: its delivery waits"
+    if subscription.subscriber.status == SubscriptionStatus.HELD:
+        return "it qualifies, and its subscriber is HELD: its delivery waits"
+    return "it qualifies"
+
+
 def _reason(subscription: Subscription, document: Document, *, is_served: bool) -> str | None:
-    if subscription.status != SubscriptionStatus.ACTIVE:
+    if subscription.status == SubscriptionStatus.INACTIVE:
         return "it is INACTIVE"
+    if subscription.subscriber.status == SubscriptionStatus.INACTIVE:
+        return "its subscriber is INACTIVE"
     if is_served:
         return "an earlier subscription of this subscriber qualifies, and its match mode is FIRST"
     return why_not(subscription.header_filter_string, subscription.filter, document)

@@ -3,12 +3,13 @@
 from subscriptions.models.api_key import ApiKey, Scope
 from subscriptions.models.change import ConfigurationChange, ConfigurationTransaction
 from subscriptions.models.event_type import Durability, ErrorsWhen, EventType, Kind
+from subscriptions.models.holding import Installation, Sending, SubscriptionStatus
 from subscriptions.models.policy import Action, InDoubt, Policy, Schedule, UsedUp
 from subscriptions.models.publisher import Publisher
 from subscriptions.models.secret import SigningSecret
 from subscriptions.models.sign_in import SignIn, SignInKind
 from subscriptions.models.subscriber import MatchMode, Processing, Subscriber
-from subscriptions.models.subscription import DedupMode, Mode, Subscription, SubscriptionStatus
+from subscriptions.models.subscription import DedupMode, Mode, Subscription
 from subscriptions.models.workfront import WorkfrontSubscription
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "ErrorsWhen",
     "EventType",
     "InDoubt",
+    "Installation",
     "Kind",
     "MatchMode",
     "Mode",
@@ -29,6 +31,7 @@ __all__ = [
     "Publisher",
     "Schedule",
     "Scope",
+    "Sending",
     "SignIn",
     "SignInKind",
     "SigningSecret",

@@ -3,6 +3,7 @@
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 
+from subscriptions.models.holding import Holdable, SubscriptionStatus
 from subscriptions.models.named import Named, Watched
 
 
@@ -23,7 +24,7 @@ validate_queue_id = RegexValidator(
 )
 
 
-class Subscriber(Named, Watched):
+class Subscriber(Named, Watched, Holdable):
     processing = models.CharField(max_length=10, choices=Processing, default=Processing.SERIAL)
     max_in_flight = models.PositiveSmallIntegerField(
         default=1,
@@ -50,6 +51,9 @@ class Subscriber(Named, Watched):
     )
     # Hashed as people's are: it was chosen elsewhere, and may be short.
     queue_password = models.CharField(max_length=200, blank=True, default="", editable=False)
+    status = models.CharField(
+        max_length=8, choices=SubscriptionStatus, default=SubscriptionStatus.ACTIVE, editable=False
+    )
 
     class Meta(Named.Meta):
         constraints = [
@@ -64,8 +68,19 @@ class Subscriber(Named, Watched):
                 condition=~models.Q(queue_id=""),
                 violation_error_message="Another subscriber has this queue id.",
             ),
+            models.CheckConstraint(
+                name="subscriber_ends_holding",
+                condition=models.Q(status="HELD") | models.Q(held_until=None, catch_up_rate=None),
+            ),
         ]
         indexes = [
             # The senders ask every half second who changed.
             models.Index(fields=["changed_in"], name="subscriber_changed"),
+            # Empty while nobody is held: whoever reads deliveries looks there for each subscription.
+            models.Index(fields=["id"], name="subscriber_held", condition=~models.Q(status="ACTIVE")),
+            models.Index(
+                fields=["held_until"],
+                name="subscriber_held_until",
+                condition=models.Q(held_until__isnull=False),
+            ),
         ]

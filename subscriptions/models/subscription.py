@@ -8,6 +8,7 @@ from django.db import models
 
 from subscriptions.filters import filter_identity
 from subscriptions.models.event_type import EventType
+from subscriptions.models.holding import Holdable, SubscriptionStatus
 from subscriptions.models.named import Watched
 from subscriptions.models.policy import Policy
 from subscriptions.models.subscriber import Subscriber
@@ -28,12 +29,7 @@ class DedupMode(models.TextChoices):
     PATH = "PATH", "path: by what a path of the filter language finds in the message"
 
 
-class SubscriptionStatus(models.TextChoices):
-    ACTIVE = "ACTIVE"
-    INACTIVE = "INACTIVE"
-
-
-class Subscription(Watched):
+class Subscription(Watched, Holdable):
     """What a subscriber wants, and where it goes.
 
     `headers` is a JSON object of the headers to send along; `auth` one of
@@ -116,7 +112,9 @@ class Subscription(Watched):
 
     class Meta:
         ordering = ["subscriber", "position", "id"]
-        permissions = [("toggle_subscription", "Can make subscriptions ACTIVE and INACTIVE")]
+        permissions = [
+            ("toggle_subscription", "Can make subscriptions and subscribers ACTIVE, HELD and INACTIVE")
+        ]
         constraints = [
             # What writes the filter by another way than `save` fails here, instead of making a group of its own.
             models.CheckConstraint(
@@ -136,6 +134,10 @@ class Subscription(Watched):
                 violation_error_message="dedup_mode PATH needs a dedup_path; the others have none.",
             ),
             models.CheckConstraint(
+                name="subscription_ends_holding",
+                condition=models.Q(status="HELD") | models.Q(held_until=None, catch_up_rate=None),
+            ),
+            models.CheckConstraint(
                 name="subscription_pull_counts_receives",
                 condition=models.Q(mode="PULL") | models.Q(max_receives=None),
                 violation_error_message="max_receives is for PULL subscriptions.",
@@ -145,7 +147,7 @@ class Subscription(Watched):
             models.Index(
                 fields=["event_type", "header_filter_string"],
                 name="subscription_matching",
-                condition=models.Q(status="ACTIVE"),
+                condition=~models.Q(status="INACTIVE"),
             ),
             models.Index(fields=["changed_in"], name="subscription_changed"),
             # Asked for each delivery that is read: of messages for nobody else the headers are left where they are.
@@ -154,10 +156,22 @@ class Subscription(Watched):
                 name="subscription_forwarding",
                 condition=~models.Q(forward_headers=[]),
             ),
+            models.Index(fields=["id"], name="subscription_held", condition=models.Q(status="HELD")),
+            models.Index(
+                fields=["held_until"],
+                name="subscription_held_until",
+                condition=models.Q(held_until__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.subscriber.name}/{self.name}"
+
+    @property
+    def held_by(self) -> "Subscription | Subscriber | None":
+        """What keeps its deliveries from being sent: itself, or its subscriber. All sending may be held besides."""
+        owners: tuple[Subscription | Subscriber, ...] = (self, self.subscriber)
+        return next((owner for owner in owners if owner.status != SubscriptionStatus.ACTIVE), None)
 
     def save(self, *, update_fields: Iterable[str] | None = None, **options: Any) -> None:
         if update_fields is not None:

@@ -20,7 +20,6 @@ READS_WHOLE = {
     "lanes_of_url": {"delivery_lane"},
     "newest_ids": {"delivery_message_id_seq"},
     "open_of_subscription": {"delivery_lane"},
-    "overview_backlog": {"subscriptions_subscription"},
     "remove_messages": {"delivery_callback", "delivery_resubmission"},
     "rollup_forget": {"delivery_historyhour"},
     "unarchived_deliveries": {"delivery_waiting"},

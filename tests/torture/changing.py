@@ -3,6 +3,7 @@
 import time
 
 from tests.torture.clock import LONGEST_STEP_SECONDS
+from tests.torture.killing import kill_all_senders
 from tests.torture.records import FaultWindow
 from tests.torture.stage import TortureStage
 
@@ -39,6 +40,26 @@ def deactivate(stage: TortureStage) -> None:
     until = stage.journal.note("ACTIVE", lane=lane.name)
     stage.journal.inactive.append(FaultWindow(since, until, lane.name, "INACTIVE"))
     stage.journal.excuse(since, "INACTIVE", lane=lane.name, until=until)
+
+
+def hold(stage: TortureStage) -> None:
+    """Hold a lane's subscription or its subscriber, or all sending, and release it: nothing is lost, and order is kept."""
+    lane = stage.chance.choice(stage.lanes)
+    path, status, of = stage.chance.choice(
+        [
+            (f"subscriptions/{lane.subscribed.id}", "status", lane.name),
+            (f"subscribers/{lane.subscribed.subscriber}", "status", lane.name),
+            ("installation", "sending", None),
+        ]
+    )
+    rate = stage.chance.choice([None, 100])
+    with stage.excused(f"HELD {path}", lane=of):
+        stage.patch(path, **{status: "HELD"})
+        stage.let_pass(0.2, 2)
+        if stage.chance.random() < 0.5:
+            kill_all_senders(stage)
+        stage.let_pass(0.2, 2)
+        stage.patch(path, **{status: "ACTIVE", "catch_up_rate": rate})
 
 
 def step_clock(stage: TortureStage) -> None:

@@ -38,6 +38,7 @@ KINDS: Sequence[Fault] = (
     changing.change_endpoint,
     changing.change_pace,
     changing.deactivate,
+    changing.hold,
     changing.step_clock,
 )
 

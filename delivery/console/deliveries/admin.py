@@ -38,7 +38,6 @@ from delivery.support.selection import OFFERED
 from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.cells import two_lines_of
 from subscriptions.admin.shared.times import ago, due, exact
-from subscriptions.models import SubscriptionStatus
 
 # Of a delivery that has been tried for weeks, the newest attempts.
 SHOWN_ATTEMPTS = 200
@@ -131,7 +130,7 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
 
     @admin.display(description="status")
     def state(self, row: Delivery) -> SafeString:
-        is_held = row.status == Status.PENDING and row.subscription.status == SubscriptionStatus.INACTIVE
+        is_held = row.status == Status.PENDING and row.subscription.held_by is not None
         return format_html("{} {}", label(row.status), label("held") if is_held else "")
 
     @admin.display(description="message")

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from delivery.models import Delivery, EndpointState, EndpointSummary, Lane, LaneKind, LaneState
 from delivery.states import Status
-from subscriptions.models import Mode, SubscriptionStatus
+from subscriptions.models import Mode
 
 _STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
 
@@ -39,8 +39,8 @@ def _may_be_down(row: Delivery) -> bool:
 
 
 def _of(row: Delivery, endpoint: EndpointSummary | None) -> NextTry:
-    if row.subscription.status == SubscriptionStatus.INACTIVE:
-        return NextTry(words=f"held: {row.subscription} is INACTIVE; make it ACTIVE to have it sent")
+    if owner := row.subscription.held_by:
+        return NextTry(words=f"held: {owner} is {owner.status}; make it ACTIVE to have it sent")
     if endpoint is not None and endpoint.state != EndpointState.DOWN:
         return _of_url(endpoint)
     if row.lane is None:

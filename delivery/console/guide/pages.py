@@ -41,6 +41,12 @@ _PAGES = (
         "How failures are reported, and how to resubmit deliveries.",
     ),
     GuidePage(
+        "holding",
+        "Hold and release sending",
+        HOW_TO,
+        "HELD and INACTIVE: of a subscription, a subscriber, or all of them; until when, and how fast afterwards.",
+    ),
+    GuidePage(
         "operating",
         "Operate and grow",
         HOW_TO,

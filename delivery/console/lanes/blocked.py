@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from delivery.console.holding import cost
 from delivery.console.shared.counting import WAITING_LIMIT, Bounded
 from delivery.database.queries import named_rows
 from delivery.models.message import public_id
@@ -19,13 +20,17 @@ class BlockedLane:
 
     Of a subscriber that `is_concurrent` so many endpoints are `down`, of which the longest have their names in `down_names`, and
     its others flow; what else is shown is of the first. At `next_try_at` a BLOCKED lane is tried and the probe URL of a SUSPENDED one is asked; without it a SUSPENDED
-    one waits for a person. `others` are the subscriber's other ACTIVE subscriptions, `freed` what waits for them.
+    one waits for a person. `others` are the subscriber's other ACTIVE subscriptions, `freed` what waits for them; `subscriptions` all its ACTIVE ones.
+    `cost` says how many messages are not kept when the subscription is INACTIVE, `cost_of_all` when the subscriber is.
     """
 
     lane_id: int
     name: str
     subscriber_id: int | None
     is_concurrent: bool
+    subscriptions: int
+    cost: str
+    cost_of_all: str
     state: str
     since: datetime
     reason: str
@@ -91,7 +96,19 @@ class BlockedLane:
 def lanes(*, limit: int) -> list[BlockedLane]:
     """Return the lanes that have been stopped longest."""
     found = named_rows("stopped_lanes", {"limit": WAITING_LIMIT, "rows": limit, "names": NAMES_SHOWN})
-    return [_lane(row) for row in found]
+    subscriptions = {row["subscription_id"] for row in found if row["subscription_id"] is not None}
+    subscribers = {row["subscriber_id"] for row in found if row["subscriber_id"] is not None}
+    own, all_of = cost.of_subscriptions(subscriptions), cost.of_subscribers(subscribers)
+    return [
+        _lane(
+            row
+            | {
+                "cost": own.get(row["subscription_id"], ""),
+                "cost_of_all": all_of.get(row["subscriber_id"], ""),
+            }
+        )
+        for row in found
+    ]
 
 
 def _lane(row: dict[str, Any]) -> BlockedLane:

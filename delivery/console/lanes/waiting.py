@@ -11,10 +11,12 @@ def of_lanes(ids: Collection[int]) -> dict[int, Bounded]:
 
 
 def of_subscriptions(ids: Collection[int]) -> dict[int, Bounded]:
-    """Count what is PENDING, also what an INACTIVE subscription holds back."""
+    """Count what is PENDING, also what is held."""
     return _counted("waiting_of_subscriptions", ids)
 
 
 def _counted(statement: str, ids: Collection[int]) -> dict[int, Bounded]:
+    if not ids:
+        return {}
     found = named_rows(statement, {"ids": list(ids), "limit": WAITING_LIMIT})
     return {row["id"]: Bounded(row["waiting"], WAITING_LIMIT) for row in found}

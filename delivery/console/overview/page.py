@@ -7,11 +7,13 @@ from django.contrib.auth.models import AnonymousUser, User
 
 from delivery.console.event_types import queue_groups
 from delivery.console.event_types.queue_groups import DownGroup
+from delivery.console.holding import holds
+from delivery.console.holding.holds import HeldRow
 from delivery.console.lanes import blocked, retry_lane
 from delivery.console.lanes.blocked import BlockedLane
 from delivery.console.lanes.retry_lane import RetryLane
 from delivery.console.shared.counting import BACKLOG_LIMIT, Bounded
-from delivery.console.shared.rights import may_toggle
+from delivery.console.shared.rights import may_hold_all, may_toggle
 from delivery.console.subscribers import mailboxes
 from delivery.console.subscribers.mailboxes import MailboxFigures
 from delivery.database.queries import named_row
@@ -25,7 +27,7 @@ RATE_ROWS = 20_000
 class Overview:
     """What the first page shows; `held` and `in_mailboxes` are parts of `backlog`.
 
-    `oldest_at` is of what is to be sent: without mailboxes, and what INACTIVE subscriptions hold back.
+    `oldest_at` is of what is to be sent: without mailboxes, and what is held. `holdings` are the subscribers and subscriptions that a person has held.
     """
 
     now: datetime
@@ -38,6 +40,8 @@ class Overview:
     in_doubt: Bounded
     lanes: list[BlockedLane]
     more_lanes: bool
+    holdings: list[HeldRow]
+    more_holdings: bool
     groups_down: list[DownGroup]
     more_groups: bool
     retry_lane: RetryLane
@@ -46,6 +50,7 @@ class Overview:
     has_subscriptions: bool
     may_toggle: bool
     may_unblock: bool
+    may_hold_all: bool
 
     @property
     def suspended(self) -> int:
@@ -57,6 +62,7 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
     rates = named_row("overview_rates", {"since": now - RATE_WINDOW, "now": now, "limit": RATE_ROWS})
     backlog = named_row("overview_backlog", {"limit": BACKLOG_LIMIT})
     lanes = blocked.lanes(limit=blocked.SHOWN + 1)
+    held = holds.read_held(limit=holds.SHOWN + 1)
     groups = queue_groups.down(limit=queue_groups.SHOWN + 1)
     fullest = mailboxes.fullest(limit=mailboxes.SHOWN + 1, now=now)
     return Overview(
@@ -70,6 +76,8 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
         in_doubt=Bounded(backlog["in_doubt"], BACKLOG_LIMIT),
         lanes=lanes[: blocked.SHOWN],
         more_lanes=len(lanes) > blocked.SHOWN,
+        holdings=held[: holds.SHOWN],
+        more_holdings=len(held) > holds.SHOWN,
         groups_down=groups[: queue_groups.SHOWN],
         more_groups=len(groups) > queue_groups.SHOWN,
         retry_lane=retry_lane.read_retry_lane(),
@@ -78,4 +86,5 @@ def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
         has_subscriptions=Subscription.objects.exists(),
         may_toggle=may_toggle(user),
         may_unblock=user.has_perm("delivery.change_lane"),
+        may_hold_all=may_hold_all(user),
     )

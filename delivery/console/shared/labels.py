@@ -15,6 +15,7 @@ TONES = {
     "IN_DOUBT": _WARNING,
     "EXPIRED": _WARNING,
     "ACTIVE": _GOOD,
+    "HELD": _WARNING,
     "IDLE": _NEUTRAL,
     "SENDING": _OPEN,
     "BLOCKED": _BAD,

@@ -6,9 +6,14 @@ Person = User | AnonymousUser
 
 
 def may_toggle(user: Person) -> bool:
-    """Whether somebody may make subscriptions ACTIVE and INACTIVE: a right of its own, and part of changing them."""
+    """Whether somebody may make subscriptions and subscribers ACTIVE, HELD and INACTIVE: a right of its own, and part of changing them."""
     rights = ("subscriptions.toggle_subscription", "subscriptions.change_subscription")
     return any(user.has_perm(right) for right in rights)
+
+
+def may_hold_all(user: Person) -> bool:
+    """Whether somebody may hold all sending of the installation: administrators only."""
+    return user.has_perm("subscriptions.change_installation")
 
 
 def may_see_overview(user: Person) -> bool:

@@ -1,4 +1,4 @@
--- What is pending, of that what INACTIVE subscriptions hold and what is in mailboxes (each up to a limit), and the oldest in a lane
+-- What is pending, of that what is held, HELD or INACTIVE, and what is in mailboxes (each up to a limit), and the oldest in a lane
 -- that is not held.
 -- Jumps from one (lane, skipped, subscription) to the next on delivery_pending, so that it costs by the number of those
 -- that have something pending: never by the backlog, by all subscriptions, or by what is settled.
@@ -22,9 +22,9 @@ WITH RECURSIVE places AS (
         LIMIT 1
     ) AS following
 ), pending AS MATERIALIZED (
-    SELECT places.*, subscription.status
+    SELECT places.*, standing.status
     FROM places
-    JOIN subscriptions_subscription subscription ON subscription.id = places.subscription_id
+    JOIN subscriptions_standing standing ON standing.id = places.subscription_id
 ), in_mailboxes AS MATERIALIZED (
     (
         SELECT FROM delivery_waiting
@@ -58,17 +58,18 @@ SELECT
             JOIN delivery_waiting delivery
                 ON delivery.lane_id = pending.lane_id AND delivery.skipped = pending.skipped
                 AND delivery.subscription_id = pending.subscription_id AND delivery.status = 'PENDING'
-            WHERE pending.status = 'INACTIVE'
+            WHERE pending.status <> 'ACTIVE'
             UNION ALL
             SELECT
             FROM subscriptions_subscription subscription
+            JOIN subscriptions_standing standing ON standing.id = subscription.id AND standing.status <> 'ACTIVE'
             CROSS JOIN LATERAL (
                 SELECT FROM delivery_waiting
                 WHERE subscription_id BETWEEN subscription.id AND subscription.id
                     AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
                 ORDER BY subscription_id, id LIMIT %(limit)s + 1
             ) AS mailbox
-            WHERE subscription.mode = 'PULL' AND subscription.status = 'INACTIVE'
+            WHERE subscription.mode = 'PULL'
         ) AS held
         LIMIT %(limit)s + 1
     ) AS counted) AS held,

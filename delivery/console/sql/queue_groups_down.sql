@@ -1,4 +1,4 @@
--- The groups of QUEUE event types for which messages wait and no ACTIVE endpoint of which is UP: one row an endpoint, with
+-- The groups of QUEUE event types for which messages wait and no endpoint of which is UP, of those that are not held: one row an endpoint, with
 -- the oldest message of the group, and how many wait for the endpoint that has this, counted up to a limit.
 WITH endpoints AS (
     SELECT
@@ -8,7 +8,8 @@ WITH endpoints AS (
         ) AS is_group_down
     FROM subscriptions_eventtype event_type
     JOIN subscriptions_subscription subscription
-        ON subscription.event_type_id = event_type.id AND subscription.status = 'ACTIVE'
+        ON subscription.event_type_id = event_type.id AND subscription.status <> 'INACTIVE'
+    JOIN subscriptions_standing standing ON standing.id = subscription.id AND standing.status = 'ACTIVE'
     JOIN delivery_endpointsummary summary ON summary.subscription_id = subscription.id
     WHERE event_type.kind = 'QUEUE' AND (
         -- Looked at once: while all is well that is all it costs.

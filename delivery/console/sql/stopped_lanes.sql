@@ -1,7 +1,8 @@
 -- The lanes that are stopped, longest first, with the delivery that stops each and what waits behind it.
 -- `waiting`: PENDING of ACTIVE subscriptions without the delivery itself; `freed`: of those, what another subscription's is, and
 -- so flows again when the stopping one is made INACTIVE. Both are counted up to a limit on delivery_pending.
--- A BLOCKED lane whose delivery is settled or held meanwhile is left out: its sender is about to go on. Of a CONCURRENT
+-- A BLOCKED lane whose delivery is settled or held meanwhile is left out: its sender is about to go on. So is a SUSPENDED one whose
+-- subscriber is held: it is shown among those. Of a CONCURRENT
 -- subscriber, whose endpoint is down, only that subscription's wait, and the delivery may be settled; `down` are those of its
 -- endpoints, the first of them with their names.
 SELECT
@@ -49,15 +50,21 @@ SELECT
         SELECT count(*) FROM subscriptions_subscription other
         WHERE other.subscriber_id = lane.subscriber_id AND other.status = 'ACTIVE'
             AND other.id <> head.subscription_id
-    ) AS others
+    ) AS others,
+    (
+        SELECT count(*) FROM subscriptions_subscription other
+        WHERE other.subscriber_id = lane.subscriber_id AND other.status <> 'INACTIVE'
+    ) AS subscriptions
 FROM delivery_lane lane
 LEFT JOIN subscriptions_subscriber subscriber ON subscriber.id = lane.subscriber_id
 LEFT JOIN delivery_delivery head ON head.id = lane.delivery_id
 LEFT JOIN subscriptions_subscription subscription ON subscription.id = head.subscription_id
+LEFT JOIN subscriptions_standing standing ON standing.id = head.subscription_id
 LEFT JOIN delivery_message message ON message.id = head.message_id
 LEFT JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
 WHERE lane.state IN ('BLOCKED', 'SUSPENDED')
-    AND (lane.state = 'SUSPENDED' OR subscription.status = 'ACTIVE' AND (
+    AND coalesce(subscriber.status, 'ACTIVE') = 'ACTIVE'
+    AND (lane.state = 'SUSPENDED' OR standing.status = 'ACTIVE' AND (
         head.status = 'PENDING' OR subscriber.processing = 'CONCURRENT' AND head.status <> 'CANCELLED'
     ))
 ORDER BY lane.since, lane.id

@@ -1,4 +1,4 @@
--- How many deliveries of ACTIVE subscriptions wait in each of these lanes, counted up to a limit on delivery_pending.
+-- How many deliveries of ACTIVE subscriptions wait, held with their subscriber or not, in each of these lanes, counted up to a limit on delivery_pending.
 -- Jumps there from subscription to subscription, so that it costs by the number of those with something pending.
 WITH RECURSIVE places AS (
     SELECT lane.id AS lane_id, first.skipped, first.subscription_id

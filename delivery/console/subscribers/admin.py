@@ -15,28 +15,34 @@ from django.views.decorators.http import require_GET
 
 from delivery.console.health import recent as health
 from delivery.console.health.sparkline import health_cell
+from delivery.console.holding import cost
+from delivery.console.holding.admin import HoldingAdmin
 from delivery.console.lanes import waiting
 from delivery.console.shared.labels import label, two_lines
+from delivery.console.shared.rights import may_toggle
 from delivery.console.shared.row_extras import CompletedList
 from delivery.console.subscribers import mailboxes
+from delivery.console.subscriptions.buttons import toggle_buttons
 from delivery.models import Lane
 from subscriptions.admin.applications.subscriber import BaseSubscriberAdmin
 from subscriptions.admin.shared.base import FEW_ROWS, id_of
-from subscriptions.models import Subscriber
+from subscriptions.models import Subscriber, SubscriptionStatus
 
 
 @admin.register(Subscriber)
-class SubscriberAdmin(CompletedList, BaseSubscriberAdmin):
+class SubscriberAdmin(HoldingAdmin, CompletedList, BaseSubscriberAdmin):
     list_display = [
         "name",
         "lane_state",
         "day",
         "backlog",
+        "toggle",
         "subscription_count",
         "sent",
         "matched",
         "about",
     ]
+    button_columns = ("toggle",)
     # The last day of each costs by its subscriptions.
     list_per_page = FEW_ROWS
     change_form_outer_before_template = "console/subscriber_mailbox.html"
@@ -46,7 +52,7 @@ class SubscriberAdmin(CompletedList, BaseSubscriberAdmin):
     ) -> HttpResponse:
         shown = dict(extra_context or {})
         if (subscriber_id := id_of(object_id)) is not None:
-            shown |= _now(subscriber_id)
+            shown |= {"may_toggle": may_toggle(request.user), **_now(subscriber_id)}
         page: HttpResponse = super().change_view(request, object_id, form_url, shown)
         return page
 
@@ -75,13 +81,20 @@ class SubscriberAdmin(CompletedList, BaseSubscriberAdmin):
         healths = health.of_subscribers(ids, now=now)
         for row in rows:
             row.health = healths[row.pk]
+            row.cost = cost.in_words(row.health.settled, 24)
             row.mailbox = fetched.get(row.pk)
             row.shown_lane = lanes.get(row.pk)
             row.waiting = counted.get(row.shown_lane.pk) if row.shown_lane else None
 
-    @admin.display(description="lane")
+    @admin.display(description="state")
     def lane_state(self, row: Any) -> SafeString | str:
+        if row.status != SubscriptionStatus.ACTIVE:
+            return label(row.status)
         return label(row.shown_lane.state) if row.shown_lane else "–"
+
+    @admin.display(description="")
+    def toggle(self, row: Any) -> SafeString:
+        return toggle_buttons(row, backlog=row.waiting, cost=row.cost)
 
     @admin.display(description="last 24 h")
     def day(self, row: Any) -> SafeString:
@@ -98,7 +111,10 @@ class SubscriberAdmin(CompletedList, BaseSubscriberAdmin):
 def _now(subscriber_id: int) -> dict[str, Any]:
     """What moves on the page of a subscriber, and what its mailbox is reached by."""
     now = timezone.now()
+    lanes = waiting.of_lanes(list(Lane.objects.filter(subscriber=subscriber_id).values_list("pk", flat=True)))
     return {
+        "backlog": next(iter(lanes.values()), None),
+        "cost": cost.of_subscribers([subscriber_id])[subscriber_id],
         "health": health.of_subscribers([subscriber_id], now=now, step=health.QUARTER)[subscriber_id],
         "mailbox": mailboxes.of_subscribers([subscriber_id], now=now).get(subscriber_id),
         "base_url": settings.ENVIRONMENT.base_url,

@@ -1,22 +1,23 @@
 """Subscriptions with their backlog, and the buttons that make them ACTIVE and INACTIVE."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
-from django.contrib import admin, messages
-from django.core.exceptions import BadRequest, PermissionDenied
+from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET
 
 from delivery.console.event_types import queue_groups
 from delivery.console.health import recent as health
 from delivery.console.health.sparkline import health_cell
+from delivery.console.holding import cost
+from delivery.console.holding.admin import HoldingAdmin
 from delivery.console.lanes import retry_lane, waiting
 from delivery.console.shared.labels import label
 from delivery.console.shared.rights import may_toggle
@@ -26,15 +27,13 @@ from delivery.console.subscriptions.buttons import toggle_buttons
 from delivery.console.subscriptions.filter_tester import FilterTester
 from delivery.console.subscriptions.trial_page import TestSending
 from delivery.models import EndpointState, EndpointSummary
-from delivery.support import bulk_jobs, toggle
-from delivery.support.toggle import Backlog
-from subscriptions.admin.shared.base import FEW_ROWS, actor_of, id_of
+from subscriptions.admin.shared.base import FEW_ROWS, id_of
 from subscriptions.admin.subscriptions.admin import BaseSubscriptionAdmin
-from subscriptions.models import Mode, Subscription, SubscriptionStatus
+from subscriptions.models import Subscription
 
 
 @admin.register(Subscription)
-class SubscriptionAdmin(FilterTester, TestSending, CompletedList, BaseSubscriptionAdmin):
+class SubscriptionAdmin(FilterTester, TestSending, HoldingAdmin, CompletedList, BaseSubscriptionAdmin):
     empty_text = "A subscription says which messages of an event type go to which endpoint, or into a mailbox. It needs a subscriber and an event type."
     list_display = ["full_name", "state", "day", "backlog", "toggle", "wants", "goes_to"]
     button_columns = ("toggle",)
@@ -42,56 +41,12 @@ class SubscriptionAdmin(FilterTester, TestSending, CompletedList, BaseSubscripti
     change_form_outer_before_template = "console/subscription_buttons.html"
 
     def get_urls(self) -> list[URLPattern]:
-        def posted(view: Any) -> Any:
-            return self.admin_site.admin_view(require_POST(view))
-
         name = "subscriptions_subscription"
         return [
             # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
             path("<int:object_id>/live/", never_cache(require_GET(self.live)), name=f"{name}_live"),
-            path("<int:object_id>/deactivate/", posted(self.deactivate), name=f"{name}_deactivate"),
-            path("<int:object_id>/activate/<str:backlog>/", posted(self.activate), name=f"{name}_activate"),
             *super().get_urls(),
         ]
-
-    def may_press(self, request: HttpRequest) -> bool:
-        return may_toggle(request.user)
-
-    def _toggled(self, request: HttpRequest, object_id: int) -> Subscription:
-        if not may_toggle(request.user):
-            raise PermissionDenied
-        return get_object_or_404(Subscription, pk=object_id)
-
-    def deactivate(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        subscription = self._toggled(request, object_id)
-        if not toggle.deactivate(subscription, actor=actor_of(request)):
-            return self.back(request, f"{subscription} was INACTIVE already.", level=messages.WARNING)
-        undo = reverse("admin:subscriptions_subscription_activate", args=[object_id, "deliver"])
-        message = format_html(
-            "{} is INACTIVE: its deliveries are held, and messages published from now on are not kept for it. The others flow. "
-            '<button type="submit" id="undo" class="inturn-undo" form="console-post" formaction="{}">Undo</button>',
-            subscription,
-            undo,
-        )
-        return self.back(request, message)
-
-    def activate(self, request: HttpRequest, object_id: int, backlog: str) -> HttpResponse:
-        subscription = self._toggled(request, object_id)
-        if backlog not in ("deliver", "cancel"):
-            raise BadRequest("The backlog is to deliver or to cancel.")
-        job = toggle.activate(subscription, backlog=cast("Backlog", backlog), actor=actor_of(request))
-        if job is None:
-            kept = "can be fetched" if subscription.mode == Mode.PULL else "is delivered in order"
-            return self.back(request, f"{subscription} is ACTIVE again, and what was held {kept}.")
-        message = format_html(
-            '{} is ACTIVE again: {} held deliveries are being CANCELLED (<a href="{}">{}</a>). What is published from now on '
-            "is sent after that.",
-            subscription,
-            bulk_jobs.counted(job),
-            reverse("admin:delivery_resubmission_change", args=[job.pk]),
-            job,
-        )
-        return self.back(request, message)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
@@ -125,10 +80,20 @@ class SubscriptionAdmin(FilterTester, TestSending, CompletedList, BaseSubscripti
         for row in rows:
             row.waiting = counted.get(row.pk)
             row.health = healths[row.pk]
+            # Of what was counted already: a page costs no more for it.
+            row.cost = cost.in_words(row.health.settled, 24)
 
     @admin.display(description="status", ordering="status")
     def state(self, row: Subscription) -> SafeString:
-        return label(row.status)
+        owner = row.held_by
+        if owner is None or owner == row:
+            return label(row.status)
+        return format_html(
+            '<span class="inturn-lines">{}<span class="inturn-second">{} is {}</span></span>',
+            label(row.status),
+            owner,
+            owner.status,
+        )
 
     @admin.display(description="last 24 h")
     def day(self, row: Any) -> SafeString:
@@ -138,11 +103,11 @@ class SubscriptionAdmin(FilterTester, TestSending, CompletedList, BaseSubscripti
     def backlog(self, row: Any) -> str:
         if not row.waiting:
             return "0"
-        return f"{row.waiting} held" if row.status == SubscriptionStatus.INACTIVE else str(row.waiting)
+        return f"{row.waiting} held" if row.held_by is not None else str(row.waiting)
 
     @admin.display(description="")
     def toggle(self, row: Any) -> SafeString:
-        return toggle_buttons(row.pk, is_active=row.status == SubscriptionStatus.ACTIVE, backlog=row.waiting)
+        return toggle_buttons(row, backlog=row.waiting, cost=row.cost)
 
 
 def _now(subscription_id: int) -> dict[str, Any]:
@@ -151,6 +116,7 @@ def _now(subscription_id: int) -> dict[str, Any]:
     ids = [subscription_id]
     return {
         "backlog": waiting.of_subscriptions(ids).get(subscription_id),
+        "cost": cost.of_subscriptions(ids)[subscription_id],
         "health": health.of_subscriptions(ids, now=now, step=health.QUARTER)[subscription_id],
         "mailbox": mailboxes.of_subscription(subscription_id, now=now),
         "retries": retry_lane.of_subscription(subscription_id),

@@ -1,34 +1,44 @@
-"""The buttons that make a subscription ACTIVE or INACTIVE, wherever it is shown."""
+"""The buttons that make a subscription or a subscriber ACTIVE, HELD or INACTIVE, wherever it is shown."""
 
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from delivery.console.shared.counting import Bounded
+from subscriptions.models import Subscriber, Subscription, SubscriptionStatus
 
-# Said wherever somebody may make a subscription INACTIVE.
+Owner = Subscription | Subscriber
+
+# Said wherever somebody may make a subscription INACTIVE, and how many messages come is not known.
 NOT_KEPT = "Messages published while it is INACTIVE will not be kept for it."
+KEPT = "Messages published meanwhile are stored, and sent when it is ACTIVE again."
 
 
-def toggle_buttons(subscription_id: int, *, is_active: bool, backlog: Bounded | None) -> SafeString:
-    """Return one button, or two when there is a backlog to decide about."""
-    if is_active:
-        return _button(subscription_id, "deactivate", [], "Make INACTIVE", title=NOT_KEPT)
-    if not backlog:
-        return _button(subscription_id, "activate", ["deliver"], "Make ACTIVE")
+def toggle_buttons(owner: Owner, *, backlog: Bounded | None, cost: str = NOT_KEPT) -> SafeString:
+    """Return the buttons to every other status; two for ACTIVE when there is a backlog to decide about."""
+    buttons = [*_activating(owner, backlog)] if owner.status != SubscriptionStatus.ACTIVE else []
+    if owner.status != SubscriptionStatus.HELD:
+        buttons.append(_button(owner, "hold", [], "Hold", title=KEPT))
+    if owner.status != SubscriptionStatus.INACTIVE:
+        buttons.append(_button(owner, "deactivate", [], "Make INACTIVE", title=cost))
     return format_html(
-        '<span class="inturn-cell-buttons">{}{}</span>',
-        _button(subscription_id, "activate", ["deliver"], f"Make ACTIVE, deliver {backlog}"),
-        _button(subscription_id, "activate", ["cancel"], f"Make ACTIVE, cancel {backlog}"),
+        '<span class="inturn-cell-buttons">{}</span>', format_html_join("", "{}", ((one,) for one in buttons))
     )
 
 
-def _button(
-    subscription_id: int, verb: str, arguments: list[str], text: str, *, title: str = ""
-) -> SafeString:
+def _activating(owner: Owner, backlog: Bounded | None) -> list[SafeString]:
+    if not backlog:
+        return [_button(owner, "activate", ["deliver"], "Make ACTIVE")]
+    return [
+        _button(owner, "activate", ["deliver"], f"Make ACTIVE, deliver {backlog}"),
+        _button(owner, "activate", ["cancel"], f"Make ACTIVE, cancel {backlog}"),
+    ]
+
+
+def _button(owner: Owner, verb: str, arguments: list[str], text: str, *, title: str = "") -> SafeString:
     return format_html(
         '<button type="submit" class="inturn-button" form="console-post" formaction="{}"{}{}>{}</button>',
-        reverse(f"admin:subscriptions_subscription_{verb}", args=[subscription_id, *arguments]),
+        reverse(f"admin:subscriptions_{owner._meta.model_name}_{verb}", args=[owner.pk, *arguments]),
         format_html(' data-confirm="{}"', f"{text}? What is CANCELLED is not sent, unless it is resubmitted.")
         if "cancel" in arguments
         else "",

@@ -1,7 +1,7 @@
 """When deliveries of a subscription were held back, so that later ones might overtake them: a pure transform over the journal.
 
-Held is what is of an INACTIVE subscription, and what goes to a URL that is disabled or frozen. Both take effect within two seconds, and
-so does their end: a run that was read before may be under way.
+Held is what is of an INACTIVE or HELD subscription, or subscriber, all while all sending is HELD, and what goes to a URL that is
+disabled or frozen. Each takes effect within two seconds, and so does its end: a run that was read before may be under way.
 """
 
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 SLACK_SECONDS = 2
-_TOGGLED = {"DEACTIVATED": True, "ACTIVATED": False}
+_TOGGLED = {"DEACTIVATED": True, "HELD": True, "ACTIVATED": False}
 _JUDGED = {"DISABLED": True, "FROZEN": True, "ENABLED": False}
 
 
@@ -22,7 +22,7 @@ def about_holds(journal: "DataFrame") -> "DataFrame":
     from pyspark.sql import functions as sql
 
     return journal.filter(sql.col("kind").isin(*_TOGGLED, *_JUDGED)).select(
-        "id", "at", "kind", "text", "subscription_id"
+        "id", "at", "kind", "text", "subscription_id", "subscriber_id"
     )
 
 
@@ -33,18 +33,32 @@ def about_urls(journal: "DataFrame") -> "DataFrame":
     return journal.filter(sql.col("kind").isin(*_JUDGED))
 
 
-def held(journal: "DataFrame", places: "DataFrame") -> "DataFrame":
+def about_many(journal: "DataFrame") -> "DataFrame":
+    """Return of the journal what tells of subscribers, and of all sending."""
+    from pyspark.sql import functions as sql
+
+    return journal.filter(sql.col("kind").isin(*_TOGGLED) & sql.col("subscription_id").isNull())
+
+
+def held(journal: "DataFrame", places: "DataFrame", owners: "DataFrame") -> "DataFrame":
     """Return, for each subscription that ever was, `holds`: pieces of time in order, that neither overlap nor meet.
 
-    `places` are `subscription_id` and `url`, each once. What begins with ACTIVE or enabled was held since ever.
+    `places` are `subscription_id` and `url`, `owners` are `subscription_id` and `subscriber_id`, each once. What begins with ACTIVE or enabled was held since ever.
     """
     from pyspark.sql import functions as sql
 
-    inactive = _pieces(journal, _TOGGLED, sql.col("subscription_id"))
+    inactive = _pieces(journal, _TOGGLED, sql.col("subscription_id")).withColumnRenamed(
+        "key", "subscription_id"
+    )
+    many = about_many(journal)
+    whole = _pieces(many, _TOGGLED, sql.col("subscriber_id")).withColumnRenamed("key", "subscriber_id")
+    everything = _pieces(many.filter("subscriber_id IS NULL"), _TOGGLED, sql.lit(0)).drop("key")
     # An entry about a URL begins with it.
     broken = _pieces(journal, _JUDGED, sql.substring_index("text", " ", 1)).withColumnRenamed("key", "url")
-    pieces = inactive.withColumnRenamed("key", "subscription_id").unionByName(
-        broken.join(places, "url").drop("url")
+    pieces = (
+        inactive.unionByName(broken.join(places, "url").drop("url"))
+        .unionByName(whole.join(owners, "subscriber_id").drop("subscriber_id"))
+        .unionByName(owners.drop("subscriber_id").crossJoin(everything))
     )
     return (
         merged(pieces)

@@ -19,7 +19,7 @@ from delivery.history.archive import ledger
 from delivery.history.archive.ledger import File
 from delivery.history.checks.finding import COLUMNS, KINDS, broken_counts, findings
 from delivery.history.checks.groups import group_counts, groups
-from delivery.history.checks.held import about_holds, about_urls, held
+from delivery.history.checks.held import about_holds, about_many, about_urls, held
 from delivery.history.checks.known import known, places
 from delivery.history.checks.order import doubted, in_turn, late, of_doubted, order_counts, overtaken
 from delivery.history.checks.owed import owed, owed_counts
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 MOST_FINDINGS = 1_000
 PROVEN, BROKEN = "proven", "broken here"
 Counts = dict[str, int]
+_OWNERS = (schemas.Column("subscription_id", "bigint"), schemas.Column("subscriber_id", "bigint"))
 _PLACES = (schemas.Column("subscription_id", "bigint"), schemas.Column("endpoint", "string"))
 
 
@@ -119,6 +120,7 @@ class UnarchivedRows:
     deliveries: "DataFrame"
     journal: "DataFrame"
     places: list[tuple[int, str]]
+    owners: list[tuple[int, int]]
     files: dict[str, list[File]]
 
     def archived(self, job: StepJob, table: Table) -> "DataFrame":
@@ -133,7 +135,8 @@ def _history(job: StepJob) -> Iterator[CheckedHistory]:
         archived = found.archived(job, schemas.DELIVERIES)
         journal = about_holds(found.archived(job, schemas.JOURNAL).unionByName(found.journal))
         journal = kept.enter_context(_kept(journal))
-        holds = kept.enter_context(_kept(held(journal, _places(job, found, archived, journal))))
+        owners = _owners(job, found, archived, journal)
+        holds = kept.enter_context(_kept(held(journal, _places(job, found, archived, journal), owners)))
         # The first that goes through it is who waits for it.
         attempts = found.archived(job, schemas.ATTEMPTS)
         deliveries = kept.enter_context(
@@ -159,6 +162,7 @@ def _rows(job: StepJob, kept: ExitStack) -> UnarchivedRows:
             deliveries=kept.enter_context(_kept(rest.deliveries())),
             journal=kept.enter_context(_kept(rest.journal())),
             places=[(subscription_id, endpoint) for subscription_id, *_, endpoint in names],
+            owners=[(subscription_id, subscriber_id) for subscription_id, subscriber_id, *_ in names],
             files={table.name: ledger.files(seen.connection, table.name) for table in schemas.TABLES},
         )
 
@@ -185,6 +189,16 @@ def _places(
     if about_urls(journal).isEmpty():
         return places(now)
     return places(now.unionByName(deliveries.select("subscription_id", "endpoint")))
+
+
+def _owners(
+    job: StepJob, found: UnarchivedRows, deliveries: "DataFrame", journal: "DataFrame"
+) -> "DataFrame":
+    """Return whose the subscriptions are and were, if any subscriber, or all sending, was ever held."""
+    now = frame_of_rows(job.spark, _OWNERS, found.owners)
+    if about_many(journal).isEmpty():
+        return now
+    return now.unionByName(deliveries.select("subscription_id", "subscriber_id")).distinct()
 
 
 def _counts(frame: "DataFrame", counts: "Column") -> Counts:

@@ -1,5 +1,5 @@
 -- Hands out what is available in a subscriber's mailbox, the oldest first, and never to two at once: each is leased from now on.
--- Available is, of the ACTIVE subscriptions, what waits (index delivery_in_mailbox), what was released with a delay that is
+-- Available is, of the subscriptions of which nothing is held, what waits (index delivery_in_mailbox), what was released with a delay that is
 -- over (delivery_delayed), and what is out longer than its visibility (delivery_leased), whose attempt ends here. What is past
 -- its time, of another server's run, or used up is left to the expiry duty.
 -- Who comes at the same moment skips what we lock, so we lock nothing but what we take: `oldest` looks, without locks, how
@@ -13,6 +13,9 @@ WITH mailbox AS MATERIALIZED (
     SELECT id, max_receives
     FROM subscriptions_subscription
     WHERE subscriber_id = %(subscriber)s::bigint AND mode = 'PULL' AND status = 'ACTIVE' AND cancellation_id IS NULL
+        AND NOT EXISTS (
+            SELECT FROM subscriptions_subscriber WHERE id = %(subscriber)s::bigint AND status <> 'ACTIVE'
+        ) AND NOT EXISTS (SELECT FROM subscriptions_installation WHERE id = 1 AND sending = 'HELD')
 ), returned AS MATERIALIZED (
     SELECT delivery.id, mailbox.max_receives
     FROM mailbox

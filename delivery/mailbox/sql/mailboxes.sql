@@ -1,5 +1,5 @@
 -- What is in the mailbox of each of these PULL subscriptions, each count up to a limit: what the next fetch may get, what was
--- released with a delay, what is out, what an INACTIVE subscription holds back; and since when the oldest of the rest waits.
+-- released with a delay, what is out, what is held; and since when the oldest of the rest waits.
 -- Every count is a range of delivery_in_mailbox, delivery_delayed or delivery_leased, so a deep mailbox costs by the limit; of
 -- the ranges, see `fetch.sql`.
 SELECT
@@ -20,7 +20,9 @@ SELECT
     ) AS oldest_at
 FROM subscriptions_subscription subscription
 CROSS JOIN LATERAL (
-    SELECT subscription.status = 'ACTIVE' AND subscription.cancellation_id IS NULL AS is_open
+    SELECT standing.status = 'ACTIVE' AND subscription.cancellation_id IS NULL AS is_open
+    FROM subscriptions_standing standing
+    WHERE standing.id = subscription.id
 ) AS mailbox
 CROSS JOIN LATERAL (
     SELECT count(*) AS n, min(id) AS oldest FROM (

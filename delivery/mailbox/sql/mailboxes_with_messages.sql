@@ -5,6 +5,11 @@ WITH mailbox AS MATERIALIZED (
     SELECT id, subscriber_id, max_receives
     FROM subscriptions_subscription
     WHERE subscriber_id = ANY(%(subscribers)s::bigint[]) AND mode = 'PULL' AND status = 'ACTIVE' AND cancellation_id IS NULL
+        AND NOT EXISTS (
+            SELECT
+            FROM subscriptions_subscriber subscriber
+            WHERE subscriber.id = subscriptions_subscription.subscriber_id AND subscriber.status <> 'ACTIVE'
+        ) AND NOT EXISTS (SELECT FROM subscriptions_installation WHERE id = 1 AND sending = 'HELD')
 )
 SELECT DISTINCT mailbox.subscriber_id
 FROM mailbox

@@ -1,10 +1,10 @@
--- The subscriptions that changed since the last look, by themselves, by their policy or their secrets, because a secret
--- expired or their URL broke, with the version they have now (see `endpoints.sql`). At least one row: the first columns
--- are what the next look is given. No clock but this database's is read, and a change that commits late is found: it
+-- The subscriptions that changed since the last look, by themselves, by their subscriber, their policy or their secrets, because a
+-- secret expired or their URL broke, with the version they have now (see `endpoints.sql`). At least one row: the first columns
+-- are what the next look is given, and whether all sending is HELD. No clock but this database's is read, and a change that commits late is found: it
 -- bears the number of its transaction, and the next look begins with the oldest one that was under way at this.
 SELECT
-    looked.horizon, looked.at, change.id, concat_ws(
-        ' ', subscription.xmin, policy.xmin, CASE WHEN summary.url IS NOT NULL THEN summary.state END, (
+    looked.horizon, looked.at, looked.is_held, change.id, concat_ws(
+        ' ', subscription.xmin, policy.xmin, subscriber.status, CASE WHEN summary.url IS NOT NULL THEN summary.state END, (
             SELECT string_agg(secret.id || ':' || secret.xmin, ' ' ORDER BY secret.id)
             FROM subscriptions_signingsecret secret
             WHERE secret.subscription_id = subscription.id
@@ -12,12 +12,18 @@ SELECT
         )
     ) AS version
 FROM (
-    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon, now() AS at
+    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon, now() AS at,
+        EXISTS (SELECT FROM subscriptions_installation WHERE id = 1 AND sending = 'HELD') AS is_held
 ) AS looked
 LEFT JOIN (
     SELECT id
     FROM subscriptions_subscription
     WHERE changed_in >= %(horizon)s::bigint
+    UNION
+    SELECT subscription.id
+    FROM subscriptions_subscriber subscriber
+    JOIN subscriptions_subscription subscription ON subscription.subscriber_id = subscriber.id
+    WHERE subscriber.changed_in >= %(horizon)s::bigint
     UNION
     SELECT subscription.id
     FROM subscriptions_policy policy
@@ -38,5 +44,6 @@ LEFT JOIN (
     WHERE health.changed_in >= %(horizon)s::bigint
 ) AS change ON true
 LEFT JOIN subscriptions_subscription subscription ON subscription.id = change.id
+LEFT JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
 LEFT JOIN subscriptions_policy policy ON policy.id = subscription.policy_id
 LEFT JOIN delivery_endpointsummary summary ON summary.subscription_id = change.id

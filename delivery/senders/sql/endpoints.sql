@@ -2,14 +2,15 @@
 -- (no clock is asked: those of web servers may differ); `changed_subscriptions.sql` makes the same.
 SELECT
     subscription.id, lane.id AS lane_id, concat_ws(
-        ' ', subscription.xmin, policy.xmin, CASE WHEN summary.url IS NOT NULL THEN summary.state END, (
+        ' ', subscription.xmin, policy.xmin, subscriber.status, CASE WHEN summary.url IS NOT NULL THEN summary.state END, (
             SELECT string_agg(secret.id || ':' || secret.xmin, ' ' ORDER BY secret.id)
             FROM subscriptions_signingsecret secret
             WHERE secret.subscription_id = subscription.id
                 AND (secret.expires_at IS NULL OR secret.expires_at > now())
         )
     ) AS version,
-    subscription.status = 'ACTIVE' AND subscription.cancellation_id IS NULL AS is_active,
+    subscription.status = 'ACTIVE' AND subscription.cancellation_id IS NULL AND NOT held.is_whole AS is_active,
+    subscription.status = 'ACTIVE' AND held.is_whole AS is_held_whole,
     summary.url IS NOT NULL AS is_disabled,
     subscription.endpoint, subscription.headers, subscription.auth, subscription.timeout_seconds, subscription.probe_url,
     ARRAY(SELECT jsonb_array_elements_text(subscription.forward_headers)) AS forward_headers,
@@ -28,6 +29,12 @@ SELECT
     ) AS secrets
 FROM subscriptions_subscription subscription
 JOIN subscriptions_policy policy ON policy.id = subscription.policy_id
+JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
+CROSS JOIN LATERAL (
+    SELECT subscriber.status <> 'ACTIVE' OR EXISTS (
+        SELECT FROM subscriptions_installation WHERE id = 1 AND sending = 'HELD'
+    ) AS is_whole
+) AS held
 JOIN delivery_lane lane ON lane.subscriber_id = subscription.subscriber_id
 LEFT JOIN delivery_endpointsummary summary ON summary.subscription_id = subscription.id
 WHERE subscription.id = ANY (%(subscription)s::bigint[])

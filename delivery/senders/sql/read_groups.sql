@@ -1,8 +1,9 @@
 -- What a queue sender may send: of the oldest QUEUE messages of its lane the PENDING deliveries, group by group.
 -- Finds the subscriptions by jumping on delivery_pending, so that it costs by those with something waiting, and what
--- an INACTIVE one holds, or only endpoints that are down could take, is never scanned. What failed in an earlier
+-- an INACTIVE or HELD one holds, or only endpoints that are down could take, is never scanned. What failed in an earlier
 -- cycle comes after its pause, least recently tried first, at most half as much; so does each member of a group that
--- is read for another's sake. A group of which one is held IN_DOUBT is left alone. The body stands in the first row of a group only.
+-- is read for another's sake. Of a group nothing is read that may not be
+-- sent. A group of which one is IN_DOUBT is left alone. The body stands in the first row of a group only.
 WITH RECURSIVE places AS (
     (
         SELECT skipped, subscription_id
@@ -22,10 +23,13 @@ WITH RECURSIVE places AS (
         ORDER BY skipped, subscription_id
         LIMIT 1
     ) AS following
+), known AS MATERIALIZED (
+    SELECT places.skipped, places.subscription_id, sendable.id IS NOT NULL AS is_sendable
+    FROM places
+    LEFT JOIN delivery_sendable sendable ON sendable.id = places.subscription_id
 ), picked AS (
     SELECT delivery.message_id, delivery.queue_group
-    FROM places
-    JOIN delivery_sendable subscription ON subscription.id = places.subscription_id
+    FROM known AS places
     CROSS JOIN LATERAL (
         (
             SELECT message_id, queue_group
@@ -60,7 +64,7 @@ WITH RECURSIVE places AS (
             LIMIT greatest(%(rows)s / 2, 1)
         )
     ) AS delivery
-    WHERE subscription.id <> ALL (%(excluded)s::bigint[])
+    WHERE places.is_sendable AND places.subscription_id <> ALL (%(excluded)s::bigint[])
     GROUP BY delivery.message_id, delivery.queue_group
 ), sized AS (
     SELECT
@@ -90,6 +94,7 @@ JOIN delivery_waiting delivery
     ON delivery.id BETWEEN sized.message_id << 20 AND sized.message_id << 20 | 1048575
     AND delivery.queue_group = sized.queue_group
     AND delivery.status = 'PENDING'
+    AND delivery.subscription_id <> ALL (ARRAY(SELECT subscription_id FROM known WHERE NOT is_sendable))
     AND (delivery.next_attempt_at IS NULL OR delivery.next_attempt_at <= now())
     AND (delivery.expires_at IS NULL OR delivery.expires_at > now())
     AND (delivery.server_started_at IS NULL OR delivery.server_started_at = pg_postmaster_start_time())

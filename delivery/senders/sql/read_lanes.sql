@@ -16,6 +16,7 @@ SELECT
             CASE WHEN lane.kind = 'QUEUE' THEN ARRAY(SELECT id FROM delivery_lane WHERE kind = 'QUEUE') ELSE ARRAY[lane.id] END
         )
     ) AS down,
+    CASE WHEN lane.catch_up_to IS NOT NULL THEN lane.catch_up_rate END AS catch_up_rate,
     subscriber.processing, subscriber.max_in_flight, subscriber.max_queued_to_send, subscriber.refill_level
 FROM delivery_lane lane
 LEFT JOIN subscriptions_subscriber subscriber ON subscriber.id = lane.subscriber_id

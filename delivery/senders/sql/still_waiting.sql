@@ -1,7 +1,8 @@
--- Of which of these subscriptions anything waits in the lane to be sent: PENDING, and the subscription is ACTIVE.
+-- Of which of these subscriptions anything waits in the lane to be sent: PENDING, and neither held nor being cancelled.
 SELECT subscription.id
-FROM subscriptions_subscription subscription
-WHERE subscription.id = ANY (%(subscription)s::bigint[]) AND subscription.status = 'ACTIVE'
+FROM subscriptions_standing standing
+JOIN subscriptions_subscription subscription ON subscription.id = standing.id
+WHERE standing.id = ANY (%(subscription)s::bigint[]) AND standing.status = 'ACTIVE'
     AND subscription.cancellation_id IS NULL AND EXISTS (
         SELECT
         FROM delivery_waiting

@@ -59,6 +59,6 @@ class BaseSubscriberAdmin(RecordedAdmin):
     def subscription_count(self, row: Any) -> SafeString:
         url = reverse("admin:subscriptions_subscription_changelist")
         text = f"{row.n_active} ACTIVE" + (
-            f", {row.n - row.n_active} INACTIVE" if row.n > row.n_active else ""
+            f", {row.n - row.n_active} not ACTIVE" if row.n > row.n_active else ""
         )
         return format_html('<a class="inturn-link" href="{}?subscriber={}">{}</a>', url, row.name, text)

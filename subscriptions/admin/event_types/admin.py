@@ -87,7 +87,7 @@ class BaseEventTypeAdmin(RecordedAdmin):
     @admin.display(description="subscriptions", ordering="n")
     def subscription_count(self, row: Any) -> SafeString:
         url = reverse("admin:subscriptions_subscription_changelist")
-        inactive = f", {row.n - row.n_active} INACTIVE" if row.n > row.n_active else ""
+        inactive = f", {row.n - row.n_active} not ACTIVE" if row.n > row.n_active else ""
         return format_html(
             '<a class="inturn-link" href="{}?event_type={}">{} ACTIVE{}</a>',
             url,

@@ -138,6 +138,7 @@ def test_a_lane_shows_why_it_is_stopped(manager: Caller) -> None:
         "delivery": delivery.pk,
         "waiting": 2,
         "next_try_at": "2026-05-04T12:00:00Z",
+        "catch_up_rate": None,
     }
 
 

@@ -77,7 +77,7 @@ def make_everything() -> dict[str, dict[str, Any]]:
         "delivery_delivery_cancel": {"object_id": head.pk},
         "delivery_lane_skip": {"object_id": lane.pk, "delivery_id": head.pk},
         "delivery_lane_resume": {"object_id": suspended.pk},
-        "subscriptions_subscription_activate": {"object_id": subscription.pk, "backlog": "cancel"},
+        **_toggled(subscription),
         "subscriptions_subscription_end_secret": {
             "object_id": subscription.pk,
             "secret_id": subscription.secrets.get().pk,
@@ -85,6 +85,18 @@ def make_everything() -> dict[str, dict[str, Any]]:
         **_asked_of_the_history(subscription),
         "app_list": {"app_label": "delivery"},
         "view_on_site": {"content_type_id": ContentType.objects.get_for_model(User).pk, "object_id": 1},
+    }
+
+
+def _toggled(subscription: Subscription) -> dict[str, dict[str, Any]]:
+    cancelling, undoing = {"backlog": "cancel"}, {"made": "HELD", "to": "ACTIVE"}
+    return {
+        f"subscriptions_{model}_{verb}": {"object_id": object_id, **more}
+        for model, object_id in (
+            ("subscription", subscription.pk),
+            ("subscriber", subscription.subscriber_id),
+        )
+        for verb, more in (("activate", cancelling), ("restore", undoing))
     }
 
 

@@ -45,7 +45,7 @@ def test_a_reader_finds_everything_on_one_page(reader: Client, made: EventType) 
         "An order was made.",
         '"number": 7',
         '"required": [',
-        "1 ACTIVE, 1 INACTIVE",
+        "1 ACTIVE, 1 not ACTIVE",
         "2 h ago",
         ">shop</a>",
         ">till</a>",
@@ -70,7 +70,7 @@ def test_the_list_answers_at_a_glance(
     factories.event_type("Quiet")
     with django_assert_num_queries(6):
         page = ann.get(f"{ROOT}/").text
-    for said in ("1 ACTIVE, 1 INACTIVE", "2 h ago", "sample, schema", "never", "An order was made."):
+    for said in ("1 ACTIVE, 1 not ACTIVE", "2 h ago", "sample, schema", "never", "An order was made."):
         assert said in page
 
 

@@ -123,6 +123,10 @@ def test_every_action_works_for_people_with_the_right(everything: dict[str, dict
         "subscriptions_subscription_filter_test",
         "subscriptions_subscription_end_secret",
         "subscriptions_subscription_activate",
+        "subscriptions_subscription_restore",
+        "subscriptions_subscriber_activate",
+        "subscriptions_subscriber_restore",
+        "sending_release",
         "subscriptions_subscription_rewrite",
         *_CALLS_OUT,
     }
@@ -255,6 +259,7 @@ def _is_for_all(name: str) -> bool:
     return name in {
         "index",
         "search",
+        "sending_banner",
         "shown_once",
         "app_list",
         "overview_part",

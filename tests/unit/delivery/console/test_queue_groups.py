@@ -144,7 +144,7 @@ class TestGroupsOfAnEventType:
         assert (second.condition, second.active, second.inactive) == ("FILTER_STRING = proj1", 1, 0)
         page = ann.get(f"/admin/subscriptions/eventtype/{jobs.event_type.pk}/change/").text
         assert "Groups: each message goes to one endpoint" in page
-        assert "2 ACTIVE, 1 INACTIVE" in page
+        assert "2 ACTIVE, 1 not ACTIVE" in page
         assert "FILTER_STRING = proj1" in page
 
     def test_a_topic_has_no_groups(self, ann: Client) -> None:

@@ -35,8 +35,12 @@ def history(
     rows = frame(spark, DELIVERIES, deliveries)
     nothing = spark.createDataFrame([], UNARCHIVED.spark)
     # Kept as by a run, which goes through it again and again, and does not plan it each time.
-    holds = held(frame(spark, JOURNAL, journal), places(rows)).cache()
+    holds = held(frame(spark, JOURNAL, journal), places(rows), owners(rows)).cache()
     return in_turn(known(rows, frame(spark, ATTEMPTS, attempts), nothing).cache(), holds).cache()
+
+
+def owners(rows: DataFrame) -> DataFrame:
+    return rows.select("subscription_id", "subscriber_id").distinct()
 
 
 def found(turns: DataFrame) -> Found:
@@ -144,7 +148,7 @@ def test_a_resubmission_is_no_first_attempt(spark: SparkSession) -> None:
         attempt(1, 2, started_at=seconds(80), settled_at=seconds(90)),
     ]
     nothing = spark.createDataFrame([], UNARCHIVED.spark)
-    holds = held(frame(spark, JOURNAL, []), places(rows))
+    holds = held(frame(spark, JOURNAL, []), places(rows), owners(rows))
     turns = in_turn(known(rows, frame(spark, ATTEMPTS, tried), nothing), holds)
     assert found(turns) == []
     assert turns.count() == 2
@@ -159,8 +163,9 @@ def test_holds_neither_overlap_nor_meet(spark: SparkSession) -> None:
         entry(5, "ENABLED", at=seconds(30), text="https://receiver.example/hook is enabled again"),
         entry(6, "DEACTIVATED", subscription_id=1, at=seconds(100)),
     ]
+    rows = frame(spark, DELIVERIES, [delivery(1)])
     (row,) = (
-        held(frame(spark, JOURNAL, journal), places(frame(spark, DELIVERIES, [delivery(1)])))
+        held(frame(spark, JOURNAL, journal), places(rows), owners(rows))
         .selectExpr(
             "subscription_id",
             "transform(holds, hold -> unix_seconds(hold.since)) AS since",
@@ -172,3 +177,17 @@ def test_holds_neither_overlap_nor_meet(spark: SparkSession) -> None:
     slack = timedelta(seconds=2).seconds
     assert row.since == [0, first + 10, first + 100]
     assert row.until[:2] == [first + 1 + slack, first + 30 + slack]
+
+
+def test_what_overtook_a_delivery_of_a_held_subscriber_or_while_all_sending_was_held_is_explained(
+    spark: SparkSession,
+) -> None:
+    tried: dict[int, float] = {1: 30, 2: 11}
+    begun, ended = {"at": seconds(5)}, {"at": seconds(25)}
+    subscriber, everything = {"lane_id": 7, "subscriber_id": 1}, dict[str, Any]()
+    for about in (subscriber, everything):
+        journal = [entry(1, "HELD", **begun, **about), entry(2, "ACTIVATED", **ended, **about)]
+        assert found(history(spark, tried, journal=journal)) == []
+    others = {"lane_id": 8, "subscriber_id": 99}
+    journal = [entry(1, "HELD", **begun, **others), entry(2, "ACTIVATED", **ended, **others)]
+    assert found(history(spark, tried, journal=journal)) == [("ORDER", 2, 1)]

@@ -130,7 +130,7 @@ def test_made_active_again_without_its_backlog_the_mailbox_is_empty(mailbox: Fil
     mailbox.one()
     Delivery.objects.filter(pk=put_off.pk).update(next_attempt_at=timezone.now())
     toggle.deactivate(mailbox.subscription, actor="ann")
-    job = toggle.activate(mailbox.subscription, backlog="cancel", actor="ann")
+    (job,) = toggle.activate(mailbox.subscription, backlog="cancel", actor="ann")
     assert job is not None
     assert finish(job).changed == 3
     assert mailbox.subscription.status == SubscriptionStatus.ACTIVE

@@ -28,7 +28,7 @@ def held(count: int) -> list[Delivery]:
 
 
 def cancelling(subscription: Subscription) -> Resubmission:
-    job = toggle.activate(subscription, backlog="cancel", actor=ACTOR)
+    (job,) = toggle.activate(subscription, backlog="cancel", actor=ACTOR)
     assert job is not None
     return job
 
@@ -101,7 +101,7 @@ class TestJob:
         subscription = factories.subscription()
         factories.delivery(Status.DELIVERED, subscription=subscription)
         toggle.deactivate(subscription, actor=ACTOR)
-        assert toggle.activate(subscription, backlog="cancel", actor=ACTOR) is None
+        assert not toggle.activate(subscription, backlog="cancel", actor=ACTOR)
         assert subscription.cancellation_id is None
 
     def test_deliveries_resubmitted_behind_the_job_stay(self) -> None:
@@ -118,7 +118,7 @@ class TestJob:
         subscription = row.subscription
         job = cancelling(subscription)
         toggle.deactivate(subscription, actor=ACTOR)
-        assert toggle.activate(subscription, backlog="deliver", actor=ACTOR) is None
+        assert not toggle.activate(subscription, backlog="deliver", actor=ACTOR)
         fresh = factories.delivery(subscription=subscription)
         assert not is_sent_to(subscription)
         toggle.deactivate(subscription, actor=ACTOR)

@@ -53,7 +53,7 @@ class TestToggle:
     def test_active_again_keeps_the_backlog_to_deliver(self, subscription: Subscription) -> None:
         held = factories.delivery(subscription=subscription)
         toggle.deactivate(subscription, actor=ACTOR)
-        assert toggle.activate(subscription, backlog="deliver", actor=ACTOR) is None
+        assert not toggle.activate(subscription, backlog="deliver", actor=ACTOR)
         held.refresh_from_db()
         assert held.status == Status.PENDING
 
@@ -63,7 +63,7 @@ class TestToggle:
         held = [factories.delivery(subscription=subscription) for _ in range(3)]
         other = factories.delivery(subscription=factories.subscription(subscriber=subscription.subscriber))
         toggle.deactivate(subscription, actor=ACTOR)
-        job = toggle.activate(subscription, backlog="cancel", actor=ACTOR)
+        (job,) = toggle.activate(subscription, backlog="cancel", actor=ACTOR)
         assert job is not None
         assert finish(job).changed == 3
         assert {row.status for row in Delivery.objects.filter(pk__in=[row.pk for row in held])} == {
@@ -76,7 +76,7 @@ class TestToggle:
         self, subscription: Subscription
     ) -> None:
         factories.delivery(subscription=subscription)
-        assert toggle.activate(subscription, backlog="cancel", actor=ACTOR) is None
+        assert not toggle.activate(subscription, backlog="cancel", actor=ACTOR)
         assert Delivery.objects.get().status == Status.PENDING
 
 

@@ -1,0 +1,133 @@
+"""What becomes of what waits when a status changes: of a subscription, of a subscriber, and of all sending."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from delivery.support import holdings, toggle
+from delivery.support.toggle import Release
+from subscriptions.api.authentication import actor_of
+from subscriptions.api.strict import Number, Strict
+from subscriptions.api.views import MANAGE, READ, ApiView
+from subscriptions.models import Installation, Sending, Subscriber, Subscription, SubscriptionStatus
+from subscriptions.models.holding import FASTEST_RATE, SLOWEST_RATE
+
+_ACTIVE, _HELD = SubscriptionStatus.ACTIVE.value, SubscriptionStatus.HELD.value
+# Recorded by the toggle, with their reason.
+TOGGLED = frozenset({"status", "held_until", "catch_up_rate"})
+# In a body.
+TOGGLING = frozenset({"status", "until", "catch_up_rate", "backlog"})
+
+
+class HoldingFields(serializers.Serializer[Any]):
+    """How a hold ends."""
+
+    until = serializers.DateTimeField(
+        source="held_until",
+        required=False,
+        allow_null=True,
+        help_text="With HELD: when it is released by itself. Null: by a person.",
+    )
+    catch_up_rate = Number(
+        required=False,
+        allow_null=True,
+        min_value=SLOWEST_RATE,
+        max_value=FASTEST_RATE,
+        help_text="Deliveries a second, of each subscriber, of what waited, once it is ACTIVE again. Null: as fast as it goes. "
+        "Given with HELD, or with ACTIVE.",
+    )
+
+
+class BacklogField(serializers.ChoiceField):
+    """With ACTIVE: what to do with what waited."""
+
+    def __init__(self) -> None:
+        super().__init__(["deliver", "cancel"], required=False, write_only=True)
+
+
+def check_holding(given: Mapping[str, Any], *, now: datetime, status: str) -> None:
+    """Refuse what does not go with the status that is given, under this name; raises ValidationError."""
+    wanted, until = given.get(status), given.get("held_until")
+    wrong = {}
+    if "backlog" in given and wanted != _ACTIVE:
+        wrong["backlog"] = f"Give it together with {status}: ACTIVE."
+    if "held_until" in given and wanted != _HELD:
+        wrong["until"] = f"Give it together with {status}: HELD."
+    elif until is not None and until <= now:
+        wrong["until"] = "That moment has passed; give one that is to come, or leave it out."
+    if "catch_up_rate" in given and wanted not in (_ACTIVE, _HELD):
+        wrong["catch_up_rate"] = f"Give it together with {status}: HELD, or with {status}: ACTIVE."
+    if wrong:
+        raise serializers.ValidationError(wrong)
+
+
+def release_of(owner: Subscription | Subscriber | Installation, given: Mapping[str, Any]) -> Release | None:
+    """How the hold is to end by what is given; the rest stays as it is. None: as it is."""
+    if not {"held_until", "catch_up_rate"} & set(given):
+        return None
+    return Release(given.get("held_until", owner.held_until), given.get("catch_up_rate", owner.catch_up_rate))
+
+
+def apply_status(owner: Subscription | Subscriber, given: Mapping[str, Any], *, actor: str) -> None:
+    """Give it the status that is given, if one is."""
+    match given.get("status"):
+        case SubscriptionStatus.INACTIVE:
+            toggle.deactivate(owner, actor=actor)
+        case SubscriptionStatus.HELD:
+            toggle.hold(owner, actor=actor, release=release_of(owner, given))
+        case SubscriptionStatus.ACTIVE:
+            backlog, rate = given.get("backlog", "deliver"), given.get("catch_up_rate")
+            toggle.activate(owner, actor=actor, backlog=backlog, catch_up_rate=rate)
+
+
+def split(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return what the serializer writes, and what the toggle does."""
+    toggled = {name: given.pop(name) for name in (*TOGGLED, "backlog") if name in given}
+    return given, toggled
+
+
+class InstallationSerializer(HoldingFields, Strict):
+    """All sending. HELD: messages are stored, and nothing is sent or handed out, of any subscriber."""
+
+    sending = serializers.ChoiceField(choices=Sending.choices, required=False)
+    updated_at = serializers.DateTimeField(read_only=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        check_holding(attrs, now=timezone.now(), status="sending")
+        return attrs
+
+
+class InstallationViews(ApiView, GenericViewSet[Installation]):
+    queryset = Installation.objects.all()
+    serializer_class = InstallationSerializer
+    pagination_class = None
+
+    @property
+    def required_scopes(self) -> frozenset[str]:  # type: ignore[override]
+        return MANAGE if self.action == "partial_update" else READ
+
+    @extend_schema(responses=InstallationSerializer)
+    def retrieve(self, request: Request) -> Response:
+        """Read whether all sending is HELD."""
+        found = Installation.objects.first() or Installation(pk=1)
+        return Response(InstallationSerializer(found).data)
+
+    @extend_schema(request=InstallationSerializer, responses=InstallationSerializer)
+    def partial_update(self, request: Request) -> Response:
+        """Hold all sending of the installation, or release it; within two seconds, on all machines."""
+        given = InstallationSerializer(data=request.data)
+        given.is_valid(raise_exception=True)
+        values, owner = given.validated_data, holdings.installation()
+        match values.get("sending"):
+            case Sending.HELD:
+                toggle.hold(owner, actor=actor_of(request), release=release_of(owner, values))
+            case Sending.ACTIVE:
+                toggle.activate(owner, actor=actor_of(request), catch_up_rate=values.get("catch_up_rate"))
+        return Response(InstallationSerializer(holdings.installation()).data)

@@ -1,0 +1,160 @@
+"""The buttons and actions that make subscriptions and subscribers HELD, INACTIVE and ACTIVE, one by one and many at once."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from django.contrib import admin, messages
+from django.core.exceptions import BadRequest, PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+
+from delivery.console.holding.form import HoldForm
+from delivery.console.shared.rights import may_toggle
+from delivery.models import Resubmission
+from delivery.support import bulk_jobs, toggle
+from delivery.support.toggle import Backlog
+from subscriptions.admin.shared.base import ConsoleAdmin, actor_of
+from subscriptions.models import Mode, Subscriber, Subscription, SubscriptionStatus
+
+Owner = Subscription | Subscriber
+
+
+class HoldingAdmin(ConsoleAdmin):
+    """Of subscriptions and of subscribers: who may toggle the ones may toggle the others."""
+
+    actions = ["hold_chosen", "deactivate_chosen", "activate_chosen"]
+
+    def get_urls(self) -> list[URLPattern]:
+        def posted(view: Any) -> Any:
+            return self.admin_site.admin_view(require_POST(view))
+
+        name = f"subscriptions_{self.opts.model_name}"
+        return [
+            path("<int:object_id>/hold/", posted(self.hold), name=f"{name}_hold"),
+            path("<int:object_id>/deactivate/", posted(self.deactivate), name=f"{name}_deactivate"),
+            path("<int:object_id>/activate/<str:backlog>/", posted(self.activate), name=f"{name}_activate"),
+            path(
+                "<int:object_id>/restore/<str:made>/<str:to>/", posted(self.restore), name=f"{name}_restore"
+            ),
+            *super().get_urls(),
+        ]
+
+    def may_press(self, request: HttpRequest) -> bool:
+        return may_toggle(request.user)
+
+    def has_toggle_permission(self, request: HttpRequest) -> bool:
+        return may_toggle(request.user)
+
+    def _toggled(self, request: HttpRequest, object_id: int) -> Any:
+        if not may_toggle(request.user):
+            raise PermissionDenied
+        return get_object_or_404(self.model, pk=object_id)
+
+    def hold(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        """Hold it, until the moment and with the rate that were given beside the button, if any were."""
+        owner = self._toggled(request, object_id)
+        form = HoldForm(request.POST, now=timezone.now())
+        if not form.is_valid():
+            return self.back(request, f"Nothing was done. {form.mistakes}", level=messages.ERROR)
+        before = owner.status
+        if not toggle.hold(owner, actor=actor_of(request), release=form.release):
+            return self.back(request, f"{owner} was HELD already.", level=messages.WARNING)
+        told = f"{owner} is HELD{form.words}: messages for it are stored, and nothing of it is sent or handed out."
+        return self.back(request, self._with_undo(owner, told, to=before))
+
+    def deactivate(self, request: HttpRequest, object_id: int) -> HttpResponse:
+        owner = self._toggled(request, object_id)
+        before = owner.status
+        if not toggle.deactivate(owner, actor=actor_of(request)):
+            return self.back(request, f"{owner} was INACTIVE already.", level=messages.WARNING)
+        others = " The others flow." if isinstance(owner, Subscription) else ""
+        told = f"{owner} is INACTIVE: its deliveries are held, and messages published from now on are not kept for it.{others}"
+        return self.back(request, self._with_undo(owner, told, to=before))
+
+    def activate(self, request: HttpRequest, object_id: int, backlog: str) -> HttpResponse:
+        owner = self._toggled(request, object_id)
+        if backlog not in ("deliver", "cancel"):
+            raise BadRequest("The backlog is to deliver or to cancel.")
+        jobs = toggle.activate(owner, backlog=cast("Backlog", backlog), actor=actor_of(request))
+        return self.back(request, _cancelling(owner, jobs) if jobs else _delivering(owner))
+
+    def restore(self, request: HttpRequest, object_id: int, made: str, to: str) -> HttpResponse:
+        """Undo, if nobody has changed it since."""
+        owner = self._toggled(request, object_id)
+        if not {made, to} <= set(SubscriptionStatus.values):
+            raise BadRequest("These are no statuses.")
+        if not toggle.restore(owner, made=made, to=to, actor=actor_of(request)):
+            return self.back(
+                request, f"Nothing was done: {owner} is not {made} any more.", level=messages.WARNING
+            )
+        return self.back(
+            request, _delivering(owner) if to == SubscriptionStatus.ACTIVE else f"{owner} is {to} again."
+        )
+
+    def _with_undo(self, owner: Owner, told: str, *, to: str) -> SafeString:
+        undo = reverse(
+            f"admin:subscriptions_{self.opts.model_name}_restore", args=[owner.pk, owner.status, to]
+        )
+        return format_html(
+            '{} <button type="submit" id="undo" class="inturn-undo" form="console-post" formaction="{}">Undo</button>',
+            told,
+            undo,
+        )
+
+    @admin.action(description="Hold: store messages, send nothing", permissions=["toggle"])
+    def hold_chosen(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        self._each(request, queryset, lambda owner: toggle.hold(owner, actor=actor_of(request)), "HELD")
+
+    @admin.action(description="Make INACTIVE: keep no messages, send nothing", permissions=["toggle"])
+    def deactivate_chosen(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        self._each(
+            request, queryset, lambda owner: toggle.deactivate(owner, actor=actor_of(request)), "INACTIVE"
+        )
+
+    @admin.action(description="Make ACTIVE: deliver what was held", permissions=["toggle"])
+    def activate_chosen(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        def activate(owner: Owner) -> bool:
+            was_held = owner.status != SubscriptionStatus.ACTIVE
+            toggle.activate(owner, actor=actor_of(request))
+            return was_held
+
+        self._each(request, queryset, activate, "ACTIVE")
+
+    def _each(
+        self, request: HttpRequest, queryset: QuerySet[Any], verb: Callable[[Any], bool], status: str
+    ) -> None:
+        """Each is a change of its own, in the order in which everybody locks them."""
+        rows = list(queryset.order_by("pk"))
+        changed = sum(verb(row) for row in rows)
+        left = f" {len(rows) - changed} had that status already." if changed < len(rows) else ""
+        level = messages.SUCCESS if changed else messages.WARNING
+        self.message_user(request, f"{changed} of {len(rows)} are {status} now.{left}", level)
+
+
+def _delivering(owner: Owner) -> str:
+    kept = (
+        "can be fetched"
+        if isinstance(owner, Subscription) and owner.mode == Mode.PULL
+        else "is delivered in order"
+    )
+    return f"{owner} is ACTIVE again, and what was held {kept}."
+
+
+def _cancelling(owner: Owner, jobs: list[Resubmission]) -> SafeString:
+    job = jobs[0]
+    more = f" and {len(jobs) - 1} more" if jobs[1:] else ""
+    return format_html(
+        '{} is ACTIVE again: {} held deliveries are being CANCELLED (<a href="{}">{}</a>{}). What is published from now on '
+        "is sent after that.",
+        owner,
+        bulk_jobs.counted(job) if not more else "its",
+        reverse("admin:delivery_resubmission_change", args=[job.pk]),
+        job,
+        more,
+    )

@@ -1,0 +1,33 @@
+"""What it costs to make a subscription or a subscriber INACTIVE: how many messages come for it, as measured over the last day."""
+
+from collections.abc import Collection
+
+from delivery.database.queries import named_rows
+
+# Of what waits so many are looked at in each place.
+LIMIT = 1_000
+
+
+def of_subscriptions(ids: Collection[int]) -> dict[int, str]:
+    return _costs({"subscriptions": list(ids), "subscribers": []}, ids)
+
+
+def of_subscribers(ids: Collection[int]) -> dict[int, str]:
+    """Each of all its subscriptions together."""
+    return _costs({"subscriptions": [], "subscribers": list(ids)}, ids)
+
+
+def _costs(asked: dict[str, list[int]], ids: Collection[int]) -> dict[int, str]:
+    rows = named_rows("messages_a_day", asked | {"limit": LIMIT}) if ids else []
+    found = {row["owner_id"]: in_words(row["messages"], row["hours"]) for row in rows}
+    return {id: found.get(id, in_words(0, 24)) for id in ids}
+
+
+def in_words(messages: int, hours: float) -> str:
+    """Say how many messages would not be kept."""
+    if not messages:
+        return "Messages published meanwhile will not be kept; none came in the last 24 hours."
+    an_hour = round(messages / hours)
+    if an_hour:
+        return f"About {an_hour:,} message{'' if an_hour == 1 else 's'} an hour will not be kept."
+    return f"About {messages:,} message{'' if messages == 1 else 's'} a day will not be kept."

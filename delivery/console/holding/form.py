@@ -1,0 +1,43 @@
+"""What a person may give with a hold: when it ends by itself, and how fast its backlog is sent then."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+
+from delivery.support.toggle import Release
+from subscriptions.models.holding import FASTEST_RATE, SLOWEST_RATE
+
+
+class HoldForm(forms.Form):
+    """Both may be left out: then a person ends it, and its backlog is sent as fast as it goes."""
+
+    until = forms.DateTimeField(required=False)
+    catch_up_rate = forms.FloatField(required=False, min_value=SLOWEST_RATE, max_value=FASTEST_RATE)
+
+    def __init__(self, given: Any, *, now: datetime) -> None:
+        super().__init__(given)
+        self._now = now
+
+    def clean_until(self) -> datetime | None:
+        until: datetime | None = self.cleaned_data["until"]
+        if until is None:
+            return None
+        until = until.astimezone(UTC)
+        if until <= self._now:
+            raise forms.ValidationError("It has to end at a moment that is to come (UTC).")
+        return until
+
+    @property
+    def release(self) -> Release | None:
+        until, rate = self.cleaned_data["until"], self.cleaned_data["catch_up_rate"]
+        return None if until is None and rate is None else Release(until, rate)
+
+    @property
+    def words(self) -> str:
+        until = self.cleaned_data["until"]
+        return f" until {until:%Y-%m-%d %H:%M} UTC" if until else ""
+
+    @property
+    def mistakes(self) -> str:
+        return " ".join(str(text) for texts in self.errors.values() for text in texts)

@@ -1,0 +1,45 @@
+"""What is held: the subscribers and subscriptions that a person has HELD, since when and by whom, and what waits for them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from delivery.console.lanes import waiting
+from delivery.console.shared.counting import Bounded
+from delivery.database.queries import named_rows
+from subscriptions.models import Installation, Sending
+
+SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldRow:
+    """A HELD or INACTIVE subscriber, or a HELD subscription; `kind` says which. `since` and `actor` are the journal's."""
+
+    kind: str
+    id: int
+    name: str
+    status: str
+    until: datetime | None
+    catch_up_rate: float | None
+    since: datetime | None
+    actor: str | None
+    waiting: Bounded | None
+
+
+def sending_held() -> Installation | None:
+    """Return the installation if all sending is HELD."""
+    return Installation.objects.filter(pk=1, sending=Sending.HELD).first()
+
+
+def read_held(*, limit: int) -> list[HeldRow]:
+    """Return what is held, subscribers first."""
+    rows = named_rows("held", {"rows": limit})
+    lanes = waiting.of_lanes([row["lane_id"] for row in rows if row["kind"] == "subscriber"])
+    own = waiting.of_subscriptions([row["id"] for row in rows if row["kind"] == "subscription"])
+    return [
+        HeldRow(
+            **{name: row[name] for name in HeldRow.__slots__ if name in row},
+            waiting=(lanes.get(row["lane_id"]) if row["kind"] == "subscriber" else own.get(row["id"])),
+        )
+        for row in rows
+    ]

@@ -1,0 +1,66 @@
+"""The page and the banner of the installation's switch: all sending HELD, and released again."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_POST
+
+from delivery.console.holding.form import HoldForm
+from delivery.console.holding.holds import sending_held
+from delivery.console.shared.rights import may_hold_all
+from delivery.support import holdings, toggle
+from subscriptions.admin.shared.base import actor_of
+
+
+@never_cache
+@require_GET
+def banner(request: HttpRequest) -> HttpResponse:
+    """Answer what every page shows while all sending is HELD, else nothing; who is logged out meanwhile gets the page reloaded."""
+    if not (request.user.is_active and request.user.is_staff):
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    shown = {"sending": sending_held(), "may_hold_all": may_hold_all(request.user)}
+    return render(request, "console/sending_banner.html", shown)
+
+
+def page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
+    """Show whether all sending is HELD, and how to change that."""
+    if not may_hold_all(request.user):
+        raise PermissionDenied
+    return render(
+        request, "console/sending.html", context | {"title": "All sending", "sending": sending_held()}
+    )
+
+
+@require_POST
+def hold_all(request: HttpRequest) -> HttpResponse:
+    if not may_hold_all(request.user):
+        raise PermissionDenied
+    form = HoldForm(request.POST, now=timezone.now())
+    if not form.is_valid():
+        return _back(request, f"Nothing was done. {form.mistakes}", level=messages.ERROR)
+    if not toggle.hold(holdings.installation(), actor=actor_of(request), release=form.release):
+        return _back(request, "All sending was HELD already.", level=messages.WARNING)
+    return _back(
+        request, f"All sending is HELD{form.words}: messages are stored, and nothing is sent or handed out."
+    )
+
+
+@require_POST
+def release_all(request: HttpRequest) -> HttpResponse:
+    if not may_hold_all(request.user):
+        raise PermissionDenied
+    form = HoldForm(request.POST, now=timezone.now())
+    rate = form.cleaned_data["catch_up_rate"] if form.is_valid() else None
+    toggle.activate(holdings.installation(), actor=actor_of(request), catch_up_rate=rate)
+    return _back(request, "All sending is released: what waited is delivered in order.")
+
+
+def _back(request: HttpRequest, told: str, *, level: int = messages.SUCCESS) -> HttpResponse:
+    messages.add_message(request, level, told)
+    return HttpResponseRedirect(reverse("admin:sending"))

@@ -1,0 +1,47 @@
+-- How many messages came for each of these subscriptions, or for all of each of these subscribers, within the last day, and how much of
+-- that day (in hours) it has existed: those that were settled, by the quarters of an hour that were counted, and those that wait, of
+-- which the newest are looked at, up to a limit for each lane and mailbox.
+SELECT
+    owned.owner_id,
+    sum(counted.settled + waits.n)::bigint AS messages,
+    greatest(least(extract(epoch FROM now() - min(owned.created_at)) / 3600, 24), 1)::float8 AS hours
+FROM (
+    SELECT id, id AS owner_id, subscriber_id, created_at FROM subscriptions_subscription WHERE id = ANY (%(subscriptions)s::bigint[])
+    UNION ALL
+    SELECT id, subscriber_id, subscriber_id, created_at FROM subscriptions_subscription WHERE subscriber_id = ANY (%(subscribers)s::bigint[])
+) AS owned
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(delivered + failed), 0) AS settled
+    FROM delivery_subscriptiontraffic
+    WHERE subscription_id = owned.id AND at >= now() - interval '1 day'
+) AS counted
+CROSS JOIN LATERAL (
+    SELECT count(*) AS n
+    FROM (
+        SELECT waiting.message_id
+        FROM (
+            SELECT id FROM delivery_lane WHERE subscriber_id = owned.subscriber_id
+            UNION ALL
+            SELECT id FROM delivery_lane WHERE kind = 'QUEUE'
+        ) AS lane
+        CROSS JOIN (VALUES (false), (true)) AS kind (skipped)
+        CROSS JOIN LATERAL (
+            SELECT message_id
+            FROM delivery_waiting
+            WHERE lane_id = lane.id AND skipped = kind.skipped AND subscription_id = owned.id AND status = 'PENDING'
+            ORDER BY lane_id DESC, skipped DESC, subscription_id DESC, id DESC
+            LIMIT %(limit)s::int
+        ) AS waiting
+        UNION ALL
+        (
+            SELECT message_id
+            FROM delivery_waiting
+            WHERE subscription_id BETWEEN owned.id AND owned.id
+                AND status = 'PENDING' AND lane_id IS NULL AND next_attempt_at IS NULL
+            ORDER BY subscription_id DESC, id DESC
+            LIMIT %(limit)s::int
+        )
+    ) AS newest
+    JOIN delivery_message message ON message.id = newest.message_id AND message.published_at >= now() - interval '1 day'
+) AS waits
+GROUP BY owned.owner_id

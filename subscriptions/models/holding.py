@@ -1,0 +1,67 @@
+"""Holding: what keeps deliveries from being sent although they are matched and stored.
+
+| status | published messages | deliveries that wait |
+|---|---|---|
+| ACTIVE | match | are sent |
+| HELD | match and are stored | wait |
+| INACTIVE | do not match | wait |
+
+A subscription has a status, so has its subscriber, and the installation has one of the first two for all of them. A delivery is sent
+only while all three are ACTIVE. What a subscription amounts to is told by the view `subscriptions_standing`.
+"""
+
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+SLOWEST_RATE, FASTEST_RATE = 0.01, 1000.0
+
+
+class SubscriptionStatus(models.TextChoices):
+    """Of a subscription and of a subscriber."""
+
+    ACTIVE = "ACTIVE"
+    HELD = "HELD"
+    INACTIVE = "INACTIVE"
+
+
+class Sending(models.TextChoices):
+    """Of the installation."""
+
+    ACTIVE = "ACTIVE", "ACTIVE: deliveries are sent"
+    HELD = "HELD", "HELD: nothing is sent or handed out"
+
+
+class Holdable(models.Model):
+    """What can be HELD, for how long, and how fast its backlog is sent afterwards."""
+
+    held_until = models.DateTimeField(
+        null=True, editable=False, help_text="HELD: when it is released by itself; empty: by a person."
+    )
+    catch_up_rate = models.FloatField(
+        null=True,
+        editable=False,
+        validators=[MinValueValidator(SLOWEST_RATE), MaxValueValidator(FASTEST_RATE)],
+        help_text="HELD: deliveries a second, of each subscriber, of what waited, once it is released; empty: as fast as it goes.",
+    )
+
+    class Meta:
+        abstract = True
+
+
+class Installation(Holdable):
+    """One row; without it nothing is held."""
+
+    sending = models.CharField(max_length=8, choices=Sending, default=Sending.ACTIVE)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(name="installation_is_one_row", condition=models.Q(pk=1)),
+            models.CheckConstraint(
+                name="installation_ends_holding",
+                condition=models.Q(sending="HELD") | models.Q(held_until=None, catch_up_rate=None),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return "the installation"
