@@ -7,6 +7,7 @@ files: whoever holds a key could read them otherwise.
 import hashlib
 from typing import Any, ClassVar
 
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -130,7 +131,9 @@ class DocumentView(ApiView):
     query_classes: ClassVar[dict[str, type[Strict]]] = {"get": DocumentQuery}
 
     @extend_schema(
-        responses={200: DocumentField, 304: None}, operation_id="configuration_retrieve", parameters=[_ETAG]
+        responses={200: OpenApiTypes.OBJECT, 304: None},
+        operation_id="configuration_retrieve",
+        parameters=[_ETAG],
     )
     def get(self, request: Request) -> Response:
         """Read the configuration as a document; with If-None-Match and its ETag, 304 while it is the same."""
