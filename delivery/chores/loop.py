@@ -12,25 +12,12 @@ from threading import Thread
 from django.db import connection
 from django.utils import timezone
 
-from delivery.chores import expiry, failures, ranges, releases, replays, resubmissions, retention, traffic
+from delivery.chores.duties import QUICK, SLOW
 from delivery.chores.duty import Duty
 from delivery.cluster.loops import connections_of, pause
 from delivery.cluster.stopping import stopping
 from delivery.database.connections import LETS_GO_OF_VANISHED
 
-QUICK = (
-    Duty("releases", releases.run_once),
-    Duty("expiry", expiry.run_once),
-    Duty("failures", failures.run_once),
-    Duty("resubmissions", resubmissions.run_once),
-    Duty("traffic", traffic.run_once),
-)
-SLOW = (
-    Duty("replays", replays.run_once),
-    Duty("retention", retention.run_once),
-    Duty("ranges", ranges.run_once),
-)
-DUTIES = (*QUICK, *SLOW)
 QUICK_POLL_SECONDS = 2.0
 SLOW_POLL_SECONDS = 3.0
 # Our locks go soon when we are killed, and when this machine vanishes.

@@ -12,7 +12,6 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from config.retention_days import DEFAULT_DAYS
-from delivery.chores import replays
 from delivery.chores.duty import Duty
 from delivery.maintenance import retention
 from delivery.models import Delivery, Message, ReplayState, Status
@@ -107,7 +106,7 @@ class TestRetention:
 def test_of_two_machines_one_creates_a_batch(subscription: Subscription) -> None:
     message = factories.message(event_type=subscription.event_type)
     replay = running(subscription, [message.pk])
-    duties = [Duty("replays", replays.run_once) for _ in range(2)]
+    duties = [Duty("replays", deliver.advance) for _ in range(2)]
     both = threading.Barrier(2)
 
     def attend(duty: Duty) -> None:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import pytest
 from psycopg import sql
 
-from delivery.chores import retention
 from delivery.chores.duty import Duty
+from delivery.maintenance import retention
 from tests.support.product import Flow, Product
 from tests.support.receivers import Receiver
 from tests.system.faults.test_killed_chores import Chores
@@ -112,7 +112,7 @@ def test_a_range_is_dropped_once_with_all_its_messages_or_not_at_all(
     flow.wait_until_settled(of)
     with product.connect() as connection:
         # The worker does not begin before the pass has come to the range, and its row is locked.
-        duty = Duty("retention", retention.run_once).key
+        duty = Duty("retention", retention.advance).key
         connection.execute("SELECT pg_advisory_lock(%s)", [duty])
         begun = flow.rest.post("retention-runs")["id"]
         connection.execute("UPDATE delivery_retentionrun SET position = %s WHERE id = %s", [first - 1, begun])

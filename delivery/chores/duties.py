@@ -1,0 +1,50 @@
+"""The duties of the chores: each does a part that takes a moment, and returns how much it did."""
+
+from datetime import datetime
+
+from delivery.chores.duty import Duty
+from delivery.mailbox import counts
+from delivery.maintenance import expiry, failures, ranges, retention, traffic
+from delivery.replays import deliver
+from delivery.support import bulk_jobs, releases
+
+# Deliveries that one transaction settles for each cause: their rows are locked meanwhile.
+EXPIRY_BATCH = 5_000
+FAILURES_BATCH = 200
+
+
+def release_held(_: datetime) -> int:
+    return releases.release_due() + releases.end_catching_up()
+
+
+def settle_overdue(_: datetime) -> int:
+    counts.forget_rates()
+    return expiry.settle_overdue(limit=EXPIRY_BATCH)
+
+
+def report_failures(_: datetime) -> int:
+    return failures.tell(limit=FAILURES_BATCH)
+
+
+def count_traffic(_: datetime) -> int:
+    return int(traffic.count())
+
+
+def make_ranges(_: datetime) -> int:
+    return ranges.make_ahead()
+
+
+QUICK = (
+    Duty("releases", release_held),
+    Duty("expiry", settle_overdue),
+    Duty("failures", report_failures),
+    Duty("resubmissions", bulk_jobs.advance),
+    Duty("traffic", count_traffic),
+)
+# They wait for the archive or remove much.
+SLOW = (
+    Duty("replays", deliver.advance),
+    Duty("retention", retention.advance),
+    Duty("ranges", make_ranges),
+)
+DUTIES = (*QUICK, *SLOW)
