@@ -28,6 +28,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
         SpectacularSwaggerSplitView.as_view(url_name="schema", template_name="api/docs.html"),
         name="docs",
     ),
+    path("", include("delivery.vendors.teamforge.urls")),
     re_path("^api/", errors.nothing_here),
     re_path(r"^callbacks/(?P<token>[^/]+)\Z", CallbackView.as_view(), name="callback"),
     path("healthz", health.live),

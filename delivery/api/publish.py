@@ -1,10 +1,11 @@
 """`POST events/{event type}/messages`: publish one message, whose body is the request's."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 from django.conf import settings
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -102,24 +103,36 @@ class PublishView(ApiView):
         the answer is that of the one endpoint that is called meanwhile, whatever its status.
         """
         publisher = publisher_of(request)
-        published = allowed_event_type(publisher, event_type)
-        headers, content_type = with_content_type(incoming.sent_headers(request.META), published)
-        limit_rate(publisher, request.META)
-        draft = Draft(
-            event_type=published,
-            headers=headers,
-            body=read_body(request._request, max_bytes=settings.ENVIRONMENT.max_message_bytes),
-            content_type=content_type,
-            idempotency_key=incoming.idempotency_key(headers),
-        )
-        try:
-            if published.kind == Kind.SYNC:
-                credential = incoming.forwarded_credential(request.META)
-                return sync.publish_sync(publisher, draft, credential=credential)
-            (accepted,) = publish(publisher, [draft])
-        except PublishRefusedError as refused:
-            raise problem_of_refusal(refused) from None
-        return HttpResponse(orjson.dumps(answer(accepted)), status=202, content_type="application/json")
+        draft = draft_of_request(publisher, event_type, request._request)
+        published = publish_draft(publisher, draft, request.META)
+        if isinstance(published, HttpResponse):
+            return published
+        return HttpResponse(orjson.dumps(answer(published)), status=202, content_type="application/json")
+
+
+def draft_of_request(publisher: Publisher, event_type: str, request: HttpRequest) -> Draft:
+    """Return what a request wants published; raises Problem, also when the publisher is too fast."""
+    published = allowed_event_type(publisher, event_type)
+    headers, content_type = with_content_type(incoming.sent_headers(request.META), published)
+    limit_rate(publisher, request.META)
+    return Draft(
+        event_type=published,
+        headers=headers,
+        body=read_body(request, max_bytes=settings.ENVIRONMENT.max_message_bytes),
+        content_type=content_type,
+        idempotency_key=incoming.idempotency_key(headers),
+    )
+
+
+def publish_draft(publisher: Publisher, draft: Draft, environ: Mapping[str, Any]) -> Accepted | HttpResponse:
+    """Publish it; of a SYNC event type return the endpoint's answer. Raises Problem."""
+    try:
+        if draft.event_type.kind == Kind.SYNC:
+            return sync.publish_sync(publisher, draft, credential=incoming.forwarded_credential(environ))
+        (accepted,) = publish(publisher, [draft])
+    except PublishRefusedError as refused:
+        raise problem_of_refusal(refused) from None
+    return accepted
 
 
 def allowed_event_type(publisher: Publisher, name: str) -> EventType:

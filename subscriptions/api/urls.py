@@ -6,6 +6,7 @@ from subscriptions.api.event_types import EventTypeViews
 from subscriptions.api.filters import FilterCheckView
 from subscriptions.api.keys import AccessKeyViews, KeyViews, PublisherKeyViews, SubscriberKeyViews
 from subscriptions.api.policies import PolicyViews
+from subscriptions.api.publish_ids import PublishIdViews
 from subscriptions.api.publishers import PublisherViews
 from subscriptions.api.resource import Resource
 from subscriptions.api.secrets import SecretViews
@@ -26,7 +27,7 @@ def resource_urls(prefix: str, views: type[Resource]) -> list[URLPattern]:
     ]
 
 
-def key_urls(prefix: str, views: type[KeyViews]) -> list[URLPattern]:
+def key_urls(prefix: str, views: type[KeyViews | PublishIdViews]) -> list[URLPattern]:
     return [
         re_path(rf"^{prefix}\Z", views.as_view({"get": "list", "post": "create"})),
         re_path(rf"^{prefix}/(?P<pk>{ID})\Z", views.as_view({"get": "retrieve", "delete": "destroy"})),
@@ -37,6 +38,7 @@ urlpatterns = [
     *resource_urls("event-types", EventTypeViews),
     *resource_urls("publishers", PublisherViews),
     *key_urls(rf"publishers/(?P<owner>{NAME})/keys", PublisherKeyViews),
+    *key_urls(rf"publishers/(?P<owner>{NAME})/publish-ids", PublishIdViews),
     *key_urls(rf"subscribers/(?P<owner>{NAME})/keys", SubscriberKeyViews),
     *resource_urls("policies", PolicyViews),
     *key_urls("keys", AccessKeyViews),

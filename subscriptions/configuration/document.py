@@ -21,6 +21,7 @@ from subscriptions.models import (
     Installation,
     Policy,
     Publisher,
+    PublishId,
     SignIn,
     SigningSecret,
     Subscriber,
@@ -176,6 +177,7 @@ SECTIONS = (EVENT_TYPES, POLICIES, SUBSCRIBERS, PUBLISHERS, SUBSCRIPTIONS)
 NAMES = tuple(section.name for section in SECTIONS)
 
 LEFT_OUT_MODELS: dict[type[models.Model], str] = {
+    PublishId: "only the hash is stored; they are made or taken over where they are used",
     ApiKey: "only the hash is stored; keys are made where they are used",
     SigningSecret: "it is made with its subscription, and rotated",
     Installation: "a person holds and releases all sending from day to day",

@@ -5,6 +5,7 @@ from subscriptions.models.change import ConfigurationChange, ConfigurationTransa
 from subscriptions.models.event_type import Durability, ErrorsWhen, EventType, Kind
 from subscriptions.models.holding import Installation, Sending, SubscriptionStatus
 from subscriptions.models.policy import Action, InDoubt, Policy, Schedule, UsedUp
+from subscriptions.models.publish_id import PublishId
 from subscriptions.models.publisher import Publisher
 from subscriptions.models.secret import SigningSecret
 from subscriptions.models.sign_in import SignIn, SignInKind
@@ -28,6 +29,7 @@ __all__ = [
     "Mode",
     "Policy",
     "Processing",
+    "PublishId",
     "Publisher",
     "Schedule",
     "Scope",

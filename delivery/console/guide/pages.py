@@ -64,6 +64,12 @@ _PAGES = (
         HOW_TO,
         "Export, plan and apply, secrets, drift, from test to production.",
     ),
+    GuidePage(
+        "teamforge",
+        "Come from TeamForge",
+        HOW_TO,
+        "Its terms, its publish addresses and the Jenkins plugin, the first day and the way back.",
+    ),
     GuidePage("words", "Words", REFERENCE, "Each term, with what it means."),
     GuidePage("filters", "Filters", REFERENCE, "The language that chooses messages by their body."),
     GuidePage("policies", "Policies", REFERENCE, "What each outcome of an attempt leads to."),

@@ -1,17 +1,18 @@
-"""Publishers in the console, with their keys."""
+"""Publishers in the console, with their keys and publish addresses."""
 
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from subscriptions.admin.applications.key_list import KeyList
+from subscriptions.admin.applications.publish_address import PublishAddresses, PublishIdList
 from subscriptions.admin.event_types.form import PublisherForm
 from subscriptions.admin.shared.recorded import RecordedAdmin
 from subscriptions.models import Publisher
 
 
 @admin.register(Publisher)
-class PublisherAdmin(RecordedAdmin):
+class PublisherAdmin(PublishAddresses, RecordedAdmin):
     empty_text = "A publisher is an application that may publish; give it a key, and it can."
     list_display = ["name", "may_publish", "usable_keys", "description"]
     search_fields = ["name"]
@@ -20,8 +21,8 @@ class PublisherAdmin(RecordedAdmin):
     fields = ["name", "description", "all_event_types", "event_types", "errors_to"]
     form = PublisherForm
     autocomplete_fields = ["event_types"]
-    inlines = [KeyList]
-    change_form_outer_after_template = "console/new_key.html"
+    inlines = [KeyList, PublishIdList]
+    change_form_outer_after_template = "console/publisher_after.html"
     conditional_fields = {"event_types": "all_event_types == false"}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Publisher]:

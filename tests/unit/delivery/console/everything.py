@@ -27,6 +27,7 @@ from delivery.models import (
 from delivery.states import Status
 from subscriptions import sign_in
 from subscriptions.models import ConfigurationChange, SignIn, Subscription
+from subscriptions.publish_ids import rotate
 from subscriptions.sign_in import Visitor
 from tests.support import factories
 from tests.unit.delivery.console import history_rows
@@ -44,11 +45,12 @@ def make_everything() -> dict[str, dict[str, Any]]:
     head = factories.delivery(subscription=subscription)
     lane = block(head)
     waiting = factories.delivery(subscription=factories.subscription("waiting"))
+    publish_id, _ = rotate(factories.publisher(), now=timezone.now())
     made = {
         "subscriptions_subscription": subscription.pk,
         "subscriptions_subscriber": subscription.subscriber_id,
         "subscriptions_eventtype": subscription.event_type_id,
-        "subscriptions_publisher": factories.publisher().pk,
+        "subscriptions_publisher": publish_id.publisher_id,
         "subscriptions_policy": factories.policy("mine", is_built_in=False).pk,
         "subscriptions_apikey": factories.api_key()[0].pk,
         "subscriptions_configurationchange": _change().pk,
@@ -82,6 +84,7 @@ def make_everything() -> dict[str, dict[str, Any]]:
             "object_id": subscription.pk,
             "secret_id": subscription.secrets.get().pk,
         },
+        "subscriptions_publisher_end_address": {"object_id": publish_id.publisher_id, "id": publish_id.pk},
         **_asked_of_the_history(subscription),
         "app_list": {"app_label": "delivery"},
         "view_on_site": {"content_type_id": ContentType.objects.get_for_model(User).pk, "object_id": 1},

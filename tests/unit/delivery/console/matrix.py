@@ -91,6 +91,8 @@ PAGES = {
     "subscriptions_configurationchange_export": LOOK,
     "subscriptions_signin_export": LOOK,
     "subscriptions_signin_let_in": CONFIGURE,
+    "subscriptions_publisher_make_address": CONFIGURE,
+    "subscriptions_publisher_end_address": CONFIGURE,
     "subscriptions_subscription_activate": RESCUE,
     "subscriptions_subscription_deactivate": RESCUE,
     "subscriptions_subscription_hold": RESCUE,

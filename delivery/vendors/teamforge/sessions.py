@@ -1,0 +1,65 @@
+"""Logging in as TeamForge's clients do: name and password for a token, which is valid for an hour.
+
+The name is a publisher's, the password one of its keys. The token is signed, not stored: it names the key, so a key that is
+revoked ends its sessions. A wrong password is written down and counted as one at the console is (`subscriptions.sign_in`). A
+right key is always let in: it cannot be guessed, and nobody can keep its owner out by failing in its name.
+"""
+
+from datetime import datetime
+
+from django.core import signing
+from rest_framework.exceptions import AuthenticationFailed
+
+from subscriptions import sign_in
+from subscriptions.api.authentication import is_usable, usable_key
+from subscriptions.api.problems import Problem
+from subscriptions.models import ApiKey, Publisher, Scope
+from subscriptions.sign_in import HeldBackError, Visitor
+from subscriptions.values.names import is_name
+
+SESSION_SECONDS = 3600
+_SALT = "inturn.teamforge.session"
+_WRONG = "Username is the name of a publisher, Password one of its keys."
+_OVER = "This session token is wrong or older than an hour. Log in again."
+_MISSING = "Send the SessionToken of a login as Authorization, or use the address with /v4/."
+
+
+def log_in(username: str, password: str, *, address: str | None, now: datetime) -> str:
+    """Return a token; raises AuthenticationFailed, and Problem 429 when there were too many failures."""
+    key = _key(username, password, now=now)
+    if key is not None:
+        return signing.dumps(key.pk, salt=_SALT, compress=False)
+    name = f"publisher {username}"
+    is_known = is_name(username) and Publisher.objects.filter(name=username).exists()
+    try:
+        sign_in.begin(Visitor(username=name, address=address, shown=name if is_known else ""), now=now)
+    except HeldBackError as held_back:
+        seconds = max(int((held_back.until - now).total_seconds()), 0) + 1
+        detail = "Too many logins failed from here or for this publisher. Try again later."
+        raise Problem(429, "too-many-failures", detail, headers={"Retry-After": str(seconds)}) from None
+    raise AuthenticationFailed(_WRONG)
+
+
+def publisher_of_session(header: str) -> Publisher:
+    """Return who logged in for this Authorization, a token with or without `Bearer`; raises AuthenticationFailed."""
+    token = header.strip()
+    if token[:7].lower() == "bearer ":
+        token = token[7:].strip()
+    if not token:
+        raise AuthenticationFailed(_MISSING)
+    try:
+        key_id = signing.loads(token, salt=_SALT, max_age=SESSION_SECONDS)
+    except signing.BadSignature:
+        raise AuthenticationFailed(_OVER) from None
+    key = ApiKey.objects.select_related("publisher").filter(pk=key_id, scope=Scope.PUBLISH).first()
+    if key is None or key.publisher is None or not is_usable(key.hash):
+        raise AuthenticationFailed(_OVER)
+    return key.publisher
+
+
+def _key(username: str, password: str, *, now: datetime) -> ApiKey | None:
+    try:
+        key = usable_key(password, now=now)
+    except AuthenticationFailed:
+        return None
+    return key if key.publisher is not None and key.publisher.name == username else None

@@ -1,0 +1,131 @@
+"""TeamForge's publish addresses: its clients publish to Inturn without being changed.
+
+A message goes the way of `delivery.api.publish`, with the same checks, limits and order; only who publishes is told in another
+way, and the answer has another form. The publish id in the address is a credential: the path is masked before anything
+that may write it to a log runs, and no header that repeats it is stored.
+"""
+
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from delivery.api.publish import draft_of_request, publish_draft
+from delivery.publishing.drafts import Draft
+from delivery.vendors.teamforge.envelope import answered, refused
+from delivery.vendors.teamforge.sessions import log_in, publisher_of_session
+from subscriptions.api.bodies import parse_json, read_body
+from subscriptions.api.problems import Problem
+from subscriptions.api.views import ApiView
+from subscriptions.changes import MASKED
+from subscriptions.models import EventType, Publisher
+from subscriptions.publish_ids import publisher_of_id
+from subscriptions.values.client_address import client_address
+from subscriptions.values.media_types import is_json
+from subscriptions.values.names import is_name
+
+# The path segment that says: the id alone is the credential.
+_VERSION = "v4"
+_LONGEST_LOGIN = 16 * 1024
+_NO_PUBLISHER = "No publisher has this publish id: it is wrong, was replaced or was switched off. The publisher's page shows its ids."
+
+
+class TeamForgeView(ApiView):
+    """Whoever calls is told from body or address; errors have the envelope."""
+
+    authentication_classes = []
+    permission_classes = []
+    http_method_names = ["post"]
+
+    def get_exception_handler(self) -> Any:
+        return refused
+
+    def get_authenticate_header(self, request: Request) -> str:
+        """Without it the framework answers 403 where the publisher is not known."""
+        return 'Bearer realm="inturn"'
+
+
+@extend_schema(exclude=True)
+class LoginView(TeamForgeView):
+    def post(self, request: Request, prefix: str) -> HttpResponse:
+        """Give a session token for the name of a publisher and one of its keys."""
+        given = parse_json(read_body(request._request, max_bytes=_LONGEST_LOGIN))
+        fields = given if isinstance(given, dict) else {}
+        username, password = fields.get("Username"), fields.get("Password")
+        if not isinstance(username, str) or not isinstance(password, str):
+            raise Problem(400, "invalid", 'Send {"Username": "…", "Password": "…"}, both text.')
+        address = client_address(request._request)
+        token = log_in(username, password, address=address, now=timezone.now())
+        return answered(HTTPStatus.OK, {"SessionToken": token})
+
+
+@extend_schema(exclude=True)
+class InboxView(TeamForgeView):
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        _mask_path(request, kwargs["publish_id"])
+        return super().dispatch(request, *args, **kwargs)
+
+    def post(self, request: Request, prefix: str, event_type: str, publish_id: str) -> HttpResponse:
+        """Publish the body: 201 in the envelope; of a SYNC event type the endpoint's answer as it is."""
+        publisher = _publisher(request, publish_id, is_by_id=_VERSION in prefix.split("/"))
+        draft = draft_of_request(publisher, _known(event_type), request._request)
+        published = publish_draft(publisher, _readable(_without(draft, publish_id)), request.META)
+        if isinstance(published, HttpResponse):
+            return published
+        content = {"MessageID": published.message_id, "Deliveries": published.deliveries}
+        return answered(HTTPStatus.CREATED, content)
+
+
+def _publisher(request: Request, publish_id: str, *, is_by_id: bool) -> Publisher:
+    """Return the publisher of the id, who has to have logged in unless the address says that the id is enough."""
+    logged_in = None if is_by_id else publisher_of_session(request.META.get("HTTP_AUTHORIZATION", ""))
+    publisher = publisher_of_id(publish_id, now=timezone.now())
+    if publisher is None:
+        raise Problem(404, "no-such-publish-id", _NO_PUBLISHER)
+    if logged_in is not None and logged_in.pk != publisher.pk:
+        detail = f"The publish id is another publisher's than {logged_in.name}, who logged in."
+        raise Problem(403, "not-allowed", detail)
+    return publisher
+
+
+def _known(name: str) -> str:
+    """Return the name of an event type; raises Problem, which tells one that differs by case alone."""
+    if is_name(name):
+        names = EventType.objects.filter(name__iexact=name).values_list("name", flat=True)
+        if name in names or not names:
+            return name
+        detail = f"There is no event type {name}, but there is {names[0]}: upper and lower case count."
+        raise Problem(404, "no-such-event-type", detail)
+    raise Problem(404, "no-such-event-type", "This is not the name of an event type.")
+
+
+def _without(draft: Draft, publish_id: str) -> Draft:
+    """Leave out headers in which the id stands, such as Referer."""
+    kept = {name: value for name, value in draft.headers.items() if publish_id not in value}
+    return draft if len(kept) == len(draft.headers) else replace(draft, headers=kept)
+
+
+def _readable(draft: Draft) -> Draft:
+    """Return JSON as UTF-8: the vendor's Jenkins plugin calls a body JSON and writes it as ISO-8859-1."""
+    if not is_json(draft.content_type) or _is_utf_8(draft.body):
+        return draft
+    return replace(draft, body=draft.body.decode("iso-8859-1").encode())
+
+
+def _is_utf_8(body: bytes) -> bool:
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _mask_path(request: HttpRequest, publish_id: str) -> None:
+    masked = request.path.replace(publish_id, MASKED)
+    request.path = request.path_info = masked
+    request.META["PATH_INFO"] = masked

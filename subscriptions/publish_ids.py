@@ -1,0 +1,73 @@
+"""Publish ids of publishers: made, rotated, ended, and found by what stands in an address."""
+
+import re
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db.models import Q
+
+from subscriptions.models import Publisher, PublishId
+from subscriptions.models.api_key import hash_of
+from subscriptions.models.publish_id import new_publish_id
+
+OVERLAP = timedelta(hours=24)
+MAX_VALID = 5
+LAST_USED_PRECISION = timedelta(minutes=1)
+# One that is taken over from TeamForge is a credential: no shorter than can be guessed.
+MIN_LENGTH, MAX_LENGTH = 16, 200
+_TEXT = re.compile(r"[A-Za-z0-9._~-]+")
+
+
+class PublishIdRefusedError(ValueError):
+    """This cannot be the publish id; the message says what to do."""
+
+
+def check_text(text: str) -> None:
+    """Raise PublishIdRefusedError unless it can stand in an address and cannot be guessed."""
+    if not MIN_LENGTH <= len(text) <= MAX_LENGTH or not _TEXT.fullmatch(text):
+        raise PublishIdRefusedError(
+            f"A publish id has {MIN_LENGTH} to {MAX_LENGTH} letters, digits, hyphens, dots, underscores or tildes. Leave it out, and one is made."
+        )
+
+
+def rotate(publisher: Publisher, *, text: str = "", now: datetime) -> tuple[PublishId, str]:
+    """Give the publisher a new id, which is `text` or random, and let the others end after OVERLAP.
+
+    Call it with the publisher's row locked. The text is returned this once. Raises PublishIdRefusedError.
+    """
+    text = text or new_publish_id()
+    check_text(text)
+    if PublishId.objects.filter(hash=hash_of(text)).exists():
+        raise PublishIdRefusedError("This publish id is in use, or was. Choose another.")
+    valid = PublishId.objects.filter(publisher=publisher).valid(now=now)
+    if valid.count() >= MAX_VALID:
+        raise PublishIdRefusedError(f"{MAX_VALID} publish ids of {publisher} are valid. End one first.")
+    valid.filter(Q(expires_at=None) | Q(expires_at__gt=now + OVERLAP)).update(expires_at=now + OVERLAP)
+    made = PublishId(publisher=publisher)
+    made.set_text(text)
+    made.save()
+    return made, text
+
+
+def end(publish_id: PublishId, *, now: datetime) -> bool:
+    """Let its addresses be answered 400 from now on; False if they were already."""
+    return bool(PublishId.objects.filter(pk=publish_id.pk).valid(now=now).update(expires_at=now))
+
+
+def publisher_of_id(text: str, *, now: datetime) -> Publisher | None:
+    """Return whose valid publish id it is, and note its use to the minute; what is unknown writes nothing."""
+    rows = PublishId.objects.select_related("publisher").valid(now=now)
+    found = rows.filter(hash=hash_of(text)).first()
+    if found is None:
+        return None
+    stale = now - LAST_USED_PRECISION
+    if found.last_used_at is None or found.last_used_at < stale:
+        unnoted = Q(last_used_at=None) | Q(last_used_at__lt=stale)
+        PublishId.objects.filter(unnoted, pk=found.pk).update(last_used_at=now)
+    return found.publisher
+
+
+def addresses_of(text: str) -> list[str]:
+    """Return both addresses; the first needs no more than the id, the second the token of a login as well."""
+    base = settings.ENVIRONMENT.base_url.rstrip("/")
+    return [f"{base}/{version}inbox/{{eventName}}/{text}" for version in ("v4/", "")]

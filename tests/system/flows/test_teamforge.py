@@ -1,0 +1,165 @@
+"""The vendor's Jenkins plugin against the started product: the bytes that its HTTP client writes, and what it makes of the answers."""
+
+import json
+import secrets
+import socket
+import subprocess
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.support.product import Flow, Product
+from tests.support.receivers import Answer, Receiver
+from tests.support.rest import Json
+
+BUILD = {
+    "buildId": "17",
+    "eventTime": "2026-11-25T10:00:00Z",
+    "buildUrl": "http://ci.example/job/app/17/",
+    "status": "Successful",
+    "createdBy": "Jürgen",
+    "testResult": {
+        "passedCount": 3,
+        "failedCount": 0,
+        "ignoredCount": 1,
+        "url": "http://ci.example/job/app/17/testReport",
+    },
+    "repository": {"type": "git", "url": "https://git.example/app.git", "revisions": ["2fd4e1c6"]},
+    "duration": "42",
+}
+# What the plugin's JSON library makes, and its HTTP client writes, for want of a charset.
+BODY = json.dumps(BUILD, separators=(",", ":"), ensure_ascii=False).encode("iso-8859-1")
+
+
+def written(path: str, body: bytes, *, host: str, token: str = "") -> bytes:
+    """The request as Apache HttpClient 4.5 writes it: first what the plugin sets, then its own headers."""
+    lines = [
+        f"POST {path} HTTP/1.1",
+        *([f"Authorization: {token}"] if token else []),
+        "Accept: application/json",
+        "Content-type: application/json",
+        f"Content-Length: {len(body)}",
+        f"Host: {host}",
+        "Connection: Keep-Alive",
+        "User-Agent: Apache-HttpClient/4.5.10 (Java/1.8.0_252)",
+        "Accept-Encoding: gzip,deflate",
+    ]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+class Plugin:
+    """What it does with a webhook URL, a user and a password; each request on a connection of its own."""
+
+    def __init__(self, product: Product) -> None:
+        place = urlsplit(product.rest.base_url)
+        self._address = place.hostname or "", place.port or 0
+        self._host = place.netloc
+
+    def send(self, path: str, body: bytes, *, token: str = "") -> tuple[int, bytes]:
+        with socket.create_connection(self._address, timeout=30) as connection:
+            connection.sendall(written(path, body, host=self._host, token=token))
+            return _answer(connection)
+
+    def notify(self, path: str, *, username: str = "", password: str = "") -> int:
+        """Return the status that it judges a build by; 0 without a token, as there."""
+        if "/v4/" in path:
+            return self.send(path, BODY)[0]
+        login = path[: path.index("/inbox")] + "/login"
+        credentials = json.dumps({"Username": username, "Password": password}, separators=(",", ":")).encode()
+        status, answer = self.send(login, credentials)
+        if status != 200:
+            return 0
+        return self.send(path, BODY, token=json.loads(answer)["Response"]["SessionToken"])[0]
+
+
+def _answer(connection: socket.socket) -> tuple[int, bytes]:
+    with connection.makefile("rb") as stream:
+        status = int(stream.readline().split()[1])
+        length = 0
+        while line := stream.readline().strip():
+            name, _, value = line.partition(b":")
+            length = int(value) if name.lower() == b"content-length" else length
+        return status, stream.read(length)
+
+
+@pytest.fixture
+def flow(product: Product) -> Flow:
+    return product.flow("Jenkins.Build")
+
+
+@pytest.fixture
+def plugin(product: Product) -> Plugin:
+    return Plugin(product)
+
+
+def publish_id(flow: Flow) -> str:
+    made: Json = flow.rest.post(f"publishers/{flow.event_type}/publish-ids", {})
+    return str(made["publish_id"])
+
+
+def test_a_build_stays_successful_by_the_address_alone(
+    flow: Flow, receiver: Receiver, plugin: Plugin
+) -> None:
+    of = flow.subscribe(receiver.endpoint("builds"))
+    assert plugin.notify(f"/v4/inbox/{flow.event_type}/{publish_id(flow)}") == 201
+    (got,) = of.endpoint.wait_for_count(1)
+    assert json.loads(got.body) == BUILD
+    assert got.headers["Content-Type"] == "application/json"
+
+
+def test_a_build_stays_successful_by_login_and_token(flow: Flow, receiver: Receiver, plugin: Plugin) -> None:
+    of = flow.subscribe(receiver.endpoint("builds"), filter="$$->'Body'->>'createdBy' = 'Jürgen'")
+    path, key = f"/webr/inbox/{flow.event_type}/{publish_id(flow)}", flow.publisher.key
+    assert plugin.notify(path, username=flow.event_type, password=key) == 201
+    assert json.loads(of.endpoint.wait_for_count(1)[0].body) == BUILD
+    assert plugin.notify(path, username=flow.event_type, password="wrong") == 0
+
+
+def test_a_wrong_address_is_the_400_that_the_plugin_explains(flow: Flow, plugin: Plugin) -> None:
+    assert plugin.notify(f"/v4/inbox/{flow.event_type}/{secrets.token_hex(16)}") == 400
+    assert plugin.notify(f"/v4/inbox/No.Such.Event/{publish_id(flow)}") == 400
+
+
+def test_order_is_that_of_the_native_address(flow: Flow, receiver: Receiver, plugin: Plugin) -> None:
+    of = flow.subscribe(receiver.endpoint("builds"))
+    path = f"/v4/inbox/{flow.event_type}/{publish_id(flow)}"
+    for number in range(40):
+        body = b"%d" % number
+        if number % 2:
+            flow.publish(body)
+        else:
+            assert plugin.send(path, body)[0] == 201
+    assert [int(got.body) for got in of.endpoint.wait_for_count(40)] == list(range(40))
+
+
+def test_the_answer_of_a_sync_endpoint_is_handed_on_as_it_is(
+    product: Product, receiver: Receiver, plugin: Plugin
+) -> None:
+    flow = product.flow("TeamForge.Presubmit", kind="SYNC")
+    hook = receiver.endpoint("rules")
+    hook.always(Answer(422, headers={"Content-Type": "text/plain"}, body=b"no title"))
+    flow.subscribe(hook)
+    assert plugin.send(f"/v4/inbox/{flow.event_type}/{publish_id(flow)}", BODY) == (422, b"no title")
+
+
+def test_curl_publishes_a_build_and_the_id_is_in_no_log(flow: Flow, tmp_path: Path) -> None:
+    build, id = tmp_path / "build.json", publish_id(flow)
+    build.write_bytes(BODY)
+    url = f"{flow.rest.base_url}/v4/inbox/{flow.event_type}/{id}"
+    command = [
+        "curl",
+        "-s",
+        "-d",
+        f"@{build}",
+        "-H",
+        "Content-type: application/json",
+        "-w",
+        "%{http_code}",
+        url,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.endswith("201")
+    logs = [path for path in (flow.product.home / "logs").rglob("*") if path.is_file()]
+    assert logs
+    assert not [path for path in logs if id in path.read_text(errors="replace")]
