@@ -51,6 +51,11 @@ BEYOND_OPENAPI = re.compile(
             "Only a QUEUE has groups",
             "with a subscription to Inturn.Delivery.Failed",
             "With type (none|basic|bearer) give exactly",
+            "There is no (such )?(list|field)",
+            "An object with .* belongs here",
+            "Give the digest of the plan",
+            "It stands twice in the document",
+            "so it cannot be deleted",
         ]
     )
 )
