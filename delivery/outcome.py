@@ -47,6 +47,12 @@ def unsendable(fault: str, *, now: datetime) -> Outcome:
     return Outcome(outcome=OutcomeClass.UNSENDABLE, started_at=now, duration_ms=0, error=fault)
 
 
+def script_failed(fault: str, *, now: datetime) -> Outcome:
+    """What becomes of a delivery that its subscription's script made nothing of; the fault says `script: line 3: …`."""
+    error = fault.removeprefix("script: ")
+    return Outcome(outcome=OutcomeClass.SCRIPT, started_at=now, duration_ms=0, error=error)
+
+
 def class_of(status_code: int) -> OutcomeClass:
     """Return the class of an answer; what is no HTTP status counts as a server's error."""
     if status_code == TOO_MANY_REQUESTS:

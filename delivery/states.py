@@ -70,8 +70,13 @@ class OutcomeClass(models.TextChoices):
     REFUSED_ADDRESS = "REFUSED_ADDRESS", "address not allowed"
     LOST = "LOST", "sender died after sending"
     UNSENDABLE = "UNSENDABLE", "could not be sent: a fault on our side"
+    SCRIPT = "SCRIPT", "script"
     # What became of a message that was fetched from a mailbox.
     ACKNOWLEDGED = "ACKNOWLEDGED", "acknowledged"
     RELEASED = "RELEASED", "given back"
     UNACKNOWLEDGED = "UNACKNOWLEDGED", "not acknowledged in time"
     DECLINED = "DECLINED", "rejected by the subscriber"
+
+
+# Ours, or the script's: the endpoint was not asked.
+NEVER_ASKED = frozenset({OutcomeClass.UNSENDABLE, OutcomeClass.SCRIPT})

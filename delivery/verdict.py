@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from delivery.outcome import Outcome
-from delivery.states import OutcomeClass, Status
+from delivery.states import NEVER_ASKED, OutcomeClass, Status
 from subscriptions.values.schedules import offset_seconds
 
 # The pause of a blocked lane varies by this share, so that lanes that were blocked
@@ -99,12 +99,12 @@ _SCHEDULED = {"IN_PLACE": NextStep.AGAIN, "RETRY_LANE": NextStep.RETRY_LANE}
 def judge(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY) -> Verdict:
     """Say what the policy makes of an outcome.
 
-    A fault on our side settles the delivery as FAILED: sending it again would fail
+    A fault on our side, or of the script, settles the delivery as FAILED: sending it again would fail
     again, and it must not stop the lane. What has one try only is settled by it, whatever the policy says, and stops nothing.
     """
     if outcome.outcome is OutcomeClass.SUCCESS:
         return _DELIVERED
-    if outcome.outcome is OutcomeClass.UNSENDABLE:
+    if outcome.outcome in NEVER_ASKED:
         return _FAILED
     verdict = _judge_failure(outcome, rules, tries)
     if not tries.is_only or verdict.step is NextStep.NEXT:

@@ -99,6 +99,8 @@ def _problem(outcome: Outcome, ended: Exchange, message_id: str) -> Problem:
             "as FAILED; publish it again when sending has been released."
         )
         return Problem(502, "no-answer", detail, headers={MESSAGE_HEADER: message_id}, message=message_id)
+    if outcome.outcome is OutcomeClass.SCRIPT:
+        return _script_problem(ended, message_id)
     is_late = outcome.outcome is OutcomeClass.TIMEOUT
     what = "gave no answer in time" if is_late else f"gave no answer that can be handed on ({_word(outcome)})"
     return Problem(
@@ -106,6 +108,16 @@ def _problem(outcome: Outcome, ended: Exchange, message_id: str) -> Problem:
         "no-answer-in-time" if is_late else "no-answer",
         f"The endpoint of {ended.subscription} {what}. {message_id} is stored and says what happened; it may "
         "have reached the endpoint, so publish it again only if that does no harm.",
+        headers={MESSAGE_HEADER: message_id},
+        message=message_id,
+    )
+
+
+def _script_problem(ended: Exchange, message_id: str) -> Problem:
+    return Problem(
+        502,
+        "script-failed",
+        f"The script of {ended.subscription} made no answer. {message_id} is stored and says why.",
         headers={MESSAGE_HEADER: message_id},
         message=message_id,
     )

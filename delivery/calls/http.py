@@ -142,10 +142,10 @@ def _session() -> _Session:
 def _exchange(request: "Request", call: GuardedCall) -> Called:
     session, endpoint = _session(), request.endpoint
     prepared = session.prepare_request(
-        requests.Request(endpoint.method, endpoint.url, data=request.parcel.body, headers=_sent(request))
+        requests.Request(endpoint.method, request.url, data=request.parcel.body, headers=_sent(request))
     )
     # As it was saved; `requests` would write it in another way.
-    prepared.url = endpoint.url
+    prepared.url = request.url
     timeout = (call.connect_seconds, call.seconds)
     with session.send(prepared, stream=True, timeout=timeout, allow_redirects=False) as response:
         return _read(response, call, started_at=request.made_at)

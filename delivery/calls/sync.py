@@ -13,13 +13,14 @@ the endpoint may have been called. Then it is called, once. Then the answer is r
 - A subscription that is deleted between matching and storing makes the whole be matched again. One that gets another
   endpoint at that moment may still be called as it was.
 - A subscription that is HELD, by itself, by its subscriber or with all sending, is not called: it gives no answer.
+- The script of a subscription with the endpoint `webr://` answers in the same way: it is executed once, after the commit.
 - A publisher that hangs up does not end the call: its answer is recorded.
 
 The thread of the web server that waits is lost to others, so only some of them may.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +30,7 @@ from django.db import Error, IntegrityError, InterfaceError, OperationalError, c
 from django.utils import timezone
 
 from delivery.calls.http import Called
+from delivery.calls.scripted import respond
 from delivery.calls.slots import call_now, endpoint_now, turn
 from delivery.database.queries import first_row
 from delivery.outcome import Outcome, unsendable
@@ -40,6 +42,7 @@ from delivery.states import FAILURES, OutcomeClass, Status
 from subscriptions.filters import document
 from subscriptions.matching.match import by_position, candidates, qualifying
 from subscriptions.models import Publisher, Subscription
+from subscriptions.values.endpoints import INTERNAL
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +65,7 @@ UNANSWERED = frozenset(
         OutcomeClass.TLS,
         OutcomeClass.REFUSED_ADDRESS,
         OutcomeClass.UNSENDABLE,
+        OutcomeClass.SCRIPT,
     }
 )
 
@@ -104,13 +108,24 @@ def exchange(publisher: Publisher, draft: Draft, *, credential: str = "") -> Exc
         if asked is None:
             return Exchange(message_id=message_id)
         parcel = _parcel(draft, asked, message_id=message_id, delivery_id=delivery_id)
-        request = make_request(parcel, asked.endpoint, now=timezone.now())
-        if credential and asked.endpoint.forwards_authorization:
-            request = replace(request, headers=request.headers | {"Authorization": credential})
         is_held = not asked.endpoint.is_active
-        called = Called(unsendable(HELD, now=request.made_at)) if is_held else call_now(request)
+        called = (
+            Called(unsendable(HELD, now=timezone.now()))
+            if is_held
+            else _call(parcel, asked.endpoint, draft.headers, credential=credential)
+        )
         _record(delivery_id, called.outcome)
     return Exchange(message_id=message_id, subscription=asked.subscription, called=called, is_held=is_held)
+
+
+def _call(parcel: Parcel, endpoint: Endpoint, headers: Mapping[str, str], *, credential: str) -> Called:
+    """Call the endpoint, or have the subscription's script answer, which is not told the credential."""
+    if endpoint.url == INTERNAL:
+        return respond(parcel, endpoint, headers=headers, now=timezone.now())
+    request = make_request(parcel, endpoint, now=timezone.now())
+    if credential and endpoint.forwards_authorization:
+        request = replace(request, headers=request.headers | {"Authorization": credential})
+    return call_now(request)
 
 
 def _store(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTarget | None]:

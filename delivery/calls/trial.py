@@ -1,6 +1,6 @@
 """A test message: sent to a subscription's endpoint at once, because a person wants to see what it answers.
 
-It goes as a message would: signed with all valid secrets, with the subscription's headers and credentials, guarded as every
+It goes as a message would: made by the subscription's script, signed with all valid secrets, with the subscription's headers and credentials, guarded as every
 call is; and it says what it is, by `inturn-test: true`. But it is none: no message and no delivery is stored, no lane knows of it, so
 the subscriber's order is untouched, and the health of the URL is not counted. The id that receivers tell repetitions by, its
 `webhook-id`, is taken from the sequence of messages, so that no message ever has the same one.
@@ -20,13 +20,16 @@ from django.conf import settings
 from django.db import connection
 
 from delivery.calls.http import Called
+from delivery.calls.scripted import respond, transformed_now
 from delivery.calls.slots import call_now, endpoint_now, turn
 from delivery.lifecycle import journal
 from delivery.models import JournalKind
 from delivery.models.message import public_id
+from delivery.outcome import script_failed
 from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.request import Request, make_request
 from subscriptions.models import Subscription
+from subscriptions.values.endpoints import INTERNAL
 
 TEST_HEADER = "inturn-test"
 LONGEST_WAIT_SECONDS = 15.0
@@ -60,6 +63,8 @@ def send_test(subscription: Subscription, trial: Trial, *, actor: str, now: date
         if endpoint is None:
             raise Subscription.DoesNotExist
         parcel = _parcel(subscription, trial)
+        if endpoint.url != INTERNAL:
+            parcel = transformed_now(parcel, endpoint, headers=_read_headers(parcel))
         request = _request(parcel, endpoint, now=now)
         text = f"{public_id(parcel.message_id)} was sent to {subscription} as a test message"
         entry = journal.record(
@@ -68,10 +73,26 @@ def send_test(subscription: Subscription, trial: Trial, *, actor: str, now: date
             actor=actor,
             subscription_id=subscription.pk,
         )
-        called = call_now(request)
+        called = _called(request)
         entry.text = f"{text}: {called.outcome.reason}, after {called.outcome.duration_ms} ms."
         entry.save(update_fields=["text"])
     return Tested(webhook_id=public_id(parcel.message_id), request=request, called=called)
+
+
+def _called(request: Request) -> Called:
+    """Call the endpoint, or have the script answer; what the script could make nothing of is not sent."""
+    if request.endpoint.url == INTERNAL:
+        headers = _read_headers(request.parcel)
+        return respond(request.parcel, request.endpoint, headers=headers, now=request.made_at)
+    transformation = request.parcel.transformation
+    if transformation is not None and transformation.fault:
+        return Called(script_failed(transformation.fault, now=request.made_at))
+    return call_now(request)
+
+
+def _read_headers(parcel: Parcel) -> dict[str, str]:
+    """What its script finds as the message's headers."""
+    return {**(parcel.headers or {}), TEST_HEADER: "true"}
 
 
 def _parcel(subscription: Subscription, trial: Trial) -> Parcel:

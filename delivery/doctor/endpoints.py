@@ -17,7 +17,7 @@ from delivery.doctor.findings import Finding, Severity
 from delivery.states import OutcomeClass
 from subscriptions.models import Mode, Subscription, SubscriptionStatus
 from subscriptions.values.addresses import Network, is_allowed
-from subscriptions.values.endpoints import parse_endpoint
+from subscriptions.values.endpoints import INTERNAL, parse_endpoint
 from subscriptions.values.resolver import UnresolvedError, resolver
 
 CERTIFICATE_WARNING_DAYS = 14
@@ -158,6 +158,8 @@ def _subscriptions_by_host() -> Mapping[Host, list[Subscription]]:
 def _sending() -> Iterable[Subscription]:
     return (
         Subscription.objects.filter(status=SubscriptionStatus.ACTIVE, mode=Mode.PUSH)
+        # A script answers there, and nothing is connected to.
+        .exclude(endpoint=INTERNAL)
         .select_related("subscriber", "event_type")
         .order_by("subscriber__name", "name")
     )

@@ -28,6 +28,7 @@ from delivery.models.pipeline import (
 from delivery.models.replay import Replay, ReplayItem, ReplayState
 from delivery.models.resubmission import BulkVerb, Resubmission, ResubmissionState
 from delivery.models.retention import Archived, RetentionRun, RetentionState
+from delivery.models.script_output import ScriptOutput
 from delivery.models.shard import Shard
 from delivery.models.traffic import SubscriptionTraffic, TrafficMark, TrafficMinute
 from delivery.models.url_health import UrlHealth, UrlState
@@ -76,6 +77,7 @@ __all__ = [
     "RetentionRun",
     "RetentionState",
     "RunState",
+    "ScriptOutput",
     "Shard",
     "Status",
     "Step",

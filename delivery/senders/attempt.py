@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 import psycopg
 
-from delivery.outcome import Outcome, lost, unsendable
+from delivery.outcome import Outcome, lost, script_failed, unsendable
 from delivery.senders.batch import RunBatch
 from delivery.senders.context import SenderContext
 from delivery.senders.entries import Change, Entry, Redundant, Settlement, settle
@@ -105,6 +105,9 @@ class SendingJob:
         if endpoint.fault:
             lane.under_way.remove(parcel)
             return unsendable(endpoint.fault, now=datetime.now(UTC))
+        if parcel.transformation is not None and parcel.transformation.fault:
+            lane.under_way.remove(parcel)
+            return script_failed(parcel.transformation.fault, now=datetime.now(UTC))
         try:
             if not lane.window.is_ordered:
                 lane.under_way.add(parcel, parcel.place)

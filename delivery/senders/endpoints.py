@@ -11,7 +11,7 @@ from delivery.verdict import RetrySchedule, Rules
 from subscriptions.models import InDoubt, UsedUp
 from subscriptions.models import Schedule as ScheduleKind
 from subscriptions.values.encryption import UndecipherableError, decrypt
-from subscriptions.values.endpoints import parse_endpoint
+from subscriptions.values.endpoints import INTERNAL, parse_endpoint
 
 
 def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
@@ -20,8 +20,7 @@ def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
     headers: dict[str, str] = {}
     keys: tuple[bytes, ...] = ()
     try:
-        parsed = parse_endpoint(row["endpoint"])
-        method, url = parsed.method, parsed.url
+        method, url = _target(row["endpoint"])
         headers = _headers(row)
         keys = tuple(signing_key(decrypt(secret)) for secret in row["secrets"])
     except (UndecipherableError, ValueError) as error:
@@ -43,6 +42,8 @@ def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
         forwards_authorization=row["forward_authorization"],
         fault=fault,
         is_held_whole=row["is_held_whole"],
+        script=row["script"],
+        script_version=row["script_version"],
     )
 
 
@@ -81,6 +82,14 @@ def schedule_of(row: Mapping[str, Any]) -> RetrySchedule:
         max_attempts=row["max_attempts"],
         suspends=row["when_used_up"] == UsedUp.SUSPEND,
     )
+
+
+def _target(endpoint: str) -> tuple[str, str]:
+    """Return method and URL; of a SYNC subscription that its script answers for, no URL that could be called."""
+    if endpoint == INTERNAL:
+        return "POST", INTERNAL
+    parsed = parse_endpoint(endpoint)
+    return parsed.method, parsed.url
 
 
 def _headers(row: Mapping[str, Any]) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """What a sender commits: entries; `delivery.senders.group_statements` writes them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from delivery.outcome import Outcome
@@ -87,8 +88,21 @@ class FreshBudget:
     delivery_id: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptOutputMade:
+    """What a version of a subscription's script has made of a delivery that was never attempted."""
+
+    lane_id: int
+    delivery_id: int
+    script_version: int
+    body: bytes | None
+    content_type: str
+    headers: Mapping[str, str]
+    path: str
+
+
 Change = LaneChange | EndpointChange
-Entry = Settlement | Run | Change | Redundant | FreshBudget
+Entry = Settlement | Run | Change | Redundant | FreshBudget | ScriptOutputMade
 
 
 def settle(

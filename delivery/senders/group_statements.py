@@ -15,15 +15,16 @@ from delivery.senders.entries import (
     LaneChange,
     Redundant,
     Run,
+    ScriptOutputMade,
     Settlement,
 )
-from delivery.states import FAILURES, LaneState, OutcomeClass, Status
+from delivery.states import FAILURES, NEVER_ASKED, LaneState, OutcomeClass, Status
 from delivery.verdict import NextStep
 
 Query = tuple[str, dict[str, Any]]
 
 # They tell nothing of the URL: nobody knows whether it was asked, or we could not ask it.
-_TELL_NOTHING = frozenset({OutcomeClass.LOST, OutcomeClass.UNSENDABLE})
+_TELL_NOTHING = NEVER_ASKED | {OutcomeClass.LOST}
 
 
 def queries(entries: Sequence[Entry]) -> list[Query]:
@@ -52,6 +53,10 @@ def queries(entries: Sequence[Entry]) -> list[Query]:
             [row for entry, row in rows if entry.verdict.step is NextStep.RETRY_LANE],
         ),
         (statement("make_redundant"), [asdict(entry) for entry in entries if isinstance(entry, Redundant)]),
+        (
+            statement("store_outputs"),
+            [_output_row(entry) for entry in entries if isinstance(entry, ScriptOutputMade)],
+        ),
         (statement("record_runs"), [asdict(entry) for entry in runs.values()]),
         (statement("renew_budgets"), [asdict(entry) for entry in entries if isinstance(entry, FreshBudget)]),
         (statement("change_lanes"), [_change_row(entry) for entry in changes.values()]),
@@ -134,6 +139,17 @@ def _settlement_row(entry: Settlement) -> dict[str, Any]:
         "started_at": outcome.started_at,
         "duration_ms": outcome.duration_ms,
         "wait_seconds": verdict.wait_seconds,
+    }
+
+
+def _output_row(entry: ScriptOutputMade) -> dict[str, Any]:
+    return {
+        "delivery_id": entry.delivery_id,
+        "script_version": entry.script_version,
+        "body": None if entry.body is None else base64.b64encode(entry.body).decode(),
+        "content_type": entry.content_type,
+        "headers": entry.headers,
+        "path": entry.path,
     }
 
 

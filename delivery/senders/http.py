@@ -125,7 +125,7 @@ class HttpClient:
         endpoint = request.endpoint
         async with self._session.request(
             endpoint.method,
-            URL(request.parcel.url or endpoint.url, encoded=True),
+            URL(request.url, encoded=True),
             data=request.parcel.body,
             headers=request.headers,
             allow_redirects=False,

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from delivery.outcome import Outcome
 from delivery.senders.parcel import Key, Parcel
 from delivery.senders.window import WHOLE_LANE, Window
-from delivery.states import OutcomeClass, Status
+from delivery.states import NEVER_ASKED, OutcomeClass, Status
 from delivery.verdict import NextStep, Rules, Verdict, asked_seconds, pause_seconds
 
 # An endpoint that failed is tried after its siblings for so long.
@@ -118,7 +118,7 @@ def learn_of_endpoint(health: KeyHealth, outcome: Outcome, verdict: Verdict, rul
 
     What fails while it is blocked already tells nothing new.
     """
-    if outcome.outcome is OutcomeClass.UNSENDABLE:
+    if outcome.outcome in NEVER_ASKED:
         return
     if verdict.status is Status.DELIVERED:
         health.accepted()

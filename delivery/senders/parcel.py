@@ -12,6 +12,15 @@ Key = int | str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Transformation:
+    """What the subscription's script adds to a parcel, whose body it has made; with a `fault` it has made nothing, and nothing is sent."""
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    path: str = ""
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
     """One delivery as its lane's sender read it; `attempts` were recorded before, and `attempts_before` of them do not count.
 
@@ -39,6 +48,7 @@ class Parcel:
     server_started_at: datetime | None = None
     replay_id: int | None = None
     headers: Mapping[str, str] | None = field(default=None, repr=False)
+    transformation: Transformation | None = None
 
     @property
     def is_volatile(self) -> bool:
@@ -81,7 +91,8 @@ class Endpoint:
     `is_active`: it is not held, by itself or as a whole. `is_held_whole`: its subscriber is not ACTIVE, or all sending is HELD.
     `is_disabled`: the circuit breaker keeps attempts from its URL. `fault` tells why nothing can be sent to
     it, a fault on our side: the lane then waits, and no attempt is made. `version` differs after any change.
-    `headers` are the subscription's own and its credentials, `forward_headers` the patterns of those of messages.
+    `headers` are the subscription's own and its credentials, `forward_headers` the patterns of those of messages. Without a
+    `script` its `script_version` says whether there was one.
     """
 
     subscription_id: int
@@ -100,3 +111,5 @@ class Endpoint:
     forwards_authorization: bool = False
     fault: str = ""
     is_held_whole: bool = False
+    script: str = field(default="", repr=False)
+    script_version: int = 0

@@ -8,9 +8,11 @@ from typing import Any
 from delivery.senders.batch import RunBatch
 from delivery.senders.clock import seconds_since_boot
 from delivery.senders.context import SenderContext
+from delivery.senders.entries import ScriptOutputMade
 from delivery.senders.lane import Lane
 from delivery.senders.parcel import Group, Key
 from delivery.senders.reader import RunRequest, groups_of
+from delivery.senders.scripted import transformed
 from delivery.senders.window import WHOLE_LANE
 
 
@@ -32,6 +34,7 @@ class Found:
     groups: Sequence[Group]
     more: set[Key]
     is_full: bool = False
+    outputs: Sequence[ScriptOutputMade] = ()
 
 
 async def read_on(lane: Lane, context: SenderContext) -> None:
@@ -47,10 +50,12 @@ async def read_on(lane: Lane, context: SenderContext) -> None:
     parcels = [parcel for group in found.groups for parcel in group.left]
     await context.know(parcel.subscription_id for parcel in parcels)
     if lane.window.is_ordered and parcels and lane.stock.generation == generation:
-        await context.commit(lane, lane.run(parcels))
+        await context.commit(lane, lane.run(parcels), *found.outputs)
         if lane.stock.generation != generation:
             # None of them is sent.
             await context.commit(lane, lane.run())
+    elif found.outputs and lane.stock.generation == generation:
+        await context.commit(lane, *found.outputs)
     if lane.stock.generation == generation:
         lane.stock.add(found.groups, more=found.more, is_full=found.is_full)
 
@@ -64,13 +69,15 @@ async def _read_in_order(lane: Lane, context: SenderContext, reading: ReadReques
         max_bytes=reading.max_bytes,
         held=tuple(reading.held),
     )
-    parcels = await context.reader.parcels(wish)
+    read = await context.reader.parcels(wish)
+    parcels, outputs = await transformed(read, context, max_bytes=reading.max_bytes)
     skipped = sum(parcel.is_skipped for parcel in parcels)
     batch = RunBatch(fresh=len(parcels) - skipped, skipped=skipped)
     return Found(
         groups=[Group(parcel.message_id, None, [parcel], reading.generation, batch) for parcel in parcels],
         more={WHOLE_LANE} if parcels else set(),
-        is_full=len(parcels) >= reading.rows,
+        is_full=len(parcels) >= reading.rows or len(parcels) < len(read),
+        outputs=outputs,
     )
 
 
@@ -95,7 +102,24 @@ async def _read_due(lane: Lane, context: SenderContext, reading: ReadRequest) ->
     ]
     is_cut = len(rows) == most or 2 * sum(len(group.left[0].body) for group in groups) >= reading.max_bytes
     more = (lane.stock.more & reading.closed) | _keys_with_more(rows, groups, is_cut=is_cut)
-    return Found(groups=groups, more=more)
+    groups, left, outputs = await _transformed_groups(groups, context, max_bytes=reading.max_bytes)
+    return Found(groups=groups, more=more | left, outputs=outputs)
+
+
+async def _transformed_groups(
+    groups: list[Group], context: SenderContext, *, max_bytes: int
+) -> tuple[list[Group], set[Key], Sequence[ScriptOutputMade]]:
+    """Execute scripts; also return the places of groups that there was no time for, and which are read again."""
+    read = [parcel for group in groups for parcel in group.left]
+    parcels, outputs = await transformed(read, context, max_bytes=max_bytes)
+    if parcels is read:
+        return groups, set(), ()
+    made = {parcel.delivery_id: parcel for parcel in parcels}
+    done = [group for group in groups if all(parcel.delivery_id in made for parcel in group.left)]
+    for group in done:
+        group.left[:] = [made[parcel.delivery_id] for parcel in group.left]
+    left = {parcel.place for parcel in read if parcel.delivery_id not in made}
+    return done, left, outputs
 
 
 def _keys_with_more(

@@ -25,6 +25,13 @@ class Request:
     headers: dict[str, str]
     note: str = ""
 
+    @property
+    def url(self) -> str:
+        if self.parcel.url:
+            return self.parcel.url
+        transformation = self.parcel.transformation
+        return with_path(self.endpoint.url, transformation.path) if transformation else self.endpoint.url
+
     def suits(self, parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> bool:
         """Whether it can be used for that attempt."""
         is_fresh = self.made_at <= now < self.made_at + KEEPS_FOR
@@ -35,19 +42,38 @@ class Request:
         return f"{error}; {self.note}" if error and self.note else error or self.note
 
 
+def with_path(url: str, path: str) -> str:
+    """Append to the path of a URL, before its query."""
+    if not path:
+        return url
+    base, mark, query = url.partition("?")
+    return base.removesuffix("/") + path + mark + query
+
+
 def make_request(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> Request:
     headers = _headers(parcel, endpoint, now=now)
     if parcel.headers is None or not endpoint.forward_headers:
         return Request(parcel, endpoint, now, headers)
-    forwarded = forwarded_headers(parcel.headers, endpoint.forward_headers, own=endpoint.headers)
+    forwarded = forwarded_headers(
+        parcel.headers, endpoint.forward_headers, own=_own_headers(parcel, endpoint)
+    )
     return Request(parcel, endpoint, now, {**forwarded.headers, **headers}, forwarded.note)
+
+
+def _own_headers(parcel: Parcel, endpoint: Endpoint) -> dict[str, str]:
+    """The subscription's headers, and those that its script has made, which count where both give one."""
+    if parcel.transformation is None or not parcel.transformation.headers:
+        return endpoint.headers
+    made = parcel.transformation.headers
+    names = {name.lower() for name in made}
+    return {name: value for name, value in endpoint.headers.items() if name.lower() not in names} | dict(made)
 
 
 def _headers(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> dict[str, str]:
     """Return the headers of an attempt but for the message's; ours cannot be overridden by the subscription's."""
     webhook_id = public_id(parcel.message_id)
     timestamp = int(now.timestamp())
-    headers = endpoint.headers | {
+    headers = _own_headers(parcel, endpoint) | {
         "webhook-id": webhook_id,
         "webhook-timestamp": str(timestamp),
         "inturn-event": parcel.event,

@@ -29,7 +29,7 @@ from delivery.senders.entries import Change, EndpointChange, LaneChange
 from delivery.senders.keys import Failure, KeyHealth, Keys, learn_in_order, learn_of_endpoint
 from delivery.senders.parcel import Key, Parcel
 from delivery.senders.window import WHOLE_LANE, Window
-from delivery.states import LaneState, OutcomeClass, Status
+from delivery.states import NEVER_ASKED, LaneState, Status
 from delivery.verdict import NextStep, Rules, Verdict, pause_seconds
 
 # What stops a lane is reviewed this often.
@@ -120,7 +120,7 @@ class Stops:
             learn_of_endpoint(health, outcome, verdict, rules)
         if verdict.status is Status.DELIVERED:
             return self.end(key)
-        return self.tell(parcel, reason="" if outcome.outcome is OutcomeClass.UNSENDABLE else outcome.reason)
+        return self.tell(parcel, reason="" if outcome.outcome in NEVER_ASKED else outcome.reason)
 
     def learn_fault(self, parcel: Parcel, rules: Rules, *, fault: str) -> list[Change]:
         """Nothing can be sent to the parcel's endpoint, by a fault of ours: its key waits until that is mended."""

@@ -11,10 +11,12 @@ from rest_framework.exceptions import ValidationError
 from subscriptions.api.problems import Place, invalid_field
 from subscriptions.api.strict import Text
 from subscriptions.changes import MASKED
+from subscriptions.checks import script
 from subscriptions.checks.dedup import check_path
 from subscriptions.filters import FilterError, parse
 from subscriptions.values.addresses import AddressRefusedError
 from subscriptions.values.endpoints import (
+    INTERNAL,
     MAX_ENDPOINT_LENGTH,
     EndpointError,
     check_endpoint,
@@ -37,7 +39,7 @@ class EndpointField(Text):
 
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data)
-        if text:
+        if text and text != INTERNAL:
             try:
                 parse_endpoint(text)
             except EndpointError as error:
@@ -99,6 +101,19 @@ def check_filter(text: str) -> None:
         parse(text)
     except FilterError as error:
         raise _with_place(error) from None
+
+
+class ScriptField(Text):
+    """A script, or nothing; what is no ECMAScript is refused with line and column."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(max_length=None, allow_blank=True, trim_whitespace=False, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        if fault := script.fault(text):
+            raise ValidationError(str(fault), code=Place(fault.line, fault.column))  # type: ignore[arg-type]
+        return text
 
 
 class PathField(Text):

@@ -17,9 +17,10 @@ from subscriptions.api.subscription_fields import (
     PathField,
     PatternsField,
     ProbeField,
+    ScriptField,
     check_addresses,
 )
-from subscriptions.checks import dedup, mode
+from subscriptions.checks import dedup, mode, script
 from subscriptions.checks.sync_overlap import refusal, rival
 from subscriptions.models import (
     DedupMode,
@@ -50,9 +51,13 @@ class SubscriptionSerializer(StrictModel):
     policy = NameOf(queryset=Policy.objects.all(), required=False)
     endpoint = EndpointField(
         required=False,
-        help_text="https://…, or with a method: PATCH:https://…; a PULL subscription has none.",
+        help_text="https://…, or with a method: PATCH:https://…; a PULL subscription has none. SYNC: webr:// when its script answers.",
     )
     filter = FilterField(required=False)
+    script = ScriptField(
+        required=False,
+        help_text="TOPIC: makes of each message what is sent, $outmessage. SYNC with the endpoint webr://: makes the answer.",
+    )
     headers = HeadersField(required=False)
     auth = AuthField(required=False)
     forward_headers = PatternsField(
@@ -87,6 +92,7 @@ class SubscriptionSerializer(StrictModel):
             "endpoint",
             "header_filter_string",
             "filter",
+            "script",
             "policy",
             "headers",
             "auth",
@@ -119,6 +125,7 @@ class SubscriptionSerializer(StrictModel):
             is_pull = attrs.get("mode") == Mode.PULL
             attrs.setdefault("forward_headers", [] if is_pull else attrs["event_type"].forward_headers)
         self._check_mode(attrs)
+        self._check_script(attrs)
         self._check_credentials(attrs)
         self._check_dedup(attrs)
         super().validate(attrs)
@@ -145,6 +152,12 @@ class SubscriptionSerializer(StrictModel):
         row = Subscription(**attrs) if self.instance is None else self.instance
         given = {"mode": row.mode, "endpoint": row.endpoint} | dict(attrs)
         if refused := mode.refusals(given, event_type=row.event_type):
+            raise serializers.ValidationError(refused)
+
+    def _check_script(self, attrs: Mapping[str, Any]) -> None:
+        row = Subscription(**attrs) if self.instance is None else self.instance
+        given = {name: attrs.get(name, getattr(row, name)) for name in ("endpoint", "script")}
+        if refused := script.refusals(given, event_type=row.event_type):
             raise serializers.ValidationError(refused)
 
     def _check_credentials(self, attrs: Mapping[str, Any]) -> None:

@@ -29,6 +29,7 @@ PUSH_ONLY: dict[str, tuple[Any, str]] = {
     "forward_authorization": (False, "nobody waits for an answer"),
     "timeout_seconds": (30, "who fetches says how long it needs, by visibility"),
     "lets_pass_on_timeout": (False, "nobody waits for an answer"),
+    "script": ("", "who fetches gets the message as it was published"),
     "probe_url": ("", "it has no lane that could be suspended"),
 }
 _NO_AUTH = {"type": "none"}

@@ -6,7 +6,7 @@ from subscriptions.configuration.document import SUBSCRIPTIONS, Fault
 from subscriptions.configuration.plan import Plan, PlannedObject, Verb
 from subscriptions.rewriting import Server, refused_servers
 from subscriptions.values.addresses import Network
-from subscriptions.values.endpoints import parse_endpoint
+from subscriptions.values.endpoints import INTERNAL, parse_endpoint
 
 _FIELDS = ("endpoint", "probe_url")
 
@@ -29,6 +29,6 @@ def _urls(one: PlannedObject) -> Iterator[tuple[str, str, Server]]:
     if one.section is not SUBSCRIPTIONS or one.verb == Verb.DELETE:
         return
     for field in one.fields:
-        if field.name in _FIELDS and field.after:
+        if field.name in _FIELDS and field.after and field.after != INTERNAL:
             parsed = parse_endpoint(field.after)
             yield one.label, field.name, (parsed.host, parsed.port)

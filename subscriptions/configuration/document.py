@@ -148,6 +148,7 @@ SUBSCRIPTIONS = Section(
         "event_type",
         "header_filter_string",
         "filter",
+        "script",
         "position",
         "mode",
         "endpoint",
@@ -169,6 +170,7 @@ SUBSCRIPTIONS = Section(
         **_WATCHED,
         **_HELD,
         "filter_identity": "it follows from the filter",
+        "script_version": "the database counts it",
         "cancellation_id": "it is about deliveries",
     },
 )

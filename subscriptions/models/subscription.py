@@ -38,6 +38,8 @@ class Subscription(Watched, Holdable):
 
     `filter` is the text as typed, `filter_identity` its meaning: what shares a QUEUE group, or is a rival of a SYNC
     event type, has the same one and the same `header_filter_string`. `save` writes both.
+
+    `script_version` is how often `script` has changed, 0 if there never was one: a trigger counts.
     """
 
     name = models.CharField(max_length=MAX_NAME_LENGTH, validators=[validate_name])
@@ -58,6 +60,13 @@ class Subscription(Watched, Holdable):
         blank=True, default="", help_text="e.g. $$->'Body'->'project'->>'id' = 'proj1008'"
     )
     filter_identity = models.TextField(blank=True, default="", editable=False)
+    script = models.TextField(
+        blank=True,
+        default="",
+        db_default="",
+        help_text="TOPIC: makes of each message what is sent. SYNC with the endpoint webr://: makes the answer.",
+    )
+    script_version = models.IntegerField(default=0, db_default=0, editable=False)
     policy = models.ForeignKey(Policy, on_delete=models.PROTECT, related_name="subscriptions")
     headers = EncryptedJSONField(default=dict, blank=True)
     auth = EncryptedJSONField(default=dict, blank=True)
@@ -141,6 +150,11 @@ class Subscription(Watched, Holdable):
                 name="subscription_pull_counts_receives",
                 condition=models.Q(mode="PULL") | models.Q(max_receives=None),
                 violation_error_message="max_receives is for PULL subscriptions.",
+            ),
+            models.CheckConstraint(
+                name="subscription_pull_has_no_script",
+                condition=models.Q(mode="PUSH") | models.Q(script=""),
+                violation_error_message="A PULL subscription has no script: nothing is sent to it.",
             ),
         ]
         indexes = [

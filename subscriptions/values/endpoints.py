@@ -13,6 +13,8 @@ from subscriptions.values.resolver import UnresolvedError, is_address, resolver
 
 METHODS = ("POST", "PUT", "PATCH", "DELETE", "GET")
 MAX_ENDPOINT_LENGTH = 2000
+# In place of a URL: the script of a SYNC subscription answers, and no endpoint is called.
+INTERNAL = "webr://"
 
 _METHOD_PREFIX = re.compile(r"([A-Za-z]+):(?=https?:)", re.IGNORECASE)
 # All that one client might read differently from another: white space, controls and backslashes.

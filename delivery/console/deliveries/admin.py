@@ -1,6 +1,7 @@
 """Deliveries in the console, for support: filtered, and looked at with every attempt."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -16,10 +17,11 @@ from django.utils.safestring import SafeString
 
 from delivery.console.bulk_jobs.admin import bulk_url
 from delivery.console.deliveries import curl, next_try
+from delivery.console.deliveries.as_sent import script_output
 from delivery.console.deliveries.next_try import NextTry
 from delivery.console.deliveries.resubmitting import Resubmitting, possible
 from delivery.console.messages import page as message_page
-from delivery.console.payloads.payload import log_view, may_see_payload
+from delivery.console.payloads.payload import Payload, log_view, may_see_payload, payload
 from delivery.console.shared.labels import label, two_lines
 from delivery.console.shared.list_filters import (
     DeliveryPublishedSince,
@@ -95,6 +97,7 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
         return {
             "opened": delivery,
             "shown": shown,
+            "made": _made(delivery) if may_see else None,
             "sending": curl.sending(delivery) if may_see and not shown.is_fetched else "",
             "possible": possible(delivery),
             "may_change": self.may_change_rows(request),
@@ -183,3 +186,21 @@ def _where(row: Delivery, place: str) -> SafeString | str:
             f"{row.lease_expires_at:%H:%M:%S} UTC",
         )
     return "out too long" if place == "LAPSED" else "in the mailbox"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownOutput:
+    """What a script has made of a delivery; without a `body` the message's own is sent."""
+
+    version: int
+    body: Payload | None
+    headers: Mapping[str, str]
+    path: str
+
+
+def _made(delivery: Delivery) -> ShownOutput | None:
+    made = script_output(delivery)
+    if made is None:
+        return None
+    body = None if made.body is None else payload(bytes(made.body))
+    return ShownOutput(version=made.script_version, body=body, headers=made.headers, path=made.path)

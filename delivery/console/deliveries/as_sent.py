@@ -8,8 +8,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from delivery.models import Attempt, Delivery, Message
+from delivery.models import Attempt, Delivery, Message, ScriptOutput
 from delivery.models.message import public_id
+from delivery.senders.request import with_path
 from subscriptions.changes import MASKED
 from subscriptions.models import Subscription
 from subscriptions.values.endpoints import EndpointError, parse_endpoint
@@ -45,6 +46,7 @@ class SentRequest:
     method: str
     url: str
     headers: tuple[Header, ...]
+    masked_url: str = ""
 
     @property
     def head(self) -> str:
@@ -53,12 +55,15 @@ class SentRequest:
     @property
     def masked_head(self) -> str:
         """The same for those who may not see payloads."""
-        return "\n".join([f"{self.method} {self.url}", *(header.masked for header in self.headers)])
+        return "\n".join(
+            [f"{self.method} {self.masked_url or self.url}", *(header.masked for header in self.headers)]
+        )
 
 
 def sent_request(delivery: Delivery, *, attempt: Attempt | None = None) -> SentRequest:
     """The request of an attempt that was made, or of the next one."""
-    method, url = target(delivery)
+    made = script_output(delivery)
+    method, url = target(delivery, path=made.path if made else "")
     number = delivery.attempts + 1 if attempt is None else attempt.number
     headers = [
         Header("webhook-id", public_id(delivery.message_id)),
@@ -68,23 +73,29 @@ def sent_request(delivery: Delivery, *, attempt: Attempt | None = None) -> SentR
         Header("inturn-attempt", str(number)),
         Header("inturn-delivery", str(delivery.pk)),
     ]
-    if content_type := content_type_of(delivery.message):
+    if content_type := (made.content_type if made else "") or content_type_of(delivery.message):
         headers.append(Header("Content-Type", content_type))
     if delivery.redelivery and number > delivery.attempts:
         headers.append(Header("inturn-redelivery", delivery.redelivery))
     if delivery.replay_id is not None:
         headers.append(Header("inturn-replay", str(delivery.replay_id)))
+    for name, value in (made.headers if made else {}).items():
+        headers.append(Header(name, value, is_payload=True))
     ours = {header.name.lower() for header in headers}
     own = [header for header in secret_headers(delivery.subscription) if header.name.lower() not in ours]
-    return SentRequest(method=method, url=url, headers=(*headers, *own, *_forwarded(delivery, own)))
+    masked_url = target(delivery, path="/•••")[1] if made and made.path else ""
+    shown = (*headers, *own, *_forwarded(delivery, own, made=made))
+    return SentRequest(method=method, url=url, headers=shown, masked_url=masked_url)
 
 
-def _forwarded(delivery: Delivery, own: Sequence[Header]) -> list[Header]:
+def _forwarded(delivery: Delivery, own: Sequence[Header], *, made: ScriptOutput | None) -> list[Header]:
     """The message's headers that are sent along; read only if there may be any."""
     subscription = delivery.subscription
     if not subscription.forward_headers:
         return []
-    stored = {header.name: subscription.headers.get(header.name, "") for header in own}
+    stored = {header.name: subscription.headers.get(header.name, "") for header in own} | (
+        made.headers if made else {}
+    )
     forwarded = forwarded_headers(delivery.message.headers, subscription.forward_headers, own=stored)
     return [Header(name, value, is_payload=True) for name, value in forwarded.headers.items()]
 
@@ -95,7 +106,15 @@ def _time(attempt: Attempt | None) -> Header:
     return Header("webhook-timestamp", str(int(attempt.started_at.timestamp())))
 
 
-def target(delivery: Delivery) -> tuple[str, str]:
+def script_output(delivery: Delivery) -> ScriptOutput | None:
+    """What the subscription's script has made of the delivery; None also before its first attempt."""
+    if not delivery.subscription.script_version:
+        return None
+    # Which is no attribute when there is no row.
+    return getattr(delivery, "script_output", None)
+
+
+def target(delivery: Delivery, *, path: str = "") -> tuple[str, str]:
     """Return the method and the URL; of a callback that is answered, the URL that its publisher gave."""
     if delivery.callback is not None:
         return "POST", delivery.callback.url
@@ -103,7 +122,7 @@ def target(delivery: Delivery) -> tuple[str, str]:
         endpoint = parse_endpoint(delivery.subscription.endpoint)
     except EndpointError:
         return "POST", delivery.subscription.endpoint
-    return endpoint.method, endpoint.url
+    return endpoint.method, with_path(endpoint.url, path)
 
 
 def content_type_of(message: Message) -> str:

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from django.conf import settings
 
-from delivery.console.deliveries.as_sent import KEY, Header, content_type_of, sent_request
-from delivery.models import Delivery, Message
+from delivery.console.deliveries.as_sent import KEY, Header, content_type_of, script_output, sent_request
+from delivery.models import Delivery, Message, ScriptOutput
 from delivery.models.message import public_id
 
 # A longer body, or one that is no text, is downloaded first.
@@ -45,7 +45,11 @@ def sending(delivery: Delivery) -> str:
     request = sent_request(delivery)
     signed = _SIGNED.format(id=shlex.quote(public_id(delivery.message_id)))
     return "\n".join(
-        [_body(delivery.message), signed, _command(request.method, request.url, request.headers)]
+        [
+            _body(delivery.message, made=script_output(delivery)),
+            signed,
+            _command(request.method, request.url, request.headers),
+        ]
     )
 
 
@@ -61,9 +65,12 @@ def _option(header: Header) -> str:
     return f"-H {shlex.quote(str(header) if header.value else f'{header.name};')}"
 
 
-def _body(message: Message) -> str:
-    """Define the shell's function `body`, which writes the exact bytes."""
-    text = _text(bytes(message.body))
+def _body(message: Message, *, made: ScriptOutput | None = None) -> str:
+    """Define the shell's function `body`, which writes the exact bytes: the message's, or what a script has made of them."""
+    made_body = None if made is None else made.body
+    text = _text(bytes(message.body if made_body is None else made_body))
+    if text is None and made_body is not None:
+        return "# What the script made is too long, or no text; save it as made.bin first.\nbody() { cat made.bin; }"
     if text is None:
         file = shlex.quote(f"{message.public_id}.txt")
         return f"# Download the raw body first: {file}\nbody() {{ cat {file}; }}"

@@ -72,6 +72,7 @@ _PAGES = (
     ),
     GuidePage("words", "Words", REFERENCE, "Each term, with what it means."),
     GuidePage("filters", "Filters", REFERENCE, "The language that chooses messages by their body."),
+    GuidePage("scripts", "Scripts", REFERENCE, "Make of a message what is sent, or answer a publisher."),
     GuidePage("policies", "Policies", REFERENCE, "What each outcome of an attempt leads to."),
     GuidePage(
         "roles",

@@ -1,4 +1,4 @@
--- Removes those of the locked messages that may go, with their deliveries, attempts and callbacks; returns how many of each.
+-- Removes those of the locked messages that may go, with their deliveries, attempts, scripts' outputs and callbacks; returns how many of each.
 -- To be executed after `lock_for_removal.sql`, with what that has locked. A message stays when one of its deliveries is not locked
 -- or not settled long enough, and for each reason that is named below; and what cannot go without it stays, too. An hour is added
 -- to what expires: a transaction that began in time may still be under way.
@@ -97,6 +97,10 @@ WITH RECURSIVE members AS MATERIALIZED (
     USING going
     WHERE attempt.delivery_id BETWEEN going.id << 20 AND going.id << 20 | 1048575
     RETURNING attempt.delivery_id
+), outputs AS (
+    DELETE FROM delivery_scriptoutput output
+    USING going
+    WHERE output.delivery_id BETWEEN going.id << 20 AND going.id << 20 | 1048575
 ), earlier AS (
     DELETE FROM delivery_earliersettlement WHERE delivery_id = ANY (ARRAY(SELECT id FROM deliveries))
 ), callbacks AS (

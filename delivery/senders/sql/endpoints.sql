@@ -15,6 +15,7 @@ SELECT
     subscription.endpoint, subscription.headers, subscription.auth, subscription.timeout_seconds, subscription.probe_url,
     ARRAY(SELECT jsonb_array_elements_text(subscription.forward_headers)) AS forward_headers,
     subscription.forward_authorization,
+    subscription.script, subscription.script_version,
     policy.name, policy.on_unreachable, policy.on_unavailable, policy.on_server_error, policy.on_rate_limited,
     policy.on_client_error, policy.on_redirect, policy.in_doubt, policy.blocks_when_overloaded,
     policy.pause_seconds, policy.pause_max_seconds, policy.retry_after_max_seconds,

@@ -29,6 +29,7 @@ _OF_PUSH = (
     "probe_url",
     "timeout_seconds",
     "lets_pass_on_timeout",
+    "script",
     "header_lines",
     "forward_headers",
     "forward_authorization",
@@ -98,6 +99,7 @@ class BaseSubscriptionAdmin(SecretsOfSubscription, EndpointRewriting, RecordedAd
                 ]
             },
         ),
+        ("What is sent", {"fields": ["script"]}),
         ("What came before", {"fields": ["dedup_mode", "dedup_path", "dedup_window_seconds"]}),
     ]
 

@@ -14,13 +14,13 @@ from unfold.widgets import (
 
 from subscriptions.admin.event_types.form import HeaderPatterns
 from subscriptions.admin.subscriptions import header_lines
-from subscriptions.checks import dedup, mode
+from subscriptions.checks import dedup, mode, script
 from subscriptions.checks.sync_overlap import refusal, rival
 from subscriptions.filters import FilterError, parse
 from subscriptions.models import DedupMode, EventType, Mode, Policy, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.values.addresses import AddressRefusedError
-from subscriptions.values.endpoints import EndpointError, check_endpoint, parse_url
+from subscriptions.values.endpoints import INTERNAL, EndpointError, check_endpoint, parse_url
 from subscriptions.values.header_values import HeaderError, check_auth, check_headers
 from subscriptions.values.names import validate_subscribable
 
@@ -34,6 +34,10 @@ _KEPT = "Stored, never shown. Leave it empty to keep it."
 _DEDUP = (
     "A message that came before is a DUPLICATE and not sent; while it is not known what becomes of the first, the "
     "second is IN_DOUBT, for a person to decide."
+)
+_SCRIPT = (
+    "JavaScript (ES5). TOPIC: makes of each message what is sent: it reads $inmessage and $inheader, and sets $outmessage, "
+    "$param, $outheader. SYNC with the endpoint webr://: makes the answer, $outmessage and $statuscode."
 )
 _MONOSPACE = {"class": "inturn-code", "spellcheck": "false"}
 
@@ -73,6 +77,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             "endpoint",
             "header_filter_string",
             "filter",
+            "script",
             "policy",
             "forward_headers",
             "forward_authorization",
@@ -88,6 +93,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         labels = {"probe_url": "Probe URL", "forward_authorization": "Hand on the publisher's credential"}
         help_texts = {
             "probe_url": "Asked by GET while the lane is suspended; it resumes when the answer is 2xx.",
+            "script": _SCRIPT,
             "max_receives": "What was fetched so often and never acknowledged is FAILED. Empty: it comes back until it expires.",
             "dedup_mode": _DEDUP,
             "dedup_path": "Where in a message stands what identifies it, e.g. $$->'Body'->>'id'.",
@@ -95,6 +101,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         }
         widgets = {
             "filter": UnfoldAdminTextareaWidget({"rows": 4} | _MONOSPACE),
+            "script": UnfoldAdminTextareaWidget({"rows": 10} | _MONOSPACE),
             "endpoint": UnfoldAdminTextInputWidget(_MONOSPACE),
             "probe_url": UnfoldAdminTextInputWidget(_MONOSPACE),
             "dedup_path": UnfoldAdminTextInputWidget(_MONOSPACE),
@@ -107,6 +114,9 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             # Still a field, for others are shown by what it is.
             self.fields["mode"].disabled = True
             self.fields["mode"].help_text = "It stays: for the other mode, make another subscription."
+        if isinstance(script_field := self.fields.get("script"), forms.CharField):
+            # Else a first empty line would go, and each line be told by another number.
+            script_field.strip = False
         stored = self.instance.auth or {}
         if "header_lines" in self.fields:
             self.initial["header_lines"] = header_lines.masked(self.instance.headers or {})
@@ -126,7 +136,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
 
     def clean_endpoint(self) -> str:
         endpoint: str = self.cleaned_data["endpoint"]
-        if endpoint:
+        if endpoint and endpoint != INTERNAL:
             _check_address(endpoint)
         return endpoint
 
@@ -152,6 +162,13 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
                 parse(text)
             except FilterError as error:
                 raise ValidationError(str(error)) from error
+        return text
+
+    def clean_script(self) -> str:
+        # As a browser sends lines, they would end in two characters.
+        text: str = self.cleaned_data["script"].replace("\r\n", "\n")
+        if fault := script.fault(text):
+            raise ValidationError(str(fault))
         return text
 
     def clean(self) -> dict[str, Any]:
@@ -217,6 +234,9 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             self.errors.pop("max_receives", None)
         for field, reason in mode.refusals(cleaned, event_type=event_type).items():
             self.add_error(field, reason)
+        if "script" in cleaned and not {"endpoint", "script"} & set(self.errors):
+            for field, reason in script.refusals(cleaned, event_type=event_type).items():
+                self.add_error(field, reason)
 
     def _clean_headers(self, cleaned: dict[str, Any]) -> None:
         try:

@@ -1,0 +1,60 @@
+"""Scripts while somebody waits: the answer of a SYNC subscription, and what a test message is made of."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+import orjson
+
+from delivery.calls.http import Called, EndpointAnswer
+from delivery.outcome import EXCERPT_BYTES, Outcome, class_of, script_failed
+from delivery.senders.parcel import Endpoint, Parcel
+from delivery.senders.scripted import job_of, transform
+from delivery.states import OutcomeClass
+from subscriptions.scripts.jobs import Output, ScriptFault
+from subscriptions.scripts.pool import Result, pool
+
+_TEXT = "text/plain; charset=utf-8"
+_JSON = "application/json"
+
+
+def respond(parcel: Parcel, endpoint: Endpoint, *, headers: Mapping[str, str], now: datetime) -> Called:
+    """Have the script make the answer: `$outmessage` is its body and `$statuscode` its status."""
+    start = time.perf_counter()
+    result = _executed(parcel, endpoint, headers)
+    duration_ms = round((time.perf_counter() - start) * 1000)
+    if isinstance(result, ScriptFault):
+        return Called(replace(script_failed(str(result), now=now), duration_ms=duration_ms))
+    answer = _answer(result)
+    outcome = class_of(answer.status_code)
+    excerpt = b"" if outcome is OutcomeClass.SUCCESS else answer.body[:EXCERPT_BYTES]
+    return Called(
+        Outcome(
+            outcome=outcome,
+            started_at=now,
+            duration_ms=duration_ms,
+            status_code=answer.status_code,
+            excerpt=excerpt,
+        ),
+        answer,
+    )
+
+
+def transformed_now(parcel: Parcel, endpoint: Endpoint, *, headers: Mapping[str, str]) -> Parcel:
+    """Return the parcel as the endpoint's script makes it, if it has one; a fault stands in its transformation."""
+    if not endpoint.script:
+        return parcel
+    made, _ = transform(parcel, endpoint, _executed(parcel, endpoint, headers))
+    return made
+
+
+def _executed(parcel: Parcel, endpoint: Endpoint, headers: Mapping[str, str]) -> Result:
+    job = job_of(parcel, endpoint, headers=orjson.dumps(dict(headers)).decode())
+    return pool().run([job], seconds=0).result()[0]
+
+
+def _answer(output: Output) -> EndpointAnswer:
+    body = output.body or b""
+    content_type = _JSON if output.is_json else _TEXT if body else ""
+    return EndpointAnswer(status_code=output.status_code, content_type=content_type, body=body)

@@ -1,0 +1,153 @@
+"""Scripts of subscriptions: executed when their deliveries are read, stored before the first attempt.
+
+Nothing here is asked for deliveries to subscriptions that never had a script. States, races and crash windows are in `README.md`.
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from delivery.senders.context import SenderContext
+from delivery.senders.entries import ScriptOutputMade
+from delivery.senders.parcel import Endpoint, Parcel, Transformation
+from subscriptions.scripts.jobs import Job, ScriptFault
+from subscriptions.scripts.pool import Result, pool
+from subscriptions.values.media_types import is_json
+
+# So long the first of what was read waits for the scripts of those behind it; these are read again.
+BATCH_SECONDS = 0.1
+
+Outputs = Sequence[ScriptOutputMade]
+
+
+async def transformed(
+    read: list[Parcel], context: SenderContext, *, max_bytes: int
+) -> tuple[list[Parcel], Outputs]:
+    """Return the parcels as they are sent, or the first of them, and what is to be stored before that.
+
+    Without any script it is the very list.
+    """
+    await context.know(parcel.subscription_id for parcel in read)
+    scripted = [parcel for parcel in read if context.endpoints[parcel.subscription_id].script_version]
+    if not scripted:
+        return read, ()
+    wish = {"delivery": [parcel.delivery_id for parcel in scripted], "bytes": max_bytes}
+    rows = {row["id"]: row for row in await context.reader.fetch("script_inputs", wish)}
+    if len(rows) < len(scripted):
+        # Their stored outputs are more than may be held.
+        read = read[: read.index(scripted[len(rows)])]
+    batch = [
+        Scripted(parcel, context.endpoints[parcel.subscription_id], rows[parcel.delivery_id])
+        for parcel in scripted[: len(rows)]
+    ]
+    return _made(read, batch, await _execute(batch), room=max_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class Scripted:
+    """A parcel whose subscription has, or had, a script; `row` is of `script_inputs.sql`."""
+
+    parcel: Parcel
+    endpoint: Endpoint
+    row: Mapping[str, Any]
+
+    @property
+    def is_to_be_executed(self) -> bool:
+        """Whether the script of today makes what is sent: no attempt was made since it was published or resubmitted, and nothing is stored.
+
+        What is stored is made anew only while no attempt was ever made: what may have been sent stays as it is.
+        """
+        parcel, version = self.parcel, self.row["script_version"]
+        if not self.endpoint.script:
+            return False
+        if version is None or parcel.is_volatile:
+            return parcel.attempts == parcel.attempts_before
+        return parcel.attempts == 0 and version < self.endpoint.script_version
+
+
+async def _execute(batch: Sequence[Scripted]) -> dict[int, Result]:
+    """Return the results that there was time for, by delivery; that of the first is always among them."""
+    jobs = {
+        one.parcel.delivery_id: job_of(one.parcel, one.endpoint, headers=one.row["headers"])
+        for one in batch
+        if one.is_to_be_executed
+    }
+    if not jobs:
+        return {}
+    results = await asyncio.wrap_future(pool().run(list(jobs.values()), seconds=BATCH_SECONDS))
+    return dict(zip(jobs, results, strict=False))
+
+
+def _made(
+    read: Sequence[Parcel], batch: Sequence[Scripted], results: Mapping[int, Result], *, room: int
+) -> tuple[list[Parcel], Outputs]:
+    """Return the parcels up to the first that has to wait: for its script, or for memory."""
+    known = {one.parcel.delivery_id: one for one in batch}
+    parcels: list[Parcel] = []
+    outputs: list[ScriptOutputMade] = []
+    for parcel in read:
+        one = known.get(parcel.delivery_id)
+        if room < 0 or (one is not None and one.is_to_be_executed and parcel.delivery_id not in results):
+            break
+        if one is None:
+            parcels.append(parcel)
+        elif (result := results.get(parcel.delivery_id)) is None:
+            parcels.append(as_stored(parcel, one.row))
+        else:
+            made, output = transform(parcel, one.endpoint, result)
+            parcels.append(made)
+            outputs += [output] if output is not None and not parcel.is_volatile else []
+            room -= len(made.body)
+    return parcels, outputs
+
+
+def job_of(parcel: Parcel, endpoint: Endpoint, *, headers: str) -> Job:
+    return Job(
+        script=endpoint.script,
+        message=parcel.body.decode(errors="replace"),
+        is_json=is_json(parcel.content_type),
+        headers=headers,
+    )
+
+
+def transform(parcel: Parcel, endpoint: Endpoint, result: Result) -> tuple[Parcel, ScriptOutputMade | None]:
+    """Return the parcel as the script's output makes it, and what is to be stored of that; of a fault nothing is."""
+    if isinstance(result, ScriptFault):
+        return replace(parcel, transformation=Transformation(fault=str(result))), None
+    content_type = "application/json" if result.is_json and not is_json(parcel.content_type) else ""
+    output = ScriptOutputMade(
+        lane_id=endpoint.lane_id,
+        delivery_id=parcel.delivery_id,
+        script_version=endpoint.script_version,
+        body=result.body,
+        content_type=content_type,
+        headers=result.headers,
+        path=result.path,
+    )
+    return _with(parcel, output), output
+
+
+def as_stored(parcel: Parcel, row: Mapping[str, Any]) -> Parcel:
+    """Return the parcel as its stored output makes it, if there is one."""
+    if row["script_version"] is None or parcel.is_volatile:
+        return parcel
+    output = ScriptOutputMade(
+        lane_id=0,
+        delivery_id=parcel.delivery_id,
+        script_version=row["script_version"],
+        body=row["body"],
+        content_type=row["content_type"],
+        headers=row["output_headers"],
+        path=row["path"],
+    )
+    return _with(parcel, output)
+
+
+def _with(parcel: Parcel, output: ScriptOutputMade) -> Parcel:
+    return replace(
+        parcel,
+        body=parcel.body if output.body is None else output.body,
+        content_type=output.content_type or parcel.content_type,
+        transformation=Transformation(headers=output.headers, path=output.path),
+    )

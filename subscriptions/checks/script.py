@@ -1,0 +1,38 @@
+"""What a script may be, and with what: the one place that API and console ask."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from subscriptions.models import EventType, Kind
+from subscriptions.scripts.jobs import MAX_SCRIPT_LENGTH, ScriptFault
+from subscriptions.scripts.pool import pool
+from subscriptions.values.endpoints import INTERNAL
+
+
+def fault(text: str) -> ScriptFault | None:
+    """Return why it is no script, with line and column; None if it is one, or nothing."""
+    if not text:
+        return None
+    if len(text.encode(errors="replace")) > MAX_SCRIPT_LENGTH:
+        return ScriptFault(text=f"it has more than {MAX_SCRIPT_LENGTH} bytes; write a shorter one")
+    return pool().check(text)
+
+
+def refusals(given: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
+    """Return field → reason for what does not go together of `endpoint` and `script`; empty when all does."""
+    endpoint, script = given["endpoint"], given["script"]
+    if endpoint == INTERNAL and event_type.kind != Kind.SYNC:
+        return {
+            "endpoint": f"{INTERNAL} is for SYNC, where a script answers; {event_type} is of kind {event_type.kind}."
+        }
+    if endpoint == INTERNAL and not script:
+        return {"script": f"With the endpoint {INTERNAL} a script makes the answer; give one."}
+    if script and event_type.kind == Kind.QUEUE:
+        return {
+            "script": f"{event_type} is of kind QUEUE, where the endpoints of a group take the same message; leave it out."
+        }
+    if script and event_type.kind == Kind.SYNC and endpoint != INTERNAL:
+        return {
+            "script": f"The endpoint answers; give the endpoint {INTERNAL} for the script to, or leave it out."
+        }
+    return {}

@@ -1,0 +1,189 @@
+"""The process in which scripts are executed: it reads jobs from its standard input, a socket, and writes answers there.
+
+It is started by path, with an empty environment (`subscriptions.scripts.worker`), and imports nothing of Inturn. So whatever a
+script might break out to has no settings, keys or database. Each script has a new engine: none sees what another has left.
+Three limits: the engine's own on processor time, memory and stack, which a script sees as an error; the kernel's timer of
+processor time, which ends the process where the engine does not look (a native loop); and the kernel's on memory.
+"""
+
+import json
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+import time
+
+import quickjs
+
+SECONDS = 0.5
+# A native function is not interrupted by the engine.
+KILL_SECONDS = 2 * SECONDS
+MEMORY_BYTES = 64 * 1024 * 1024
+STACK_BYTES = 256 * 1024
+PROCESS_BYTES = 512 * 1024 * 1024
+LONGEST_OUTPUT = 4 * 1024 * 1024
+LENGTH = struct.Struct("!I")
+
+# On the same line as the script, so that its lines keep their numbers. It ends the program before the script begins.
+_NOT_RUN = "throw null;"
+# A script has a value, which nobody wants: to make a Python object of it may fail, or cost memory.
+_NO_VALUE = "\n;void 0"
+# Headers are found as filters find them (`subscriptions.filters.document.header_name`). Not by `var`, so that a script may declare them itself, in whatever way.
+_GLOBALS = """
+this.$outmessage = this.$param = void 0; this.$statuscode = 200; this.$outheader = {};
+this.$inheader = new Proxy($inheader, { get: function (headers, name) {
+    return headers[typeof name === 'string' && !(name in headers) ? name.toLowerCase().replace(/_/g, '-') : name];
+} });
+void 0
+"""
+_ERRORS = (quickjs.JSException, quickjs.StackOverflow, MemoryError, UnicodeDecodeError)
+# Made before the script, which may replace what it finds: `JSON`, `String`, `Object.prototype`.
+_COLLECTOR = """
+(function (stringify, String, Object, keys) {
+    'use strict';
+    return function () {
+        var out = { body: null, is_json: false, param: '', headers: null, status: $statuscode };
+        if (typeof $outmessage === 'string') {
+            out.body = $outmessage;
+        } else if (typeof $outmessage !== 'undefined') {
+            out.body = stringify($outmessage);
+            out.is_json = true;
+            if (typeof out.body !== 'string') throw new TypeError('$outmessage is neither text nor JSON');
+        }
+        if (typeof $param !== 'undefined' && $param !== null) out.param = String($param);
+        if (typeof $outheader !== 'object' || $outheader === null) throw new TypeError('$outheader is no object');
+        var names = keys($outheader);
+        if (names.length) {
+            out.headers = Object.create(null);
+            for (var i = 0; i < names.length; i++) out.headers[names[i]] = String($outheader[names[i]]);
+        }
+        if (typeof out.status !== 'number') throw new TypeError('$statuscode is no number');
+        Object.setPrototypeOf(out, null);
+        return stringify(out);
+    };
+})(JSON.stringify, String, Object, Object.keys)
+"""
+
+
+def main() -> None:
+    os.nice(int(sys.argv[1]))
+    limit()
+    connection = socket.socket(fileno=sys.stdin.fileno())
+    while (request := receive(connection)) is not None:
+        if "check" in request:
+            send(connection, checked(request["check"]))
+            send(connection, None)
+        else:
+            answer_all(connection, request)
+
+
+def limit() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (PROCESS_BYTES, PROCESS_BYTES))
+    for kind in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE):
+        resource.setrlimit(kind, (0, 0))
+
+
+def answer_all(connection: socket.socket, request: dict) -> None:  # type: ignore[type-arg]
+    """Execute the jobs in order, until all are done or the batch has taken long enough; the last answer is null."""
+    until = time.monotonic() + request["seconds"]
+    for job in request["jobs"]:
+        started = time.process_time()
+        answer = executed(request["scripts"][job["script"]], job)
+        answer["seconds"] = time.process_time() - started
+        send(connection, answer)
+        if time.monotonic() >= until:
+            break
+    send(connection, None)
+
+
+def executed(script: str, job: dict) -> dict:  # type: ignore[type-arg]
+    signal.setitimer(signal.ITIMER_PROF, KILL_SECONDS)
+    try:
+        context = new_context()
+        collect = context.eval(_COLLECTOR)
+        context.set("$inmessage", context.parse_json(job["message"]) if job["is_json"] else job["message"])
+        context.set("$inheader", context.parse_json(job["headers"]))
+        context.eval(_GLOBALS)
+        context.set_time_limit(SECONDS)
+        context.eval(script + _NO_VALUE)
+    except _ERRORS as error:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        return told(error)
+    try:
+        collected = collect()
+        if len(collected) > LONGEST_OUTPUT:
+            return {
+                "error": f"its output is longer than {LONGEST_OUTPUT // 2**20} MiB",
+                "line": None,
+                "column": None,
+            }
+        return {"output": collected}
+    except _ERRORS as error:
+        # Its lines are the collector's.
+        return told(error) | {"line": None, "column": None}
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def checked(script: str) -> dict:  # type: ignore[type-arg]
+    """Compile a script without executing it."""
+    signal.setitimer(signal.ITIMER_PROF, KILL_SECONDS)
+    try:
+        new_context().eval(_NOT_RUN + script + _NO_VALUE)
+    except _ERRORS as error:
+        answer = told(error)
+        if answer["error"] == "null":
+            return {}
+        if answer["line"] == 1 and answer["column"] is not None:
+            answer["column"] = max(answer["column"] - len(_NOT_RUN), 1)
+        return answer
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return {}
+
+
+def new_context() -> quickjs.Context:
+    context = quickjs.Context()
+    context.set_memory_limit(MEMORY_BYTES)
+    context.set_max_stack_size(STACK_BYTES)
+    return context
+
+
+def told(error: Exception) -> dict:  # type: ignore[type-arg]
+    """Say what was thrown, and where. A frame of the script stands in brackets, or is the only one; others are of what it read."""
+    if isinstance(error, MemoryError):
+        return {"error": "out of memory", "line": None, "column": None}
+    text, _, stack = str(error).partition("\n    at ")
+    frames = [frame.strip() for frame in stack.split("\n") if "<input>:" in frame]
+    frame = next((frame for frame in frames if "(" in frame), frames[0] if frames else "")
+    place = frame.partition("<input>:")[2].rstrip(")").split(":")
+    line, column = (int(place[0]), int(place[1])) if len(place) > 1 else (None, None)
+    return {"error": text.removesuffix("\nundefined").strip(), "line": line, "column": column}
+
+
+def receive(connection: socket.socket) -> "dict | None":  # type: ignore[type-arg]
+    head = exactly(connection, LENGTH.size)
+    return None if head is None else json.loads(exactly(connection, LENGTH.unpack(head)[0]) or b"null")
+
+
+def exactly(connection: socket.socket, size: int) -> "bytes | None":
+    """Read so many bytes; None when the other side has closed."""
+    parts, missing = [], size
+    while missing:
+        part = connection.recv(min(missing, 1 << 20))
+        if not part:
+            return None
+        parts.append(part)
+        missing -= len(part)
+    return b"".join(parts)
+
+
+def send(connection: socket.socket, answer: object) -> None:
+    text = json.dumps(answer).encode()
+    connection.sendall(LENGTH.pack(len(text)) + text)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,73 @@
+"""What is asked of a script, and what it says: plain values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+from subscriptions.values.header_values import HeaderError, check_headers
+
+MAX_SCRIPT_LENGTH = 100_000
+MAX_PARAM_LENGTH = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A script and what it is given; `headers` is a JSON object, `message` JSON if it `is_json`, else any text."""
+
+    script: str
+    message: str
+    is_json: bool
+    headers: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """What a script has made; without a `body` it left the message as it is. `is_json`: the body was an object."""
+
+    body: bytes | None = field(repr=False)
+    is_json: bool = False
+    param: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    status_code: int = 200
+
+    @property
+    def path(self) -> str:
+        """`$param` as the last part of a URL's path."""
+        return f"/{quote(self.param, safe='')}" if self.param else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptFault:
+    """Why a script cannot be saved, or has no output; `line` and `column` count from 1, where they are known."""
+
+    text: str
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        place = f"line {self.line}: " if self.line is not None else ""
+        return f"script: {place}{self.text}"
+
+
+def output_of(answer: Mapping[str, object]) -> Output | ScriptFault:
+    """Check what the engine collected."""
+    body, param, headers = answer["body"], str(answer["param"]), answer["headers"] or {}
+    assert isinstance(headers, dict)
+    if len(param) > MAX_PARAM_LENGTH or param in (".", ".."):
+        return ScriptFault(
+            text=f"$param is part of a path: at most {MAX_PARAM_LENGTH} characters, and not . or .."
+        )
+    try:
+        check_headers(headers)
+    except HeaderError as error:
+        return ScriptFault(text=f"$outheader: {error}")
+    status = answer["status"]
+    if not isinstance(status, int) or not 200 <= status <= 599:
+        return ScriptFault(text=f"$statuscode is {status}; it must be a whole number from 200 to 599")
+    return Output(
+        body=None if body is None else str(body).encode(errors="replace"),
+        is_json=bool(answer["is_json"]),
+        param=param.encode(errors="replace").decode(),
+        headers=headers,
+        status_code=status,
+    )

@@ -1,0 +1,141 @@
+"""Where a process has its scripts executed: a few workers, each used by a thread of its own.
+
+A script that was slow goes to the slow worker from then on, until it is quick again. So scripts that run away
+wait for each other, and hold up no other for more than the first time.
+"""
+
+import atexit
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from itertools import takewhile
+from typing import Any
+
+import orjson
+
+from subscriptions.scripts.engine import MEMORY_BYTES, SECONDS
+from subscriptions.scripts.jobs import Job, Output, ScriptFault, output_of
+from subscriptions.scripts.worker import Worker, WorkerDiedError
+
+QUICK_WORKERS = 2
+# Deliveries that are sent as they are, and the web server, come first.
+QUICK_NICENESS, SLOW_NICENESS = 5, 15
+SLOW_SECONDS = 0.1
+# A process that is ended from outside is no fault of the script's: it is tried once more.
+MOST_DEATHS = 2
+
+_RUNAWAY = f"stopped after {SECONDS * 1000:.0f} ms of processor time"
+_WORDS = {
+    "InternalError: interrupted": _RUNAWAY,
+    "InternalError: out of memory": f"it needs more than {MEMORY_BYTES // 2**20} MB of memory",
+    "out of memory": f"it needs more than {MEMORY_BYTES // 2**20} MB of memory",
+}
+
+Result = Output | ScriptFault
+
+
+class ScriptPool:
+    def __init__(self) -> None:
+        self._quick = ThreadPoolExecutor(QUICK_WORKERS, "scripts")
+        self._slow = ThreadPoolExecutor(1, "slow-scripts")
+        self._own = threading.local()
+        self.workers: list[Worker] = []
+        self._is_slow: set[str] = set()
+
+    def run(self, jobs: Sequence[Job], *, seconds: float) -> Future[list[Result]]:
+        """Execute jobs in order, as many as there is time for, and one at least."""
+        quick = list(takewhile(lambda job: job.script not in self._is_slow, jobs))
+        if not quick:
+            return self._slow.submit(self._run, jobs[:1], seconds=seconds, niceness=SLOW_NICENESS)
+        return self._quick.submit(self._run, quick, seconds=seconds, niceness=QUICK_NICENESS)
+
+    def check(self, script: str) -> ScriptFault | None:
+        """Compile a script; None when there is nothing wrong."""
+        return self._quick.submit(self._check, script).result()
+
+    def close(self) -> None:
+        """End the processes; nothing may be handed in any more."""
+        self._quick.shutdown()
+        self._slow.shutdown()
+        for worker in self.workers:
+            worker.end()
+
+    def _run(self, jobs: Sequence[Job], *, seconds: float, niceness: int) -> list[Result]:
+        results: list[Result] = []
+        deaths = 0
+        while not results:
+            try:
+                for answer in self._answers(jobs, seconds=seconds, niceness=niceness):
+                    results.append(_result(answer))
+                    self._learn(jobs[len(results) - 1].script, is_slow=answer["seconds"] >= SLOW_SECONDS)
+            except WorkerDiedError as error:
+                deaths += 1
+                if results:
+                    # The job that ended it is the first of the next batch.
+                    break
+                if error.is_runaway:
+                    self._learn(jobs[0].script, is_slow=True)
+                    return [ScriptFault(text=_RUNAWAY)]
+                if deaths >= MOST_DEATHS:
+                    return [ScriptFault(text="the process that executed it ended twice; see the log")]
+        return results
+
+    def _answers(self, jobs: Sequence[Job], *, seconds: float, niceness: int) -> Iterator[Any]:
+        scripts = list(dict.fromkeys(job.script for job in jobs))
+        request = {
+            "seconds": seconds,
+            "scripts": scripts,
+            "jobs": [
+                {
+                    "script": scripts.index(job.script),
+                    "message": job.message,
+                    "is_json": job.is_json,
+                    "headers": job.headers,
+                }
+                for job in jobs
+            ],
+        }
+        return self._worker(niceness).answers(request)
+
+    def _check(self, script: str) -> ScriptFault | None:
+        try:
+            [answer] = self._worker(QUICK_NICENESS).answers({"check": script})
+        except WorkerDiedError:
+            return ScriptFault(text="it takes too long to be read; write a shorter one")
+        return _fault(answer) if answer else None
+
+    def _worker(self, niceness: int) -> Worker:
+        if not hasattr(self._own, "worker"):
+            self._own.worker = Worker(niceness=niceness)
+            self.workers.append(self._own.worker)
+        worker: Worker = self._own.worker
+        return worker
+
+    def _learn(self, script: str, *, is_slow: bool) -> None:
+        if is_slow:
+            self._is_slow.add(script)
+        else:
+            self._is_slow.discard(script)
+
+
+@cache
+def pool() -> ScriptPool:
+    """The pool of this process: made when the first script is executed, so that nobody else pays for it."""
+    made = ScriptPool()
+    atexit.register(made.close)
+    return made
+
+
+def _result(answer: dict[str, Any]) -> Result:
+    if "error" in answer:
+        return _fault(answer)
+    try:
+        return output_of(orjson.loads(answer["output"]))
+    except orjson.JSONDecodeError:
+        return ScriptFault(text="its output holds half a character (a lone surrogate), which cannot be sent")
+
+
+def _fault(answer: dict[str, Any]) -> ScriptFault:
+    text = str(answer["error"])
+    return ScriptFault(text=_WORDS.get(text, text), line=answer["line"], column=answer["column"])

@@ -1,0 +1,87 @@
+"""One process of the engine, as the thread that uses it sees it."""
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from subscriptions.scripts.engine import LENGTH, exactly
+
+_ENGINE = Path(__file__).with_name("engine.py")
+# Far more than the engine allows a script: a process that answers nothing for so long is stopped, or the machine is.
+SILENCE_SECONDS = 20.0
+
+
+class WorkerDiedError(Exception):
+    """The process is gone. `is_runaway`: the kernel ended it, for the script used more than its time."""
+
+    def __init__(self, *, is_runaway: bool) -> None:
+        super().__init__("the process that executes scripts is gone")
+        self.is_runaway = is_runaway
+
+
+class Worker:
+    """Started when it is first used, and again after it died. Of one thread only."""
+
+    def __init__(self, *, niceness: int) -> None:
+        self._niceness = niceness
+        self._process: subprocess.Popen[bytes] | None = None
+        self._socket: socket.socket | None = None
+
+    @property
+    def process_id(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    def answers(self, request: dict[str, Any]) -> Iterator[Any]:
+        """Hand in a request and yield its answers; raises WorkerDiedError. Who does not take all of them ends the process."""
+        connection = self._connection()
+        text = orjson.dumps(request)
+        try:
+            connection.sendall(LENGTH.pack(len(text)) + text)
+            while True:
+                head = exactly(connection, LENGTH.size)
+                answer = head and exactly(connection, LENGTH.unpack(head)[0])
+                if answer is None:
+                    break
+                if (read := orjson.loads(answer)) is None:
+                    return
+                yield read
+        except OSError:
+            pass
+        except GeneratorExit:
+            self.end()
+            raise
+        raise WorkerDiedError(is_runaway=self.end() == -signal.SIGPROF)
+
+    def end(self) -> int | None:
+        """End the process, and return how it ended."""
+        if self._process is None:
+            return None
+        process, self._process = self._process, None
+        if self._socket is not None:
+            self._socket.close()
+        try:
+            return process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            return process.wait()
+
+    def _connection(self) -> socket.socket:
+        if self._process is not None and self._process.poll() is not None:
+            self.end()
+        if self._process is None or self._socket is None:
+            ours, theirs = socket.socketpair()
+            with theirs:
+                # Neither our environment nor our folder: what it does not know it cannot give away.
+                command = [sys.executable, "-I", str(_ENGINE), str(self._niceness)]
+                self._process = subprocess.Popen(
+                    command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env={}, cwd="/"
+                )
+            ours.settimeout(SILENCE_SECONDS)
+            self._socket = ours
+        return self._socket
