@@ -53,16 +53,19 @@ class BacklogField(serializers.ChoiceField):
 
 
 def check_holding(given: Mapping[str, Any], *, now: datetime, status: str) -> None:
-    """Refuse what does not go with the status that is given, under this name; raises ValidationError."""
+    """Refuse what does not go with the status that is given, under this name; raises ValidationError.
+
+    Null goes with every status, so that an answer can be sent back.
+    """
     wanted, until = given.get(status), given.get("held_until")
     wrong = {}
     if "backlog" in given and wanted != _ACTIVE:
         wrong["backlog"] = f"Give it together with {status}: ACTIVE."
-    if "held_until" in given and wanted != _HELD:
+    if until is not None and wanted != _HELD:
         wrong["until"] = f"Give it together with {status}: HELD."
     elif until is not None and until <= now:
         wrong["until"] = "That moment has passed; give one that is to come, or leave it out."
-    if "catch_up_rate" in given and wanted not in (_ACTIVE, _HELD):
+    if given.get("catch_up_rate") is not None and wanted not in (_ACTIVE, _HELD):
         wrong["catch_up_rate"] = f"Give it together with {status}: HELD, or with {status}: ACTIVE."
     if wrong:
         raise serializers.ValidationError(wrong)
@@ -76,12 +79,14 @@ def release_of(owner: Subscription | Subscriber | Installation, given: Mapping[s
 
 
 def apply_status(owner: Subscription | Subscriber, given: Mapping[str, Any], *, actor: str) -> None:
-    """Give it the status that is given, if one is."""
+    """Give it the status that is given, and a hold the end that is given."""
     match given.get("status"):
         case SubscriptionStatus.INACTIVE:
             toggle.deactivate(owner, actor=actor)
         case SubscriptionStatus.HELD:
             toggle.hold(owner, actor=actor, release=release_of(owner, given))
+        case None if owner.status == SubscriptionStatus.HELD and (release := release_of(owner, given)):
+            toggle.hold(owner, actor=actor, release=release)
         case SubscriptionStatus.ACTIVE:
             backlog, rate = given.get("backlog", "deliver"), given.get("catch_up_rate")
             toggle.activate(owner, actor=actor, backlog=backlog, catch_up_rate=rate)
@@ -125,7 +130,7 @@ class InstallationViews(ApiView, GenericViewSet[Installation]):
         given = InstallationSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         values, owner = given.validated_data, holdings.installation()
-        match values.get("sending"):
+        match values.get("sending", owner.sending):
             case Sending.HELD:
                 toggle.hold(owner, actor=actor_of(request), release=release_of(owner, values))
             case Sending.ACTIVE:

@@ -170,6 +170,6 @@ def field_errors(detail: Any, path: str = "") -> Iterator[FieldError]:
 
 
 def _path_to(path: str, name: str) -> str:
-    if name in ("nonfield_errors", "__all__"):
+    if name in ("non_field_errors", "__all__"):
         return path
     return f"{path}.{name}" if path else name

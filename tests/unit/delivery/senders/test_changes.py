@@ -191,7 +191,13 @@ def test_each_changed_lane_is_checked_once_however_many_endpoints_changed() -> N
     async def scenario(_: Claims, context: SenderContext) -> None:
         (known,) = await context.refresh([(await elsewhere(factories.subscription)).pk])
         row = {"kind": "TOPIC", "state": "IDLE", "failures": 0, "wait_seconds": None, "processing": "SERIAL"}
-        row |= {"max_in_flight": 1, "max_queued_to_send": 500, "refill_level": 100, "down": None}
+        row |= {
+            "max_in_flight": 1,
+            "max_queued_to_send": 500,
+            "refill_level": 100,
+            "down": None,
+            "catch_up_rate": None,
+        }
         context.lanes = {id: WatchedChanges(row | {"id": id}) for id in range(100)}
         changed = [replace(known, subscription_id=1000 + id, lane_id=id) for id in range(50)]
         assert [lane.id for lane in context.lanes_of(changed)] == list(range(50))

@@ -241,7 +241,7 @@ class TestDeleting:
         refused(client.get(f"{PLACE}/{made['id']}"), 404)
         create(client)
 
-    @pytest.mark.parametrize("id", ["0" * 32, str(uuid.uuid4()), "-" * 36, "x"])
+    @pytest.mark.parametrize("id", ["0" * 32, "7840a462-474e-4890-aa98-89308363910b", "-" * 36, "x"])
     def test_an_unknown_one_is_404(self, client: Caller, id: str) -> None:
         assert client.delete(f"{PLACE}/{id}").status == 404
 
