@@ -102,7 +102,9 @@ class InstallationSerializer(HoldingFields, Strict):
     """All sending. HELD: messages are stored, and nothing is sent or handed out, of any subscriber."""
 
     sending = serializers.ChoiceField(choices=Sending.choices, required=False)
-    updated_at = serializers.DateTimeField(read_only=True)
+    updated_at = serializers.DateTimeField(
+        read_only=True, allow_null=True, help_text="Null: it was never changed."
+    )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         check_holding(attrs, now=timezone.now(), status="sending")

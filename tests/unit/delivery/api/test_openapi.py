@@ -31,7 +31,7 @@ CHECKS: list[Any] = [
     checks.unsupported_method,
     checks.negative_data_rejection,
 ]
-# Rules about other rows, the time of day, or two fields together, which OpenAPI has no keyword for.
+# Rules about other rows, the time of day, two fields together or the letters of a name, which the description does not tell.
 BEYOND_OPENAPI = re.compile(
     "|".join(
         [
@@ -56,6 +56,11 @@ BEYOND_OPENAPI = re.compile(
             "Give the digest of the plan",
             "It stands twice in the document",
             "so it cannot be deleted",
+            "is no header name",
+            "is never sent along",
+            "A publish id has",
+            "Give it together with s",
+            "That moment has passed",
         ]
     )
 )

@@ -144,7 +144,14 @@ MATRIX = (
     {f"{model}_{page}": row for model, rights in MODELS.items() for page, row in rights.rows().items()}
     | PAGES
     # With what is picked in the list.
-    | {"delivery_delivery_changelist": Row(get=ALL, post=RESCUERS)}
+    | dict.fromkeys(
+        [
+            "delivery_delivery_changelist",
+            "subscriptions_subscriber_changelist",
+            "subscriptions_subscription_changelist",
+        ],
+        Row(get=ALL, post=RESCUERS),
+    )
 )
 # For everybody who has an account, or about nothing of ours: their own tests say what they do.
 OF_DJANGO = {
