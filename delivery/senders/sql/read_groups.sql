@@ -24,9 +24,11 @@ WITH RECURSIVE places AS (
         LIMIT 1
     ) AS following
 ), known AS MATERIALIZED (
-    SELECT places.skipped, places.subscription_id, sendable.id IS NOT NULL AS is_sendable
+    SELECT
+        places.skipped, places.subscription_id,
+        -- By itself for each place: as EXISTS or a join it would be hashed, which reads all subscriptions.
+        (SELECT true FROM delivery_sendable sendable WHERE sendable.id = places.subscription_id) IS NOT NULL AS is_sendable
     FROM places
-    LEFT JOIN delivery_sendable sendable ON sendable.id = places.subscription_id
 ), picked AS (
     SELECT delivery.message_id, delivery.queue_group
     FROM known AS places

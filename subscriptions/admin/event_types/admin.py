@@ -11,15 +11,15 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from subscriptions.admin.event_types.form import EventTypeForm
-from subscriptions.admin.shared.cells import lines, two_lines_of
+from subscriptions.admin.shared.cells import ForwardedNames, lines, two_lines_of
 from subscriptions.admin.shared.recorded import RecordedAdmin
 from subscriptions.models import EventType, SubscriptionStatus
 from subscriptions.values.names import is_reserved
 
-_LOOKED_AT = ["name", "content_type", "durability", "ttl_seconds", "forward_headers"]
+_LOOKED_AT = ["name", "content_type", "durability", "ttl_seconds", "forwarded_names"]
 
 
-class BaseEventTypeAdmin(RecordedAdmin):
+class BaseEventTypeAdmin(ForwardedNames, RecordedAdmin):
     form = EventTypeForm
     empty_text = "An event type names what may be published; it comes first."
     list_filter = ["kind", "durability"]
@@ -60,7 +60,7 @@ class BaseEventTypeAdmin(RecordedAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: EventType | None = None) -> Sequence[str]:
         """What was published is on its way as the kind that it had."""
-        return [*super().get_readonly_fields(request, obj), *(["kind"] if obj else [])]
+        return [*super().get_readonly_fields(request, obj), "forwarded_names", *(["kind"] if obj else [])]
 
     def has_change_permission(self, request: HttpRequest, obj: EventType | None = None) -> bool:
         """What Inturn publishes itself stays as it is."""

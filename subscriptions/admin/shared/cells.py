@@ -1,7 +1,18 @@
-"""Cells of lists that hold more than a line."""
+"""Cells of lists and fields of pages that are more than a value."""
 
+from django.contrib import admin
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+
+from subscriptions.models import EventType, Subscription
+
+
+class ForwardedNames:
+    """Shows readers the names of forwarded headers: the field's own display has inline styles, which the console's CSP blocks."""
+
+    @admin.display(description="forward headers")
+    def forwarded_names(self, row: Subscription | EventType) -> str:
+        return ", ".join(row.forward_headers) or "none"
 
 
 def two_lines_of(text: str) -> SafeString | None:

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.safestring import SafeString
 
-from subscriptions.admin.shared.cells import lines
+from subscriptions.admin.shared.cells import ForwardedNames, lines
 from subscriptions.admin.shared.list_filters import (
     ChoiceFilter,
     EventTypeFilter,
@@ -57,7 +57,7 @@ class ModeFilter(ChoiceFilter):
     offered = Mode.values
 
 
-class BaseSubscriptionAdmin(SecretsOfSubscription, EndpointRewriting, RecordedAdmin):
+class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewriting, RecordedAdmin):
     form = SubscriptionForm
     list_display = ["full_name", "wants", "goes_to"]
     list_filter = [SubscriptionStatusFilter, ModeFilter, SubscriberFilter, EventTypeFilter, PolicyFilter]
@@ -109,8 +109,15 @@ class BaseSubscriptionAdmin(SecretsOfSubscription, EndpointRewriting, RecordedAd
         if obj is None or self.has_change_permission(request, obj):
             return fieldsets
         hidden = {*_TYPED, *(_OF_PUSH if obj.mode == Mode.PULL else ("max_receives",))}
+        shown_as = {"forward_headers": "forwarded_names"}
         return [
-            (title, {**options, "fields": [name for name in options["fields"] if name not in hidden]})
+            (
+                title,
+                {
+                    **options,
+                    "fields": [shown_as.get(name, name) for name in options["fields"] if name not in hidden],
+                },
+            )
             for title, options in fieldsets
         ]
 
@@ -137,7 +144,7 @@ class BaseSubscriptionAdmin(SecretsOfSubscription, EndpointRewriting, RecordedAd
 
     def get_readonly_fields(self, request: HttpRequest, obj: Subscription | None = None) -> list[str]:
         # Its deliveries belong to them: for another one, make another subscription.
-        return ["subscriber", "event_type"] if obj else []
+        return ["forwarded_names", *(["subscriber", "event_type"] if obj else [])]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         default = Policy.objects.filter(name=DEFAULT_POLICY).values_list("pk", flat=True).first()

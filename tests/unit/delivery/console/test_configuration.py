@@ -27,8 +27,7 @@ from subscriptions.values.header_values import HeaderError
 from tests.support import factories
 
 ROOT = "/admin/subscriptions"
-NO_KEYS = {"keys-TOTAL_FORMS": "0", "keys-INITIAL_FORMS": "0"}
-NO_PUBLISH_IDS = {"publish_ids-TOTAL_FORMS": "0", "publish_ids-INITIAL_FORMS": "0"}
+NO_ROWS = {f"{rows}-{n}_FORMS": "0" for rows in ("keys", "publish_ids") for n in ("TOTAL", "INITIAL")}
 
 
 def errors(answer: Any) -> dict[str, list[str]]:
@@ -248,7 +247,7 @@ class TestOtherThings:
         event_type = factories.event_type("Page.Create")
         ann.post(
             f"{ROOT}/publisher/{publisher.pk}/change/",
-            {"name": "wiki", "event_types": [event_type.pk], **NO_KEYS, **NO_PUBLISH_IDS},
+            {"name": "wiki", "event_types": [event_type.pk], **NO_ROWS},
         )
         change = ConfigurationChange.objects.get()
         assert change.after == {"all_event_types": False, "event_types": ["Page.Create"]}

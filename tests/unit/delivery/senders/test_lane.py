@@ -25,6 +25,7 @@ ROW: dict[str, Any] = {
     "wait_seconds": None,
     "delivery_id": None,
     "down": None,
+    "catch_up_rate": None,
     "run_is_concurrent": True,
     "processing": "CONCURRENT",
     "max_in_flight": 4,
