@@ -164,7 +164,7 @@ class Judge:
         self.result.requests += len(received)
         most = len(journal.crashes) * MAX_IN_FLIGHT * QUEUE_LANES
         findings = [
-            *oracle.group(QUEUE, published, statuses, received, most_in_doubt=most),
+            *oracle.group(QUEUE, published, statuses, received, most_in_doubt=most, faults=journal.excuses),
             *oracle.standing_still(QUEUE, published, received, journal.excuses),
             *oracle.sent_when_woken(QUEUE, received, journal.woken),
         ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from tests.support.receivers import Received
+from tests.torture.hearing import is_taken, unheard_moments
 from tests.torture.records import PUBLISHERS, FaultWindow, Fetched, Published, Woken
 
 # No lane stands still longer than its fault and these seconds.
@@ -17,9 +18,6 @@ STANDSTILL_SECONDS = 10.0
 # Between the clocks of two processes of this machine, and what a thread may wait for its turn.
 TOLERANCE_SECONDS = 0.2
 
-# What is received when such a fault begins may get an answer that nobody hears.
-UNHEARD = ("the receiver refuses connections", "SIGSTOP of")
-UNHEARD_SECONDS = 0.4
 # Whoever takes a lane over notices within this time what is in doubt.
 NOTICED_SECONDS = 15.0
 
@@ -93,7 +91,7 @@ def repeats(
 
     An answer that the sender cannot have heard is none: its connection was closed, or its time was over.
     """
-    unheard = [window.since for window in faults if any(window.reason.startswith(word) for word in UNHEARD)]
+    unheard = unheard_moments(faults)
     findings = []
     answered: dict[str, bool] = {}
     for request in received:
@@ -104,8 +102,7 @@ def repeats(
             )
         if in_doubt and holds:
             findings.append(Breach("NOT HELD", lane, request.at, f"{request.id} was in doubt and sent again"))
-        is_heard = not any(abs(request.at - since) <= UNHEARD_SECONDS for since in unheard)
-        answered[request.id] = answered.get(request.id, False) or (request.was_accepted and is_heard)
+        answered[request.id] = answered.get(request.id, False) or is_taken(request, unheard)
     return findings
 
 
@@ -232,12 +229,17 @@ def group(
     received: Iterable[Received],
     *,
     most_in_doubt: int,
+    faults: Iterable[FaultWindow] = (),
 ) -> list[Breach]:
-    """Of a QUEUE group exactly one endpoint took each message; only what was in doubt may come twice."""
+    """Of a QUEUE group exactly one endpoint took each message; only a message in doubt may come twice.
+
+    An answer that the sender cannot have received is none, as in `repeats`.
+    """
     findings = []
+    unheard = unheard_moments(faults)
     takers: dict[str, list[Received]] = defaultdict(list)
     for request in received:
-        if request.was_accepted:
+        if is_taken(request, unheard):
             takers[request.id].append(request)
     for message in owed:
         counted = Counter(statuses.get(message.id, ()))

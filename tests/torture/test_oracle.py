@@ -191,6 +191,13 @@ class TestGroup:
         assert oracle.group("q", TWO[:1], statuses, received, most_in_doubt=1) == []
         assert rules(oracle.group("q", TWO[:1], statuses, received, most_in_doubt=0)) == ["GROUP"]
 
+    def test_an_answer_that_no_client_received_does_not_count(self) -> None:
+        statuses, received = {"msg_1": ["DELIVERED", "REDUNDANT"]}, [request(1, 3), request(1, 4, attempt=2)]
+        for at, rules_found in ((3.001, []), (3.5, ["GROUP"])):
+            refused = FaultWindow(at, at + 1, None, "the receiver refuses connections")
+            found = oracle.group("q", TWO[:1], statuses, received, most_in_doubt=1, faults=[refused])
+            assert rules(found) == rules_found
+
 
 class TestMailbox:
     def test_two_clients_never_hold_the_same_message(self) -> None:
