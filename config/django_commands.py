@@ -30,7 +30,7 @@ def run(argv: list[str]) -> None:
     except InternalError as error:
         if not is_read_only(error):
             raise
-        sys.exit(f"inturn: the database takes no changes now ({reason(error)}): repeat this when it does")
+        sys.exit(f"inturn: the database is read-only now ({reason(error)}): repeat the command later")
 
 
 def reason(error: Exception) -> str:

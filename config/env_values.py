@@ -32,7 +32,7 @@ class Given:
         source = f"{name}_FILE" if path else name
         content = _content(source, path) if path else self._environment.get(name, "")
         if (path or content) and not content.strip():
-            raise ImproperlyConfigured(f"{source}: what was given is blank; give a value, or unset it")
+            raise ImproperlyConfigured(f"{source}: the value is blank; set one, or unset the variable")
         return content.strip() or default
 
     def whole(self, name: str, *, default: int, least: int, most: int) -> int:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from config.env_values import wrong
 
 SETTING = "INTURN_RETENTION_DAYS"
-# None: for ever. The names are the settled statuses, and two more: messages nobody wanted, and the journal.
+# None: for ever. The names are the settled statuses, and two more: messages without a subscription, and the journal.
 DEFAULT_DAYS: Mapping[str, int | None] = MappingProxyType(
     {
         "DELIVERED": 30,

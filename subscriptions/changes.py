@@ -71,7 +71,9 @@ def change_of(
 
 
 def record_new_password(user: models.Model, *, actor: str) -> None:
-    record(actor=actor, action="changed", instance=user, before={}, after={"password": f"{MASKED}, set anew"})
+    record(
+        actor=actor, action="changed", instance=user, before={}, after={"password": f"{MASKED}, new value"}
+    )
 
 
 def _value(field: "models.Field[Any, Any]", instance: models.Model) -> Any:

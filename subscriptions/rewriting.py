@@ -100,7 +100,9 @@ class Replacement:
         if self.old == self.new:
             raise RewriteError("Both are the same.")
         if self.old.endswith("/") != self.new.endswith("/"):
-            raise RewriteError("End both with a slash, or neither: what follows is put behind it as it is.")
+            raise RewriteError(
+                "End both with a slash, or neither: the rest of the URL is appended unchanged."
+            )
 
     def of(self, text: str) -> str | None:
         """Return what an endpoint becomes, or None when its URL does not begin so.

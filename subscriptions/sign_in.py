@@ -10,8 +10,7 @@ again when the first of them is that old. The limit of one account from one plac
 whatever accounts, and that of one account, from wherever, are larger: they are for guesses that are spread out, and
 must not let a stranger lock out everybody, or somebody in particular, with a few.
 
-A success forgives the failures of the same account from the same place, and no others. That of a name that nobody
-has is like any other, so that nobody learns from it which names there are.
+A success forgives the failures of the same account from the same place, and no others. That of an unknown name is like any other, so that nobody learns from it which names there are.
 """
 
 import zlib

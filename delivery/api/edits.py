@@ -29,7 +29,7 @@ class EditSerializer(Strict):
     headers = serializers.DictField(
         child=serializers.CharField(),
         required=False,
-        help_text="In place of all that the message has; if not given, it keeps them.",
+        help_text="Replaces all headers of the message; if omitted, they stay.",
     )
 
 

@@ -40,7 +40,7 @@ class LaneSerializer(serializers.ModelSerializer[Lane]):
     )
     waiting = serializers.SerializerMethodField()
     is_at_least = serializers.BooleanField(
-        required=False, help_text="true: more wait than `waiting` says, which ends at 10,000."
+        required=False, help_text="true: more than `waiting` deliveries wait; counting ends at 10,000."
     )
 
     class Meta:

@@ -22,13 +22,13 @@ class NextQuery(Strict):
         default=0,
         min_value=0,
         max_value=MAX_WAIT_SECONDS,
-        help_text="For how many seconds to wait for one when there is none.",
+        help_text="Seconds to wait for a message if the mailbox is empty.",
     )
     visibility = serializers.IntegerField(
         default=DEFAULT_VISIBILITY_SECONDS,
         min_value=0,
         max_value=MAX_SECONDS,
-        help_text="After so many seconds what was neither acknowledged, rejected nor released is handed out again.",
+        help_text="Seconds after which a message that was neither acknowledged, rejected nor released is handed out again.",
     )
 
 
@@ -64,7 +64,7 @@ class ReceiptsSerializer(Strict):
 
 class ReceiptResultSerializer(serializers.Serializer[Any]):
     receipt = serializers.CharField()
-    ok = serializers.BooleanField(help_text="What was asked for is so now.")
+    ok = serializers.BooleanField(help_text="True if the delivery now has the requested state.")
     error = serializers.CharField(allow_null=True, help_text="Why not, in words.")
 
 
@@ -99,7 +99,7 @@ class MailboxStatusSerializer(serializers.Serializer[Any]):
     """A mailbox as it is now."""
 
     available = serializers.IntegerField(
-        help_text="What `next` would hand out, but for what is just expiring."
+        help_text="Messages that `next` would hand out, except those just expiring."
     )
     in_flight = serializers.IntegerField(help_text="Handed out, and neither settled nor back yet.")
     oldest_seconds = serializers.FloatField(

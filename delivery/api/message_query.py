@@ -58,7 +58,9 @@ class MessageQuery(ById):
         max_length=MAX_TEXT_LENGTH,
         help_text="Text within one header, written `name: value`, in any case.",
     )
-    body = Text(required=False, max_length=MAX_TEXT_LENGTH, help_text="Text within the body, exactly so.")
+    body = Text(
+        required=False, max_length=MAX_TEXT_LENGTH, help_text="Text within the body, exactly as written."
+    )
 
 
 _LOOKUPS = {

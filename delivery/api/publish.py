@@ -67,7 +67,7 @@ class PublishView(ApiView):
                 "CallbackURL",
                 str,
                 OpenApiParameter.HEADER,
-                description="Of a QUEUE message: where the answer of the endpoint that takes it is to be delivered.",
+                description="QUEUE messages only: URL to which the answer of the endpoint is delivered.",
             ),
             OpenApiParameter(
                 "X-Forward-Authorization",
@@ -139,10 +139,10 @@ def allowed_event_type(publisher: Publisher, name: str) -> EventType:
     event_type = event_type_by_name(name)
     if event_type is None:
         raise Problem(
-            404, "no-such-event-type", f"There is no event type {name}; an administrator can make it."
+            404, "no-such-event-type", f"There is no event type {name}; an administrator can create it."
         )
     if is_reserved(name):
-        raise Problem(403, "reserved", f"{name} is published by Inturn itself, and by nobody else.")
+        raise Problem(403, "reserved", f"{name} is published only by Inturn itself; subscribe to it.")
     if not publisher.may_publish(event_type):
         raise Problem(
             403, "not-allowed", f"{publisher.name} may not publish {name}; an administrator can allow it."

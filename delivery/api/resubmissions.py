@@ -50,13 +50,13 @@ class Statuses(serializers.Field[Any, Any, Any, Any]):
 @extend_schema_field(_one_or_more(BulkVerb.RESUBMIT))
 class SettledStatuses(Statuses):
     verb = BulkVerb.RESUBMIT
-    others = "what was received is not sent again"
+    others = "received deliveries cannot be resubmitted"
 
 
 @extend_schema_field(_one_or_more(BulkVerb.CANCEL))
 class UnsettledStatuses(Statuses):
     verb = BulkVerb.CANCEL
-    others = "what is settled is not cancelled"
+    others = "settled deliveries cannot be cancelled"
 
 
 class FilterSerializer(Strict):
@@ -113,7 +113,7 @@ class WishSerializer(Strict):
         allow_null=True,
         min_value=SLOWEST_RATE,
         max_value=FASTEST_RATE,
-        help_text="Deliveries a second; null: as fast as it goes.",
+        help_text="Deliveries a second; null: as fast as possible.",
     )
 
 
@@ -147,7 +147,7 @@ class ResubmissionSerializer(serializers.ModelSerializer[Resubmission]):
 
     filter = FilterSerializer()
     state = serializers.ChoiceField(choices=ResubmissionState.choices)
-    count = serializers.SerializerMethodField(help_text="How many it selected when it was made.")
+    count = serializers.SerializerMethodField(help_text="Number of deliveries selected when it was created.")
     more = serializers.SerializerMethodField(help_text="It selected more than `count`: counting ended there.")
     resubmitted = serializers.IntegerField(source="changed")
 

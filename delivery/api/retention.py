@@ -51,7 +51,7 @@ class RetentionViews(ApiView, GenericViewSet[RetentionRun]):
 
     @extend_schema(request=None, responses={201: RetentionRunSerializer})
     def create(self, request: Request) -> Response:
-        """Begin a pass now, instead of an hour after the last; it goes on in the background. 409 while one is under way."""
+        """Begin a pass now, instead of an hour after the last; it goes on in the background. 409 while one is running."""
         Strict(data=request.data).is_valid(raise_exception=True)
         try:
             run = retention.start(actor=actor_of(request), now=timezone.now())

@@ -52,24 +52,26 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
     lane = serializers.SerializerMethodField()
     attempt_count = serializers.IntegerField(source="attempts")
     attempts_before = serializers.IntegerField(
-        help_text="Of these, what does not count against max_attempts: a person had it sent again since."
+        help_text="Attempts before the last resubmission, which do not count against max_attempts."
     )
     max_attempts = serializers.SerializerMethodField(
-        help_text="Of its policy, for what is retried; of a PULL subscription max_receives. Null: until it succeeds."
+        help_text="The policy's limit for retried deliveries; max_receives for a PULL subscription. Null: until it succeeds."
     )
     mode = serializers.ChoiceField(choices=Mode.choices, source="subscription.mode")
     lease_expires_at = serializers.DateTimeField(
-        allow_null=True, help_text="Until when who fetched it holds it."
+        allow_null=True, help_text="Time until which the client that fetched it holds it."
     )
     expires_at = serializers.DateTimeField(
         allow_null=True, help_text="When it is EXPIRED, unless it is settled by then; null: never."
     )
     next_attempt_at = serializers.DateTimeField(
-        allow_null=True, help_text="When it is due, if a policy put it off."
+        allow_null=True, help_text="Time of the next attempt, if a policy postponed it."
     )
     published_at = serializers.DateTimeField(source="message.published_at")
     replay = serializers.IntegerField(
-        source="replay_id", allow_null=True, help_text="The replay that made it, not the publication."
+        source="replay_id",
+        allow_null=True,
+        help_text="The replay that created it; null if the publication did.",
     )
 
     class Meta:

@@ -35,7 +35,7 @@ class StatefulSubscriptionSerializer(HoldingFields, SubscriptionSerializer):
         source="endpoint_summary.state",
         read_only=True,
         allow_null=True,
-        help_text="DOWN: it failed, and waits for its next try. DISABLED, FROZEN: its URL is left alone, see GET url-health. Null of a PULL subscription.",
+        help_text="DOWN: it failed and waits for its next try. DISABLED, FROZEN: its URL is stopped, see GET url-health. Null for a PULL subscription.",
     )
 
     class Meta(SubscriptionSerializer.Meta):

@@ -52,7 +52,7 @@ class UrlHealthQuery(Strict):
         default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="How many."
     )
     after = Text(
-        required=False, max_length=MAX_ENDPOINT_LENGTH, help_text="Set by `next`: the URL to go on from."
+        required=False, max_length=MAX_ENDPOINT_LENGTH, help_text="Set by `next`: the URL to continue from."
     )
     state = serializers.ChoiceField(choices=UrlState.choices, required=False)
 

@@ -191,7 +191,7 @@ def _read_into(body: bytearray, response: Response) -> Fault | None:
             if len(body) > MAX_ANSWER_BYTES:
                 return OutcomeClass.SERVER_ERROR, f"its answer is longer than {MAX_ANSWER_BYTES} bytes"
     except requests.exceptions.ContentDecodingError:
-        return OutcomeClass.SERVER_ERROR, "its answer is not what its Content-Encoding says"
+        return OutcomeClass.SERVER_ERROR, "its answer does not match its Content-Encoding"
     except requests.RequestException:
         return OutcomeClass.UNREACHABLE, "its answer broke off"
     return None
@@ -202,7 +202,7 @@ def _unusable(response: Response) -> str:
         return "its answer has no status that could be handed on"
     encodings = response.headers.get("Content-Encoding", "").lower().split(",")
     unknown = {encoding.strip() for encoding in encodings} - _DECODABLE
-    return "its answer has a Content-Encoding that was not asked for" if unknown else ""
+    return "its answer has a Content-Encoding that was not requested" if unknown else ""
 
 
 def _content_type(response: Response) -> str:

@@ -166,7 +166,7 @@ def _store_matched(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTa
         },
     )
     if row is None:
-        raise IntegrityError("the subscription was deleted meanwhile")
+        raise IntegrityError("the subscription has just been deleted")
     return row[0], row[1] or 0, asked
 
 

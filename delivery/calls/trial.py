@@ -56,7 +56,7 @@ class Tested:
 
 
 def send_test(subscription: Subscription, trial: Trial, *, actor: str, now: datetime) -> Tested:
-    """Send it and wait for the answer; raises NoSlotError, and Subscription.DoesNotExist when it was deleted meanwhile."""
+    """Send it and wait for the answer; raises NoSlotError, and Subscription.DoesNotExist when it has just been deleted."""
     # SYNC may have three quarters of the threads, and the console must go on.
     with turn("test", most=settings.ENVIRONMENT.web_threads // 8):
         endpoint = endpoint_now(subscription.pk)

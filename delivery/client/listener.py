@@ -93,7 +93,7 @@ class MailboxListener:
                 self.given_back += len(receipts) - len(self.mailbox.release(receipts))
         except ClientError as error:
             count = len(self.taken) + len(self.held)
-            self.say(f"{error}\n{count} fetched messages come back within {self.visibility} s.")
+            self.say(f"{error}\n{count} fetched messages return within {self.visibility} s.")
 
     def _take_some(self, most: int, *, wait: int) -> int:
         self.held = self._insist(lambda: self.mailbox.fetch(most=most, wait=wait, visibility=self.visibility))
@@ -128,7 +128,7 @@ class MailboxListener:
         # Before the pause, which Ctrl-C may end: what is not held is not given back again.
         self.held.pop(0)
         self.given_back += not late
-        fate = late.get(message.receipt) or f"given back, and comes again in {delay} s"
+        fate = late.get(message.receipt) or f"released, and returns in {delay} s"
         self.say(f"{message.id} was not taken ({why}): {fate}")
         # One message may be to blame; of several in a row it is the taker, and each fetch counts against max_receives.
         self.pause(min(self._untaken_in_row, LONGEST_PAUSE_SECONDS))

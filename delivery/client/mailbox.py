@@ -48,7 +48,7 @@ class RemoteMailbox:
         try:
             return parse_messages(answer)
         except (ValueError, LookupError, TypeError) as error:
-            raise ClientError("What answers is not an Inturn; look at the URL.") from error
+            raise ClientError("The server at this URL is not Inturn; check the URL.") from error
 
     def acknowledge(self, receipts: Sequence[str]) -> dict[str, str]:
         """Settle them as DELIVERED; return receipt → reason for those that could not be. To repeat it is harmless."""

@@ -28,9 +28,7 @@ class RefusedError(ClientError):
     """The answer was an error; `problem` is the problem document, empty when there was none."""
 
     def __init__(self, status: int, problem: Mapping[str, Any], *, retry_after_seconds: float = 1.0) -> None:
-        super().__init__(
-            f"{problem.get('detail') or problem.get('title') or 'no explanation came'} ({status})"
-        )
+        super().__init__(f"{problem.get('detail') or problem.get('title') or 'no explanation'} ({status})")
         self.status = status
         self.problem = problem
         self.retry_after_seconds = retry_after_seconds

@@ -169,7 +169,7 @@ def _verify(inbox: Inbox, secret: str) -> None:
         body=inbox.body,
     )
     if inbox.body != BODY or sent["webhook-signature"] != expected:
-        raise SmokeError("What arrived is not what was published, or its signature is wrong.")
+        raise SmokeError("The received message differs from the published one, or its signature is wrong.")
     if parse_public_id(sent["webhook-id"]) is None:
         raise SmokeError(f"{sent['webhook-id']!r} is no message's id.")
 

@@ -49,7 +49,7 @@ def _backlog(*, now: datetime) -> Iterator[Metric]:
         "held_deliveries", "Of the backlog, what is HELD, or of INACTIVE subscriptions.", row["held"]
     )
     yield from _holds()
-    yield _gauge("mailbox_deliveries", "Of the backlog, what is in mailboxes.", row["in_mailboxes"])
+    yield _gauge("mailbox_deliveries", "Backlog in mailboxes.", row["in_mailboxes"])
     yield _gauge(
         "in_doubt_deliveries", "Deliveries IN_DOUBT, about which a person must decide.", row["in_doubt"]
     )
@@ -78,8 +78,10 @@ def _retries() -> Iterator[Metric]:
     yield _gauge(
         "retry_lane_deliveries", "Deliveries that wait in the retry lane.", lane.retries.waiting.found
     )
-    yield _gauge("retry_lane_due_deliveries", "Of those, what may be tried now.", lane.retries.due.found)
-    urls = GaugeMetricFamily("inturn_stopped_urls", "URLs that are left alone.", labels=["state"])
+    yield _gauge(
+        "retry_lane_due_deliveries", "Deliveries of the retry lane that are due.", lane.retries.due.found
+    )
+    urls = GaugeMetricFamily("inturn_stopped_urls", "URLs that are DISABLED or FROZEN.", labels=["state"])
     urls.add_metric([UrlState.DISABLED.value], lane.disabled_urls)
     urls.add_metric([UrlState.FROZEN.value], lane.frozen_urls)
     yield urls

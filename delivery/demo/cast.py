@@ -49,8 +49,7 @@ SUBSCRIBERS = {
         "build is done."
     ),
     READER: (
-        "Has a mailbox and reads it slowly: three messages at a time. Now and then it rejects one, or forgets one, which "
-        "comes back."
+        "Has a mailbox and reads it slowly: three messages at a time. Now and then it rejects a message, or does not acknowledge it, so that it returns."
     ),
 }
 RETRIES = "demo-retries"

@@ -117,7 +117,7 @@ def _decide(delivery_id: int, status: Status, *, actor: str, words: str) -> bool
     )
     if decided:
         _tell_senders([delivery_id])
-        text = f"What was in doubt was {words}."
+        text = f"The delivery in doubt was {words}."
         journal.record(JournalKind.RESOLVED, text, actor=actor, delivery_id=delivery_id)
     return bool(decided)
 

@@ -194,5 +194,5 @@ def _why_late(status: str, *, is_fetched_since: bool) -> str:
         now = "" if is_open else f", and is {status}"
         return f"Late: its visibility ended, it was fetched again since{now}. Only the newest receipt counts."
     if is_open:
-        return "Late: it is in the mailbox again, and has to be fetched anew."
+        return "Too late: it is in the mailbox again; fetch it again."
     return f"Late: it is {status} since."

@@ -47,7 +47,7 @@ def make_ahead() -> int:
         with briefly():
             queries.execute("make_range", parameters)
     except RangeBusyError:
-        log.info("the tables are busy, the range is made later", extra=parameters)
+        log.info("the tables are busy, the range is created later", extra=parameters)
         return 0
     log.info("range made", extra=parameters)
     return 1

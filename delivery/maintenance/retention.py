@@ -57,7 +57,7 @@ class AlreadyRunningError(Exception):
     """A pass is under way: `run`."""
 
     def __init__(self, run: RetentionRun) -> None:
-        super().__init__(f"Pass {run.pk} is under way.")
+        super().__init__(f"Pass {run.pk} is running.")
         self.run = run
 
 
@@ -90,7 +90,7 @@ def advance(now: datetime) -> int:
 
 
 def _begin(now: datetime) -> RetentionRun | None:
-    """Store a pass over all that is old enough to have something to remove; None if another is under way."""
+    """Store a pass over all that is old enough to have something to remove; None if another is running."""
     RetentionRun.objects.filter(
         state=RetentionState.DONE, messages=0, started_at__lt=now - _IDLE_RUNS_KEPT
     ).delete()

@@ -113,7 +113,7 @@ def _show(asked: Replay, write: Callable[[str], object]) -> None:
 
 def _is_wanted(asked: Replay) -> bool:
     if not sys.stdin.isatty():
-        raise CommandError(f"{asked} is READY; give --yes to start it without being asked.")
+        raise CommandError(f"{asked} is READY; give --yes to start it without a question.")
     return input(f"Deliver {asked.count:,} messages to {asked.subscription} once more? [y/N] ").lower() in (
         "y",
         "yes",

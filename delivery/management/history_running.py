@@ -83,10 +83,10 @@ def _lines(result: Mapping[str, Any]) -> Iterator[str]:
 def _told(ran: Ran, write: Callable[[str], object]) -> PipelineRun:
     run = ran.run
     if ran.interrupted_by is not None:
-        again = "it waits again" if run.state == RunState.WAITING else "what was not finished does not count"
+        again = "it waits again" if run.state == RunState.WAITING else "unfinished work does not count"
         raise CommandError(f"{run}: interrupted; {again}.", returncode=INTERRUPTED + int(ran.interrupted_by))
     if run.state == RunState.CANCELLED:
-        raise CommandError(f"{run}: stopped; what was not finished does not count.", returncode=FAILED)
+        raise CommandError(f"{run}: stopped; unfinished work does not count.", returncode=FAILED)
     if run.state != RunState.DONE:
         raise CommandError(f"{run}: {run.state}. {run.error}", returncode=FAILED)
     write(words(run))

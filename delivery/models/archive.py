@@ -28,7 +28,7 @@ class ArchiveChunk(models.Model):
 
     kind = models.CharField(max_length=10, choices=ChunkKind, default=ChunkKind.EXPORT)
     state = models.CharField(max_length=7, choices=ChunkState, default=ChunkState.WRITING)
-    run_id = models.BigIntegerField(help_text="The pipeline run that made it.")
+    run_id = models.BigIntegerField(help_text="The pipeline run that wrote it.")
     since = models.DateTimeField()
     until = models.DateTimeField()
     snapshot = models.TextField(

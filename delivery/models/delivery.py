@@ -133,7 +133,7 @@ class Delivery(models.Model):
         related_name="deliveries",
         db_index=False,
         db_constraint=False,
-        help_text="What made it, instead of its message's publication.",
+        help_text="The replay that created it, if it was not the publication.",
     )
     status = models.CharField(max_length=15, choices=Status, default=Status.PENDING)
     attempts = models.IntegerField(default=0)

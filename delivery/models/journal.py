@@ -6,11 +6,11 @@ from delivery.models.moment import ArchiveClock
 
 
 class JournalKind(models.TextChoices):
-    UNMATCHED = "UNMATCHED", "a message nobody wants"
+    UNMATCHED = "UNMATCHED", "a message without a subscription"
     BLOCKED = "BLOCKED", "a lane is blocked"
     RESUMED = "RESUMED", "a lane flows again"
     IN_DOUBT = "IN_DOUBT", "a delivery may have been sent"
-    RETRIED = "RETRIED", "a person asked for a retry now"
+    RETRIED = "RETRIED", "a person requested a retry"
     SKIPPED = "SKIPPED", "a person skipped a message"
     CANCELLED = "CANCELLED", "a person cancelled deliveries"
     RESUBMITTED = "RESUBMITTED", "a person sent deliveries again"
@@ -22,11 +22,11 @@ class JournalKind(models.TextChoices):
     DISABLED = "DISABLED", "a URL is disabled"
     FROZEN = "FROZEN", "a URL is frozen"
     ENABLED = "ENABLED", "a URL is enabled again"
-    RESOLVED = "RESOLVED", "a person decided what was in doubt"
-    DUPLICATE = "DUPLICATE", "a message that came before"
+    RESOLVED = "RESOLVED", "a person decided a delivery in doubt"
+    DUPLICATE = "DUPLICATE", "a duplicate message"
     AMBIGUOUS = "AMBIGUOUS", "several subscriptions qualified for a SYNC message"
     CALLBACK = "CALLBACK", "an endpoint answered by callback"
-    EXPIRED = "EXPIRED", "deliveries whose time is over"
+    EXPIRED = "EXPIRED", "expired deliveries"
     REPLAYED = "REPLAYED", "a person replayed messages"
     TESTED = "TESTED", "a person sent a test message"
     ERRORS_TO = "ERRORS_TO", "nobody to tell of a failure as its publisher wished"

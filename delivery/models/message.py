@@ -42,7 +42,7 @@ class Message(models.Model):
         blank=True,
         default="",
         db_default="",
-        help_text="Whom a delivered message is for: a subscriber, or subscriber/subscription.",
+        help_text="Destination of a delivered message: a subscriber, or subscriber/subscription.",
     )
     edited_from = models.ForeignKey(
         "self",
@@ -51,7 +51,7 @@ class Message(models.Model):
         related_name="+",
         db_index=False,
         db_constraint=False,
-        help_text="What a person edited and sent again.",
+        help_text="The message of which this is an edited copy.",
     )
     published_at = models.DateTimeField(db_default=ArchiveClock())
     owed = models.IntegerField(null=True, help_text="With how many deliveries it was accepted.")

@@ -42,7 +42,7 @@ class Replay(models.Model):
     count = models.BigIntegerField(default=0)
     done = models.BigIntegerField(default=0)
     made = models.BigIntegerField(
-        default=0, help_text="Deliveries made; of the others the message was nowhere any more."
+        default=0, help_text="Deliveries created; the messages of the others no longer exist."
     )
     position = models.BigIntegerField(default=0)
     error = models.TextField(blank=True, default="")

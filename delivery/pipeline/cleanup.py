@@ -12,7 +12,7 @@ KEPT = timedelta(days=90)
 # These stay however old they are.
 KEPT_RUNS = 1000
 
-KILLED = "It was killed, or lost the database. What was not finished does not count; the next run goes on from where it got."
+KILLED = "It was killed, or lost the database. Unfinished work does not count; the next run continues after the finished part."
 
 
 def tidy(now: datetime) -> int:

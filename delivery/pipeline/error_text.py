@@ -16,12 +16,12 @@ def words(error: Exception) -> str:
     first, _, plan = str(error).strip().partition("\n")
     if type(error).__module__.startswith(_OURS):
         # Spark tells its whole plan, too.
-        return f"{first[:_MOST]} The whole of it is in the log of this run." if plan else said
+        return f"{first[:_MOST]} The log of this run has the full error." if plan else said
     if isinstance(error, psycopg.OperationalError):
-        return f"The database broke off: {said} What was not finished does not count: run it again."
+        return f"The database connection failed: {said} Unfinished work does not count: run it again."
     if isinstance(error, OSError):
         return _of_the_system(error, said)
-    return f"{type(error).__name__}: {first[:_MOST] or 'no more is known'}. The whole of it is in the log of this run."
+    return f"{type(error).__name__}: {first[:_MOST] or 'no details'}. The log of this run has the full error."
 
 
 def log_of(error: Exception) -> str:
@@ -30,5 +30,7 @@ def log_of(error: Exception) -> str:
 
 def _of_the_system(error: OSError, said: str) -> str:
     if error.errno in _NO_ROOM:
-        return f"There is no room left ({said}): make some, and run it again. Nothing of what was half written counts."
+        return (
+            f"There is no room left ({said}): free some, and run it again. Partly written files do not count."
+        )
     return f"{said}. If that is the archive, see HISTORY_URL: it must be a place that Inturn may write. Then run it again."

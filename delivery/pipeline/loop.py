@@ -22,9 +22,7 @@ log = logging.getLogger(__name__)
 POLL_SECONDS = 2.0
 # A run whose process ends before it begins is tried again, so often and after longer and longer pauses.
 MOST_STARTS = 4
-NOT_BEGUN = (
-    "It could not be begun ({starts} times; exit code {code}): the cluster's log says why. Then run it again."
-)
+NOT_BEGUN = "It could not be started ({starts} times; exit code {code}): the cluster's log says why. Then run it again."
 
 
 class Loop:
@@ -36,7 +34,7 @@ class Loop:
         self._rests_until = 0.0
 
     def run(self) -> None:
-        """Go on until Inturn stops, which stops the run that is under way."""
+        """Go on until Inturn stops, which stops the run that is running."""
         try:
             while not stopping.is_set():
                 self._turn()
@@ -56,7 +54,7 @@ class Loop:
         except Error as error:
             if not is_away(error):
                 raise
-            log.warning("the pipeline's turn was broken off", extra={"error": str(error)})
+            log.warning("the pipeline's turn was interrupted", extra={"error": str(error)})
             # The next turn makes another.
             connection.close()
 

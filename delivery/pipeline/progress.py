@@ -29,7 +29,7 @@ class Interruption(Enum):
     """Why the thread interrupted the step."""
 
     PERSON = "a person wants the run to stop"
-    LOST = "the connection that holds the run's lock is lost, or the run was taken for dead"
+    LOST = "the connection that holds the run's lock is lost, or the run was presumed dead"
 
 
 class RunProgress:

@@ -60,7 +60,7 @@ def run_now(
     shown: Sequence[Progress] = (),
     sessions: SparkSessions | None = None,
 ) -> Ran:
-    """Make a run and run it, or the one of its kind that waits. Raises RunOpenError if that is under way.
+    """Make a run and run it, or the one of its kind that waits. Raises RunOpenError if that is running.
 
     With `sessions`, several runs of this process share one Spark.
     """
@@ -179,14 +179,13 @@ def _job(
 def _hold(run: PipelineRun, given: StepJob) -> None:
     if run.step in SOLE_STEPS and not is_taken(given.database, step_lock(run.step)):
         raise StillAtItError(
-            f"An earlier {run.get_step_display()}, whose run was taken for dead, is still at it. It ends by itself within "
-            "seconds: run it again then."
+            f"An earlier {run.get_step_display()}, whose run was presumed dead, is still running. It ends by itself within seconds: run it again then."
         )
 
 
 def _end_interrupted(run: PipelineRun, course: RunProgress, *, gives_back: bool) -> None:
     if course.interruption == Interruption.LOST:
-        error = "It lost the database. What was not finished does not count: run it again."
+        error = "It lost the database. Unfinished work does not count: run it again."
         runs.end(run, Ending(state=RunState.FAILED, error=error), now=timezone.now())
         return
     gives_back = gives_back and course.interruption is None

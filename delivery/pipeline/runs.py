@@ -20,7 +20,7 @@ class RunOpenError(Exception):
     def __init__(self, run: PipelineRun) -> None:
         self.run = run
         if run.started_at is not None:
-            told = f"{run} is under way since {run.started_at:%Y-%m-%d %H:%M:%S} UTC; it goes on by itself."
+            told = f"{run} has been running since {run.started_at:%Y-%m-%d %H:%M:%S} UTC; it continues by itself."
         else:
             told = f"{run} was asked for at {run.asked_at:%Y-%m-%d %H:%M:%S} UTC and waits for its turn."
         super().__init__(told)

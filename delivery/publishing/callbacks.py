@@ -65,7 +65,7 @@ def find(token: str) -> Callback:
     callback_id = read_token(token, key=callback_key(settings.SECRET_KEY))
     found = Callback.objects.filter(pk=callback_id).first() if callback_id is not None else None
     if found is None:
-        raise CallbackRefusedError("There is no such callback; use the CallbackURL as it came.", status=404)
+        raise CallbackRefusedError("There is no such callback; use the CallbackURL unchanged.", status=404)
     return found
 
 
@@ -146,13 +146,13 @@ def _make_subscription() -> Subscription:
             defaults={
                 "kind": Kind.TOPIC,
                 "content_type": "application/octet-stream",
-                "description": "What endpoints that took QUEUE messages answered by callback.",
+                "description": "Answers of endpoints to QUEUE messages, by callback.",
             },
         )
         subscriber, _ = Subscriber.objects.get_or_create(
             name=SUBSCRIBER,
             defaults={
-                "description": "Stands for whoever wanted a callback: each answer has a URL of its own."
+                "description": "Represents the publishers that requested a callback: each answer has its own URL."
             },
         )
         subscription, _ = Subscription.objects.get_or_create(

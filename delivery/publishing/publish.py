@@ -117,12 +117,12 @@ def _publish_again(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[
 def deleted(publisher: Publisher, drafts: Sequence[Draft]) -> PublishRefusedError | None:
     """Return the refusal of the first draft that refers to what is not there any more."""
     if not Publisher.objects.filter(pk=publisher.pk).exists():
-        return PublishRefusedError(f"The publisher {publisher} was deleted meanwhile.", index=0, status=404)
+        return PublishRefusedError(f"The publisher {publisher} has just been deleted.", index=0, status=404)
     event_types = {draft.event_type.pk for draft in drafts}
     known = set(EventType.objects.filter(pk__in=event_types).values_list("pk", flat=True))
     for index, draft in enumerate(drafts):
         if draft.event_type.pk not in known:
-            detail = f"The event type {draft.event_type} was deleted meanwhile."
+            detail = f"The event type {draft.event_type} has just been deleted."
             return PublishRefusedError(detail, index=index, status=404)
     return None
 
@@ -174,7 +174,7 @@ def _store(
     stored = store([Owed(publisher_id, draft, matches) for draft, matches in matched])
     if stored is None:
         # What the database says of a publisher or an event type that was deleted.
-        raise IntegrityError("a subscription was deleted meanwhile")
+        raise IntegrityError("a subscription has just been deleted")
     accepted, work = stored
     return [answer for answer in accepted if answer is not None], work
 

@@ -91,7 +91,7 @@ class HttpClient:
             if not self.is_closing or task is None:
                 raise
             task.uncancel()
-            answer = _Reception(OutcomeClass.TIMEOUT, error="no answer had come when Inturn was stopped")
+            answer = _Reception(OutcomeClass.TIMEOUT, error="Inturn was stopped before the answer")
         except Exception as error:  # noqa: BLE001 - every way to fail is an outcome; none may stop the lane
             answer = _failure(error, endpoint.timeout_seconds)
         return Outcome(
@@ -117,7 +117,7 @@ class HttpClient:
             if not self.is_closing or task is None:
                 raise
             task.uncancel()
-            return "no answer had come when Inturn was stopped"
+            return "Inturn was stopped before the answer"
         except Exception as error:  # noqa: BLE001 - as for an attempt
             return _fault(error, seconds)[1]
 

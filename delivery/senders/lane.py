@@ -114,7 +114,7 @@ class Lane:
 
     @property
     def waits_for_jobs(self) -> bool:
-        """Whether it goes on when nothing is under way. Where order is kept a nudge is heard between two attempts."""
+        """Whether it goes on when nothing is running. Where order is kept a nudge is heard between two attempts."""
         is_nudged = self.window.is_ordered and self.nudge.is_set()
         return self.is_sending and (self.is_yielding or self.stops.is_suspended or is_nudged)
 

@@ -48,7 +48,7 @@ async def see_suspension(lane: Lane, context: SenderContext) -> None:
         return
     endpoint = await _top(found, context)
     if endpoint is None:
-        await _resume(lane, context, reason="What suspended it is not to be sent any more.")
+        await _resume(lane, context, reason="The delivery that suspended it is no longer to be sent.")
     elif endpoint.is_held_whole or not endpoint.probe_url or found["status"] != Status.PENDING:
         lane.stops.stay_suspended(None)
     elif not was_nudged or lane.stops.suspended_left in (0.0, math.inf):

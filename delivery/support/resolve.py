@@ -19,7 +19,9 @@ def mark_delivered(delivery_id: int, *, actor: str) -> None:
             return
         if _status(delivery_id) == Status.IN_DOUBT:
             raise NotResolvedError("Another endpoint of its group has taken the message; cancel this one.")
-        raise NotResolvedError(f"It is {_status(delivery_id)}; only what is IN_DOUBT can be marked.")
+        raise NotResolvedError(
+            f"It is {_status(delivery_id)}; only IN_DOUBT deliveries can be marked as delivered."
+        )
 
 
 def cancel(delivery_id: int, *, actor: str) -> None:
@@ -32,7 +34,7 @@ def cancel(delivery_id: int, *, actor: str) -> None:
     )
     if not is_done:
         raise NotResolvedError(
-            f"It is {_status(delivery_id)}; only what is PENDING, IN_FLIGHT or IN_DOUBT can be cancelled."
+            f"It is {_status(delivery_id)}; only PENDING, IN_FLIGHT and IN_DOUBT deliveries can be cancelled."
         )
 
 
@@ -44,4 +46,4 @@ def _cancel_doubt(delivery_id: int, *, actor: str) -> bool:
 
 def _status(delivery_id: int) -> str:
     found = Delivery.objects.filter(pk=delivery_id).values_list("status", flat=True).first()
-    return found or "not there any more, for retention has just removed it"
+    return found or "it no longer exists: retention has just removed it"

@@ -28,7 +28,7 @@ from subscriptions import changes
 from subscriptions.models import Kind, Mode
 
 _SUCCESSES = (Status.DELIVERED, Status.REDUNDANT, Status.DUPLICATE)
-REMOVED = "It is not there any more: retention has just removed it."
+REMOVED = "It no longer exists: retention has just removed it."
 
 
 class NotResubmittedError(Exception):
@@ -103,12 +103,14 @@ def why_not(delivery_id: int) -> str:
     if row.status in OPEN:
         return f"It is {row.status}: it is on its way already."
     if row.status in _SUCCESSES:
-        return f"It is {row.status}: what was received is not sent again. Give a body to send an edited copy."
+        return (
+            f"It is {row.status}: received messages are not sent again. Give a body to send an edited copy."
+        )
     if row.lane_id is None and row.subscription.mode != Mode.PULL:
         return "Its publisher waited for the answer, and waits no more; publish another message."
     if row.queue_group is not None and _has_delivered_sibling(row):
         return "Another endpoint of its group has taken the message. Give a body to send an edited copy."
-    return "It changed at this very moment; look at it again."
+    return "It has just changed; reload it and try again."
 
 
 def _reopen(delivery_ids: Collection[int], *, actor: str) -> dict[int, str]:
@@ -136,7 +138,7 @@ def _why_not_edited(delivery_id: int) -> str:
         return REMOVED
     if row.lane_id is None and row.subscription.mode != Mode.PULL:
         return "It was answered while its publisher waited; publish another message."
-    return f"It is {row.status}, so it would be sent beside its copy; cancel it first."
+    return f"It is {row.status}, so it would be sent as well as its copy; cancel it first."
 
 
 def _has_delivered_sibling(row: Delivery) -> bool:

@@ -124,13 +124,13 @@ def _cancelling(owner: Held, *, actor: str) -> Iterator[Resubmission]:
 def _activated(owner: Held, jobs: list[Resubmission], rate: float | None) -> str:
     name = "All sending was released" if isinstance(owner, Installation) else f"{owner} was made ACTIVE"
     if jobs:
-        return f"{name}: what was held is cancelled ({', '.join(map(str, jobs[:10]))}{' and more' if jobs[10:] else ''})."
+        return f"{name}: held deliveries are cancelled ({', '.join(map(str, jobs[:10]))}{' and more' if jobs[10:] else ''})."
     pace = (
         f", {rate:g} a second" + (" of each subscriber" if isinstance(owner, Installation) else "")
         if rate
         else ""
     )
-    return f"{name}: what was held is delivered{pace}."
+    return f"{name}: held deliveries are sent{pace}."
 
 
 def _locked(owner: Held) -> Any:

@@ -59,7 +59,7 @@ class EventTypeSerializer(StrictModel):
     def validate_kind(self, value: str) -> str:
         if self.instance is not None and value != self.instance.kind:
             raise serializers.ValidationError(
-                "It cannot be changed: what was published is on its way as that kind. Make another event type."
+                "It cannot be changed, because published messages are handled by it. Create another event type."
             )
         return value
 
@@ -83,6 +83,6 @@ class EventTypeViews(Resource):
             raise Problem(
                 409,
                 "built-in",
-                f"{event_type} is published by Inturn itself and stays as it is; subscribe to it.",
+                f"{event_type} is published by Inturn itself and cannot be changed; subscribe to it.",
             )
         return event_type

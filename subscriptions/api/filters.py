@@ -36,7 +36,7 @@ class CheckedSerializer(serializers.Serializer[Any]):
     """Whether it is a filter, and what it says; `result` is null when there was nothing to ask it of."""
 
     valid = serializers.BooleanField()
-    error = serializers.CharField(allow_null=True, help_text="What is wrong and what to write instead.")
+    error = serializers.CharField(allow_null=True, help_text="The error, and what to write instead.")
     line = serializers.IntegerField(allow_null=True)
     column = serializers.IntegerField(allow_null=True)
     result = serializers.BooleanField(allow_null=True)

@@ -35,7 +35,9 @@ class KeySerializer(Strict):
 
     def validate_expires_at(self, value: Any) -> Any:
         if value is not None and value <= timezone.now():
-            raise serializers.ValidationError("This time is over; give one to come, or null for never.")
+            raise serializers.ValidationError(
+                "This time is in the past; give a future one, or null for never."
+            )
         return value
 
     def create(self, validated_data: dict[str, Any]) -> ApiKey:
@@ -49,7 +51,7 @@ class KeySerializer(Strict):
 
 
 class NewKeySerializer(KeySerializer):
-    key = serializers.CharField(read_only=True, help_text="Shown this once; only its hash is kept.")
+    key = serializers.CharField(read_only=True, help_text="Shown only now; only its hash is stored.")
 
 
 class AccessKeySerializer(KeySerializer):
@@ -57,7 +59,7 @@ class AccessKeySerializer(KeySerializer):
 
 
 class NewAccessKeySerializer(AccessKeySerializer):
-    key = serializers.CharField(read_only=True, help_text="Shown this once; only its hash is kept.")
+    key = serializers.CharField(read_only=True, help_text="Shown only now; only its hash is stored.")
 
 
 class KeyViews(Resource):

@@ -33,7 +33,7 @@ class ByName(Strict):
         default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="How many."
     )
     after = Text(
-        required=False, max_length=MAX_NAME_LENGTH, help_text="Set by `next`: the name to go on from."
+        required=False, max_length=MAX_NAME_LENGTH, help_text="Set by `next`: the name to continue from."
     )
 
 
@@ -44,7 +44,7 @@ class ById(Strict):
         default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="How many."
     )
     after = serializers.IntegerField(
-        required=False, min_value=0, max_value=MAX_ID, help_text="Set by `next`: the id to go on from."
+        required=False, min_value=0, max_value=MAX_ID, help_text="Set by `next`: the id to continue from."
     )
 
 
@@ -103,7 +103,7 @@ def read_query(parameters: QueryDict, serializer_class: type[Strict]) -> Mapping
         return _defaults(serializer_class)
     for name, values in parameters.lists():
         if len(values) > 1:
-            raise invalid_field(name, "This parameter is given more than once.")
+            raise invalid_field(name, "This parameter occurs more than once; give it once.")
     if serializer_class.is_remembered:
         return _remembered(serializer_class, tuple(parameters.items()))
     return _validated(serializer_class, parameters.dict())

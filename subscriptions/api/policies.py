@@ -84,6 +84,6 @@ class PolicyViews(Resource):
             raise Problem(
                 409,
                 "built-in",
-                f"{policy.name} comes with Inturn and stays as it is; POST a copy with copy_of: {policy.name}.",
+                f"{policy.name} is built in and cannot be changed; POST a copy with copy_of: {policy.name}.",
             )
         return policy

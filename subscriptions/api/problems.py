@@ -127,14 +127,13 @@ def database_read_only() -> Problem:
     return Problem(
         503,
         "database-read-only",
-        "The database takes no changes now, as during a fail-over, and nothing was done. Repeat it later; what only "
-        "reads is answered.",
+        "The database is read-only now, as during a fail-over, and nothing was changed. Repeat the request later; reading still works.",
         headers={"Retry-After": str(RETRY_AFTER_SECONDS)},
     )
 
 
 def unexpected() -> Problem:
-    return Problem(500, "unexpected", "Inturn failed; its log says why.")
+    return Problem(500, "unexpected", "Inturn failed; its log has the reason.")
 
 
 def _of_framework(error: APIException) -> Problem:

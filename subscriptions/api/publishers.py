@@ -32,14 +32,16 @@ class EventTypeNames(serializers.ListField):
         names = super().to_internal_value(data)
         found = {event_type.name: event_type for event_type in EventType.objects.filter(name__in=names)}
         if missing := [name for name in names if name not in found]:
-            raise serializers.ValidationError(f"There is no event type {missing[0]}; make it first.")
+            raise serializers.ValidationError(f"There is no event type {missing[0]}; create it first.")
         return list(found.values())
 
 
 class PublisherSerializer(StrictModel):
     """A publisher."""
 
-    event_types = EventTypeNames(required=False, help_text="What it may publish; null (the default) for all.")
+    event_types = EventTypeNames(
+        required=False, help_text="Event types that it may publish; null (the default) for all."
+    )
 
     class Meta:
         model = Publisher

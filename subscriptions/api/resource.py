@@ -128,7 +128,7 @@ class Resource(ApiView, GenericViewSet[Any]):
 
 def _renewed(given: Mapping[str, Any]) -> dict[str, str]:
     """What says of secrets that they were set: masked, the old and the new look the same."""
-    return dict.fromkeys(changes.SECRET_FIELDS & set(given), f"{changes.MASKED}, set anew")
+    return dict.fromkeys(changes.SECRET_FIELDS & set(given), f"{changes.MASKED}, new value")
 
 
 def _said_of(serializer: serializers.BaseSerializer[Any], violation: UniqueViolation) -> str:
@@ -151,8 +151,8 @@ def _conflict(error: IntegrityError, serializer: serializers.BaseSerializer[Any]
             )
         case CheckViolation() as violation:
             return Problem(
-                400, "invalid", f"These values do not fit together: {violation.diag.constraint_name}."
+                400, "invalid", f"These values contradict each other: {violation.diag.constraint_name}."
             )
     return Problem(
-        409, "changed-meanwhile", "Something it refers to was deleted meanwhile; look again and repeat."
+        409, "changed-meanwhile", "An object that it refers to has just been deleted; check it and repeat."
     )

@@ -20,7 +20,7 @@ class FieldErrorSerializer(serializers.Serializer[Any]):
     object = serializers.CharField(
         required=False, help_text="Of a document of configuration: which object it is about."
     )
-    field = serializers.CharField(help_text="The path of the field, with dots; empty when it is the whole.")
+    field = serializers.CharField(help_text="The path of the field, with dots; empty for the whole document.")
     detail = serializers.CharField()
     line = serializers.IntegerField(required=False, help_text="Where in a filter, from 1.")
     column = serializers.IntegerField(required=False)
@@ -30,7 +30,7 @@ class ProblemSerializer(serializers.Serializer[Any]):
     """A problem document, RFC 9457."""
 
     type = serializers.CharField(
-        help_text="urn:inturn:problem:… says which problem it is; programs may rely on it."
+        help_text="urn:inturn:problem:… identifies the problem; programs may rely on it."
     )
     title = serializers.CharField()
     status = serializers.IntegerField()
@@ -60,7 +60,7 @@ class ApiSchema(AutoSchema):
     def _get_response_bodies(self, direction: Direction = "response") -> dict[str, Any]:
         bodies: dict[str, Any] = super()._get_response_bodies(direction)
         problem = self._get_response_for_code(ProblemSerializer, "default", [CONTENT_TYPE], direction)  # type: ignore[no-untyped-call]
-        return bodies | {"default": problem | {"description": "What is wrong, as a problem document."}}
+        return bodies | {"default": problem | {"description": "The error as a problem document."}}
 
 
 class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
@@ -73,5 +73,5 @@ class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call
         return {
             "type": "http",
             "scheme": "bearer",
-            "description": "A key, made in the console or by this API.",
+            "description": "A key, created in the console or by this API.",
         }

@@ -73,7 +73,7 @@ class NameOf(serializers.SlugRelatedField[Any]):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(slug_field="name", **options)
-        self.error_messages["does_not_exist"] = "There is none of the name {value}; make it first."
+        self.error_messages["does_not_exist"] = "There is no object with the name {value}; create it first."
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):

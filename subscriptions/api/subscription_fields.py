@@ -203,5 +203,5 @@ def _stored(field: serializers.Field[Any, Any, Any, Any]) -> Mapping[str, Any]:
 
 def _unmasked(given: Mapping[str, Any], stored: Mapping[str, Any]) -> dict[str, Any]:
     if unknown := [name for name, value in given.items() if value == MASKED and name not in stored]:
-        raise ValidationError(f"{unknown[0]} is masked, and there is none yet that it could stand for.")
+        raise ValidationError(f"{unknown[0]} is masked (•••), but no value is stored; give the real value.")
     return {name: stored[name] if value == MASKED else value for name, value in given.items()}

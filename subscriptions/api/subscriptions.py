@@ -36,7 +36,7 @@ from subscriptions.models.policy import DEFAULT_POLICY
 from subscriptions.values.header_values import HeaderError, check_auth
 from subscriptions.values.names import MAX_NAME_LENGTH, validate_subscribable
 
-_MOVED = "Its deliveries belong to the old one; make a new subscription instead."
+_MOVED = "Its deliveries belong to the old one; create a new subscription instead."
 _FIXED = {"subscriber": _MOVED, "event_type": _MOVED, "mode": mode.FIXED}
 
 
@@ -67,18 +67,18 @@ class SubscriptionSerializer(StrictModel):
     )
     probe_url = ProbeField(
         required=False,
-        help_text="Asked by GET while the lane is suspended; it resumes when the answer is 2xx.",
+        help_text="Called by GET while the lane is suspended; the lane resumes when the answer is 2xx.",
     )
     dedup_path = PathField(
         required=False,
-        help_text="With dedup_mode PATH: where in a message stands what identifies it, e.g. $$->'Body'->>'id'.",
+        help_text="With dedup_mode PATH: path to the value that identifies a message, e.g. $$->'Body'->>'id'.",
     )
 
     cancellation = serializers.IntegerField(
         source="cancellation_id",
         read_only=True,
         allow_null=True,
-        help_text="The cancellation of its backlog that is under way: nothing is sent until that has ended. null: none is.",
+        help_text="The running cancellation of its backlog: nothing is sent until it has ended. null: none is running.",
     )
 
     class Meta:

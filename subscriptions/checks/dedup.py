@@ -7,8 +7,8 @@ from subscriptions.filters import FilterError, parse_path
 from subscriptions.models import DedupMode, EventType, Kind
 
 _KINDS = {
-    Kind.QUEUE: "one endpoint of a group takes each message, so no subscription sees what another was given",
-    Kind.SYNC: "the publisher waits for an answer each time it asks",
+    Kind.QUEUE: "one endpoint of a group takes each message, so no subscription sees the messages of another",
+    Kind.SYNC: "the publisher waits for the answer to each call",
 }
 
 
@@ -30,7 +30,9 @@ def refusals(given: Mapping[str, Any], *, event_type: EventType) -> dict[str, st
         )
         return {"dedup_mode": reason}
     if mode == DedupMode.PATH and not path:
-        return {"dedup_path": "Give the path to what identifies a message, such as $$->'Body'->>'id'."}
+        return {
+            "dedup_path": "Give the path to the value that identifies a message, such as $$->'Body'->>'id'."
+        }
     if mode != DedupMode.PATH and path:
         return {"dedup_path": "Only dedup_mode PATH has a path; leave it empty."}
     return {}

@@ -10,11 +10,9 @@ from typing import Any
 from subscriptions.models import EventType, Kind, Mode
 from subscriptions.models.policy import DEFAULT_POLICY
 
-FIXED = (
-    "Its deliveries are in a lane or in a mailbox already; make another subscription, and this one INACTIVE."
-)
+FIXED = "Its deliveries are in a lane or in a mailbox already; create another subscription, and make this one INACTIVE."
 NEEDS_ENDPOINT = "A PUSH subscription needs an endpoint, e.g. https://example.com/hook."
-UNSIGNED = "A PULL subscription has no signing secret: nothing is sent to it. Who fetches has a key of the subscriber."
+UNSIGNED = "A PULL subscription has no signing secret: nothing is sent to it. Clients fetch with a key of the subscriber."
 
 _KINDS = {
     Kind.QUEUE: "one endpoint of a group takes each message, and a mailbox is none: nobody could say when it has taken one",
@@ -23,13 +21,13 @@ _KINDS = {
 # What a PULL subscription is without, as a new row has it, and why.
 PUSH_ONLY: dict[str, tuple[Any, str]] = {
     "endpoint": ("", "its messages stay in the mailbox until they are fetched"),
-    "headers": ({}, "nothing is sent along: who fetches gets the message's own headers"),
-    "auth": ({}, "who fetches shows a key of the subscriber"),
-    "forward_headers": ([], "who fetches gets the message's own headers"),
-    "forward_authorization": (False, "nobody waits for an answer"),
-    "timeout_seconds": (30, "who fetches says how long it needs, by visibility"),
-    "lets_pass_on_timeout": (False, "nobody waits for an answer"),
-    "script": ("", "who fetches gets the message as it was published"),
+    "headers": ({}, "nothing is sent: clients get the message's own headers"),
+    "auth": ({}, "clients fetch with a key of the subscriber"),
+    "forward_headers": ([], "clients get the message's own headers"),
+    "forward_authorization": (False, "no publisher waits for an answer"),
+    "timeout_seconds": (30, "clients choose the time they need by visibility"),
+    "lets_pass_on_timeout": (False, "no publisher waits for an answer"),
+    "script": ("", "clients get the message as it was published"),
     "probe_url": ("", "it has no lane that could be suspended"),
 }
 _NO_AUTH = {"type": "none"}

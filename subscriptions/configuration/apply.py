@@ -146,7 +146,7 @@ class _Writing:
         # No other column: see `StrictModel.update`.
         row.save(update_fields=columns | {"updated_at"})
         _link(one)
-        renewed = dict.fromkeys(SECRET_FIELDS & changed, f"{MASKED}, set anew")
+        renewed = dict.fromkeys(SECRET_FIELDS & changed, f"{MASKED}, new value")
         if changed - {"status"} or status is None:
             after = _state(row) | renewed
             self._log.append(self._entry("changed", row, before=before, after=after))
@@ -187,7 +187,7 @@ def _refusing_conflicts() -> Iterator[None]:
     except IntegrityError as error:
         if isinstance(error.__cause__, CheckViolation):
             detail = (
-                f"Values do not fit together: {error.__cause__.diag.constraint_name}. Nothing was changed."
+                f"Values contradict each other: {error.__cause__.diag.constraint_name}. Nothing was changed."
             )
             fault = Fault(object=error.__cause__.diag.table_name or "", field="", detail=detail)
             raise RefusedDocumentError([fault]) from None

@@ -59,7 +59,7 @@ class KnownEventTypes(EventTypeNames):
         names = serializers.ListField.to_internal_value(self, data)
         known: Known = self.context["known"]
         if missing := [name for name in names if name not in known[EventType]]:
-            raise ValidationError(f"There is no event type {missing[0]}; make it first.")
+            raise ValidationError(f"There is no event type {missing[0]}; create it first.")
         return [known[EventType][name] for name in sorted(set(names))]
 
 
@@ -82,7 +82,9 @@ class PublisherEntry(PublisherSerializer):
         known: Known = self.context["known"]
         subscriber = value.partition("/")[0]
         if value not in ("", NOBODY) and subscriber not in known[Subscriber]:
-            raise ValidationError(f"There is no subscriber {subscriber[:MAX_NAME_LENGTH]!r}; make it first.")
+            raise ValidationError(
+                f"There is no subscriber {subscriber[:MAX_NAME_LENGTH]!r}; create it first."
+            )
         return value
 
 

@@ -96,7 +96,7 @@ class _Drafting:
         if section is SUBSCRIPTIONS:
             entry = self._completed(entry, row, label)
         elif section is POLICIES and name in self._known[Policy] and row is None:
-            detail = f"{name} comes with Inturn and stays as it is; give the policy another name."
+            detail = f"{name} is built in and cannot be changed; give the policy another name."
             self.plan.faults.append(Fault(object=label, field="name", detail=detail))
         values, wrong = checker.check(entry, stored=row, of=label)
         self.plan.faults += wrong

@@ -51,7 +51,7 @@ class Builder(Transformer[Token, ExpressionPart]):
         return ExpressionPart(WrittenLiteral(literal_of(token)), token)
 
     def bare_word(self, token: Token) -> NoReturn:
-        raise error_at(token, f"{excerpt(token)} is not known; strings and names stand in single quotes")
+        raise error_at(token, f"{excerpt(token)} is unknown; put strings and names in single quotes")
 
     def as_json(self, left: ExpressionPart, arrow: Token, step: ExpressionPart) -> ExpressionPart:
         return ExpressionPart(next_path(left, arrow, step), left.token)
@@ -61,7 +61,7 @@ class Builder(Transformer[Token, ExpressionPart]):
     def exists(self, left: ExpressionPart, mark: Token, key: ExpressionPart) -> ExpressionPart:
         path = path_of(left, mark)
         if path.is_text:
-            raise error_at(mark, "? asks about JSON; end the path on its left with -> instead of ->>")
+            raise error_at(mark, "? tests JSON; end the path on its left with -> instead of ->>")
         name = step_behind(path, key)
         if not isinstance(name, str):
             raise key.refusal("? takes a name in single quotes; for an index write ->… is not null")
@@ -146,7 +146,7 @@ def _listed(part: ExpressionPart) -> Literal:
 
 def _like(path: Path, keyword: Token, pattern: ExpressionPart) -> Like:
     if not path.is_text:
-        raise error_at(keyword, f"{keyword} asks about text; end the path on its left with ->> instead of ->")
+        raise error_at(keyword, f"{keyword} compares text; end the path on its left with ->> instead of ->")
     match value_of(pattern):
         case WrittenLiteral(str() as text):
             if (len(text) - len(text.rstrip("\\"))) % 2:

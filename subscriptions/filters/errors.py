@@ -84,7 +84,7 @@ def _misplaced(error: UnexpectedToken, text: str) -> str:
         return "equality is written with a single ="
     if error.token.type == "RPAR" and "$END" in error.accepts:
         return "this parenthesis was never opened"
-    return f"{excerpt(error.token)} does not fit here: {_expected(error)} is expected"
+    return f"{excerpt(error.token)} is not allowed here: {_expected(error)} is expected"
 
 
 def _expected(error: UnexpectedToken) -> str:

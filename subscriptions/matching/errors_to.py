@@ -15,7 +15,7 @@ NOBODY = "-"
 
 def failed_event_type() -> EventType:
     event_type = event_type_by_name(FAILED)
-    assert event_type is not None, "it comes with the installation and cannot be deleted"
+    assert event_type is not None, "it is part of the installation and cannot be deleted"
     return event_type
 
 

@@ -172,7 +172,7 @@ def _of_the_one(explanations: list[Explanation]) -> list[Explanation]:
 def _called_or_not(explanation: Explanation, first: Subscription) -> Explanation:
     if explanation.subscription.pk == first.pk:
         return replace(explanation, reason="it qualifies, and is the one that is called")
-    reason = f"it fits, but {first} comes first, and a SYNC message is put to one only"
+    reason = f"it qualifies, but {first} is first, and a SYNC message calls only one"
     return replace(explanation, qualifies=False, reason=reason)
 
 

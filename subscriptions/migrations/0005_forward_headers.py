@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='subscription',
             name='forward_authorization',
-            field=models.BooleanField(default=False, help_text='SYNC: what the publisher sends as X-Forward-Authorization is handed on as Authorization, and never stored.'),
+            field=models.BooleanField(default=False, help_text="SYNC: the publisher's X-Forward-Authorization is passed on as Authorization, and never stored."),
         ),
         migrations.AddField(
             model_name='subscription',

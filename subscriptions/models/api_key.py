@@ -39,7 +39,9 @@ class ApiKey(models.Model):
         Subscriber, on_delete=models.CASCADE, null=True, blank=True, related_name="keys"
     )
     hash = models.CharField(max_length=64, unique=True, editable=False)
-    hint = models.CharField(max_length=12, editable=False, help_text="The end of the key, to tell it by.")
+    hint = models.CharField(
+        max_length=12, editable=False, help_text="The last characters of the key, to recognise it."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)

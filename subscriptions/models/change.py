@@ -19,7 +19,7 @@ class ConfigurationTransaction(models.Model):
 
 class ConfigurationChange(models.Model):
     at = models.DateTimeField(auto_now_add=True)
-    actor = models.CharField(max_length=200, help_text="A user's name, or the key that was used.")
+    actor = models.CharField(max_length=200, help_text="Name of the user, or the key used.")
     action = models.CharField(max_length=30, help_text="created, changed, deleted, rotated …")
     object_type = models.CharField(max_length=50)
     object_name = models.CharField(max_length=450)

@@ -35,7 +35,7 @@ class EventType(Named):
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text="What is not delivered by then is EXPIRED. Empty means never, but for a mailbox's days.",
+        help_text="Undelivered messages are EXPIRED after this time. Empty: never, except in a mailbox.",
     )
     errors_when = models.CharField(
         "errors when",

@@ -15,7 +15,7 @@ class Action(models.TextChoices):
     REJECT = "REJECT", "reject: REJECTED, never sent again"
     UNSUPPORTED = "UNSUPPORTED", "unsupported: 3xxNOTSUPPORTED, never sent again"
     RETRY_LANE = "RETRY_LANE", "retry lane: fresh messages flow, this one is tried again on schedule"
-    IN_PLACE = "IN_PLACE", "retry in place: tried again on schedule, and nothing later is sent meanwhile"
+    IN_PLACE = "IN_PLACE", "retry in place: tried again on schedule, and no later message is sent before it"
 
 
 class Schedule(models.TextChoices):
@@ -87,7 +87,7 @@ class Policy(Named, Watched):
         max_length=11,
         choices=Schedule,
         default=Schedule.FIXED,
-        help_text="When what failed is tried again. EXPONENTIAL is for the retry lane only.",
+        help_text="Schedule of retries. EXPONENTIAL is for the retry lane only.",
     )
     retry_seconds = models.FloatField(
         default=10,
@@ -109,7 +109,7 @@ class Policy(Named, Watched):
         max_length=7,
         choices=UsedUp,
         default=UsedUp.FAIL,
-        help_text="What follows when max_attempts were made. SUSPEND is for retries in place only.",
+        help_text="What follows after max_attempts. SUSPEND is for retries in place only.",
     )
     suspends_on_reject = models.BooleanField(
         default=False, help_text="A REJECTED delivery suspends the lane until a person resumes it."
@@ -117,12 +117,12 @@ class Policy(Named, Watched):
     probe_seconds = models.PositiveIntegerField(
         default=60,
         validators=[MinValueValidator(1), MaxValueValidator(86_400)],
-        help_text="Seconds between two questions to the subscription's probe URL while the lane is suspended.",
+        help_text="Seconds between two calls of the subscription's probe URL while the lane is suspended.",
     )
     breaks_circuit = models.BooleanField(
         default=False,
         help_text="A URL that keeps failing is DISABLED and tried once in a while, at last FROZEN until a person "
-        "releases it. What is due waits meanwhile; nothing is discarded.",
+        "releases it. Due deliveries wait; none are discarded.",
     )
     breaker_percent = models.PositiveSmallIntegerField(
         default=70,
@@ -135,7 +135,7 @@ class Policy(Named, Watched):
     breaker_failures = models.PositiveIntegerField(
         default=2_000,
         validators=[MinValueValidator(1)],
-        help_text="Failures in a row. DISABLED after so many, whatever the share.",
+        help_text="Failures in a row. DISABLED after this many, whatever the share.",
     )
     breaker_probe_seconds = models.PositiveIntegerField(
         default=600,
@@ -145,7 +145,7 @@ class Policy(Named, Watched):
     freeze_failures = models.PositiveIntegerField(
         default=2_000,
         validators=[MinValueValidator(1)],
-        help_text="Failures in a row. FROZEN after more than so many, when freeze_hours passed without a success.",
+        help_text="Failures in a row. FROZEN after more than this many, when freeze_hours passed without a success.",
     )
     freeze_hours = models.PositiveIntegerField(
         default=72,
@@ -155,7 +155,7 @@ class Policy(Named, Watched):
     freeze_failures_at_once = models.PositiveIntegerField(
         default=50_000,
         validators=[MinValueValidator(1)],
-        help_text="Failures in a row. FROZEN after so many, whenever the last success was.",
+        help_text="Failures in a row. FROZEN after this many, whenever the last success was.",
     )
     is_built_in = models.BooleanField(default=False, editable=False)
 

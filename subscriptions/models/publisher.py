@@ -9,10 +9,10 @@ from subscriptions.values.names import MAX_NAME_LENGTH
 
 class Publisher(Named):
     all_event_types = models.BooleanField(
-        default=True, help_text="May publish every event type, also those made later."
+        default=True, help_text="May publish every event type, including future ones."
     )
     event_types = models.ManyToManyField(
-        EventType, blank=True, help_text="What it may publish, unless it may publish all."
+        EventType, blank=True, help_text="Event types that it may publish, unless it may publish all."
     )
 
     errors_to = models.CharField(

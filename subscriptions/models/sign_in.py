@@ -23,7 +23,7 @@ class SignIn(models.Model):
     at = models.DateTimeField(db_default=Now())
     kind = models.CharField(max_length=10, choices=SignInKind)
     username = models.CharField(
-        max_length=150, blank=True, default="", help_text="Empty: nobody has that name."
+        max_length=150, blank=True, default="", help_text="Empty: the name is unknown."
     )
     address = models.GenericIPAddressField(null=True)
     account = models.CharField(max_length=64)

@@ -29,16 +29,16 @@ class Subscriber(Named, Watched, Holdable):
     max_in_flight = models.PositiveSmallIntegerField(
         default=1,
         validators=[MinValueValidator(1), MaxValueValidator(1000)],
-        help_text="CONCURRENT: how many deliveries are under way at once, at most.",
+        help_text="CONCURRENT: maximum number of simultaneous deliveries.",
     )
     max_queued_to_send = models.PositiveIntegerField(
         default=500,
         validators=[MinValueValidator(1), MaxValueValidator(10_000)],
-        help_text="How many deliveries a sender reads at a time.",
+        help_text="Number of deliveries that a sender reads at a time.",
     )
     refill_level = models.PositiveIntegerField(
         default=100,
-        help_text="When so many of them remain, the sender reads the next.",
+        help_text="The sender reads again when this many remain.",
     )
     match_mode = models.CharField(max_length=5, choices=MatchMode, default=MatchMode.ALL)
     queue_id = models.CharField(

@@ -26,7 +26,7 @@ class Mode(models.TextChoices):
 class DedupMode(models.TextChoices):
     NONE = "NONE", "none"
     KEY = "KEY", "key: by the message's Idempotency-Key"
-    PATH = "PATH", "path: by what a path of the filter language finds in the message"
+    PATH = "PATH", "path: by the value at a path of the filter language"
 
 
 class Subscription(Watched, Holdable):
@@ -77,7 +77,7 @@ class Subscription(Watched, Holdable):
     )
     forward_authorization = models.BooleanField(
         default=False,
-        help_text="SYNC: what the publisher sends as X-Forward-Authorization is handed on as Authorization, and never stored.",
+        help_text="SYNC: the publisher's X-Forward-Authorization is passed on as Authorization, and never stored.",
     )
     timeout_seconds = models.PositiveSmallIntegerField(
         default=30, validators=[MinValueValidator(1), MaxValueValidator(MAX_TIMEOUT_SECONDS)]
@@ -86,7 +86,7 @@ class Subscription(Watched, Holdable):
         max_length=2000,
         blank=True,
         default="",
-        help_text="Asked while the lane is suspended; it resumes when the answer is 2xx.",
+        help_text="Called by GET while the lane is suspended; the lane resumes when the answer is 2xx.",
     )
     lets_pass_on_timeout = models.BooleanField(
         default=False,
@@ -111,7 +111,7 @@ class Subscription(Watched, Holdable):
     cancellation_id = models.BigIntegerField(
         null=True,
         editable=False,
-        help_text="The cancellation of its backlog that is under way: nothing is sent until that has ended.",
+        help_text="The running cancellation of its backlog: nothing is sent until it has ended.",
     )
     position = models.PositiveIntegerField(
         default=0, help_text="Order of trial when match_mode is FIRST, and of a SYNC event type."

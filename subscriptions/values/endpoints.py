@@ -111,7 +111,7 @@ def _split(url: str) -> SplitResult:
     if "@" in parts.netloc:
         raise EndpointError("Give user and password as the subscription's auth, not in the URL.")
     if "#" in url:
-        raise EndpointError("Remove the # and what follows it: it is never sent.")
+        raise EndpointError("Remove the # and the text after it: it is never sent.")
     return parts
 
 

@@ -84,7 +84,7 @@ def check_headers(headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         check_header(name, value)
     if len({name.lower() for name in headers}) < len(headers):
-        raise HeaderError("A header is given twice; names are the same whatever their case.")
+        raise HeaderError("A header occurs twice; upper and lower case do not matter in names.")
     if sum(len(name) + len(value) for name, value in headers.items()) > MAX_TOTAL_LENGTH:
         raise HeaderError(f"The headers are longer than {MAX_TOTAL_LENGTH} characters together.")
 

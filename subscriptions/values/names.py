@@ -39,5 +39,5 @@ def validate_unreserved(name: str) -> None:
 def validate_subscribable(event_type: str) -> None:
     if event_type == UNSUBSCRIBABLE:
         raise ValidationError(
-            f"Nobody can subscribe to {event_type}: each answer goes to the CallbackURL that its message came with."
+            f"{event_type} cannot be subscribed to: each answer goes to the CallbackURL of its message."
         )

@@ -79,7 +79,7 @@ class TestRetention:
     ) -> None:
         row = old(subscription=subscription)
         archived(archive, subscription.event_type, [row.message_id])
-        # Counted before the pass begins, started while it is under way.
+        # Counted before the pass begins, started while it is running.
         replay = ready(subscription, [row.message_id])
 
         def start_and_deliver() -> None:

@@ -48,7 +48,7 @@ class VerbFilter(ChoiceFilter):
 
 @admin.register(Resubmission)
 class ResubmissionAdmin(WatchedAdmin):
-    empty_text = "Here stands what was sent again or cancelled by a filter: count what failed, and have it resubmitted."
+    empty_text = "Resubmissions and cancellations by filter are listed here: count the failed deliveries first, then resubmit them."
     list_display = ["number", "shown_state", "progress", "what", "who", "began", "ended"]
     list_filter = [VerbFilter, BulkJobStateFilter]
     page_template = "console/resubmission.html"

@@ -15,8 +15,8 @@ from delivery.support.selection import OFFERED
 from subscriptions.admin.shared.times import exact
 
 _UNNAMED = {
-    BulkVerb.RESUBMIT: "what failed: rejected, 3xx, failed, expired",
-    BulkVerb.CANCEL: "what is open: pending, in flight",
+    BulkVerb.RESUBMIT: "failed deliveries: rejected, 3xx, failed, expired",
+    BulkVerb.CANCEL: "open deliveries: pending, in flight",
 }
 _ALL = {BulkVerb.RESUBMIT: "all that failed", BulkVerb.CANCEL: "all that is open"}
 _WORDS = {
@@ -60,9 +60,7 @@ class ResubmissionForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
         if not self.errors and not self.chosen():
-            raise ValidationError(
-                "Choose at least one: a status, whose they are, or when they were published."
-            )
+            raise ValidationError("Choose at least one of status, subscriber and time of publication.")
         return cleaned
 
     @property

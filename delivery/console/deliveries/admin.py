@@ -49,7 +49,7 @@ _AROUND = ("message__event_type", "subscription__subscriber", "subscription__pol
 
 @admin.register(Delivery)
 class DeliveryAdmin(Resubmitting, SplitAdmin):
-    empty_text = "A delivery is made for each subscription that a published message qualifies for."
+    empty_text = "Each subscription that a published message qualifies for gets a delivery."
     list_display = ["delivery_id", "state", "message_link", "subscription", "tried", "why", "when"]
     list_filter = [
         DeliveryStatusFilter,

@@ -40,7 +40,7 @@ def _may_be_down(row: Delivery) -> bool:
 
 def _of(row: Delivery, endpoint: EndpointSummary | None) -> NextTry:
     if owner := row.subscription.held_by:
-        return NextTry(words=f"held: {owner} is {owner.status}; make it ACTIVE to have it sent")
+        return NextTry(words=f"held: {owner} is {owner.status}; make it ACTIVE to send it")
     if endpoint is not None and endpoint.state != EndpointState.DOWN:
         return _of_url(endpoint)
     if row.lane is None:
@@ -52,7 +52,7 @@ def _of(row: Delivery, endpoint: EndpointSummary | None) -> NextTry:
         return NextTry(words="its endpoint is DOWN, and is tried again", at=max(moments, default=None))
     if row.next_attempt_at is not None:
         return NextTry(words="it is tried again", at=row.next_attempt_at)
-    return NextTry(words="as soon as its lane comes to it", is_usual=True)
+    return NextTry(words="next in its lane", is_usual=True)
 
 
 def _of_url(endpoint: EndpointSummary) -> NextTry:
@@ -68,7 +68,7 @@ def _of_stopped(row: Delivery, lane: Lane) -> NextTry:
     if lane.state == LaneState.SUSPENDED and lane.next_try_at is None:
         return NextTry(words=f"waits: lane {lane} is SUSPENDED; resume it to have it sent")
     if lane.state == LaneState.SUSPENDED:
-        return NextTry(words=f"waits: lane {lane} is SUSPENDED, its probe is asked", at=lane.next_try_at)
+        return NextTry(words=f"waits: lane {lane} is SUSPENDED, its probe is called", at=lane.next_try_at)
     if is_head:
         return NextTry(words=f"it blocks lane {lane}, and is tried again", at=lane.next_try_at)
     return NextTry(

@@ -93,7 +93,7 @@ class Resubmitting(ConsoleAdmin):
             request,
             object_id,
             resolve.cancel,
-            done=f"Delivery {object_id} is CANCELLED: nobody gets it any more.",
+            done=f"Delivery {object_id} is CANCELLED and will not be sent.",
         )
 
     def mark_one(self, request: HttpRequest, object_id: int) -> HttpResponse:
@@ -108,19 +108,21 @@ class Resubmitting(ConsoleAdmin):
             return self.back(request, f"Nothing was done. {error}", level=messages.WARNING)
         return self.back(request, done)
 
-    @admin.action(description="Resubmit: they are sent again", permissions=["resubmit"])
+    @admin.action(description="Resubmit: send them again", permissions=["resubmit"])
     def resubmit_chosen(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         ids = list(queryset.order_by("id").values_list("pk", flat=True))
         count = resubmit.resubmit_some(ids, actor=actor_of(request))
-        left = f"{len(ids) - count} cannot be sent again and stay as they are."
+        left = f"{len(ids) - count} cannot be resubmitted and are unchanged."
         self._tell(request, f"{count} are sent again.", left if count < len(ids) else "", is_good=bool(count))
 
-    @admin.action(description="Cancel: they are not sent any more", permissions=["resubmit"])
+    @admin.action(description="Cancel: do not send them", permissions=["resubmit"])
     def cancel_chosen(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         left = "were neither open nor IN_DOUBT and stay as they are."
         self._each(request, queryset, resolve.cancel, status=Status.CANCELLED, left=left)
 
-    @admin.action(description="Mark as delivered: what is IN_DOUBT was received", permissions=["resubmit"])
+    @admin.action(
+        description="Mark as delivered: IN_DOUBT deliveries were received", permissions=["resubmit"]
+    )
     def mark_chosen_delivered(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
         left = "were not IN_DOUBT and stay as they are."
         self._each(request, queryset, resolve.mark_delivered, status=Status.DELIVERED, left=left)

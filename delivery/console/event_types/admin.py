@@ -50,7 +50,7 @@ class EventTypeAdmin(CompletedList, BaseEventTypeAdmin):
         super().save_model(request, obj, form, change)
         if violation := catalogue.violation_of_sample(obj):
             text = f"The sample of {obj} breaks its JSON Schema at {violation.path}: {violation.message}"
-            messages.warning(request, f"{text} Publishing it as it stands would be refused.")
+            messages.warning(request, f"{text} Publishing it unchanged would be refused.")
 
     @admin.display(description="last message")
     def published(self, row: Any) -> SafeString | str:

@@ -34,10 +34,7 @@ class UrlStateFilter(ChoiceFilter):
 
 @admin.register(UrlHealth)
 class UrlHealthAdmin(CompletedList, ConsoleAdmin):
-    empty_text = (
-        "A URL appears here once it was tried for a subscription whose policy has the circuit breaker, "
-        "such as workfront-48h."
-    )
+    empty_text = "A URL appears here after its first attempt under a policy with the circuit breaker, such as workfront-48h."
     list_display = ["address", "url_state", "failed", "last_success", "next_probe", "buttons"]
     button_columns = ("buttons",)
     list_filter = [UrlStateFilter]
@@ -99,7 +96,7 @@ class UrlHealthAdmin(CompletedList, ConsoleAdmin):
         except url_release.NotStoppedError:
             text = f"Nothing was done: {url} is ENABLED already."
             return self.back(request, text, level=messages.WARNING)
-        return self.back(request, f"{url} is released: what waits for it is sent.")
+        return self.back(request, f"{url} is released; its waiting deliveries are sent.")
 
     @admin.display(description="URL")
     def address(self, row: Any) -> SafeString:

@@ -99,7 +99,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
         if skipped is None:
             return self.back(request, f"Delivery {delivery_id} was settled already; {lane} is resumed.")
         return self.back(
-            request, f"Skipped: delivery {delivery_id} is CANCELLED, {lane} goes on with the next."
+            request, f"Skipped: delivery {delivery_id} is CANCELLED; {lane} continues with the next."
         )
 
     def resume(self, request: HttpRequest, object_id: int) -> HttpResponse:
@@ -107,12 +107,12 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
         try:
             unblock.resume(lane, actor=actor_of(request))
         except unblock.NotSuspendedError:
-            text = f"Nothing was done: {lane} is not suspended any more."
+            text = f"Nothing was done: {lane} is no longer suspended."
             return self.back(request, text, level=messages.WARNING)
         return self.back(request, f"{lane} is resumed.")
 
     def _too_late(self, request: HttpRequest, lane: Lane) -> HttpResponse:
-        text = f"Nothing was done: {lane} is not blocked by that message any more."
+        text = f"Nothing was done: {lane} is no longer blocked by that message."
         return self.back(request, text, level=messages.WARNING)
 
     def complete(self, rows: Sequence[Any]) -> None:

@@ -75,7 +75,7 @@ class BlockedLane:
         if self.may_skip:
             return f"{self.message} is tried again, with all its attempts."
         if not self.waiting:
-            return "The rejection stays; nothing else waits."
+            return "The delivery stays REJECTED; no other delivery waits."
         verb = "flows" if self.waiting.found == 1 else "flow"
         return f"The rejection stays; {self.waiting.of('waiting message')} {verb} again."
 
@@ -83,10 +83,12 @@ class BlockedLane:
     def unblocks(self) -> str:
         """Say what flows again when the subscription at the head is made INACTIVE."""
         if self.is_concurrent:
-            others = "the others of this CONCURRENT subscriber flow" if self.others else "nothing else waits"
+            others = (
+                "the others of this CONCURRENT subscriber flow" if self.others else "no other delivery waits"
+            )
             return f"Its messages are held; {others}."
         if not self.others:
-            return f"{self.name} has no other subscription: nothing else flows, its messages are held."
+            return f"{self.name} has no other subscription: its messages are held and none are sent."
         subscriptions = "subscription" if self.others == 1 else f"{self.others} subscriptions"
         verb = "flows" if self.others == 1 else "flow"
         waiting = f" with {self.freed.of('waiting message')}" if self.freed else ""

@@ -37,7 +37,7 @@ class FindingKindFilter(ExactText):
 
 @admin.register(Finding)
 class FindingAdmin(KeysetAdmin):
-    empty_text = "Nothing was found broken. The step verify looks at the whole history, once a day unless its schedule says otherwise."
+    empty_text = "Verify has found nothing broken. It checks the whole history, once a day by default."
     list_display = ["shown_kind", "what", "rows", "found_by"]
     list_display_links = None
     list_filter = [RunFilter, FindingKindFilter]

@@ -18,15 +18,15 @@ TONES = {
 # What a person runs by a button; what the others need is asked for on pages of their own.
 BY_BUTTON = (Step.EXPORT, Step.ROLLUP, Step.VERIFY)
 PURPOSES = {
-    Step.EXPORT: "moves what is settled to the archive, and compacts its files",
-    Step.ROLLUP: "counts what was exported, hour by hour, for the charts",
+    Step.EXPORT: "archives settled deliveries, and compacts the files",
+    Step.ROLLUP: "counts exported deliveries by hour, for the charts",
     Step.VERIFY: "proves over the whole history that order was kept and nothing was lost or delivered twice",
     Step.REPLAY: "selects the messages of a replay",
     Step.REPORT: "writes a file for auditors",
 }
 _REMEDIES = {
-    Step.EXPORT: "Run it again: it goes on from where it got. What was not verified does not count.",
-    Step.ROLLUP: "Run it again: it computes the hours anew that it owes.",
+    Step.EXPORT: "Run it again: it continues where it stopped. Unverified files do not count.",
+    Step.ROLLUP: "Run it again: it recomputes the missing hours.",
     Step.VERIFY: "Run it again: it only reads.",
     Step.REPLAY: "Open its replay and have it selected again, or cancel it.",
     Step.REPORT: "Make the report again.",

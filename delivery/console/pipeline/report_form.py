@@ -21,7 +21,7 @@ class ReportForm(forms.Form):
     """Who may not see payloads neither has bodies in it nor a filter, which would tell what they hold."""
 
     since = moment_field("Settled since (UTC)")
-    until = moment_field("Settled before (UTC)", help_text="Only what is archived by then is in it.")
+    until = moment_field("Settled before (UTC)", help_text="The report ends at the end of the archive.")
     subscriber = name_field("Subscriber")
     subscription = name_field("Subscription")
     event_type = name_field("Event type")
@@ -29,7 +29,7 @@ class ReportForm(forms.Form):
         label="Status", required=False, choices=SETTLED, widget=UnfoldAdminSelectWidget
     )
     format = forms.ChoiceField(label="Format", choices=FORMATS, widget=UnfoldAdminSelectWidget)
-    filter = filter_field("Filter", help_text="Only messages that this is true of. Empty: all.")
+    filter = filter_field("Filter", help_text="Only messages that match this filter. Empty: all.")
     with_bodies = forms.BooleanField(
         label="With the bodies of messages", required=False, widget=UnfoldBooleanWidget
     )

@@ -60,7 +60,7 @@ class Reporting(ConsoleAdmin):
             run = pipeline.request_run(
                 Step.REPORT, options=options, actor=actor_of(request), now=timezone.now()
             )
-            self.message_user(request, "The report is being written; you may leave this page meanwhile.")
+            self.message_user(request, "The report is being written; you may leave this page.")
             return HttpResponseRedirect(reverse("admin:delivery_pipelinerun_change", args=[run.pk]))
         context = {
             **self.admin_site.each_context(request),
@@ -82,7 +82,7 @@ class Reporting(ConsoleAdmin):
             raise PermissionDenied
         file = report_file(run)
         if file is None:
-            raise Http404("The file is not on this machine any more: make the report again.")
+            raise Http404("The file is no longer on this machine: make the report again.")
         taken = {"file": file.name, "rows": run.result.get("rows")}
         changes.record(actor=actor_of(request), action="downloaded", instance=run, before=None, after=taken)
         content_type = _CONTENT_TYPES.get(file.suffix, "application/octet-stream")

@@ -40,9 +40,7 @@ class RunStateFilter(ChoiceFilter):
 
 @admin.register(PipelineRun)
 class PipelineRunAdmin(Reporting, WatchedAdmin):
-    empty_text = (
-        "A run appears here as its schedule comes due, or as somebody presses one of the buttons above."
-    )
+    empty_text = "A run appears here when its schedule is due, or when you press one of the buttons above."
     list_display = ["number", "shown_state", "rows", "took", "speed", "who", "began", "what"]
     list_filter = [StepFilter, RunStateFilter]
     list_before_template = "console/pipeline_runs.html"
@@ -89,7 +87,7 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
             self.message_user(request, f"Nothing was begun: {error}", messages.WARNING)
             run = error.run
         else:
-            self.message_user(request, "It begins within seconds; you may leave this page meanwhile.")
+            self.message_user(request, "It starts within seconds; you may leave this page.")
         return HttpResponseRedirect(reverse("admin:delivery_pipelinerun_change", args=[run.pk]))
 
     def stop(self, request: HttpRequest, object_id: int) -> HttpResponse:
@@ -99,7 +97,7 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
         if not pipeline.stop(run, actor=actor_of(request)):
             run.refresh_from_db(fields=["state"])
             return self.back(request, f"Nothing was done: it is {run.state}.", level=messages.WARNING)
-        return self.back(request, "It stops; what it has not finished leaves no trace.")
+        return self.back(request, "The run is stopping; its unfinished work is discarded.")
 
     def _may_stop(self, request: HttpRequest, run: PipelineRun) -> bool:
         """Who may change runs may stop any; whoever asked for a report may stop that."""

@@ -18,7 +18,7 @@ from subscriptions.admin.shared.times import due
 
 @admin.register(PipelineSchedule)
 class PipelineScheduleAdmin(RecordedAdmin):
-    empty_text = "The schedules of export, rollup and verify are made with the database."
+    empty_text = "The schedules of export, rollup and verify are created with the database."
     list_display = ["name", "does", "shown_pace", "is_running", "upcoming"]
     fields = ["every_minutes", "is_on", "next_at"]
     sortable_by = ()

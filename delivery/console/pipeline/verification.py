@@ -9,12 +9,12 @@ from delivery.models import Delivery, Finding, PipelineRun, RunState, Step
 SHOWN = 50
 # As `delivery.history.steps.verify` names its checks.
 _WORDS = {
-    "ORDER": "First attempts were made in the order of publication",
+    "ORDER": "First attempts are in the order of publication",
     "TWICE": "Nothing was delivered twice",
     "OWED": "Every accepted message has all its deliveries",
     "GROUP": "Of each QUEUE group at most one was delivered",
     "GAPS": "No attempt is missing, and nothing was overtaken",
-    "STRAY": "The archive has each row once, and none without what it belongs to",
+    "STRAY": "The archive has each row once, and no row without its message or delivery",
 }
 PROVEN = "proven"
 

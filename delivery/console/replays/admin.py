@@ -55,10 +55,7 @@ class ChosenSubscription(forms.Form):
 
 @admin.register(Replay)
 class ReplayAdmin(WatchedAdmin):
-    empty_text = (
-        "A replay delivers messages of the archive to a subscription: to a new one what came before it, "
-        "or to one that lost something what it had. They are counted first."
-    )
+    empty_text = "A replay delivers archived messages to a subscription: earlier messages to a new one, or messages that a receiver has lost. They are counted first."
     list_display = ["number", "shown_state", "subscribed", "progress", "span", "who", "asked", "ended"]
     list_filter = [ReplayStateFilter, SubscriptionFilter]
     list_select_related = ["subscription__subscriber"]
@@ -106,13 +103,13 @@ class ReplayAdmin(WatchedAdmin):
         replay: Replay = self.permitted(request, object_id)
         if not replays.start(replay, actor=actor_of(request)):
             return self._too_late(request, replay)
-        return self._to(request, replay, "The deliveries are being made; you may leave this page meanwhile.")
+        return self._to(request, replay, "The deliveries are being created; you may leave this page.")
 
     def cancel(self, request: HttpRequest, object_id: int) -> HttpResponse:
         replay: Replay = self.permitted(request, object_id)
         if not replays.cancel(replay, actor=actor_of(request)):
             return self._too_late(request, replay)
-        return self._to(request, replay, f"Cancelled; the {replay.made:,} deliveries that were made stay.")
+        return self._to(request, replay, f"Cancelled; the {replay.made:,} deliveries that were created stay.")
 
     def select_again(self, request: HttpRequest, object_id: int) -> HttpResponse:
         replay: Replay = self.permitted(request, object_id)

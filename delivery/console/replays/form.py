@@ -14,7 +14,7 @@ from subscriptions.models import Subscription
 class ReplayForm(forms.Form):
     since = moment_field("Published since (UTC)")
     until = moment_field(
-        "Published before (UTC)", required=False, help_text="Empty: all that is archived by now."
+        "Published before (UTC)", required=False, help_text="Empty: everything archived so far."
     )
     event_types = forms.CharField(
         label="Event types, one a line",
@@ -27,7 +27,7 @@ class ReplayForm(forms.Form):
         widget=UnfoldAdminTextInputWidget,
         help_text="Empty: any.",
     )
-    filter = filter_field("Filter", help_text="The subscription's own to begin with. Empty: every message.")
+    filter = filter_field("Filter", help_text="At first the subscription's own. Empty: every message.")
     rate = rate_field()
 
     def __init__(self, data: Any, *, subscription: Subscription) -> None:

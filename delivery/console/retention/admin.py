@@ -31,7 +31,7 @@ class RetentionStateFilter(ChoiceFilter):
 
 @admin.register(RetentionRun)
 class RetentionRunAdmin(KeysetAdmin):
-    empty_text = "A pass begins once an hour; here stands what each removed."
+    empty_text = "A pass starts once an hour; each is listed with the rows that it removed."
     list_display = [
         "number",
         "shown_state",
@@ -55,7 +55,7 @@ class RetentionRunAdmin(KeysetAdmin):
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the list, below what is kept for how long and the pass that is under way."""
+        """Show the list, below what is kept for how long and the pass that is running."""
         page: HttpResponse = super().changelist_view(
             request, {**(extra_context or {}), **self._shown(request)}
         )
@@ -84,7 +84,7 @@ class RetentionRunAdmin(KeysetAdmin):
             retention.start(actor=actor_of(request), now=timezone.now())
         except retention.AlreadyRunningError as error:
             return self.back(request, f"Nothing was done. {error}", level=messages.WARNING)
-        return self.back(request, "It has begun; you may leave this page meanwhile.")
+        return self.back(request, "It has started; you may leave this page.")
 
     def _shown(self, request: HttpRequest) -> dict[str, Any]:
         return {"retention": shown.read_retention_page(), "may_start": _may_start(request)}

@@ -1,4 +1,4 @@
-"""What people read of retention: for how long what is kept, and the pass that is under way."""
+"""What people read of retention: for how long what is kept, and the pass that is running."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +8,7 @@ from delivery.maintenance import retention_rules
 from delivery.maintenance.retention_rules import JOURNAL, UNMATCHED, RetentionRules
 from delivery.models import RetentionRun, RetentionState
 
-_WORDS = {UNMATCHED: "messages nobody wanted", JOURNAL: "the journal"}
+_WORDS = {UNMATCHED: "messages without a subscription", JOURNAL: "the journal"}
 _FOR_EVER = 10**9
 
 
@@ -22,7 +22,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionPage:
-    """`run` is the pass that is under way."""
+    """`run` is the pass that is running."""
 
     kept: list[Kept]
     waits_for_archive: bool

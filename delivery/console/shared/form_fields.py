@@ -49,7 +49,7 @@ def checked_filter(text: str) -> str:
 def rate_field() -> forms.FloatField:
     return forms.FloatField(
         label="Deliveries a second",
-        help_text="Empty: as fast as it goes.",
+        help_text="Empty: as fast as possible.",
         required=False,
         min_value=SLOWEST_RATE,
         max_value=FASTEST_RATE,

@@ -39,7 +39,7 @@ def _button(owner: Owner, verb: str, arguments: list[str], text: str, *, title: 
     return format_html(
         '<button type="submit" class="inturn-button" form="console-post" formaction="{}"{}{}>{}</button>',
         reverse(f"admin:subscriptions_{owner._meta.model_name}_{verb}", args=[owner.pk, *arguments]),
-        format_html(' data-confirm="{}"', f"{text}? What is CANCELLED is not sent, unless it is resubmitted.")
+        format_html(' data-confirm="{}"', f"{text}? CANCELLED deliveries are sent only if you resubmit them.")
         if "cancel" in arguments
         else "",
         format_html(' title="{}"', title) if title else "",

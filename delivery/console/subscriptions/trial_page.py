@@ -18,9 +18,9 @@ from delivery.console.subscriptions.trial_form import TestMessageForm
 from subscriptions.admin.shared.base import actor_of
 from subscriptions.models import Mode, Subscription
 
-PULLED = "Nothing is sent to a mailbox, so there is no test message: its page says how to fetch."
-DELETED = "Nothing was sent: the subscription was deleted meanwhile."
-BUSY = "Other test messages are under way; nothing was sent. Try again in a few seconds."
+PULLED = "A mailbox gets no test messages; its page shows how to fetch."
+DELETED = "Nothing was sent: the subscription has just been deleted."
+BUSY = "Nothing was sent: other test messages are being sent. Try again in a few seconds."
 # Credentials and values that the subscription adds are stored masked, and stay so.
 _SHOWN_HEADERS = ("webhook-", "inturn-", "content-type")
 

@@ -72,7 +72,7 @@ def verify(job: StepJob) -> dict[str, Any]:
         turns = doubted(in_turn(history.deliveries, history.holds))
         order = _counts(turns, order_counts())
         if order.pop("doubted"):
-            job.progress.doing("checking what seems out of order")
+            job.progress.doing("checking suspected violations of order")
             _judge_order(judgement, of_doubted(turns))
         job.progress.doing("checking groups")
         grouped = judgement.judge(groups(history.deliveries), group_counts())
@@ -152,7 +152,7 @@ def _history(job: StepJob) -> Iterator[CheckedHistory]:
 
 def _rows(job: StepJob, kept: ExitStack) -> UnarchivedRows:
     """Read all that is wanted of PostgreSQL in one snapshot, and let go of it: joining the archive may take minutes."""
-    job.progress.doing("reading what is not archived yet")
+    job.progress.doing("reading unarchived rows")
     with snapshot(job.conninfo) as seen:
         until = ledger.archived_until(seen.connection)
         rest = Rest(spark=job.spark, conninfo=job.conninfo, snapshot=seen.name, since=until or EVER)

@@ -32,7 +32,7 @@ class Subcommand:
 class Command(BaseCommand):
     help = (
         "Run the data pipeline over the history. Exit code 0: done; 1: it failed or was stopped; 3: another is at it; "
-        "4: verify found something broken; 130: interrupted. What was not finished does not count, and the next run goes on."
+        "4: verify found something broken; 130: interrupted. Unfinished work does not count, and the next run continues."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -88,7 +88,7 @@ def _run(options: Options, write: Write) -> None:
 
 
 SUBCOMMANDS = (
-    Subcommand("export", "archive what is settled, and compact the archive", _nothing, _step(Step.EXPORT)),
+    Subcommand("export", "archive settled deliveries, and compact the archive", _nothing, _step(Step.EXPORT)),
     Subcommand("rollup", "count the archive by hour, for the console's charts", _nothing, _step(Step.ROLLUP)),
     Subcommand(
         "verify",
@@ -98,7 +98,7 @@ SUBCOMMANDS = (
     ),
     Subcommand("all", "export, rollup, verify; ends at the first that fails", _nothing, _all),
     Subcommand("replay", "deliver messages of the archive to a subscription", add_replay_arguments, _replay),
-    Subcommand("report", "write what was settled into one file, for auditors", add_report_arguments, _report),
+    Subcommand("report", "write settlements into one file, for auditors", add_report_arguments, _report),
     Subcommand("runs", "list the newest runs", _add_runs, _runs),
     Subcommand("run", "run one that waits, as the pipeline's loop does", _add_run, _run),
 )

@@ -26,7 +26,7 @@ LOOKED_AT = 10
 class Command(BaseCommand):
     help = (
         "Fetch a subscriber's mailbox, print each message or forward it to a local URL, and acknowledge it; "
-        "until Ctrl-C. What comes twice has the same id (webhook-id)."
+        "until Ctrl-C. A repeated message has the same id (webhook-id)."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -43,7 +43,7 @@ class Command(BaseCommand):
             help="POST each message there: 2xx acknowledges it, anything else gives it back for a while",
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object a line")
-        parser.add_argument("--max", type=int, metavar="N", help="end after so many messages")
+        parser.add_argument("--max", type=int, metavar="N", help="end after this many messages")
         parser.add_argument(
             "--once", action="store_true", help="end when the mailbox is empty, or Inturn away"
         )

@@ -23,11 +23,11 @@ from subscriptions.models import ApiKey, Scope
 from subscriptions.models.api_key import new_key
 
 _HELP = {
-    "name": "What it is for, such as production: to tell it from the others.",
+    "name": "Purpose, such as production, to distinguish it from other keys.",
     "expires_at": "In UTC. Empty: it is good until it is revoked.",
 }
 # Where not all scopes are offered.
-_LEFT_OUT = "Keys that may do more than you are made by those who may do it themselves."
+_LEFT_OUT = "You can create only keys that may do no more than you."
 _OWNER = {Scope.PUBLISH: "publisher", Scope.FETCH: "subscriber"}
 
 
@@ -53,7 +53,7 @@ class ApiKeyForm(forms.ModelForm[ApiKey]):
 class ApiKeyAdmin(RecordedAdmin):
     form = ApiKeyForm
     empty_text = (
-        "A key lets an application publish, fetch, read or manage. It is shown once, when it is made."
+        "A key lets an application publish, fetch, read or manage. It is shown once, when it is created."
     )
     list_display = [
         "key",

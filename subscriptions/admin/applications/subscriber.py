@@ -20,7 +20,7 @@ class BaseSubscriberAdmin(RecordedAdmin):
     """The base: `delivery.console.subscribers.admin` adds what only delivering knows."""
 
     form = SubscriberForm
-    empty_text = "A subscriber is an application that receives; its subscriptions say what."
+    empty_text = "A subscriber is an application that receives messages; its subscriptions choose them."
     list_display = ["name", "subscription_count", "sent", "matched", "about"]
     list_filter = ["processing", "match_mode"]
     search_fields = ["name"]

@@ -21,7 +21,7 @@ _LOOKED_AT = ["name", "content_type", "durability", "ttl_seconds", "forwarded_na
 
 class BaseEventTypeAdmin(ForwardedNames, RecordedAdmin):
     form = EventTypeForm
-    empty_text = "An event type names what may be published; it comes first."
+    empty_text = "An event type is a name under which messages are published. Create it first."
     list_filter = ["kind", "durability"]
     search_fields = ["name"]
     search_help_text = "Search by name"

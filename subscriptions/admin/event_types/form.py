@@ -52,12 +52,12 @@ class HeaderPatterns(forms.CharField):
 class EventTypeForm(forms.ModelForm[EventType]):
     sample = JsonText(
         required=False,
-        help_text="A message as publishers send it. Filters are tried on it, and test messages begin with it.",
+        help_text="A message as publishers send it. The filter tester uses it, and test messages start with it.",
     )
     json_schema = JsonText(
         label="JSON Schema",
         required=False,
-        help_text="What every message must satisfy; others are refused (422).",
+        help_text="Every message must satisfy this schema; others are refused (422).",
     )
 
     forward_headers = HeaderPatterns(

@@ -34,7 +34,7 @@ class RightsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
 
 @admin.register(Group)
 class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
-    empty_text = "A role says what somebody may see and do."
+    empty_text = "A role is a set of rights."
     form: type[Any] = ModelForm
     list_display = ["name", "in_one_line", "people"]
     search_fields = ["name"]
@@ -65,7 +65,7 @@ class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Group | None = None) -> bool:
         return bool(super().has_delete_permission(request, obj)) and _may_touch(request, obj)
 
-    @admin.display(description="what it lets somebody do")
+    @admin.display(description="rights")
     def in_one_line(self, row: Group) -> str:
         said = role_words.summary(row)
         return f"{said[0].upper()}{said[1:]}"

@@ -7,10 +7,10 @@ from django.contrib.auth.models import Group, Permission
 # Rights about anything else, sessions for example, mean nothing in this console.
 OUR_APPS = ("subscriptions", "delivery", "auth")
 _DOES = {
-    "delivery.change_delivery": "resubmits and cancels deliveries, and decides what is in doubt",
+    "delivery.change_delivery": "resubmits and cancels deliveries, and decides deliveries in doubt",
     "delivery.add_resubmission": "resubmits and cancels many at once",
     "delivery.change_lane": "unblocks lanes: retry, skip, resume",
-    "delivery.change_urlhealth": "releases URLs that are left alone",
+    "delivery.change_urlhealth": "releases stopped URLs",
     "subscriptions.toggle_subscription": "makes subscriptions and subscribers ACTIVE, HELD and INACTIVE",
     "subscriptions.change_installation": "holds all sending",
     "delivery.add_retentionrun": "starts retention",

@@ -44,7 +44,7 @@ class AddressFilter(ExactText):
 
 @admin.register(SignIn)
 class SignInAdmin(ExportedAdmin):
-    empty_text = "Who signs in, signs out or fails to is written down here, with the address it came from."
+    empty_text = "Every sign-in, sign-out and failed sign-in is recorded here with its address."
     list_display = ["when", "what", "who", "address"]
     list_display_links = None
     list_filter = [SignInKindFilter, UsernameFilter, AddressFilter, Since, Until]
@@ -98,7 +98,7 @@ class SignInAdmin(ExportedAdmin):
 
     @admin.display(description="who")
     def who(self, row: SignIn) -> str:
-        return row.username or "a name that nobody has"
+        return row.username or "an unknown name"
 
 
 def who(row: SignIn) -> str:

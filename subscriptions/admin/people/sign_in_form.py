@@ -36,6 +36,6 @@ class SignInForm(AuthenticationForm):  # type: ignore[misc]  # Unfold has no typ
         self.held_back_seconds = max(int((until - now).total_seconds()), 0) + 1
         return ValidationError(
             f"Too many sign-ins failed. Try again in {duration(until - now)}, at {until:%H:%M:%S} UTC, "
-            "or ask an administrator to let you try at once.",
+            "or ask an administrator to end the wait.",
             code="held_back",
         )

@@ -27,7 +27,7 @@ admin.site.unregister(User)
 
 
 class RolesField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
-    """Roles to tick, each with what it lets somebody do."""
+    """Roles to tick, each with rights."""
 
     widget = UnfoldAdminCheckboxSelectMultipleWidget
 
@@ -40,7 +40,7 @@ def roles_field(giver: User) -> RolesField:
     given = rights.roles_within(giver)
     said = "Without a role they can sign in and see nothing."
     if Group.objects.exclude(pk__in=given).exists():
-        said += " Roles that let somebody do more than you may are given by those who have them."
+        said += " You can grant only roles with rights that you have yourself."
     shown = given.order_by("name").prefetch_related("permissions__content_type")
     return RolesField(shown, label="Roles", required=False, help_text=said)
 
@@ -95,10 +95,10 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if db_field.name == "is_superuser":
             field.label = "Everything, whatever the roles"
-            field.help_text = "As the first administrator may, even when somebody empties the roles."
+            field.help_text = "The first administrator has it, so that nobody can lock everybody out."
         if db_field.name == "is_active":
             field.label = "May sign in"
-            field.help_text = "Untick it instead of deleting: what they did keeps their name."
+            field.help_text = "Untick it instead of deleting, so that the logs keep this name."
         return field
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:

@@ -21,7 +21,7 @@ from subscriptions.models import Policy
 class PolicyAdmin(RecordedAdmin):
     form = PolicyForm
     conditional_fields = CONDITIONS
-    empty_text = "A policy says what each outcome of an attempt leads to."
+    empty_text = "A policy decides what follows each outcome of an attempt."
     list_display = ["name", "in_one_line", "subscription_count", "copy"]
     button_columns = ("copy",)
     search_fields = ["name"]

@@ -13,7 +13,7 @@ _RETRIES = (
     "failed. In place keeps the order: nothing later is sent to the subscriber meanwhile."
 )
 _SUSPENDING = (
-    "A suspended lane sends nothing, and nothing is lost by it. It resumes when a person resumes it; one whose attempts "
+    "A suspended lane sends nothing and loses nothing. It resumes when a person resumes it; one whose attempts "
     "were used up also by itself, when the subscription's probe URL answers 2xx."
 )
 _BREAKER = (
@@ -32,7 +32,7 @@ _BREAKER_FIELDS = [
 ]
 FIELDSETS: list[tuple[str, dict[str, Any]]] = [
     (
-        "What each outcome leads to",
+        "What follows each outcome",
         {"fields": [*ACTION_FIELDS, "blocks_when_overloaded", "in_doubt"]},
     ),
     (

@@ -8,12 +8,12 @@ from subscriptions.checks.policy import RETRYING, actions_in_effect
 from subscriptions.models import Action, InDoubt, Policy, UsedUp
 
 _WORDS = {
-    Action.BLOCK: "nothing later is sent to this subscriber until it succeeds or the subscription is made INACTIVE",
+    Action.BLOCK: "no later message is sent to this subscriber until it succeeds or the subscription is made INACTIVE",
     Action.SKIP: "it stays PENDING, the next message is sent, and it is tried again in the next run",
     Action.REJECT: "the delivery is REJECTED and never sent again",
     Action.UNSUPPORTED: "the delivery is 3xxNOTSUPPORTED and never sent again",
     Action.RETRY_LANE: "it leaves the lane, so that later messages flow, and the retry lane tries it again",
-    Action.IN_PLACE: "it is tried again, and nothing later is sent to this subscriber meanwhile",
+    Action.IN_PLACE: "it is tried again, and no later message is sent to this subscriber before it",
 }
 _IN_SHORT = {
     Action.BLOCK: "blocks",
@@ -116,8 +116,7 @@ def _used_up(policy: Policy) -> str:
     if policy.when_used_up == UsedUp.FAIL:
         return f"When the {attempts} failed, the delivery is FAILED and never sent again by itself."
     return (
-        f"When the {attempts} failed, the lane is SUSPENDED with that delivery on top. The subscription's probe URL "
-        f"is asked every {in_words(policy.probe_seconds)}, and at the first 2xx the lane resumes by itself; without "
+        f"When the {attempts} failed, the lane is SUSPENDED with that delivery on top. The subscription's probe URL is called every {in_words(policy.probe_seconds)}, and at the first 2xx the lane resumes by itself; without "
         "a probe URL it waits for a person."
     )
 
@@ -146,7 +145,7 @@ def _breaker(policy: Policy) -> list[str]:
         f"{in_words(policy.breaker_probe_seconds)}, until one succeeds.",
         f"It is FROZEN after more than {policy.freeze_failures:,} failures in a row and {policy.freeze_hours} h without "
         f"a success, or after {policy.freeze_failures_at_once:,} in a row. Then nothing is tried until a person "
-        "releases the URL. What waits is never discarded.",
+        "releases the URL. Waiting deliveries are never discarded.",
     ]
 
 
@@ -154,6 +153,6 @@ def _in_doubt(policy: Policy) -> str:
     resent = "it is sent again with the same webhook-id, marked as a redelivery"
     held = "it is held as IN_DOUBT until a person decides, and the lane goes on"
     return (
-        "When a sender died after sending and nobody knows the answer: "
+        "When a sender died after sending and the answer is unknown: "
         f"{resent if policy.in_doubt == InDoubt.RESEND else held}."
     )

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 ROWS_AT_ONCE = 1_000
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
-BROKEN_OFF = "BROKEN OFF: the database failed meanwhile, and what is older is missing. Export again."
+BROKEN_OFF = "INCOMPLETE: the database failed, and older rows are missing. Export again."
 _LAST_LINES = {"csv": f'"{BROKEN_OFF}"\r\n', "jsonl": json.dumps({"broken_off": BROKEN_OFF}) + "\n"}
 # With these a spreadsheet takes a cell for a formula, and runs what somebody else wrote.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -89,7 +89,7 @@ def _to_the_end(lines: Iterator[str], otherwise: str) -> Iterator[str]:
     except Error:
         if not is_begun:
             raise
-        log.exception("an export was broken off")
+        log.exception("an export was interrupted")
         yield otherwise
 
 

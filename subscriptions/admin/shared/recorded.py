@@ -48,7 +48,7 @@ class RecordedAdmin(ConsoleAdmin):
         before = form.state_before
         # What is masked looks the same before and after, so the form must say that it is not.
         after = state_of(form.instance) | dict.fromkeys(
-            getattr(form, "changed_secrets", ()), f"{MASKED}, set anew"
+            getattr(form, "changed_secrets", ()), f"{MASKED}, new value"
         )
         if before != after:
             record(

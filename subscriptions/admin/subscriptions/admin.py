@@ -160,7 +160,9 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
     ) -> HttpResponse:
         if obj.mode == Mode.PULL:
             # Its page says how to fetch, and leads to the keys.
-            self.message_user(request, f"{obj} was made: what is published from now on waits in the mailbox.")
+            self.message_user(
+                request, f"{obj} was created: messages published from now on wait in its mailbox."
+            )
             return HttpResponseRedirect(page_of(obj.pk))
         if obj.forward_headers:
             names = ", ".join(obj.forward_headers)

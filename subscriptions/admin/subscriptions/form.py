@@ -31,10 +31,7 @@ _AUTH_FIELDS: dict[str, tuple[str, ...]] = {
     "bearer": ("token",),
 }
 _KEPT = "Stored, never shown. Leave it empty to keep it."
-_DEDUP = (
-    "A message that came before is a DUPLICATE and not sent; while it is not known what becomes of the first, the "
-    "second is IN_DOUBT, for a person to decide."
-)
+_DEDUP = "A repeated message is a DUPLICATE and not sent; while the outcome of the first is open, the second is IN_DOUBT, for a person to decide."
 _SCRIPT = (
     "JavaScript (ES5). TOPIC: makes of each message what is sent: it reads $inmessage and $inheader, and sets $outmessage, "
     "$param, $outheader. SYNC with the endpoint webr://: makes the answer, $outmessage and $statuscode."
@@ -92,11 +89,11 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         ]
         labels = {"probe_url": "Probe URL", "forward_authorization": "Hand on the publisher's credential"}
         help_texts = {
-            "probe_url": "Asked by GET while the lane is suspended; it resumes when the answer is 2xx.",
+            "probe_url": "Called by GET while the lane is suspended; the lane resumes when the answer is 2xx.",
             "script": _SCRIPT,
-            "max_receives": "What was fetched so often and never acknowledged is FAILED. Empty: it comes back until it expires.",
+            "max_receives": "A message fetched this often and never acknowledged is FAILED. Empty: it returns until it expires.",
             "dedup_mode": _DEDUP,
-            "dedup_path": "Where in a message stands what identifies it, e.g. $$->'Body'->>'id'.",
+            "dedup_path": "Path to the value that identifies a message, e.g. $$->'Body'->>'id'.",
             "dedup_window_seconds": "So long a message is remembered; 259200 are three days.",
         }
         widgets = {
@@ -113,9 +110,11 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         if self.instance.pk and "mode" in self.fields:
             # Still a field, for others are shown by what it is.
             self.fields["mode"].disabled = True
-            self.fields["mode"].help_text = "It stays: for the other mode, make another subscription."
+            self.fields[
+                "mode"
+            ].help_text = "It cannot be changed: for the other mode, create another subscription."
         if isinstance(script_field := self.fields.get("script"), forms.CharField):
-            # Else a first empty line would go, and each line be told by another number.
+            # Stripped of a first empty line, the script would have other line numbers.
             script_field.strip = False
         stored = self.instance.auth or {}
         if "header_lines" in self.fields:

@@ -22,7 +22,7 @@ def parse_header_lines(text: str, *, stored: Mapping[str, str]) -> dict[str, str
             raise HeaderError(f"Line {number} is no header; write it as Name: value.")
         if name.lower() in (known.lower() for known in headers):
             raise HeaderError(
-                f"Line {number}: {name} is given twice; names are the same whatever their case."
+                f"Line {number}: {name} occurs twice; upper and lower case do not matter in names."
             )
         headers[name] = _unmasked(name, value, stored=stored, number=number)
     return headers

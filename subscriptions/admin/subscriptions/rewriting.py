@@ -63,7 +63,7 @@ class EndpointRewriting:
                 actor=actor_of(request),
             )
         except ChangedError:
-            text = "Nothing was rewritten: something changed meanwhile. Below is how it is now."
+            text = "Nothing was rewritten: a subscription has just changed. The list below is current."
             messages.error(request, text)
             return None
         except RewriteError as error:

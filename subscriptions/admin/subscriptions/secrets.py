@@ -127,7 +127,7 @@ class SecretsOfSubscription:
             return self._back(request, text, level=messages.ERROR)
         if not has_ended:
             return self._back(request, "That secret had ended already.", level=messages.WARNING)
-        return self._back(request, f"Requests of {subscription} carry no signature of that secret any more.")
+        return self._back(request, f"Requests of {subscription} are no longer signed with that secret.")
 
     def _back(self, request: HttpRequest, text: str, *, level: int = messages.SUCCESS) -> HttpResponse:
         page: HttpResponse = self.back(request, text, level=level)  # type: ignore[attr-defined]

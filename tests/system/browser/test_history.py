@@ -88,7 +88,7 @@ def test_a_running_step_is_watched_and_stopped(ann: ConsoleVisitor) -> None:
     error = "The archive cannot be written: No space left on device."
     PipelineRun.objects.filter(pk=run.pk).update(state=RunState.FAILED, ended_at=timezone.now(), error=error)
     expect(ann.page.get_by_text(error)).to_be_visible()
-    expect(ann.page.get_by_text("it goes on from where it got")).to_be_visible()
+    expect(ann.page.get_by_text("it continues where it stopped")).to_be_visible()
     ann.photograph("pipeline-run-failed")
 
 

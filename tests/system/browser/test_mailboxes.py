@@ -30,7 +30,7 @@ def test_the_form_of_a_mailbox_has_no_endpoint(ann: ConsoleVisitor) -> None:
     receives.fill("5")
     ann.photograph("pull-add")
     ann.page.get_by_role("button", name="Save", exact=True).click()
-    expect(ann.page.get_by_text("waits in the mailbox")).to_be_visible()
+    expect(ann.page.get_by_text("wait in its mailbox")).to_be_visible()
     expect(ann.page.locator("#id_mode")).to_be_disabled()
     expect(receives).to_have_value("5")
     ann.photograph("pull-made")

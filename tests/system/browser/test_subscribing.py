@@ -104,7 +104,7 @@ def test_an_old_secret_is_ended_after_a_question(ann: ConsoleVisitor, transactio
     ann.page.get_by_role("link", name="Done").click()
     ann.page.once("dialog", Dialog.accept)
     ann.page.get_by_role("button", name="End it now").click()
-    expect(ann.page.get_by_text("carry no signature of that secret any more")).to_be_visible()
+    expect(ann.page.get_by_text("are no longer signed with that secret")).to_be_visible()
     expect(ann.page.get_by_role("button", name="End it now")).to_have_count(0)
 
 
@@ -155,4 +155,4 @@ def test_the_inactive_button_explains_its_effect_on_the_backlog(
     expect(ann.page.get_by_text("What is published while it is INACTIVE")).to_be_visible()
     ann.photograph("subscription-inactive")
     ann.page.get_by_role("button", name="Make ACTIVE, deliver 3").click()
-    expect(ann.page.get_by_text("is ACTIVE again, and what was held is delivered in order")).to_be_visible()
+    expect(ann.page.get_by_text("is ACTIVE again, and held deliveries are sent in order")).to_be_visible()

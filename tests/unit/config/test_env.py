@@ -133,7 +133,7 @@ def test_a_blank_value_is_refused_and_an_empty_one_counts_as_unset(
 ) -> None:
     (tmp_path / "blank").write_text("\n")
     assert read(**{name: ""}) == read()
-    assert complaint(read, **{name: " "}).startswith(f"{name}: what was given is blank")
+    assert complaint(read, **{name: " "}).startswith(f"{name}: the value is blank")
     assert complaint(read, **{f"{name}_FILE": str(tmp_path / "blank")}).startswith(f"{name}_FILE: ")
 
 

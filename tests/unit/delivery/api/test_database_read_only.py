@@ -89,7 +89,7 @@ def test_a_change_is_503_and_changes_nothing(read_only: Callable[[], None]) -> N
         answer = ask()
         problem = refused(answer, 503, "database-read-only")
         assert int(answer.headers["Retry-After"]) > 0, name
-        assert "Repeat it later" in problem["detail"]
+        assert "Repeat the request later" in problem["detail"]
     partly = asked.publisher.post("messages:batch?partial=true", [{"event": EVENT, "body": {}}])
     (result,) = partly.body["results"]
     assert result["error"]["type"] == "urn:inturn:problem:database-read-only"
@@ -128,6 +128,6 @@ def test_the_console_shows_pages_and_a_note_that_changes_are_impossible(
     assert ann.get("/admin/subscriptions/subscription/").status_code == 200
     answer = ann.post(f"/admin/subscriptions/subscription/{subscription.pk}/deactivate/")
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "5")
-    assert "takes no changes now" in answer.text
+    assert "is read-only now" in answer.text
     assert Subscription.objects.get(pk=subscription.pk).status == SubscriptionStatus.ACTIVE
     assert not ConfigurationChange.objects.exists()

@@ -1,4 +1,4 @@
-"""Support sends deliveries again by REST: one, an edited copy, many by a filter; and decides what is in doubt."""
+"""Support sends deliveries again by REST: one, an edited copy, many by a filter; and decides deliveries in doubt."""
 
 import base64
 from typing import Any

@@ -246,7 +246,7 @@ def test_explain_shows_the_subscription_that_would_be_called(
     assert found[asked.pk]["qualifies"] is True
     assert found[asked.pk]["reason"] == "it qualifies, and is the one that is called"
     assert found[other.pk]["qualifies"] is False
-    assert f"{asked} comes first" in found[other.pk]["reason"]
+    assert f"{asked} is first" in found[other.pk]["reason"]
 
 
 def test_a_call_over_the_limit_is_refused_with_retry_after(

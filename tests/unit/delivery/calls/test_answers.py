@@ -104,7 +104,7 @@ def test_a_compressed_answer_is_decoded(receiver: Receiver) -> None:
 @pytest.mark.parametrize(
     ("encoding", "body"),
     [("gzip", b"plain"), ("br", b"?"), ("gzip", gzip.compress(b"0" * (MAX_ANSWER_BYTES + 1)))],
-    ids=["not gzip", "not asked for", "too long when decoded"],
+    ids=["not gzip", "not requested", "too long when decoded"],
 )
 def test_an_undecodable_answer_does_not_count(receiver: Receiver, encoding: str, body: bytes) -> None:
     hook = receiver.endpoint("hook")

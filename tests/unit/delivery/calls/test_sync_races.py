@@ -171,7 +171,7 @@ def test_an_event_type_deleted_before_the_message_is_stored_is_reported(
 
     with (
         connection.execute_wrapper(Once(delete)),
-        pytest.raises(PublishRefusedError, match="deleted meanwhile") as refused,
+        pytest.raises(PublishRefusedError, match="has just been deleted") as refused,
     ):
         exchange(publisher, event_type)
     assert refused.value.status == 404

@@ -125,7 +125,7 @@ def test_a_refused_message_is_released_with_a_delay(listening: Listening) -> Non
     listener.listen(most=2, ends_when_empty=False)
     assert "release?delay=2" in listening.endpoint("release").received[0].path
     assert (listening.ended("release"), listening.ended("ack")) == (["a"], ["b"])
-    assert "a was not taken (no): given back, and comes again in 2 s" in listening.said
+    assert "a was not taken (no): released, and returns in 2 s" in listening.said
 
 
 def test_the_delay_grows_with_each_fetch() -> None:
@@ -207,10 +207,10 @@ def test_a_failed_release_is_reported_and_ends(listening: Listening) -> None:
     listener = listening.listener()
     listener.look(most=1)
     listener.end()
-    assert "1 fetched messages come back within 30 s." in listening.said[0]
+    assert "1 fetched messages return within 30 s." in listening.said[0]
 
 
 def test_another_server_is_recognised(listening: Listening) -> None:
     listening.endpoint("next").next(Answer(200, body=b"<html>"))
-    with pytest.raises(ClientError, match="not an Inturn"):
+    with pytest.raises(ClientError, match="not Inturn"):
         listening.listener().listen(most=None, ends_when_empty=True)

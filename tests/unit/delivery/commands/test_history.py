@@ -36,7 +36,7 @@ class TestRunning:
         with rows.held(first):
             error = refused("export")
         assert error.returncode == 3
-        assert str(error).startswith(f"export {first.pk} is under way since ")
+        assert str(error).startswith(f"export {first.pk} has been running since ")
 
     def test_a_run_that_is_not_waiting_is_not_run(self) -> None:
         done = rows.run(state=RunState.DONE)

@@ -70,7 +70,7 @@ def test_a_waiting_delivery_shows_its_next_try(head: Delivery) -> None:
 
 
 def test_a_blocked_subscriber_without_other_subscriptions_says_so(head: Delivery) -> None:
-    assert blocked.lanes(limit=10)[0].unblocks == "Its messages are held; nothing else waits."
+    assert blocked.lanes(limit=10)[0].unblocks == "Its messages are held; no other delivery waits."
 
 
 def test_a_lane_is_shown_although_its_last_failure_is_settled(crm: Subscriber) -> None:

@@ -130,7 +130,7 @@ class TestSubscription:
         assert kept.headers == {"X-Key": "rotated"}
         assert kept.auth["password"] == "hunter3"
         change = ConfigurationChange.objects.get()
-        assert change.after == {"headers": f"{MASKED}, set anew", "auth": f"{MASKED}, set anew"}
+        assert change.after == {"headers": f"{MASKED}, new value", "auth": f"{MASKED}, new value"}
 
     def test_stays_with_its_subscriber_and_event_type(
         self, ann: Client, values: dict[str, Any], stored: Subscription
@@ -237,7 +237,7 @@ class TestPolicies:
     def test_is_described_in_plain_words(self) -> None:
         policy = Policy(on_server_error=Action.BLOCK, on_unavailable=Action.BLOCK, in_doubt=InDoubt.HOLD)
         words = sentences(policy)
-        assert words[2].startswith("When it answers any 5xx: nothing later is sent")
+        assert words[2].startswith("When it answers any 5xx: no later message is sent")
         assert "held as IN_DOUBT" in words[-1]
 
 
@@ -256,7 +256,7 @@ class TestOtherThings:
     def test_an_event_type_explains_the_end_of_its_ttl(self, ann: Client) -> None:
         page = ann.get(f"{ROOT}/eventtype/add/").text
         assert "Time to live, seconds" in page
-        assert "Empty means never, but for a mailbox's days." in page
+        assert "Empty: never, except in a mailbox." in page
 
     @pytest.mark.parametrize(
         ("field", "wrong"),
@@ -284,7 +284,7 @@ class TestOtherThings:
         given = {"password1": "correct horse battery", "password2": "correct horse battery"}
         ann.post(f"/admin/auth/user/{user.pk}/password/", given)
         change = ConfigurationChange.objects.get()
-        assert (change.object_name, change.after) == ("ray", {"password": f"{MASKED}, set anew"})
+        assert (change.object_name, change.after) == ("ray", {"password": f"{MASKED}, new value"})
 
 
 class TestHeaderLines:

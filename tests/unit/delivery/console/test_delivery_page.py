@@ -132,7 +132,7 @@ class TestDoubt:
 class TestNextTry:
     def test_a_delivery_waiting_for_its_turn_says_so_only_on_its_page(self, ann: Client) -> None:
         row = factories.delivery()
-        assert "as soon as its lane comes to it" in page(ann, row)
+        assert "next in its lane" in page(ann, row)
         assert "as soon as" not in ann.get(f"{DELIVERY}/").text
 
     def test_of_a_delivery_in_the_retry_lane_is_its_due_time(self) -> None:

@@ -64,7 +64,7 @@ def test_costs_the_same_number_of_queries_however_many_rows(
 
 
 def test_no_description_makes_a_row_higher_than_two_lines(ann: Client) -> None:
-    text = "What it is for, at some length. " * 20
+    text = "Purpose, at some length. " * 20
     factories.event_type(description=text)
     factories.subscriber(description=text)
     for address in ("eventtype", "subscriber"):

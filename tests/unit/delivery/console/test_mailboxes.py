@@ -42,7 +42,7 @@ class TestConfiguring:
     def test_hidden_fields_are_ignored(self, ann: Client, values: dict[str, Any]) -> None:
         page = ann.post(f"{ROOT}/subscription/add/", values, follow=True)
         made = Subscription.objects.get()
-        assert "waits in the mailbox" in page.text
+        assert "wait in its mailbox" in page.text
         assert (made.endpoint, made.headers, made.auth["type"]) == ("", {}, "none")
         assert (made.policy.name, made.timeout_seconds, made.max_receives) == ("teamforge", 30, 7)
 

@@ -146,7 +146,7 @@ class TestBlockedSubscribers:
     def test_after_a_rejection_only_waiting_deliveries_continue(self) -> None:
         rejected = factories.delivery(Status.REJECTED)
         suspend(rejected)
-        assert read().lanes[0].resumes == "The rejection stays; nothing else waits."
+        assert read().lanes[0].resumes == "The delivery stays REJECTED; no other delivery waits."
         factories.delivery(subscription=rejected.subscription)
         (lane,) = read().lanes
         assert (lane.may_skip, str(lane.waiting)) == (False, "1")

@@ -71,7 +71,7 @@ class TestRuns:
 
     def test_a_waiting_run_is_stopped_at_once(self, ann: Client) -> None:
         run = history_rows.run(state=RunState.WAITING)
-        assert "It stops" in ann.post(f"{PAGE}{run.pk}/stop/", {"next": PAGE}, follow=True).text
+        assert "The run is stopping" in ann.post(f"{PAGE}{run.pk}/stop/", {"next": PAGE}, follow=True).text
         run.refresh_from_db()
         assert run.state == RunState.CANCELLED
         assert "Nothing was done" in ann.post(f"{PAGE}{run.pk}/stop/", {"next": PAGE}, follow=True).text
@@ -90,7 +90,7 @@ class TestRuns:
         )
         page = ann.get(page_of(run)).text
         assert "No space left on &lt;device&gt;." in page
-        assert "it goes on from where it got" in page
+        assert "it continues where it stopped" in page
         assert "10:00:00 exporting" in page
         assert "No space left" in ann.get(PAGE).text
 

@@ -117,7 +117,7 @@ def test_an_empty_selection_cannot_be_started(ann: Client) -> None:
 
 def test_a_replay_is_started_once_and_cancelled(ann: Client) -> None:
     replay = history_rows.replay()
-    assert "are being made" in ann.post(f"{PAGE}{replay.pk}/start/", follow=True).text
+    assert "are being created" in ann.post(f"{PAGE}{replay.pk}/start/", follow=True).text
     assert "Nothing was done: it is RUNNING" in ann.post(f"{PAGE}{replay.pk}/start/", follow=True).text
     Replay.objects.filter(pk=replay.pk).update(done=21, made=20)
     part = ann.get(f"{PAGE}{replay.pk}/part/")

@@ -68,7 +68,7 @@ class TestButtons:
         delivered = factories.delivery(Status.DELIVERED)
         chosen = {"action": "resubmit_chosen", "_selected_action": [row.pk, delivered.pk]}
         page = ann.post(f"{DELIVERY}/", chosen, follow=True).text
-        assert "1 are sent again. 1 cannot be sent again" in page
+        assert "1 are sent again. 1 cannot be resubmitted" in page
         assert [now_of(one).status for one in (row, delivered)] == [Status.PENDING, Status.DELIVERED]
 
     def test_selected_deliveries_are_marked_delivered(self, ann: Client, row: Delivery) -> None:

@@ -23,7 +23,7 @@ def test_the_page_shows_the_retention_periods(ann: Client, settings: Settings) -
     page = ann.get(PAGE).text
     for how_long, what in (
         ("1 day", "DELIVERED"),
-        ("30 days", "REDUNDANT, DUPLICATE, messages nobody wanted"),
+        ("30 days", "REDUNDANT, DUPLICATE, messages without a subscription"),
         ("90 days", "CANCELLED, EXPIRED, REJECTED, 3xxNOTSUPPORTED, FAILED"),
         ("365 days", "the journal"),
         ("for ever", "IN_DOUBT"),
@@ -47,7 +47,7 @@ def test_a_pass_is_begun_by_a_button_and_listed(ann: Client) -> None:
     Archived.objects.create(pk=1, until=past(1))
     row = old()
     assert BUTTON in ann.get(PAGE).text
-    assert "It has begun" in ann.post(BUTTON, {"next": PAGE}, follow=True).text
+    assert "It has started" in ann.post(BUTTON, {"next": PAGE}, follow=True).text
     page = ann.get(PAGE).text
     run = RetentionRun.objects.get()
     assert f"Pass {run.pk} is under way" in page

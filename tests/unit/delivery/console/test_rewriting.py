@@ -161,7 +161,7 @@ class TestRewritingPage:
             rows.update(status="INACTIVE")
         before = self.endpoints()
         answer = self.post(ann, page, status="ACTIVE")
-        assert "Nothing was rewritten: something changed meanwhile" in answer.text
+        assert "Nothing was rewritten: a subscription has just changed" in answer.text
         assert self.endpoints() == before
         assert not ConfigurationChange.objects.exists()
         # What is shown then can be done.

@@ -161,7 +161,7 @@ class TestLeads:
         page = lead.get(address).text
         assert "Leads: " in page
         assert "Administrators: " not in page
-        assert "are given by those who have them" in page
+        assert "You can grant only roles" in page
         administrators = Group.objects.get(name="Administrators")
         page = lead.post(address, _given(lena) | {"groups": [administrators.pk]}).text
         assert "is not one of the available choices" in page

@@ -65,7 +65,7 @@ def test_a_secret_that_cannot_be_deciphered_hides_no_other(ann: Client, subscrip
 
 def test_an_old_one_is_ended_early_and_the_senders_notice(ann: Client, subscription: Subscription) -> None:
     newest, _, old = of(subscription)
-    assert "carry no signature of that secret any more" in end(ann, old)
+    assert "are no longer signed with that secret" in end(ann, old)
     assert list(SigningSecret.objects.filter(subscription=subscription).valid(now=timezone.now())) == [newest]
     assert Subscription.objects.get(pk=subscription.pk).updated_at > subscription.updated_at
     change = ConfigurationChange.objects.get()

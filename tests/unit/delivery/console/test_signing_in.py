@@ -231,4 +231,4 @@ def test_changing_ones_own_password_is_a_recorded_change(una: User, client: Clie
     given = {"old_password": PASSWORD, "new_password1": new, "new_password2": new}
     assert client.post("/admin/password_change/", given).status_code == 302
     change = ConfigurationChange.objects.get()
-    assert (change.actor, change.object_name, change.after) == ("una", "una", {"password": "•••, set anew"})
+    assert (change.actor, change.object_name, change.after) == ("una", "una", {"password": "•••, new value"})

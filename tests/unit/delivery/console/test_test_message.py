@@ -140,7 +140,7 @@ def test_the_number_of_simultaneous_tests_is_limited(
     while turns.acquire(blocking=False):
         taken += 1
     try:
-        assert "Other test messages are under way" in send(ann, subscription).text
+        assert "other test messages are being sent" in send(ann, subscription).text
     finally:
         turns.release(taken)
     assert not endpoint.received
@@ -158,7 +158,7 @@ def test_a_subscription_deleted_meanwhile_is_reported(
     form = {"content_type": "application/json", "body": "{}"}
     page = ann.post(address(subscription), form, follow=True)
     assert page.status_code == 200
-    assert "Nothing was sent: the subscription was deleted meanwhile." in page.text
+    assert "Nothing was sent: the subscription has just been deleted." in page.text
     assert not endpoint.received
     assert not JournalEntry.objects.filter(kind=JournalKind.TESTED).exists()
 
@@ -180,7 +180,7 @@ def test_an_unsendable_body_is_refused_at_its_field(
 
 def test_a_mailbox_is_fetched_from_instead(ann: Client, db: None) -> None:
     pulled = factories.subscription(mode=Mode.PULL)
-    assert "its page says how to fetch" in ann.get(address(pulled), follow=True).text
+    assert "its page shows how to fetch" in ann.get(address(pulled), follow=True).text
     page = ann.get(f"/admin/subscriptions/subscription/{pulled.pk}/change/").text
     assert "Send test message" not in page
 

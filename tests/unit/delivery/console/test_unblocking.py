@@ -98,7 +98,7 @@ def test_skips_only_the_message_that_the_page_showed(ann: Client, head: Delivery
 
 def test_retrying_a_flowing_lane_is_explained(ann: Client, head: Delivery) -> None:
     Lane.objects.update(state="IDLE")
-    assert "is not blocked by that message any more" in messages_after(ann, f"{LANE}/{head.lane_id}/retry/")
+    assert "is no longer blocked by that message" in messages_after(ann, f"{LANE}/{head.lane_id}/retry/")
     assert not JournalEntry.objects.filter(kind=JournalKind.RETRIED).exists()
 
 
@@ -109,7 +109,7 @@ def test_resumes_a_suspended_lane(ann: Client, head: Delivery) -> None:
     assert head.lane is not None
     assert Lane.objects.get(pk=head.lane.pk).state == "BLOCKED"
     assert JournalEntry.objects.filter(kind=JournalKind.RESUMED, actor="ann").exists()
-    assert "is not suspended any more" in messages_after(ann, address)
+    assert "is no longer suspended" in messages_after(ann, address)
 
 
 def test_skips_the_delivery_that_suspended_a_lane(ann: Client, head: Delivery) -> None:

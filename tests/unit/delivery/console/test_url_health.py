@@ -62,7 +62,7 @@ def test_the_page_names_subscriptions_and_held_lanes(ann: Client, frozen: UrlHea
 
 def test_a_button_releases_it_once(ann: Client, frozen: UrlHealth) -> None:
     assert "Release" in page_of(ann, frozen).text
-    assert "is released: what waits for it is sent." in release(ann, frozen)
+    assert "is released; its waiting deliveries are sent." in release(ann, frozen)
     frozen.refresh_from_db()
     assert (frozen.state, frozen.attempts, frozen.failures_in_row) == ("ENABLED", 0, 0)
     assert JournalEntry.objects.get(kind=JournalKind.ENABLED).actor == "ann"

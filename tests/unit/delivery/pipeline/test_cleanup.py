@@ -22,7 +22,7 @@ def test_a_run_without_its_process_has_failed_and_names_the_next_step() -> None:
     assert cleanup.tidy(timezone.now()) == 1
     run.refresh_from_db()
     assert run.state == RunState.FAILED
-    assert "the next run goes on" in run.error
+    assert "the next run continues" in run.error
     assert cleanup.tidy(timezone.now()) == 0
 
 

@@ -85,7 +85,7 @@ def test_a_waiting_run_is_used_instead_of_a_new_one() -> None:
 
 def test_two_exports_at_once_are_refused_and_the_first_is_named() -> None:
     first = rows.run(state=RunState.RUNNING)
-    with rows.held(first), pytest.raises(RunOpenError, match=f"export {first.pk} is under way since"):
+    with rows.held(first), pytest.raises(RunOpenError, match=f"export {first.pk} has been running since"):
         run_now(Step.EXPORT, options={}, actor="ann")
 
 

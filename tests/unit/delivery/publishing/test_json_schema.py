@@ -109,4 +109,4 @@ def test_a_slow_check_is_aborted_and_reported(monkeypatch: pytest.MonkeyPatch) -
 def test_an_unsupported_stored_pattern_is_reported() -> None:
     found = violation({"pattern": r"(a)\1"}, "aa")
     assert found is not None
-    assert "not supported" in found.message
+    assert "no longer supported" in found.message

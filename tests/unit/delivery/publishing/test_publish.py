@@ -136,11 +136,11 @@ def test_objects_deleted_meanwhile_are_reported(key: str | None) -> None:
     event_type, publisher = factories.event_type("Gone"), factories.publisher("shop")
     drafts = [draft(factories.event_type()), draft(event_type, idempotency_key=key)]
     EventType.objects.filter(pk=event_type.pk).delete()
-    with pytest.raises(PublishRefusedError, match="event type Gone was deleted meanwhile") as refused:
+    with pytest.raises(PublishRefusedError, match="event type Gone has just been deleted") as refused:
         publish(publisher, drafts)
     assert (refused.value.status, refused.value.index) == (404, 1)
     Publisher.objects.filter(pk=publisher.pk).delete()
-    with pytest.raises(PublishRefusedError, match="publisher shop was deleted meanwhile") as refused:
+    with pytest.raises(PublishRefusedError, match="publisher shop has just been deleted") as refused:
         publish(publisher, drafts[:1])
     assert refused.value.status == 404
     assert not Message.objects.exists()

@@ -38,7 +38,7 @@ def with_changes(scenario: Callable[[Look, Reader], Coroutine[Any, Any, None]]) 
         try:
             assert not (await changes.look()).versions
             while (await changes.look()).versions:
-                # An older transaction, perhaps of another test, is under way.
+                # An older transaction, perhaps of another test, is running.
                 await asyncio.sleep(0.05)
             await scenario(changes.look, reader)
         finally:

@@ -183,7 +183,7 @@ def test_an_attempt_interrupted_by_a_stop_says_so(receiver: Receiver) -> None:
     ended = asyncio.run(stopping())
     assert (ended.outcome, ended.error) == (
         OutcomeClass.TIMEOUT,
-        "no answer had come when Inturn was stopped",
+        "Inturn was stopped before the answer",
     )
 
 

@@ -61,7 +61,7 @@ def test_the_schedule_of_the_retry_lane_is_described(values: dict[str, object], 
 def test_suspending_and_resuming_are_described() -> None:
     words = said(on_unreachable="IN_PLACE", max_attempts=5, when_used_up="SUSPEND", suspends_on_reject=True)
     assert "the lane is SUSPENDED with that delivery on top" in words
-    assert "asked every 60 s" in words
+    assert "called every 60 s" in words
     assert "A REJECTED delivery also suspends the lane" in words
 
 

@@ -44,10 +44,10 @@ def test_the_answer_can_be_sent_back(configured: Caller, made: Json) -> None:
     ("field", "value", "said"),
     [
         ("endpoint", "https://127.0.0.1/hook", "its messages stay in the mailbox until they are fetched"),
-        ("headers", {"X-A": "1"}, "who fetches gets the message's own headers"),
-        ("auth", {"type": "bearer", "token": "abc"}, "who fetches shows a key of the subscriber"),
+        ("headers", {"X-A": "1"}, "clients get the message's own headers"),
+        ("auth", {"type": "bearer", "token": "abc"}, "clients fetch with a key of the subscriber"),
         ("timeout_seconds", 5, "by visibility"),
-        ("lets_pass_on_timeout", True, "nobody waits for an answer"),
+        ("lets_pass_on_timeout", True, "no publisher waits for an answer"),
         ("probe_url", "https://127.0.0.1/health", "no lane that could be suspended"),
         ("policy", "strict", "max_receives bounds how often a message is fetched"),
         ("max_receives", 0, "greater than or equal to 1"),
@@ -88,7 +88,7 @@ def test_the_mode_cannot_be_changed(configured: Caller, made: Json) -> None:
     for id, mode in ((made["id"], "PUSH"), (push["id"], "PULL")):
         problem = refused(configured.patch(f"subscriptions/{id}", {"mode": mode}), 400)
         assert fields_of(problem) == {"mode"}
-        assert "make another subscription" in str(problem["errors"])
+        assert "create another subscription" in str(problem["errors"])
 
 
 def test_only_a_pull_subscription_counts_receives(configured: Caller) -> None:

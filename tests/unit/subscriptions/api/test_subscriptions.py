@@ -82,7 +82,7 @@ def test_a_new_secret_is_logged_without_its_value(configured: Caller) -> None:
     change = ConfigurationChange.objects.first()
     assert change is not None
     assert change.action == "changed"
-    assert change.after == {"headers": "•••, set anew"}
+    assert change.after == {"headers": "•••, new value"}
 
 
 @pytest.mark.parametrize(
