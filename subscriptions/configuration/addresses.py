@@ -1,4 +1,4 @@
-"""Where the endpoints of a plan lead: the servers of all that are new or changed, looked up before anything is locked."""
+"""The addresses of a plan's endpoints: new and changed ones are resolved before any lock."""
 
 from collections.abc import Collection, Iterator
 
@@ -12,7 +12,10 @@ _FIELDS = ("endpoint", "probe_url")
 
 
 def find_refused(plan: Plan, *, allowed_networks: Collection[Network]) -> None:
-    """Add a fault for each server with an address that is not allowed: it may be that of thousands of subscriptions."""
+    """Add one fault for each server with a forbidden address.
+
+    It may serve thousands of subscriptions.
+    """
     users: dict[Server, list[tuple[str, str]]] = {}
     for one in plan.changes:
         for label, field, server in _urls(one):

@@ -1,8 +1,9 @@
-"""Doing what a plan says, in one transaction, if it still says so.
+"""Applying a plan in one transaction, if it is still current.
 
-Two that apply at once, or one who changes an object by hand meanwhile: what the plan changes is locked, and then the plan
-is drafted again. If it is not the one that was seen, nothing is done. An object that somebody else makes meanwhile is found by its
-name, one that somebody deletes by what refers to it: the table refuses both, and nothing is done either.
+Two people may apply at once, or somebody may edit an object by hand meanwhile: lock the rows that
+the plan changes, then draft the plan again. If the two differ, nothing is done. Rows that somebody
+creates or deletes meanwhile cannot be locked, but the table refuses the write (a name that exists,
+a reference to a deleted row), and again nothing is done.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -35,15 +36,16 @@ _BATCH = 500
 
 
 class PlanChangedError(Exception):
-    """The plan is not the one that was seen any more; nothing was done."""
+    """The plan has changed since it was shown; nothing was done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Applying:
-    """Who applies, and which plan they have seen.
+    """Who applies, and the digest of the plan they have seen.
 
-    `set_status` gives a subscription that exists another status, and records that itself: its backlog is not this
-    package's. `tell` is called in the transaction when anything was changed.
+    `set_status` changes the status of an existing subscription and records the change itself,
+    because the backlog belongs to another package. `tell` is called in the transaction if anything
+    changed.
     """
 
     digest: str
@@ -54,7 +56,7 @@ class Applying:
 
 
 def plan(wanted: Wanted, *, allowed_networks: Collection[Network]) -> Plan:
-    """Return the plan; raises RefusedDocumentError with all that is wrong."""
+    """Return the plan; raises RefusedDocumentError with all faults."""
     planned = draft(wanted)
     find_refused(planned, allowed_networks=allowed_networks)
     planned.refuse_faults()
@@ -62,7 +64,10 @@ def plan(wanted: Wanted, *, allowed_networks: Collection[Network]) -> Plan:
 
 
 def apply(wanted: Wanted, applying: Applying) -> Plan:
-    """Do what the plan with that digest says, and return it; raises PlanChangedError and RefusedDocumentError."""
+    """Carry out the plan with that digest and return it.
+
+    Raises PlanChangedError, RefusedDocumentError.
+    """
     seen = plan(wanted, allowed_networks=applying.allowed_networks)
     if seen.digest != applying.digest:
         raise PlanChangedError
@@ -76,9 +81,9 @@ def apply(wanted: Wanted, applying: Applying) -> Plan:
 
 
 def _lock(planned: Plan) -> None:
-    """Lock what will be changed or deleted, and the SYNC event types, of which nobody saves a rival meanwhile.
+    """Lock the rows to change or delete, and the SYNC event types against conflicting subscriptions.
 
-    Publishing, which refers to the rows, goes on, unless they are about to be deleted.
+    Publishing refers to these rows and goes on, unless they are about to be deleted.
     """
     if any(isinstance(one.row, Subscription) for one in planned.changes):
         _locked(EventType.objects.filter(kind=Kind.SYNC), no_key=True)
@@ -91,7 +96,7 @@ def _lock(planned: Plan) -> None:
 
 
 def _locked(rows: "models.QuerySet[Any]", *, no_key: bool) -> None:
-    # In the order of their ids, as everywhere.
+    # By id, as everywhere, so that two transactions cannot deadlock.
     plain = rows.select_related(None).prefetch_related(None).order_by("pk")
     list(plain.select_for_update(of=("self",), no_key=no_key).values_list("pk"))
 
@@ -105,7 +110,7 @@ class _Writing:
     def write(self, planned: Plan) -> None:
         for section in SECTIONS:
             ones = [one for one in planned.changes if one.section is section]
-            # First, for what a new one takes an old one may have given up.
+            # Changes first: they may free a value (such as a queue id) that a new object takes.
             for one in ones:
                 if one.verb == Verb.CHANGE:
                     self._change(one)
@@ -119,7 +124,7 @@ class _Writing:
         if section.model is Subscription:
             self._create_subscriptions([one.row for one in ones if isinstance(one.row, Subscription)])
         else:
-            # One by one: others listen for each that is made.
+            # One by one: `save` sends the signals that other code listens for.
             for one in ones:
                 one.row.save()
                 _link(one)
@@ -143,7 +148,7 @@ class _Writing:
         if isinstance(row, Publisher) and "event_types" in changed:
             row.all_event_types = one.values["event_types"] is None
             columns.add("all_event_types")
-        # No other column: see `StrictModel.update`.
+        # Only the changed columns: see `StrictModel.update`.
         row.save(update_fields=columns | {"updated_at"})
         _link(one)
         renewed = dict.fromkeys(SECRET_FIELDS & changed, f"{MASKED}, new value")
@@ -181,7 +186,7 @@ def _state(row: models.Model) -> dict[str, Any]:
 
 @contextmanager
 def _refusing_conflicts() -> Iterator[None]:
-    """What the table refuses was made or deleted by somebody else meanwhile, but for values that do not fit together."""
+    """Raise PlanChangedError for a conflict with somebody else, a fault for a CHECK violation."""
     try:
         yield
     except IntegrityError as error:

@@ -1,9 +1,9 @@
-"""Checking the entries of a document as if they were typed: by the serializers of the API.
+"""Validation of a document's entries, by the serializers of the API.
 
-They differ from those in two ways. Names lead to what the document makes as well as to what is stored. And nothing is asked of the
-database for each subscription, for there may be ten thousand: rivals are looked for in all of them at once
-(`subscriptions.configuration.plan`), and the constraints of the table are left to the table, whose reasons the checks of modes and of
-dedup give before.
+They differ from those in two ways. Names may refer to objects that the document creates as well as
+to stored ones. And no entry may cost a query, because there may be ten thousand subscriptions:
+conflicts are searched in all of them at once (`subscriptions.configuration.draft`), and the
+constraints are left to the table; the checks of modes and dedup give the readable reasons before.
 """
 
 from collections.abc import Mapping
@@ -36,12 +36,12 @@ from subscriptions.matching.errors_to import NOBODY
 from subscriptions.models import EventType, Policy, Subscriber
 from subscriptions.values.names import MAX_NAME_LENGTH
 
-# By model and name: what is stored, or is about to be made.
+# By model and name: stored objects, and those about to be created.
 Known = Mapping[type[Model], Mapping[str, Model]]
 
 
 class KnownName(NameOf):
-    """Another object, which may be one that the document makes."""
+    """A reference to another object, which may be one that the document creates."""
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):
@@ -64,7 +64,7 @@ class KnownEventTypes(EventTypeNames):
 
 
 class RememberedFilter(FilterField):
-    """A filter that is parsed once, however often its document is checked."""
+    """A filter that is parsed once, however many times its document is checked."""
 
     def to_internal_value(self, data: Any) -> str:
         identities: dict[str, str] = self.context["identities"]
@@ -78,7 +78,10 @@ class PublisherEntry(PublisherSerializer):
     event_types = KnownEventTypes(required=False)
 
     def validate_errors_to(self, value: str) -> str:
-        """The subscriber has to be known; whether it will have the subscription is seen when a failure is told."""
+        """Require a known subscriber.
+
+        Its subscription is looked up only when a failure is reported.
+        """
         known: Known = self.context["known"]
         subscriber = value.partition("/")[0]
         if value not in ("", NOBODY) and subscriber not in known[Subscriber]:
@@ -95,10 +98,10 @@ class SubscriptionEntry(SubscriptionSerializer):
     filter = RememberedFilter(required=False)
 
     def _validate_constraints(self, attrs: Mapping[str, Any]) -> None:
-        """The table says it; see above."""
+        """Do nothing: the table checks its constraints, see above."""
 
     def _refuse_rivals(self, attrs: Mapping[str, Any]) -> None:
-        """They are looked for in all subscriptions at once."""
+        """Do nothing: `find_rivals` checks all subscriptions at once."""
 
 
 _SERIALIZERS: dict[str, type[StrictModel]] = {
@@ -111,7 +114,7 @@ _SERIALIZERS: dict[str, type[StrictModel]] = {
 
 
 class Checker:
-    """Checks the entries of one section, one after the other: making a serializer takes longer than using it."""
+    """Checks the entries of one section in turn: creating a serializer costs more than using it."""
 
     def __init__(self, section: Section, known: Known, *, identities: dict[str, str]) -> None:
         self._section = section
@@ -119,7 +122,10 @@ class Checker:
         self._serializer = _SERIALIZERS[section.name](context=context)
 
     def check(self, entry: Entry, *, stored: Model | None, of: str) -> tuple[dict[str, Any], list[Fault]]:
-        """Return the values to store, and what is wrong; without a stored row what is left out gets its default."""
+        """Return the values to store, and the faults.
+
+        Without a stored row, omitted fields get defaults.
+        """
         unknown = [name for name in entry if name not in self._section.fields]
         if unknown:
             detail = f"There is no such field; known are {', '.join(self._section.fields)}."

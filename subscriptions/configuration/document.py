@@ -1,9 +1,11 @@
-"""The configuration as a document: which objects and which of their fields stand in it, in which order.
+"""The format of the configuration document: its objects and fields, and their order.
 
-    {"format": 1, "event_types": [{"name": …}], "policies": […], "subscribers": […], "publishers": […], "subscriptions": […]}
+    {"format": 1, "event_types": [{"name": …}], "policies": […], "subscribers": […],
+     "publishers": […], "subscriptions": […]}
 
-Objects are known by their names, a subscription by its subscriber's and its own. What stands in no document is listed with
-the reason: `tests/architecture/test_configuration_fields.py` fails when a model has a field that is in neither list.
+Objects are identified by name, a subscription by its subscriber's name and its own. Fields that no
+document contains are listed with the reason: `tests/architecture/test_configuration_fields.py`
+fails if a field of a model is in neither list.
 """
 
 import json
@@ -44,7 +46,10 @@ _HELD = {"held_until": "it ends a hold", "catch_up_rate": "it ends a hold"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """One list of the document. `fields` are written in this order; `left_out` says of the model's others why."""
+    """One list of the document.
+
+    `fields` are in written order, `left_out` maps other fields to a reason.
+    """
 
     name: str
     model: type[models.Model]
@@ -174,7 +179,7 @@ SUBSCRIPTIONS = Section(
         "cancellation_id": "it is about deliveries",
     },
 )
-# Each refers only to those before it.
+# Each refers only to sections before it.
 SECTIONS = (EVENT_TYPES, POLICIES, SUBSCRIBERS, PUBLISHERS, SUBSCRIPTIONS)
 NAMES = tuple(section.name for section in SECTIONS)
 
@@ -192,7 +197,10 @@ LEFT_OUT_MODELS: dict[type[models.Model], str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """Why a document is refused: the object and the field that it is about, empty for the whole."""
+    """A reason to refuse a document, with its object and field.
+
+    Both are empty for the whole document.
+    """
 
     object: str
     field: str
@@ -204,7 +212,7 @@ class Fault:
 
 
 class RefusedDocumentError(ValueError):
-    """The document cannot be applied; `faults` are all that was found, and nothing was changed."""
+    """The document cannot be applied; `faults` has every reason. Nothing was changed."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         super().__init__("\n".join(map(str, faults)))
@@ -212,15 +220,18 @@ class RefusedDocumentError(ValueError):
 
 
 def whole(detail: str) -> RefusedDocumentError:
-    """A fault that is about no single object."""
+    """Return an error about the document as a whole."""
     return RefusedDocumentError([Fault(object="", field="", detail=detail)])
 
 
 def parsed(text: bytes | str) -> Any:
-    """Read JSON; raises RefusedDocumentError for anything else, and for an object that has a name twice."""
+    """Parse JSON.
+
+    Raises RefusedDocumentError for invalid JSON and for duplicate names in an object.
+    """
     try:
         content = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
-        # Half a surrogate pair cannot be stored.
+        # A lone surrogate cannot be stored.
         json.dumps(content, ensure_ascii=False).encode()
     except UnicodeError as error:
         raise whole(f"The file is not UTF-8: {error}.") from None
@@ -233,7 +244,10 @@ def parsed(text: bytes | str) -> Any:
 
 
 def checked(content: Any) -> dict[str, list[Entry]]:
-    """Return section → entries; raises RefusedDocumentError for what has not the form of a document."""
+    """Return section → entries.
+
+    Raises RefusedDocumentError if the content is not shaped as a document.
+    """
     if not isinstance(content, dict):
         raise whole("A configuration is a JSON object with the lists " + ", ".join(NAMES) + ".")
     if content.get("format") != FORMAT:
@@ -250,12 +264,12 @@ def checked(content: Any) -> dict[str, list[Entry]]:
 
 
 def written(content: Mapping[str, Any]) -> str:
-    """Return the text of a document: the same for the same content, a line for each field."""
+    """Return the text of a document, one line a field; equal content gives equal text."""
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def chosen(only: Collection[str]) -> Iterator[Section]:
-    """The sections of these names; all of them when none is named."""
+    """Return the sections with these names, or all if there are none."""
     return (section for section in SECTIONS if not only or section.name in only)
 
 

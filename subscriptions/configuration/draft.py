@@ -1,7 +1,7 @@
-"""Drafting a plan: each entry is checked and compared with what is stored. Nothing is written.
+"""Drafting a plan: each entry is validated and compared with the stored object; nothing is written.
 
-A field that an entry leaves out stays as it is; of a new object it gets its default. What stands in no entry stays, too, unless
-it is to be pruned: then it is deleted if its section stands in the document.
+A field that an entry omits keeps its value, or gets the default in a new object. Objects without an
+entry stay too. With `prune` they are deleted if the document contains their section.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,12 +27,12 @@ from subscriptions.dependents import first_dependents
 from subscriptions.models import EventType, Kind, Policy, Publisher, Subscriber, Subscription
 from subscriptions.models.policy import DEFAULT_POLICY
 
-# What a subscription refers to, by the model.
+# The models that a subscription refers to, with the name of its field.
 _REFERENCES: dict[type[Model], str] = {EventType: "event_type", Policy: "policy", Subscriber: "subscriber"}
 
 
 def draft(wanted: Wanted) -> Plan:
-    """Return the plan with all its faults but those of addresses, which take longer: see `addresses`."""
+    """Return the plan with all faults but those of addresses, which are slower: see `addresses`."""
     drafting = _added(wanted)
     if wanted.prune:
         drafting.prune()
@@ -43,7 +43,10 @@ def draft(wanted: Wanted) -> Plan:
 
 
 def drift(wanted: Wanted) -> Plan:
-    """Return how the installation differs from the document, also by what cannot be deleted; addresses are not looked up."""
+    """Return the differences from the document, including objects that cannot be deleted.
+
+    Addresses are not resolved.
+    """
     drafting = _added(wanted)
     drafting.prune()
     drafting.find_rivals()
@@ -69,7 +72,7 @@ class _Drafting:
         self._known: dict[type[Model], dict[str, Model]] = {
             model: {str(row): row for row in model._default_manager.all()} for model in _REFERENCES
         }
-        # What there will be: row and the values that it gets.
+        # The result of the plan: rows with their new values.
         self._there: dict[str, dict[str, tuple[Any, Mapping[str, Any]]]] = {
             section: {name: (row, {}) for name, row in rows.items()} for section, rows in self._stored.items()
         }
@@ -83,12 +86,12 @@ class _Drafting:
                 self.plan.objects.append(planned)
                 self._there[section.name][name] = (planned.row, planned.values)
             if section.model in self._known:
-                # A refused one, too: what refers to it is right.
+                # A refused one too: references to it are not at fault.
                 made = section.model(name=name) if planned is None else planned.row
                 self._known[section.model].setdefault(name, made)
 
     def _planned(self, section: Section, entry: Entry, checker: Checker) -> PlannedObject | None:
-        """Compare an entry with its row; None, and its faults are noted, when it is refused."""
+        """Compare an entry with its row; None if it is refused, with its faults recorded."""
         name = _name(section, entry)
         row = self._stored[section.name].get(name)
         label = f"{section.noun} {name}"
@@ -113,7 +116,7 @@ class _Drafting:
         return resolved.entry
 
     def prune(self) -> None:
-        """Plan to delete what the document's sections lack, what refers to others first."""
+        """Plan to delete the objects that the document's sections lack, dependents first."""
         doomed = [
             PlannedObject(section=section, verb=Verb.DELETE, row=row)
             for section in reversed(SECTIONS)
@@ -125,7 +128,7 @@ class _Drafting:
         self.plan.objects += doomed
 
     def find_needs(self) -> None:
-        """What something else needs cannot be deleted."""
+        """Refuse to delete objects that others depend on."""
         doomed = [one for one in self.plan.objects if one.verb == Verb.DELETE]
         self.plan.faults += [fault for one in doomed for fault in self._needs(one)]
 
@@ -147,7 +150,10 @@ class _Drafting:
             yield Fault(object=one.label, field="", detail=detail)
 
     def find_rivals(self) -> None:
-        """Of a SYNC event type no two subscriptions may want the same; see `subscriptions.checks.sync_overlap`."""
+        """Refuse overlapping subscriptions of a SYNC event type.
+
+        See `subscriptions.checks.sync_overlap`.
+        """
         first: dict[tuple[str, str, str], Subscription] = {}
         for row, values in self._there[SUBSCRIPTIONS.name].values():
             if row.event_type.kind != Kind.SYNC:
@@ -161,7 +167,7 @@ class _Drafting:
                 )
 
     def find_taken(self) -> None:
-        """No two subscribers may have one queue id."""
+        """Refuse a queue id that two subscribers share."""
         first: dict[str, Model] = {}
         for row, values in self._there[SUBSCRIBERS.name].values():
             queue_id = values.get("queue_id", row.queue_id)

@@ -1,4 +1,4 @@
-"""Writing the configuration as a document: by names, sorted, without ids, times and secrets."""
+"""Export of the configuration as a document: by names, sorted, without ids, times and secrets."""
 
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -22,7 +22,7 @@ from subscriptions.values.names import RESERVED_PREFIX
 
 
 def export(*, only: Collection[str] = ()) -> dict[str, Any]:
-    """Return the document of what is configured now; `only` names sections."""
+    """Return the current configuration as a document; `only` names sections."""
     content: dict[str, Any] = {"format": FORMAT}
     names = ReferenceNames()
     for section in chosen(only):
@@ -32,7 +32,7 @@ def export(*, only: Collection[str] = ()) -> dict[str, Any]:
 
 
 def rows_of(section: Section) -> QuerySet[Any]:
-    """The rows that documents are about, with what their entries name: Inturn's own are left out."""
+    """Return the exportable rows with the objects that they refer to; Inturn's own are left out."""
     rows = section.model._default_manager.order_by()
     if section is EVENT_TYPES:
         rows = rows.exclude(name__startswith=RESERVED_PREFIX)
@@ -46,14 +46,14 @@ def rows_of(section: Section) -> QuerySet[Any]:
 
 
 def value_of(row: Model, field: str) -> Any:
-    """Return a field as documents and comparisons have it, secrets included: other objects by their names."""
+    """Return a field as in a document, secrets included; other objects are given by name."""
     if isinstance(row, Publisher) and field == "event_types":
         return None if row.all_event_types else sorted(one.name for one in row.event_types.all())
     return plain(getattr(row, field))
 
 
 def plain(value: Any) -> Any:
-    """Return a value as documents have it: other objects by their names."""
+    """Return a value as in a document; other objects are given by name."""
     if isinstance(value, Model):
         return str(value)
     if isinstance(value, list) and value and isinstance(value[0], Model):

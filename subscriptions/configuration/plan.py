@@ -1,6 +1,7 @@
-"""A plan: for each object of a document whether it is made, changed, deleted or as it is, field by field.
+"""A plan: each object of a document is created, changed, deleted or unchanged, field by field.
 
-It has a digest, which is the same only if what would be done is: `apply` wants it, so that nothing is done that nobody has seen.
+Its digest is equal only for equal changes. `apply` requires the digest, so that it makes no change
+that nobody has seen.
 """
 
 from collections.abc import Mapping
@@ -29,9 +30,10 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """A document as `document.checked` returned it, and how it is meant.
+    """A document as `document.checked` returned it, with the options to apply it.
 
-    `identities` remembers the identity of each filter that was found right: the same document is checked several times.
+    `identities` caches the identity of each valid filter, because a document is checked several
+    times.
     """
 
     document: Mapping[str, list[Entry]]
@@ -45,7 +47,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedField:
-    """One field as documents have it, but with the values of secrets: show `shown_before` and `shown_after` only."""
+    """One field as in a document, secrets included: show `shown_before` and `shown_after` only."""
 
     name: str
     before: Any
@@ -68,9 +70,9 @@ class PlannedField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedObject:
-    """`row` is what is stored, or is about to be; `values` are what the serializer gave, by field.
+    """`row` is the row, stored or new; `values` are the validated values by field.
 
-    Of an object that is made `fields` are those that have not their default.
+    For a new object, `fields` are those without their default value.
     """
 
     section: Section
@@ -90,7 +92,7 @@ class PlannedObject:
 
 @dataclass(slots=True)
 class Plan:
-    """`kept` are the references without a value, whose secrets stay as they are: object, field, reference."""
+    """`kept` are references without a value, whose secrets stay: object, field, reference."""
 
     objects: list[PlannedObject] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
@@ -109,7 +111,7 @@ class Plan:
             [one.label, one.verb, [[each.name, each.before, each.after] for each in one.fields]]
             for one in self.changes
         ]
-        # Keyed, for the values of secrets go into it.
+        # Keyed, because it includes the values of secrets.
         return salted_hmac("configuration plan", orjson.dumps(told), algorithm="sha256").hexdigest()
 
     def refuse_faults(self) -> None:

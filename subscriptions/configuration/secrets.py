@@ -1,9 +1,10 @@
-"""Secrets of a document: a reference stands for each, `{"from": "env:NAME"}` or `{"from": "file:PATH"}`.
+"""Secrets of a document, replaced by references, `{"from": "env:NAME"}` or `{"from": "file:PATH"}`.
 
-Whoever applies the document gives the values: a command from its environment and its files, REST and the console from what is sent
-along. A server never looks into its own environment for somebody else's document.
+The person who applies the document supplies the values: a command reads its environment and its
+files; REST and the console read the values that are sent along. A server never looks up somebody
+else's references in its own environment.
 
-A reference without a value keeps what is stored in its place; where nothing is stored it is refused.
+A reference without a value keeps the stored secret; if none is stored, the document is refused.
 """
 
 import os
@@ -16,7 +17,7 @@ from typing import Any
 from subscriptions.configuration.document import Entry, Fault
 from subscriptions.models import Subscription
 
-# From a reference such as env:NAME to its value, or None when there is none.
+# From a reference such as env:NAME to its value, or None.
 Lookup = Callable[[str], str | None]
 
 SECRET_PARTS = ("password", "token")
@@ -27,7 +28,7 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Z0-9]+")
 
 
 def of_machine(reference: str) -> str | None:
-    """Look it up in this process's environment, or in a file, whose last line break does not count."""
+    """Look up a reference in the environment or in a file, without its last line break."""
     form, _, name = reference.partition(":")
     if form == "env":
         return os.environ.get(name)
@@ -38,13 +39,13 @@ def of_machine(reference: str) -> str | None:
 
 
 def of_mapping(given: Mapping[str, str]) -> Lookup:
-    """Look it up in what was sent along, by the whole reference."""
+    """Look up a whole reference in the values that were sent along."""
     return given.get
 
 
 @dataclass(slots=True)
 class ReferenceNames:
-    """Makes the references of one document: no two are the same."""
+    """Creates the references of one document, each of them unique."""
 
     _used: set[str] = field(default_factory=set)
 
@@ -60,7 +61,7 @@ class ReferenceNames:
 
 @dataclass(slots=True)
 class Resolved:
-    """An entry with the values of its secrets; `kept` are the fields whose reference has no value, and which stay as they are."""
+    """An entry with the values of its secrets; `kept` are fields whose stored secret stays."""
 
     entry: Entry
     faults: list[Fault] = field(default_factory=list)
@@ -68,7 +69,7 @@ class Resolved:
 
 
 def resolve(entry: Entry, *, of: str, stored: Subscription | None, lookup: Lookup) -> Resolved:
-    """Put the values in place of the references of a subscription's entry; `of` names it in faults."""
+    """Replace the references of a subscription's entry by their values; `of` names it in faults."""
     resolving = _Resolving(of=of, lookup=lookup, resolved=Resolved(entry=dict(entry)))
     for name in ("headers", "auth"):
         given = entry.get(name)
@@ -106,7 +107,7 @@ class _Resolving:
 
     def _refuse(self, place: str, detail: str) -> str:
         self.resolved.faults.append(Fault(object=self.of, field=place, detail=detail))
-        # What the other checks find no fault with.
+        # A placeholder that passes the other checks.
         return "missing"
 
 

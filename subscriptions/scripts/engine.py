@@ -1,9 +1,11 @@
-"""The process in which scripts are executed: it reads jobs from its standard input, a socket, and writes answers there.
+"""The process that executes scripts: it reads jobs from standard input, a socket, and answers there.
 
-It is started by path, with an empty environment (`subscriptions.scripts.worker`), and imports nothing of Inturn. So whatever a
-script might break out to has no settings, keys or database. Each script has a new engine: none sees what another has left.
-Three limits: the engine's own on processor time, memory and stack, which a script sees as an error; the kernel's timer of
-processor time, which ends the process where the engine does not look (a native loop); and the kernel's on memory.
+It is started by path, with an empty environment (`subscriptions.scripts.worker`), and imports
+nothing of Inturn. So a script that breaks out of the engine finds no settings, keys or database.
+Each script gets a new engine, so no script sees the leftovers of another. There are three limits:
+the engine's own on processor time, memory and stack, which a script sees as an error; the kernel's
+timer of processor time, which ends the process where the engine does not check (a native loop);
+and the kernel's limit on memory.
 """
 
 import json
@@ -18,7 +20,7 @@ import time
 import quickjs
 
 SECONDS = 0.5
-# A native function is not interrupted by the engine.
+# The engine does not interrupt native functions.
 KILL_SECONDS = 2 * SECONDS
 MEMORY_BYTES = 64 * 1024 * 1024
 STACK_BYTES = 256 * 1024
@@ -26,11 +28,12 @@ PROCESS_BYTES = 512 * 1024 * 1024
 LONGEST_OUTPUT = 4 * 1024 * 1024
 LENGTH = struct.Struct("!I")
 
-# On the same line as the script, so that its lines keep their numbers. It ends the program before the script begins.
+# On the script's own first line, to keep its line numbers. Ends the program before the script runs.
 _NOT_RUN = "throw null;"
-# A script has a value, which nobody wants: to make a Python object of it may fail, or cost memory.
+# Discards the value of the script: converting it to a Python object may fail or cost memory.
 _NO_VALUE = "\n;void 0"
-# Headers are found as filters find them (`subscriptions.filters.document.header_name`). Not by `var`, so that a script may declare them itself, in whatever way.
+# Header names are matched as in filters (`subscriptions.filters.document.header_name`). Assigned to
+# `this` rather than declared by `var`, so that a script may declare the same names in any way.
 _GLOBALS = """
 this.$outmessage = this.$param = void 0; this.$statuscode = 200; this.$outheader = {};
 this.$inheader = new Proxy($inheader, { get: function (headers, name) {
@@ -39,7 +42,7 @@ this.$inheader = new Proxy($inheader, { get: function (headers, name) {
 void 0
 """
 _ERRORS = (quickjs.JSException, quickjs.StackOverflow, MemoryError, UnicodeDecodeError)
-# Made before the script, which may replace what it finds: `JSON`, `String`, `Object.prototype`.
+# Captured before the script runs, which may replace `JSON`, `String` or `Object.prototype`.
 _COLLECTOR = """
 (function (stringify, String, Object, keys) {
     'use strict';
@@ -86,7 +89,10 @@ def limit() -> None:
 
 
 def answer_all(connection: socket.socket, request: dict) -> None:  # type: ignore[type-arg]
-    """Execute the jobs in order, until all are done or the batch has taken long enough; the last answer is null."""
+    """Execute the jobs in order until all are done or `seconds` have passed.
+
+    The last answer is null.
+    """
     until = time.monotonic() + request["seconds"]
     for job in request["jobs"]:
         started = time.process_time()
@@ -121,7 +127,7 @@ def executed(script: str, job: dict) -> dict:  # type: ignore[type-arg]
             }
         return {"output": collected}
     except _ERRORS as error:
-        # Its lines are the collector's.
+        # The line numbers are the collector's, not the script's.
         return told(error) | {"line": None, "column": None}
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
@@ -152,7 +158,11 @@ def new_context() -> quickjs.Context:
 
 
 def told(error: Exception) -> dict:  # type: ignore[type-arg]
-    """Say what was thrown, and where. A frame of the script stands in brackets, or is the only one; others are of what it read."""
+    """Return the message and the place of an error.
+
+    A frame of the script has brackets, or is the only frame; other frames are of code that it
+    parsed.
+    """
     if isinstance(error, MemoryError):
         return {"error": "out of memory", "line": None, "column": None}
     text, _, stack = str(error).partition("\n    at ")
@@ -169,7 +179,7 @@ def receive(connection: socket.socket) -> "dict | None":  # type: ignore[type-ar
 
 
 def exactly(connection: socket.socket, size: int) -> "bytes | None":
-    """Read so many bytes; None when the other side has closed."""
+    """Read exactly `size` bytes; None if the other side has closed the connection."""
     parts, missing = [], size
     while missing:
         part = connection.recv(min(missing, 1 << 20))

@@ -1,4 +1,4 @@
-"""What is asked of a script, and what it says: plain values."""
+"""Jobs for the script engine and their results, as plain values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,10 @@ MAX_PARAM_LENGTH = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """A script and what it is given; `headers` is a JSON object, `message` JSON if it `is_json`, else any text."""
+    """A script and its input.
+
+    `headers` is a JSON object, `message` is JSON if `is_json`, else any text.
+    """
 
     script: str
     message: str
@@ -22,7 +25,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """What a script has made; without a `body` it left the message as it is. `is_json`: the body was an object."""
+    """The output of a script; without a `body` the message is unchanged.
+
+    `is_json`: the body was an object.
+    """
 
     body: bytes | None = field(repr=False)
     is_json: bool = False
@@ -32,13 +38,16 @@ class Output:
 
     @property
     def path(self) -> str:
-        """`$param` as the last part of a URL's path."""
+        """Return `$param` as the last segment of a URL's path."""
         return f"/{quote(self.param, safe='')}" if self.param else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptFault:
-    """Why a script cannot be saved, or has no output; `line` and `column` count from 1, where they are known."""
+    """The reason a script cannot be saved or has no output.
+
+    `line` and `column` count from 1, if known.
+    """
 
     text: str
     line: int | None = None
@@ -50,7 +59,7 @@ class ScriptFault:
 
 
 def output_of(answer: Mapping[str, object]) -> Output | ScriptFault:
-    """Check what the engine collected."""
+    """Validate the values that the engine collected."""
     body, param, headers = answer["body"], str(answer["param"]), answer["headers"] or {}
     assert isinstance(headers, dict)
     if len(param) > MAX_PARAM_LENGTH or param in (".", ".."):

@@ -1,7 +1,7 @@
-"""Where a process has its scripts executed: a few workers, each used by a thread of its own.
+"""The script pool of a process: a few workers, each used by its own thread.
 
-A script that was slow goes to the slow worker from then on, until it is quick again. So scripts that run away
-wait for each other, and hold up no other for more than the first time.
+A slow script is moved to the slow worker until it is fast again. So runaway scripts queue behind
+each other, and delay other scripts only the first time.
 """
 
 import atexit
@@ -19,10 +19,10 @@ from subscriptions.scripts.jobs import Job, Output, ScriptFault, output_of
 from subscriptions.scripts.worker import Worker, WorkerDiedError
 
 QUICK_WORKERS = 2
-# Deliveries that are sent as they are, and the web server, come first.
+# Deliveries without a script, and the web server, come first.
 QUICK_NICENESS, SLOW_NICENESS = 5, 15
 SLOW_SECONDS = 0.1
-# A process that is ended from outside is no fault of the script's: it is tried once more.
+# A process that was killed from outside is not the script's fault: try the script once more.
 MOST_DEATHS = 2
 
 _RUNAWAY = f"stopped after {SECONDS * 1000:.0f} ms of processor time"
@@ -44,18 +44,18 @@ class ScriptPool:
         self._is_slow: set[str] = set()
 
     def run(self, jobs: Sequence[Job], *, seconds: float) -> Future[list[Result]]:
-        """Execute jobs in order, as many as there is time for, and one at least."""
+        """Execute jobs in order: as many as fit into `seconds`, and at least one."""
         quick = list(takewhile(lambda job: job.script not in self._is_slow, jobs))
         if not quick:
             return self._slow.submit(self._run, jobs[:1], seconds=seconds, niceness=SLOW_NICENESS)
         return self._quick.submit(self._run, quick, seconds=seconds, niceness=QUICK_NICENESS)
 
     def check(self, script: str) -> ScriptFault | None:
-        """Compile a script; None when there is nothing wrong."""
+        """Compile a script; return None if it is valid."""
         return self._quick.submit(self._check, script).result()
 
     def close(self) -> None:
-        """End the processes; nothing may be handed in any more."""
+        """End the processes; no job may be submitted afterwards."""
         self._quick.shutdown()
         self._slow.shutdown()
         for worker in self.workers:
@@ -72,7 +72,7 @@ class ScriptPool:
             except WorkerDiedError as error:
                 deaths += 1
                 if results:
-                    # The job that ended it is the first of the next batch.
+                    # The job that ended the process is the first of the next batch.
                     break
                 if error.is_runaway:
                     self._learn(jobs[0].script, is_slow=True)
@@ -121,7 +121,7 @@ class ScriptPool:
 
 @cache
 def pool() -> ScriptPool:
-    """The pool of this process: made when the first script is executed, so that nobody else pays for it."""
+    """Return the pool of this process, created on first use: other processes do not pay for it."""
     made = ScriptPool()
     atexit.register(made.close)
     return made

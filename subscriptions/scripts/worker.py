@@ -1,4 +1,4 @@
-"""One process of the engine, as the thread that uses it sees it."""
+"""One engine process and its connection, used by one thread."""
 
 import signal
 import socket
@@ -13,12 +13,15 @@ import orjson
 from subscriptions.scripts.engine import LENGTH, exactly
 
 _ENGINE = Path(__file__).with_name("engine.py")
-# Far more than the engine allows a script: a process that answers nothing for so long is stopped, or the machine is.
+# Far more than a script may take: after such a silence the process is stopped, or the machine is.
 SILENCE_SECONDS = 20.0
 
 
 class WorkerDiedError(Exception):
-    """The process is gone. `is_runaway`: the kernel ended it, for the script used more than its time."""
+    """The process is gone.
+
+    `is_runaway`: the kernel ended it because the script exceeded its time.
+    """
 
     def __init__(self, *, is_runaway: bool) -> None:
         super().__init__("the process that executes scripts is gone")
@@ -26,7 +29,7 @@ class WorkerDiedError(Exception):
 
 
 class Worker:
-    """Started when it is first used, and again after it died. Of one thread only."""
+    """Starts its process on first use, and again after it died. Use it from one thread only."""
 
     def __init__(self, *, niceness: int) -> None:
         self._niceness = niceness
@@ -38,7 +41,10 @@ class Worker:
         return None if self._process is None else self._process.pid
 
     def answers(self, request: dict[str, Any]) -> Iterator[Any]:
-        """Hand in a request and yield its answers; raises WorkerDiedError. Who does not take all of them ends the process."""
+        """Send a request and yield its answers; raises WorkerDiedError.
+
+        If the caller does not read all answers, the process is ended.
+        """
         connection = self._connection()
         text = orjson.dumps(request)
         try:
@@ -59,7 +65,7 @@ class Worker:
         raise WorkerDiedError(is_runaway=self.end() == -signal.SIGPROF)
 
     def end(self) -> int | None:
-        """End the process, and return how it ended."""
+        """End the process and return its exit code."""
         if self._process is None:
             return None
         process, self._process = self._process, None
@@ -77,7 +83,7 @@ class Worker:
         if self._process is None or self._socket is None:
             ours, theirs = socket.socketpair()
             with theirs:
-                # Neither our environment nor our folder: what it does not know it cannot give away.
+                # Neither our environment nor our folder: a script that breaks out cannot leak them.
                 command = [sys.executable, "-I", str(_ENGINE), str(self._niceness)]
                 self._process = subprocess.Popen(
                     command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env={}, cwd="/"
