@@ -1,4 +1,4 @@
-"""Who publishes, who listens, and to what."""
+"""Event types, publishers, subscribers and subscriptions."""
 
 from django.apps import AppConfig
 

@@ -1,4 +1,4 @@
-"""Recording changes of configuration: what a row says now, and what it said before."""
+"""Recording configuration changes: the fields of a row before and after."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ UNRECORDED_FIELDS = frozenset(
 
 
 def snapshot(instance: models.Model) -> dict[str, Any]:
-    """Return a row's fields as JSON, without secrets: whether one is set is told, never what it is."""
+    """Return a row's fields as JSON; a secret is shown only as set or not set."""
     return {
         field.name: _value(field, instance)
         for field in instance._meta.concrete_fields
@@ -42,7 +42,7 @@ def record(
 ) -> None:
     """Add a change to the configuration log; call it in the transaction of the change itself.
 
-    Of two snapshots only the fields that differ are kept.
+    If both snapshots are given, only the fields that differ are stored.
     """
     change_of(actor=actor, action=action, instance=instance, before=before, after=after).save()
 
@@ -55,7 +55,10 @@ def change_of(
     before: dict[str, Any] | None,
     after: dict[str, Any] | None,
 ) -> ConfigurationChange:
-    """Return what `record` adds, for those who add many at once; the senders are told of each that is saved by itself only."""
+    """Return the entry that `record` adds, unsaved, for code that adds many at once.
+
+    Senders are notified only of entries that are saved one by one.
+    """
     if before is not None and after is not None:
         differing = {name for name in after if before.get(name) != after[name]}
         before = {name: before.get(name) for name in differing}

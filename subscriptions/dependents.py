@@ -1,4 +1,4 @@
-"""What keeps a row from being deleted, asked without loading it: there may be millions."""
+"""Rows that keep another from being deleted, queried without loading them: there may be millions."""
 
 from collections.abc import Collection
 
@@ -7,7 +7,7 @@ from django.db.models.fields.reverse_related import ForeignObjectRel
 
 
 def first_dependents(row: models.Model, *, apart_from: Collection[type[models.Model]] = ()) -> str | None:
-    """Return the plural of the first kind of thing that protects the row, or None if it may be deleted."""
+    """Return the plural name of the first model that protects the row, or None."""
     for relation in type(row)._meta.get_fields(include_hidden=True):
         if not isinstance(relation, ForeignObjectRel) or relation.on_delete is not models.PROTECT:
             continue

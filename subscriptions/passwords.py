@@ -1,4 +1,4 @@
-"""A rule for passwords beside Django's."""
+"""A password validator in addition to Django's."""
 
 from django.core.exceptions import ValidationError
 

@@ -1,4 +1,4 @@
-"""Publish ids of publishers: made, rotated, ended, and found by what stands in an address."""
+"""Publish ids of publishers: creation, rotation, end, and look-up by the text in an address."""
 
 import re
 from datetime import datetime, timedelta
@@ -13,17 +13,17 @@ from subscriptions.models.publish_id import new_publish_id
 OVERLAP = timedelta(hours=24)
 MAX_VALID = 5
 LAST_USED_PRECISION = timedelta(minutes=1)
-# One that is taken over from TeamForge is a credential: no shorter than can be guessed.
+# An id taken over from TeamForge is a credential: it must be too long to be guessed.
 MIN_LENGTH, MAX_LENGTH = 16, 200
 _TEXT = re.compile(r"[A-Za-z0-9._~-]+")
 
 
 class PublishIdRefusedError(ValueError):
-    """This cannot be the publish id; the message says what to do."""
+    """This text cannot be a publish id; the message says what to do."""
 
 
 def check_text(text: str) -> None:
-    """Raise PublishIdRefusedError unless it can stand in an address and cannot be guessed."""
+    """Raise PublishIdRefusedError unless the text fits into an address and is hard to guess."""
     if not MIN_LENGTH <= len(text) <= MAX_LENGTH or not _TEXT.fullmatch(text):
         raise PublishIdRefusedError(
             f"A publish id has {MIN_LENGTH} to {MAX_LENGTH} letters, digits, hyphens, dots, underscores or tildes. Leave it out, and one is made."
@@ -31,9 +31,10 @@ def check_text(text: str) -> None:
 
 
 def rotate(publisher: Publisher, *, text: str = "", now: datetime) -> tuple[PublishId, str]:
-    """Give the publisher a new id, which is `text` or random, and let the others end after OVERLAP.
+    """Give the publisher a new id, `text` or random, and end the others after OVERLAP.
 
-    Call it with the publisher's row locked. The text is returned this once. Raises PublishIdRefusedError.
+    Call it with the publisher's row locked. The text is returned only here. Raises
+    PublishIdRefusedError.
     """
     text = text or new_publish_id()
     check_text(text)
@@ -50,12 +51,18 @@ def rotate(publisher: Publisher, *, text: str = "", now: datetime) -> tuple[Publ
 
 
 def end(publish_id: PublishId, *, now: datetime) -> bool:
-    """Let its addresses be answered 400 from now on; False if they were already."""
+    """End a publish id now: its addresses answer 400 from here on.
+
+    False if it had ended already.
+    """
     return bool(PublishId.objects.filter(pk=publish_id.pk).valid(now=now).update(expires_at=now))
 
 
 def publisher_of_id(text: str, *, now: datetime) -> Publisher | None:
-    """Return whose valid publish id it is, and note its use to the minute; what is unknown writes nothing."""
+    """Return the publisher with this valid id, and record the use to the minute.
+
+    For an unknown id nothing is written.
+    """
     rows = PublishId.objects.select_related("publisher").valid(now=now)
     found = rows.filter(hash=hash_of(text)).first()
     if found is None:
@@ -68,6 +75,6 @@ def publisher_of_id(text: str, *, now: datetime) -> Publisher | None:
 
 
 def addresses_of(text: str) -> list[str]:
-    """Return both addresses; the first needs no more than the id, the second the token of a login as well."""
+    """Return both addresses; the first requires only the id, the second a login token as well."""
     base = settings.ENVIRONMENT.base_url.rstrip("/")
     return [f"{base}/{version}inbox/{{eventName}}/{text}" for version in ("v4/", "")]

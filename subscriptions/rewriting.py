@@ -1,10 +1,11 @@
-"""Rewriting endpoints in bulk: the beginning of URLs is replaced, as when a receiver moves to another server.
+"""Rewriting endpoints in bulk: a prefix of URLs is replaced, as when a receiver changes servers.
 
-Two steps, so that nothing is changed that nobody has seen: `plan` tells what would become of each, and `rewrite` does it, but only
-if it is still the same. Each new URL is checked as one that is typed. What is refused stays as it is; the others are
-changed in one transaction, each with its entry in the configuration log.
+There are two steps, so that nobody applies changes unseen: `plan` lists the new URLs, and `rewrite`
+applies the plan, but only if it is still the same. Each new URL is checked as if it were typed.
+Subscriptions with a refused URL stay as they are; the others are changed in one transaction, each
+with its entry in the configuration log.
 
-The names of servers are looked up before any row is locked, for that may take seconds.
+Servers are resolved before any row is locked, because that may take seconds.
 """
 
 import hashlib
@@ -28,9 +29,9 @@ from subscriptions.values.endpoints import (
     parse_url,
 )
 
-# Of which a person can still see what becomes of them.
+# As many as a person can review.
 MOST = 1000
-# Each is looked up, which takes seconds when nobody knows its name.
+# Each is resolved, which takes seconds if its name servers do not answer.
 MOST_SERVERS = 32
 _FIELDS = ("endpoint", "probe_url")
 _PARTS = re.compile(r"((?:[A-Za-z]+:)?)(https?:.*)", re.IGNORECASE | re.DOTALL)
@@ -39,16 +40,19 @@ Server = tuple[str, int]
 
 
 class RewriteError(ValueError):
-    """This cannot be planned; the message says what to write instead."""
+    """This cannot be planned; the message says how to correct it."""
 
 
 class ChangedError(Exception):
-    """What would be rewritten is not what was seen any more; nothing was."""
+    """The plan has changed since it was shown; nothing was rewritten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A URL of a subscription, with the method in front if it has one; `refusal` says why it must not become that."""
+    """A URL of a subscription, with its method if it has one.
+
+    `refusal` is the reason to keep the old one.
+    """
 
     field: str
     before: str
@@ -58,7 +62,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewritten:
-    """What becomes of one subscription: all of it, or nothing when any of it is refused."""
+    """The changes of one subscription: all are made, or none if any is refused."""
 
     subscription: Subscription
     changes: list[Change]
@@ -70,7 +74,7 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What would be done; `seen` is the same only if that is."""
+    """The changes to make; `seen` is a digest, equal only for the same changes."""
 
     rows: list[Rewritten]
     seen: str
@@ -86,7 +90,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """What URLs begin with, and what they are to begin with; raises RewriteError when that leads to nothing good."""
+    """The old and the new beginning of URLs; raises RewriteError if they do not fit together."""
 
     old: str
     new: str
@@ -105,9 +109,9 @@ class Replacement:
             )
 
     def of(self, text: str) -> str | None:
-        """Return what an endpoint becomes, or None when its URL does not begin so.
+        """Return the new text of an endpoint, or None if its URL has another beginning.
 
-        It ends where a part of the path does: https://a.example does not begin https://a.example.org.
+        A beginning ends with a whole part: https://a.example does not match https://a.example.org.
         """
         parts = _PARTS.fullmatch(text)
         if parts is None or not parts[2].startswith(self.old):
@@ -120,7 +124,10 @@ class Replacement:
 def plan(
     selected: QuerySet[Subscription], replacement: Replacement, *, allowed_networks: Collection[Network]
 ) -> Plan:
-    """Tell what would become of the selected; raises RewriteError when that is too much at once."""
+    """Return the changes to the selected subscriptions.
+
+    Raises RewriteError if there are too many.
+    """
     rows = _concerned(selected, replacement)
     return _planned(rows, replacement, _refused(rows, replacement, allowed_networks))
 
@@ -133,7 +140,10 @@ def rewrite(
     allowed_networks: Collection[Network],
     actor: str,
 ) -> int:
-    """Do what `plan` told, and return how many subscriptions were changed; raises ChangedError and RewriteError."""
+    """Apply the plan with the digest `seen`, and return the number of changed subscriptions.
+
+    Raises ChangedError and RewriteError.
+    """
     refused = _refused(_concerned(selected, replacement), replacement, allowed_networks)
     with transaction.atomic():
         locked = selected.select_for_update(of=("self",), no_key=True)
@@ -147,7 +157,7 @@ def rewrite(
 
 def _concerned(selected: QuerySet[Subscription], replacement: Replacement) -> list[Subscription]:
     begins = Q(endpoint__contains=replacement.old) | Q(probe_url__startswith=replacement.old)
-    # Locked in the order of their ids, as everywhere.
+    # Ordered by id, because rows are locked in that order everywhere.
     rows = selected.filter(begins).select_related("subscriber").defer("headers", "auth").order_by("pk")
     found = [row for row in rows if _changes(row, replacement)]
     if len(found) > MOST:
@@ -185,7 +195,7 @@ def _refusal(after: str, refused: Mapping[Server, str]) -> str:
 
 
 def _parsed(after: str) -> ParsedEndpoint | str:
-    """Return why it is no endpoint, if it is none."""
+    """Return the parsed endpoint, or the reason why it is invalid."""
     try:
         return parse_endpoint(after)
     except EndpointError as error:
@@ -195,7 +205,10 @@ def _parsed(after: str) -> ParsedEndpoint | str:
 def _refused(
     rows: Iterable[Subscription], replacement: Replacement, allowed_networks: Collection[Network]
 ) -> dict[Server, str]:
-    """Look up the servers of all new URLs, several at a time; return why which are refused."""
+    """Resolve the servers of all new URLs, several at a time.
+
+    Return the refused ones with reasons.
+    """
     afters = {after for row in rows for _, after in _changes(row, replacement).values()}
     parsed = [endpoint for after in afters if not isinstance(endpoint := _parsed(after), str)]
     servers = sorted({(endpoint.host, endpoint.port) for endpoint in parsed})
@@ -205,7 +218,7 @@ def _refused(
 
 
 def refused_servers(servers: Collection[Server], allowed_networks: Collection[Network]) -> dict[Server, str]:
-    """Look servers up, several at a time; return which are refused, and why."""
+    """Resolve servers, several at a time; return the refused ones with reasons."""
     with ThreadPoolExecutor(max_workers=8) as threads:
         reasons = threads.map(lambda server: _why_refused(server, allowed_networks), servers)
         return {server: reason for server, reason in zip(servers, reasons, strict=True) if reason}

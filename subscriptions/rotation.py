@@ -1,4 +1,4 @@
-"""Rotating a signing secret: a new one, and a while in which the old ones sign too."""
+"""Rotation of a signing secret: a new one is added, and the old ones sign as well for a while."""
 
 from datetime import datetime, timedelta
 
@@ -7,18 +7,18 @@ from django.db.models import Q
 from subscriptions.models import SigningSecret, Subscription
 
 DEFAULT_OVERLAP = timedelta(hours=24)
-# Every valid one adds a signature to every request.
+# Every valid secret adds a signature to every request.
 MAX_VALID = 5
 
 
 class TooManySecretsError(Exception):
-    """MAX_VALID secrets are valid already: one of them has to end first."""
+    """MAX_VALID secrets are valid already; one of them has to end first."""
 
 
 def rotate(subscription: Subscription, *, now: datetime, overlap: timedelta) -> SigningSecret:
-    """Add a secret and let the others end; call it with the subscription's row locked.
+    """Add a secret, end the others after `overlap`; call it with the subscription's row locked.
 
-    Raises TooManySecretsError when too many would be valid at once.
+    Raises TooManySecretsError if too many would be valid at once.
     """
     valid = SigningSecret.objects.filter(subscription=subscription).valid(now=now)
     if overlap and valid.count() >= MAX_VALID:
@@ -29,13 +29,14 @@ def rotate(subscription: Subscription, *, now: datetime, overlap: timedelta) -> 
 
 
 class OnlySecretError(Exception):
-    """It is the newest secret, which signs from now on: rotate first."""
+    """The secret is the newest, which signs from now on; rotate first."""
 
 
 def end(secret: SigningSecret, *, now: datetime) -> bool:
-    """End an old secret now, before its overlap is over; call it with the subscription's row locked.
+    """End an old secret before its overlap is over; call it with the subscription's row locked.
 
-    False if it had ended already; raises OnlySecretError for the newest one, without which nothing would be signed.
+    Returns False if it had ended already. Raises OnlySecretError for the newest secret, without
+    which requests would be unsigned.
     """
     of_same = SigningSecret.objects.filter(subscription=secret.subscription_id)
     if not of_same.filter(pk__gt=secret.pk).exists():

@@ -1,16 +1,18 @@
-"""Signing in to the console: every try is recorded, and who failed too often has to wait.
+"""Signing in to the console: every attempt is recorded, and too many failures delay the next one.
 
-A try is written down as FAILED before the password is looked at, and becomes SIGNED_IN when it was right. So guesses
-that several web processes take at the same moment count each other, and a process that dies in between leaves a
-failure too many rather than one too few. Counting and writing hold locks of the account and of where it comes from;
-the password, which takes its time, is looked at without them.
+An attempt is recorded as FAILED before the password is checked, and becomes SIGNED_IN if it was
+right. So guesses in several web processes at the same moment count each other, and a process that
+dies in between leaves one failure too many rather than one too few. Counting and recording hold
+locks of the account and of the origin; the password check takes a while and holds no lock.
 
-What counts are the failures of the last quarter of an hour, so there is no other state: whoever is held back may try
-again when the first of them is that old. The limit of one account from one place is small. That of one place, for
-whatever accounts, and that of one account, from wherever, are larger: they are for guesses that are spread out, and
-must not let a stranger lock out everybody, or somebody in particular, with a few.
+Only the failures of the last 15 minutes count, and there is no other state: a blocked visitor may
+try again when the oldest of them is that old. The limit for one account from one origin is small.
+The limits for one origin with any accounts, and for one account from any origin, are larger: they
+are for distributed guesses, and must not let a stranger lock out everybody, or one person, with a
+few attempts.
 
-A success forgives the failures of the same account from the same place, and no others. That of an unknown name is like any other, so that nobody learns from it which names there are.
+A success clears the failures of the same account from the same origin, and no others. An attempt
+with an unknown name is treated like any other, so that it does not reveal which names exist.
 """
 
 import zlib
@@ -30,16 +32,17 @@ WINDOW = timedelta(minutes=15)
 MOST_OF_ACCOUNT_FROM_ORIGIN = 5
 MOST_FROM_ORIGIN = 30
 MOST_OF_ACCOUNT = 100
-# Else strangers everywhere could keep somebody out: where an account signed in lately it is its owner who tries.
+# From an origin where the account signed in so recently, it is the owner who tries. Without this
+# exemption strangers anywhere could lock the owner out.
 KNOWN = timedelta(days=30)
-# As many characters as a row has for it.
+# The length of the column.
 MAX_SHOWN = 150
-# The upper half of the 64-bit keys of advisory locks; `delivery.models.lane` has the others.
+# The upper half of the 64-bit advisory lock keys; `delivery.models.lane` has the other values.
 _SIGN_IN_LOCKS = 0x494E0004
 
 
 class HeldBackError(Exception):
-    """Too many failures: nothing is looked at before `until`."""
+    """Too many failures: no password is checked before `until`."""
 
     def __init__(self, until: datetime) -> None:
         super().__init__(f"held back until {until}")
@@ -48,9 +51,9 @@ class HeldBackError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """Somebody at the door: the name that was given, and the address it came from.
+    """Somebody who signs in or out: the name as typed, and the client's address.
 
-    Who is no user of the console is written down as `shown`, where the name is known to be one.
+    `shown` is recorded as the name if there is no user of that name, but it is known to be one.
     """
 
     username: str
@@ -59,7 +62,7 @@ class Visitor:
 
     @property
     def account(self) -> str:
-        """A digest of the name: what was typed may be a password."""
+        """Return a digest of the name, which may be a mistyped password."""
         return salted_hmac("inturn.sign-in", self.username, algorithm="sha256").hexdigest()
 
     @property
@@ -68,13 +71,17 @@ class Visitor:
 
 
 def begin(visitor: Visitor, *, now: datetime) -> SignIn:
-    """Write down a try, before the password is looked at; raises HeldBackError when it is not to be."""
+    """Record an attempt before the password is checked.
+
+    Raises HeldBackError after too many failures.
+    """
     with transaction.atomic():
         _lock(visitor.account, visitor.origin)
         until = held_back_until(visitor, now=now)
         if until is None:
             return _write(visitor, SignInKind.FAILED, now=now)
-        # One row tells that they go on trying: a flood of them would only be in the way.
+        # One row is enough to show that the attempts go on; a flood of rows would only be in the
+        # way.
         latest = SignIn.objects.filter(origin=visitor.origin).order_by("-id").first()
         if latest is None or latest.kind != SignInKind.REFUSED:
             _write(visitor, SignInKind.REFUSED, now=now)
@@ -82,7 +89,7 @@ def begin(visitor: Visitor, *, now: datetime) -> SignIn:
 
 
 def succeed(attempt: SignIn) -> None:
-    """The password was right: what failed before from the same place counts no longer."""
+    """Record that the password was right: earlier failures from the same origin no longer count."""
     with transaction.atomic():
         _lock(attempt.account, attempt.origin)
         SignIn.objects.filter(pk=attempt.pk).update(kind=SignInKind.SIGNED_IN, counts=False)
@@ -95,13 +102,13 @@ def sign_out(visitor: Visitor, *, now: datetime) -> None:
 
 
 def forgive(failure: SignIn) -> int:
-    """Let the account, and all from that place, try again at once; return how many failures counted."""
+    """Reset the failures of an account and of its origin; return how many counted."""
     same = Q(account=failure.account) | Q(origin=failure.origin)
     return SignIn.objects.filter(same, counts=True).update(counts=False)
 
 
 def held_back_until(visitor: Visitor, *, now: datetime) -> datetime | None:
-    """Return from when on they may try again, or None when they may now."""
+    """Return the time from which they may try again, or None if they may now."""
     account, origin = Q(account=visitor.account), Q(origin=visitor.origin)
     limits = [(account & origin, MOST_OF_ACCOUNT_FROM_ORIGIN), (origin, MOST_FROM_ORIGIN)]
     signed_in = SignIn.objects.filter(account & origin, kind=SignInKind.SIGNED_IN, at__gt=now - KNOWN)
@@ -131,7 +138,7 @@ def _write(visitor: Visitor, kind: SignInKind, *, now: datetime) -> SignIn:
 
 
 def _lock(*names: str) -> None:
-    """Hold the locks of these names until the transaction ends; in one order, so that nobody waits for each other."""
+    """Lock these names until the transaction ends, in one order, to avoid deadlocks."""
     for number in _numbers(names):
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_SIGN_IN_LOCKS << 32 | number])

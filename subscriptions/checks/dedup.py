@@ -1,4 +1,4 @@
-"""How a subscription may ask for dedup: the one place that API and console ask."""
+"""Validation of a subscription's dedup settings, for the API and the console."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ _KINDS = {
 
 
 def check_path(text: str) -> None:
-    """Raise FilterError, which tells line and column, unless it is a path such as `$$->'Body'->>'id'`."""
+    """Raise FilterError, with line and column, unless it is a path such as `$$->'Body'->>'id'`."""
     try:
         parse_path(text)
     except FilterError as error:
@@ -22,7 +22,10 @@ def check_path(text: str) -> None:
 
 
 def refusals(given: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
-    """Return field → reason for what cannot be together of `dedup_mode` and `dedup_path`; empty when all can."""
+    """Return field → reason for contradictions of `dedup_mode` and `dedup_path`.
+
+    Empty if there are none.
+    """
     mode, path = given["dedup_mode"], given["dedup_path"]
     if mode != DedupMode.NONE and event_type.kind in _KINDS:
         reason = (

@@ -1,7 +1,8 @@
-"""What belongs to a mode: the one place that API and console ask what a PUSH and a PULL subscription may have.
+"""Validation of the fields that PUSH and PULL subscriptions may have, for the API and the console.
 
-What would have no effect is refused rather than kept: who gives a mailbox a time-out expects something of it. A PULL subscription
-has no signing secret either, for nothing is sent to it that would have to be signed: who fetches shows a key.
+A field without effect is refused rather than stored, because whoever sets a time-out on a mailbox
+expects it to work. A PULL subscription has no signing secret either, because no request is sent:
+clients fetch with a key.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ _KINDS = {
     Kind.QUEUE: "one endpoint of a group takes each message, and a mailbox is none: nobody could say when it has taken one",
     Kind.SYNC: "the publisher waits for the answer of an endpoint, and a mailbox does not answer",
 }
-# What a PULL subscription is without, as a new row has it, and why.
+# Fields that a PULL subscription must not set: the default of a new row, and the reason.
 PUSH_ONLY: dict[str, tuple[Any, str]] = {
     "endpoint": ("", "its messages stay in the mailbox until they are fetched"),
     "headers": ({}, "nothing is sent: clients get the message's own headers"),
@@ -34,7 +35,10 @@ _NO_AUTH = {"type": "none"}
 
 
 def refusals(given: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
-    """Return field → reason for what does not go with `mode`; empty when all does. Of `given` all but `mode` may be missing."""
+    """Return field → reason for fields that contradict `mode`.
+
+    Only `mode` is required in `given`.
+    """
     if given["mode"] == Mode.PULL:
         return _of_pull(given, event_type)
     refused = {} if given.get("endpoint") else {"endpoint": NEEDS_ENDPOINT}

@@ -1,7 +1,7 @@
-"""Whether the values of a policy fit together: for the API and the console's form.
+"""Validation of a policy as a whole, for the API and the console's form.
 
-What one field may hold its own validators say; here is what depends on others. What would have no effect is
-refused rather than kept: whoever sets it expects one.
+The fields' own validators check single values; this module checks combinations. A value without
+effect is refused rather than stored, because whoever sets it expects an effect.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,7 +17,7 @@ ACTION_FIELDS = (
     "on_client_error",
     "on_redirect",
 )
-# Of these the switch `blocks_when_overloaded` decides, when it is on.
+# `blocks_when_overloaded`, if it is on, overrides the actions of these.
 OVERLOAD_FIELDS = ("on_unavailable", "on_rate_limited")
 RETRYING = (Action.RETRY_LANE, Action.IN_PLACE)
 
@@ -25,7 +25,7 @@ FieldError = tuple[str, str]
 
 
 def contradictions(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return field → what to change, for a whole policy's values; empty when they fit together."""
+    """Return field → what to change, for all values of a policy; empty if they fit together."""
     errors = [*_unsupported(values), *_two_ways(values), *_retries(values), *_suspending(values)]
     if values["breaks_circuit"]:
         errors += _thresholds(values)
@@ -33,7 +33,7 @@ def contradictions(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def actions_in_effect(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return what each outcome leads to, the switch for 503 and 429 considered."""
+    """Return the action of each outcome, with the switch for 503 and 429 applied."""
     actions = {field: values[field] for field in ACTION_FIELDS}
     if values["blocks_when_overloaded"]:
         actions |= dict.fromkeys(OVERLOAD_FIELDS, Action.BLOCK)

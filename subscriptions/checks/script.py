@@ -1,4 +1,4 @@
-"""What a script may be, and with what: the one place that API and console ask."""
+"""Validation of scripts and of the fields that they combine with, for the API and the console."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from subscriptions.values.endpoints import INTERNAL
 
 
 def fault(text: str) -> ScriptFault | None:
-    """Return why it is no script, with line and column; None if it is one, or nothing."""
+    """Return the fault of a script, with line and column; None if it is valid or empty."""
     if not text:
         return None
     if len(text.encode(errors="replace")) > MAX_SCRIPT_LENGTH:
@@ -19,7 +19,10 @@ def fault(text: str) -> ScriptFault | None:
 
 
 def refusals(given: Mapping[str, Any], *, event_type: EventType) -> dict[str, str]:
-    """Return field → reason for what does not go together of `endpoint` and `script`; empty when all does."""
+    """Return field → reason for contradictions of `endpoint` and `script`.
+
+    Empty if there are none.
+    """
     endpoint, script = given["endpoint"], given["script"]
     if endpoint == INTERNAL and event_type.kind != Kind.SYNC:
         return {

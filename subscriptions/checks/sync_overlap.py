@@ -1,4 +1,4 @@
-"""Rivals: two subscriptions of a SYNC event type that want the same messages, of which one would never be called."""
+"""Conflicts of two SYNC subscriptions with the same selection: one would never be called."""
 
 from subscriptions.filters import filter_identity
 from subscriptions.models import EventType, Kind, Subscription
@@ -7,12 +7,12 @@ from subscriptions.models import EventType, Kind, Subscription
 def rival(
     event_type: EventType, *, header_filter_string: str, filter_text: str, but: Subscription
 ) -> Subscription | None:
-    """Return a subscription with the same filter and header string, if the event type is SYNC; not `but` itself.
+    """Return a subscription with the same filter and header string, if the event type is SYNC.
 
-    Call it in the transaction that saves: it locks the event type until that ends, so that of two who save
-    at once the second sees the first. Publishing goes on meanwhile. ACTIVE or not makes no difference: to
-    make one ACTIVE is never refused. Filters that overlap without being the same are found
-    only when a message comes.
+    `but` itself does not count. Call it in the transaction that saves: it locks the event type
+    until the transaction ends, so that if two people save at once, the second sees the first.
+    Publishing goes on meanwhile. INACTIVE subscriptions count as well, because activating one is
+    never refused. Filters that overlap without being equal are found only when a message arrives.
     """
     if event_type.kind != Kind.SYNC:
         return None
@@ -26,7 +26,7 @@ def rival(
 
 
 def refusal(other: Subscription) -> str:
-    """What to tell whoever wants to save the second."""
+    """Return the message for the person who saves the second subscription."""
     return (
         f"{other} has the same filter and header string, and of a SYNC event type only one would ever be called. "
         "Change or delete that one, or give this one another filter."

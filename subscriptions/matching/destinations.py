@@ -1,7 +1,7 @@
-"""The destination of a delivered message: one subscriber, or one subscription of it.
+"""The destination of a delivered message: one subscriber, or one of its subscriptions.
 
-A message is published to everybody who wants it, or delivered to a destination. webMethods loses what is delivered to a
-destination that is not there; here that is refused.
+A message is either published, to all qualifying subscriptions, or delivered, to one destination.
+webMethods loses a message that is delivered to an unknown destination; Inturn refuses it.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,10 @@ from subscriptions.values.names import is_name
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """`name` is as it was given; a subscriber's without a subscription includes all of its."""
+    """`name` is the text as given.
+
+    A subscriber without a subscription includes all of its subscriptions.
+    """
 
     name: str = ""
     subscriber_id: int | None = None
@@ -26,7 +29,7 @@ EVERYBODY = Destination()
 
 
 class UnknownDestinationError(Exception):
-    """`detail` tells a person which name is wrong, and what to do."""
+    """`detail` is for people: the unknown name, and what to do."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
@@ -36,7 +39,7 @@ class UnknownDestinationError(Exception):
 def destination(name: str, *, event_type: EventType) -> Destination:
     """Find `subscriber` or `subscriber/subscription`; raises UnknownDestinationError.
 
-    A subscription of another event type could never get the message, and is as unknown as one that is not there.
+    A subscription to another event type could never get the message, so it counts as unknown.
     """
     subscriber_name, slash, subscription_name = name.partition("/")
     subscriber_id = _subscriber_id(subscriber_name)

@@ -1,7 +1,8 @@
-"""Whom the failures of a message are told: what `ErrorsTo` and a publisher's `errors_to` may say.
+"""The destination of a message's failure notices: the values of `ErrorsTo` and `errors_to`.
 
-A subscriber, or subscriber/subscription, to which the failure is delivered in place of published; `-` is nobody. It has to have a
-subscription to Inturn.Delivery.Failed, or nothing could ever arrive there.
+It is a subscriber, or subscriber/subscription, to which the notice is delivered instead of
+published; `-` is nobody. It must have a subscription to Inturn.Delivery.Failed; otherwise no notice
+could ever arrive.
 """
 
 from subscriptions.matching.destinations import Destination, UnknownDestinationError, destination
@@ -20,7 +21,10 @@ def failed_event_type() -> EventType:
 
 
 def errors_destination(name: str) -> Destination:
-    """Find whom `ErrorsTo` names, other than nobody; raises UnknownDestinationError, which says what to do."""
+    """Find the destination that `ErrorsTo` names, other than nobody.
+
+    Raises UnknownDestinationError.
+    """
     event_type = failed_event_type()
     try:
         found = destination(name, event_type=event_type)
@@ -35,6 +39,9 @@ def errors_destination(name: str) -> Destination:
 
 
 def check_errors_to(name: str) -> None:
-    """Raise UnknownDestinationError unless failures can be told as this says; empty: as always, to all who want them."""
+    """Raise UnknownDestinationError unless failures can be reported to `name`.
+
+    An empty name stands for the usual: all subscriptions to Inturn.Delivery.Failed.
+    """
     if name not in ("", NOBODY):
         errors_destination(name)

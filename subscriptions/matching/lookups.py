@@ -1,7 +1,7 @@
-"""The rows that every publish looks up, by statements that are written out.
+"""The look-ups of every publish, with their SQL written out.
 
-Django takes four times as long to compose such a statement as PostgreSQL to
-answer it, which was a quarter of what publishing cost.
+Django takes four times as long to compose such a statement as PostgreSQL to answer it, which was a
+quarter of the cost of publishing.
 """
 
 import json
@@ -47,8 +47,9 @@ _EVENT_TYPE_BY_NAME = f"""
     SELECT {_columns("event_type", _EVENT_TYPE)} FROM subscriptions_eventtype event_type WHERE event_type.name = %s
 """  # noqa: S608 - of names above
 
-# Each subscriber's by position: of a FIRST subscriber the first that qualifies counts. Those with another header string
-# are left where they are, on subscription_matching: an event type may have thousands, one for each project.
+# Ordered by position within a subscriber, because the first qualifying subscription of a FIRST
+# subscriber counts. The index subscription_matching skips other header strings: an event type may
+# have thousands, one for each project.
 _CANDIDATES = """
     SELECT
         subscription.id, subscription.subscriber_id, subscription.header_filter_string, subscription.filter,
@@ -62,10 +63,11 @@ _CANDIDATES = """
 
 
 def key_by_hash(key_hash: str) -> ApiKey | None:
-    """Return the key, usable or not, with whose it is if it belongs to somebody; its hash is left out.
+    """Return the key, usable or not, with its owner if it has one; its hash is left out.
 
-    Every call begins with it. So it is the check of the connection, too, for which Django would ask the server once
-    more: what was lost since the last call is made anew.
+    Every call begins with this statement. So it also replaces Django's check of the connection,
+    which would cost another round trip: a connection that was lost since the last call is opened
+    again.
     """
     try:
         row = _key_row(key_hash)
@@ -88,29 +90,33 @@ def key_by_hash(key_hash: str) -> ApiKey | None:
 def _key_row(key_hash: str) -> tuple[Any, ...] | None:
     with connection.wrap_database_errors:
         connection.ensure_connection()
-        # Django prepares nothing. Nor does this, but for what asks for it: to plan it took longer than to execute it.
+        # Django prepares no statements. This connection prepares only those with `prepare=True`:
+        # planning this statement took longer than executing it.
         connection.connection.prepare_threshold = sys.maxsize
         cursor = psycopg.RawCursor(connection.connection, row_factory=tuple_row)
         if connection.queries_logged:
-            # Django counts what its own cursors execute.
+            # Django logs only the statements of its own cursors.
             connection.queries_log.append({"sql": _KEY_BY_HASH, "time": "0"})
         return cursor.execute(_KEY_BY_HASH, [key_hash], prepare=True, binary=True).fetchone()
 
 
 def event_type_by_name(name: str) -> EventType | None:
-    """Return what publishing needs of it: no sample, no description."""
+    """Return the event type with the fields that publishing needs: no sample, no description."""
     row = _row(_EVENT_TYPE_BY_NAME, name)
     if row is None:
         return None
     event_type = EventType.from_db(connection.alias, _EVENT_TYPE, row)
     if event_type.json_schema is not None:
-        # A cursor hands jsonb over as text; the field would have parsed it.
+        # The cursor returns jsonb as text; the model field would have parsed it.
         event_type.json_schema = json.loads(event_type.json_schema)
     return event_type
 
 
 def candidate_rows(event_type_id: int, *, filter_strings: Iterable[str]) -> list[tuple[Any, ...]]:
-    """Return the columns of the subscriptions that are not INACTIVE, nor their subscribers, with no header filter string, or with one of these."""
+    """Return columns of the subscriptions with no header filter string, or with one of these.
+
+    Neither they nor their subscribers are INACTIVE.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_CANDIDATES, [event_type_id, ["", *filter_strings]])
         rows: list[tuple[Any, ...]] = cursor.fetchall()

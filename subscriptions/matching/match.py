@@ -1,4 +1,4 @@
-"""Which subscriptions qualify for a message: the one question that delivery asks."""
+"""Matching: the subscriptions that qualify for a message. Delivery calls nothing else."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ _HAS_ANOTHER = "its FILTER_STRING header is"
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A subscription of an event type that is not INACTIVE, as matching needs it."""
+    """A subscription that is not INACTIVE, with the fields that matching needs."""
 
     subscription_id: int
     subscriber_id: int
@@ -42,7 +42,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Whether a subscription qualifies for a message today, and the reason in words."""
+    """Whether a subscription qualifies for a message today, and the reason as text."""
 
     subscription: Subscription
     qualifies: bool
@@ -50,9 +50,10 @@ class Explanation:
 
 
 def candidates(event_type: EventType, headers: Iterable[Mapping[str, str]]) -> list[Candidate]:
-    """Return the event type's subscriptions that are not INACTIVE and whose header filter string messages with these headers may have.
+    """Return the event type's subscriptions that may qualify for messages with these headers.
 
-    Each subscriber's by position. One query.
+    They are not INACTIVE, and their header filter string is empty or that of a message; those of a
+    subscriber are ordered by position. Takes one query.
     """
     sent = {message[FILTER_STRING] for message in headers if FILTER_STRING in message}
     return [Candidate(*row) for row in candidate_rows(event_type.pk, filter_strings=sent)]
@@ -61,9 +62,10 @@ def candidates(event_type: EventType, headers: Iterable[Mapping[str, str]]) -> l
 def qualifying(
     found: Iterable[Candidate], document: Document, *, by_subscriber: bool = True, to: Destination = EVERYBODY
 ) -> list[Candidate]:
-    """Return those candidates that qualify; of a FIRST subscriber only the first.
+    """Return the candidates that qualify; for a FIRST subscriber only the first.
 
-    A QUEUE ignores the subscriber: `by_subscriber=False`. What is delivered to one destination qualifies nobody else.
+    A QUEUE passes `by_subscriber=False`, because it ignores subscribers. A message delivered to one
+    destination qualifies for no other.
     """
     chosen: list[Candidate] = []
     served: set[int] = set()
@@ -79,7 +81,10 @@ def qualifying(
 
 
 def groups(chosen: Sequence[Candidate]) -> list[int]:
-    """Return the QUEUE group of each candidate, from 0: those with one meaning of the filter and one header string share it."""
+    """Return the QUEUE group of each candidate, from 0.
+
+    Candidates with the same filter identity and the same header string share a group.
+    """
     numbers: dict[tuple[str, str], int] = {}
     return [
         numbers.setdefault((candidate.header_filter_string, candidate.filter_identity), len(numbers))
@@ -88,7 +93,7 @@ def groups(chosen: Sequence[Candidate]) -> list[int]:
 
 
 def by_position(subscription_ids: Sequence[int]) -> list[Subscription]:
-    """Return the subscriptions in the order in which a SYNC message prefers them: by position, then by id."""
+    """Return the subscriptions in a SYNC message's order of preference: by position, then by id."""
     rows = Subscription.objects.filter(pk__in=subscription_ids).select_related("subscriber")
     return list(
         rows.only("name", "position", "lets_pass_on_timeout", "subscriber__name").order_by("position", "id")
@@ -98,9 +103,9 @@ def by_position(subscription_ids: Sequence[int]) -> list[Subscription]:
 def explain(
     event_type: EventType, document: Document, *, to: Destination | None = EVERYBODY
 ) -> list[Explanation]:
-    """Say of every subscription of the event type whether it qualifies, and why or why not.
+    """Return for every subscription of the event type whether it qualifies, and why or why not.
 
-    `to` is None when the message was for a destination that is not there any more.
+    `to` is None if the message was for a destination that no longer exists.
     """
     found = (
         Subscription.objects.filter(event_type=event_type)
@@ -112,7 +117,7 @@ def explain(
 
 
 def why_not(header_filter_string: str, filter_text: str, document: Document) -> str | None:
-    """Return why a message does not qualify by header string and filter, or None if it does."""
+    """Return the reason why header string or filter exclude a message, or None if it qualifies."""
     if header_filter_string:
         sent = document.header.get(FILTER_STRING) if isinstance(document.header, dict) else None
         if sent is None:
@@ -125,18 +130,19 @@ def why_not(header_filter_string: str, filter_text: str, document: Document) -> 
 
 
 def without_value(reason: str) -> str:
-    """Return why a message does not qualify, for who may not see the value of its header."""
+    """Return the reason without the value of the header, for people who may not see it."""
     return "it has another FILTER_STRING header" if reason.startswith(_HAS_ANOTHER) else reason
 
 
-# Filters that are asked in rotation make a cache of recent ones useless as soon as they are more than it holds: an event
-# type with 20,000 filters and a cache of 10,000 took 6.5 s a publish. Each takes 3.5 kB.
+# Large, because filters are evaluated in rotation, and then a cache of recent ones that is any
+# smaller than their number is useless: 20,000 filters with a cache of 10,000 took 6.5 s a publish.
+# Each takes 3.5 kB.
 @lru_cache(maxsize=200_000)
 def _compiled(filter_text: str) -> Callable[[Document], bool]:
     try:
         return to_python(parse(filter_text))
     except FilterError:
-        # Refused on saving; whatever brought it in, it must not stop other subscriptions.
+        # Saving refuses such a filter; however it got here, it must not stop other subscriptions.
         return lambda _: False
 
 
@@ -158,7 +164,7 @@ def _explanations(
 
 
 def _of_the_one(explanations: list[Explanation]) -> list[Explanation]:
-    """Of a SYNC event type: of those that fit, only the first qualifies, and is called."""
+    """Keep only the first qualifying subscription, which is the one that a SYNC message calls."""
     fitting = [explanation.subscription for explanation in explanations if explanation.qualifies]
     if not fitting:
         return explanations

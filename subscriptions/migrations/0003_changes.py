@@ -1,12 +1,12 @@
-"""What the database itself notes of changes, and the URL of an endpoint."""
+"""Triggers that record configuration changes, and the function for the URL of an endpoint."""
 
 from pathlib import Path
 
 from django.db import migrations
 
-# Senders read by it what changed since they last read.
+# By `changed_in` senders read the rows that changed since their last read.
 NOTED = ["policy", "signingsecret", "subscriber", "subscription"]
-# What publishing remembers. A key's last use is no change.
+# The configuration that publishing caches. A key's last use is no change.
 REMEMBERED = {
     "apikey": "INSERT OR DELETE OR UPDATE OF hash, scope, publisher_id, expires_at, revoked_at",
     "eventtype": "INSERT OR DELETE OR UPDATE",

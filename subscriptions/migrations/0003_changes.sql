@@ -1,4 +1,4 @@
--- In which transaction a row was changed last.
+-- Writes the transaction of a row's last change into it.
 CREATE FUNCTION subscriptions_note_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     NEW.changed_in := pg_current_xact_id()::text::bigint;
@@ -6,7 +6,7 @@ BEGIN
 END
 $$;
 
--- Which transactions changed what publishing remembers.
+-- Records the transactions that changed configuration cached for publishing.
 CREATE FUNCTION subscriptions_note_transaction() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO subscriptions_configurationtransaction (id, changed_at)
@@ -16,7 +16,7 @@ BEGIN
 END
 $$;
 
--- An endpoint without its method prefix: the circuit breaker is kept by URL.
+-- Returns an endpoint without its method prefix: the circuit breaker has one row per URL.
 CREATE FUNCTION subscriptions_url(endpoint text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
     SELECT regexp_replace(endpoint, '^[A-Za-z]+:(https?://)', '\1')
 $$;

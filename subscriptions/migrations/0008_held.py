@@ -1,9 +1,9 @@
-"""Subscriptions, subscribers and the whole installation can be HELD: matched and stored, and not sent."""
+"""The status HELD of subscriptions, subscribers and the installation: deliveries wait, stored."""
 
 import django.core.validators
 from django.db import migrations, models
 
-# What a subscription amounts to, with its subscriber's status and the installation's.
+# The effective status of a subscription: its own, its subscriber's and the installation's combined.
 STANDINGS = """
 CREATE VIEW subscriptions_standing AS
 SELECT

@@ -1,4 +1,4 @@
-"""Scripts of subscriptions; the database counts their versions, so that no way of writing one is forgotten."""
+"""Scripts of subscriptions; a trigger counts their versions, whichever code writes a script."""
 
 from django.db import migrations, models
 

@@ -1,4 +1,4 @@
-"""An API key: who may call, for what, until when. Only its hash is stored."""
+"""An API key and its scope, owner and validity. Only its hash is stored."""
 
 import hashlib
 import secrets
@@ -18,17 +18,17 @@ class Scope(models.TextChoices):
 
 
 def new_key() -> str:
-    """Return a new key: a prefix that tells what it is, and 256 random bits."""
+    """Return a new key: a prefix that identifies it as Inturn's, and 256 random bits."""
     return f"inturn_{secrets.token_urlsafe(32)}"
 
 
 def hash_of(key: str) -> str:
-    # A plain hash is enough for 256 random bits, and lets the row be found by it.
+    # A plain hash is enough for 256 random bits, and allows looking the row up by it.
     return hashlib.sha256(key.encode()).hexdigest()
 
 
 class ApiKey(models.Model):
-    """A key of one scope; publish keys belong to a publisher, fetch keys to a subscriber."""
+    """A key with one scope; publish keys belong to a publisher, fetch keys to a subscriber."""
 
     name = models.CharField(max_length=200, blank=True, default="")
     scope = models.CharField(max_length=7, choices=Scope)

@@ -1,16 +1,22 @@
-"""The configuration log: who changed what, before and after; and which transactions did."""
+"""The configuration log: each change with its author, before and after.
+
+And the transactions that made any.
+"""
 
 from django.db import models
 
 
 class ConfigurationTransaction(models.Model):
-    """A transaction that changed what publishing remembers; written by a trigger (see `delivery.ingest.directory`)."""
+    """A transaction that changed configuration cached for publishing; a trigger writes the row.
+
+    See `delivery.ingest.directory`.
+    """
 
     id = models.BigIntegerField(primary_key=True)
     changed_at = models.DateTimeField()
 
     class Meta:
-        # Nobody sees them.
+        # No view shows them.
         default_permissions = ()
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""An event type: what may be published, and how it is delivered."""
+"""An event type: the messages that may be published, and how they are delivered."""
 
 from django.core.validators import MinValueValidator
 from django.db import models

@@ -1,13 +1,14 @@
-"""Holding: what keeps deliveries from being sent although they are matched and stored.
+"""Holding: matched and stored deliveries are not sent.
 
-| status | published messages | deliveries that wait |
+| status | published messages | waiting deliveries |
 |---|---|---|
 | ACTIVE | match | are sent |
 | HELD | match and are stored | wait |
 | INACTIVE | do not match | wait |
 
-A subscription has a status, so has its subscriber, and the installation has one of the first two for all of them. A delivery is sent
-only while all three are ACTIVE. What a subscription amounts to is told by the view `subscriptions_standing`.
+A subscription has a status, its subscriber has one, and the installation has one for all sending,
+ACTIVE or HELD. A delivery is sent only while all three are ACTIVE. The view
+`subscriptions_standing` combines them for each subscription.
 """
 
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -17,7 +18,7 @@ SLOWEST_RATE, FASTEST_RATE = 0.01, 1000.0
 
 
 class SubscriptionStatus(models.TextChoices):
-    """Of a subscription and of a subscriber."""
+    """The status of a subscription or a subscriber."""
 
     ACTIVE = "ACTIVE"
     HELD = "HELD"
@@ -25,14 +26,14 @@ class SubscriptionStatus(models.TextChoices):
 
 
 class Sending(models.TextChoices):
-    """Of the installation."""
+    """The status of the installation."""
 
     ACTIVE = "ACTIVE", "ACTIVE: deliveries are sent"
     HELD = "HELD", "HELD: nothing is sent or handed out"
 
 
 class Holdable(models.Model):
-    """What can be HELD, for how long, and how fast its backlog is sent afterwards."""
+    """An object that can be HELD, with the end of the hold and the rate of sending its backlog."""
 
     held_until = models.DateTimeField(
         null=True, editable=False, help_text="HELD: when it is released by itself; empty: by a person."
@@ -49,7 +50,7 @@ class Holdable(models.Model):
 
 
 class Installation(Holdable):
-    """One row; without it nothing is held."""
+    """One row; if it is missing, nothing is held."""
 
     sending = models.CharField(max_length=8, choices=Sending, default=Sending.ACTIVE)
     updated_at = models.DateTimeField(auto_now=True)

@@ -1,4 +1,4 @@
-"""What every configured thing has: a unique name and when it was made and changed."""
+"""Base classes of configured objects: a unique name, and the times of creation and change."""
 
 from django.db import models
 
@@ -6,10 +6,10 @@ from subscriptions.values.names import MAX_NAME_LENGTH, validate_name
 
 
 class Watched(models.Model):
-    """A row that senders keep a copy of: a trigger writes `changed_in` with every insert and update.
+    """A row that senders cache: a trigger writes `changed_in` with every insert and update.
 
-    It is the xid8 of the transaction. Times would not do: the clocks of web servers differ, and a transaction may commit
-    long after the time it wrote.
+    It is the xid8 of the transaction. A timestamp would not do: the clocks of web servers differ,
+    and a transaction may commit long after the time it wrote.
     """
 
     changed_in = models.BigIntegerField(null=True, editable=False)

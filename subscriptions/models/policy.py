@@ -1,11 +1,11 @@
-"""A policy: what each outcome of an attempt leads to."""
+"""A policy: the action for each outcome of an attempt."""
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from subscriptions.models.named import Named, Watched
 
-# What a subscription has that names none.
+# The policy of a subscription that names none.
 DEFAULT_POLICY = "teamforge"
 
 
@@ -19,7 +19,7 @@ class Action(models.TextChoices):
 
 
 class Schedule(models.TextChoices):
-    """When a failed delivery is due again; `delivery.verdict` has the formulas."""
+    """When a failed delivery is due again; the formulas are in `delivery.verdict`."""
 
     FIXED = "FIXED", "fixed: the same time after each failure"
     EXPONENTIAL = "EXPONENTIAL", "exponential: (2^n - 1) times as long after the first failure"
@@ -43,14 +43,14 @@ def _action(default: Action, help_text: str) -> "models.CharField[str, str]":
 
 
 class Policy(Named, Watched):
-    """One row a policy; those that come with the installation stay as they are.
+    """One row per policy; built-in policies cannot be changed.
 
-    `blocks_when_overloaded` is the switch for 503 and 429: both block the
-    lane then, whatever their own action says, and Retry-After is honoured up to
-    `retry_after_max_seconds`.
+    `blocks_when_overloaded` applies to 503 and 429: both then block the lane, whatever their own
+    action is, and Retry-After is honoured up to `retry_after_max_seconds`.
 
-    `retry_…` and `max_attempts` are of the actions RETRY_LANE and IN_PLACE. `breaks_circuit` is the switch of
-    Workfront's URL circuit breaker, whose thresholds follow; see `delivery.models.url_health`.
+    `retry_…` and `max_attempts` apply to the actions RETRY_LANE and IN_PLACE. `breaks_circuit`
+    switches Workfront's URL circuit breaker on, with the thresholds after it; see
+    `delivery.models.url_health`.
     """
 
     on_unreachable = _action(Action.BLOCK, "The endpoint cannot be reached, TLS fails, or it times out.")
@@ -168,7 +168,8 @@ class Policy(Named, Watched):
                 condition=models.Q(pause_seconds__lte=models.F("pause_max_seconds")),
                 violation_error_message="pause_seconds must not be more than pause_max_seconds.",
             ),
-            # These two are told better, with all that depends on others, by `subscriptions.checks.policy`.
+            # `subscriptions.checks.policy` reports these two better, with every contradiction of
+            # fields.
             models.CheckConstraint(
                 name="policy_suspends_after_attempts",
                 condition=~models.Q(when_used_up="SUSPEND") | models.Q(max_attempts__isnull=False),

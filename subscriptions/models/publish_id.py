@@ -1,4 +1,7 @@
-"""A publish id: the part of a TeamForge publish address that says which publisher it is of. Only its hash is stored."""
+"""A publish id: the part of a TeamForge publish address that identifies its publisher.
+
+Only its hash is stored.
+"""
 
 import uuid
 from datetime import datetime
@@ -11,7 +14,7 @@ from subscriptions.models.publisher import Publisher
 
 
 def new_publish_id() -> str:
-    """Return 122 random bits in the form that TeamForge's ids have."""
+    """Return 122 random bits in the form of TeamForge's ids."""
     return str(uuid.uuid4())
 
 

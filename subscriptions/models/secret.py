@@ -1,4 +1,4 @@
-"""A signing secret: what a subscription's requests are signed with."""
+"""A signing secret, which signs the requests of a subscription."""
 
 import base64
 import secrets
@@ -37,7 +37,7 @@ class SigningSecret(Watched):
     class Meta:
         ordering = ["-id"]
         indexes = [
-            # The senders query both twice a second.
+            # The senders query by both twice a second.
             models.Index(fields=["changed_in"], name="secret_changed"),
             models.Index(
                 fields=["expires_at"], name="secret_expiring", condition=Q(expires_at__isnull=False)

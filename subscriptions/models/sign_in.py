@@ -1,4 +1,4 @@
-"""The log of sign-ins to the console: who came, who left, who was turned away, and from where."""
+"""The log of the console: sign-ins, sign-outs and refused attempts, with their addresses."""
 
 from django.db import models
 from django.db.models import Q
@@ -13,11 +13,12 @@ class SignInKind(models.TextChoices):
 
 
 class SignIn(models.Model):
-    """One sign-in, one failure, or one sign-out; see `subscriptions.sign_in` for what is refused.
+    """One sign-in, failure or sign-out; `subscriptions.sign_in` has the rules of refusal.
 
-    The name is kept of those who exist only: what is typed instead of one is now and then a password. Failures
-    are counted by `account`, a digest of whatever name was given, and by `origin`, the address or the network
-    that stands for it; `counts` until a success of the same two, or until an administrator lets them try again.
+    Only names of existing users are stored, because people sometimes type a password as the name.
+    Failures are counted by `account`, a digest of the name as typed, and by `origin`, the address
+    or the network it is in; `counts` is True until the same two succeed, or until an administrator
+    resets them.
     """
 
     at = models.DateTimeField(db_default=Now())

@@ -1,4 +1,4 @@
-"""A subscriber: an application that receives, and the unit of order."""
+"""A subscriber: an application that receives messages, and the unit of order."""
 
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
@@ -17,7 +17,7 @@ class MatchMode(models.TextChoices):
     FIRST = "FIRST", "FIRST: only the first by position"
 
 
-# It stands in addresses between two slashes, as it is.
+# It appears unescaped in addresses, between two slashes.
 validate_queue_id = RegexValidator(
     r"\A[A-Za-z0-9_][A-Za-z0-9._~@:-]*\Z",
     "Use letters, digits and . _ ~ @ : -, as in the queue's old address.",
@@ -49,7 +49,7 @@ class Subscriber(Named, Watched, Holdable):
         validators=[validate_queue_id],
         help_text="The queue's id in the old Event Queue: its clients find the mailbox at /event/queue/<queue id>/next.",
     )
-    # Hashed as people's are: it was chosen elsewhere, and may be short.
+    # Hashed like a person's password: it was chosen elsewhere, and may be short.
     queue_password = models.CharField(max_length=200, blank=True, default="", editable=False)
     status = models.CharField(
         max_length=8, choices=SubscriptionStatus, default=SubscriptionStatus.ACTIVE, editable=False
@@ -74,9 +74,9 @@ class Subscriber(Named, Watched, Holdable):
             ),
         ]
         indexes = [
-            # The senders ask every half second who changed.
+            # The senders query the changed subscribers every half second.
             models.Index(fields=["changed_in"], name="subscriber_changed"),
-            # Empty while nobody is held: whoever reads deliveries looks there for each subscription.
+            # Empty while nobody is held: reading deliveries looks here for each subscription.
             models.Index(fields=["id"], name="subscriber_held", condition=~models.Q(status="ACTIVE")),
             models.Index(
                 fields=["held_until"],

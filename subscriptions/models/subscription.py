@@ -1,4 +1,4 @@
-"""A subscription: a subscriber's standing wish."""
+"""A subscription: a subscriber's standing request for messages."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -30,16 +30,18 @@ class DedupMode(models.TextChoices):
 
 
 class Subscription(Watched, Holdable):
-    """What a subscriber wants, and where it goes.
+    """The messages that a subscriber requests, and the endpoint or mailbox that gets them.
 
-    `headers` is a JSON object of the headers to send along; `auth` one of
-    `{"type": "none"}`, `{"type": "basic", "username", "password"}` and
-    `{"type": "bearer", "token"}`. Both are encrypted at rest.
+    `headers` is a JSON object of the headers to send along; `auth` is one of `{"type": "none"}`,
+    `{"type": "basic", "username", "password"}` and `{"type": "bearer", "token"}`. Both are
+    encrypted at rest.
 
-    `filter` is the text as typed, `filter_identity` its meaning: what shares a QUEUE group, or is a rival of a SYNC
-    event type, has the same one and the same `header_filter_string`. `save` writes both.
+    `filter` is the text as typed, `filter_identity` its normal form. Subscriptions share a QUEUE
+    group, or conflict in a SYNC event type, if they have the same identity and the same
+    `header_filter_string`. `save` writes both.
 
-    `script_version` is how often `script` has changed, 0 if there never was one: a trigger counts.
+    `script_version` is the number of changes of `script`, 0 if there never was one: a trigger
+    counts.
     """
 
     name = models.CharField(max_length=MAX_NAME_LENGTH, validators=[validate_name])
@@ -125,7 +127,8 @@ class Subscription(Watched, Holdable):
             ("toggle_subscription", "Can make subscriptions and subscribers ACTIVE, HELD and INACTIVE")
         ]
         constraints = [
-            # What writes the filter by another way than `save` fails here, instead of making a group of its own.
+            # Code that writes the filter without `save` fails here, instead of creating a separate
+            # group.
             models.CheckConstraint(
                 name="subscription_filter_has_identity",
                 condition=models.Q(filter="", filter_identity="")
@@ -164,7 +167,7 @@ class Subscription(Watched, Holdable):
                 condition=~models.Q(status="INACTIVE"),
             ),
             models.Index(fields=["changed_in"], name="subscription_changed"),
-            # Asked for each delivery that is read: of messages for nobody else the headers are left where they are.
+            # Queried for each delivery that is read: a message's headers are loaded only for these.
             models.Index(
                 fields=["event_type", "id"],
                 name="subscription_forwarding",
@@ -183,7 +186,10 @@ class Subscription(Watched, Holdable):
 
     @property
     def held_by(self) -> "Subscription | Subscriber | None":
-        """What keeps its deliveries from being sent: itself, or its subscriber. All sending may be held besides."""
+        """Return the row whose status stops its deliveries.
+
+        The installation may hold them as well.
+        """
         owners: tuple[Subscription | Subscriber, ...] = (self, self.subscriber)
         return next((owner for owner in owners if owner.status != SubscriptionStatus.ACTIVE), None)
 

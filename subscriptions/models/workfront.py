@@ -1,4 +1,4 @@
-"""An event subscription that came by Workfront's API: what its client knows it by, and what it said."""
+"""An event subscription created by Workfront's API, with its id and the client's document."""
 
 import uuid
 
@@ -8,9 +8,10 @@ from subscriptions.models.subscription import Subscription
 
 
 class WorkfrontSubscription(models.Model):
-    """Gone with its subscription, and without it when a client deletes what has a history.
+    """Deleted with its subscription, or alone if a client deletes one that has a history.
 
-    `document` is what the client gave, without its token, which is the subscription's. `digest` is of all that makes two of them the same.
+    `document` is the client's, without the token, which the subscription has. `digest` covers the
+    fields by which two of them are duplicates.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)

@@ -1,7 +1,7 @@
-"""Which addresses an endpoint may have: public ones, and what the administrator allows.
+"""The addresses that an endpoint may have: public ones, and those that the administrator allows.
 
-The ranges are the union of what Svix and Hook0 refuse, and a few that no endpoint of
-good faith has.
+The ranges are the union of those that Svix and Hook0 refuse, and a few that no legitimate endpoint
+uses.
 """
 
 from collections.abc import Collection
@@ -30,14 +30,14 @@ FORBIDDEN_NETWORKS: dict[Network, str] = {
         "203.0.113.0/24": "documentation",
         "224.0.0.0/4": "multicast",
         "240.0.0.0/4": "reserved and broadcast",
-        # Of IPv6 only 2000::/3 is given out as public (IANA). These have names of their own, for the refusal; ::/96 holds :: and ::1,
-        # and IPv4 addresses in a form long given up.
+        # In IPv6 only 2000::/3 is assigned as public (IANA). The ranges below have names for the
+        # message; ::/96 includes :: and ::1, and IPv4 addresses in a form long deprecated.
         "::/96": "this machine, loopback",
         "::ffff:0:0:0/96": "IPv4-translated",
         "64:ff9b::/96": "NAT64",
         "64:ff9b:1::/48": "NAT64",
         "100::/64": "discarded",
-        # Holds Teredo, 2001::/32, which carries an IPv4 address.
+        # Includes Teredo, 2001::/32, which embeds an IPv4 address.
         "2001::/23": "protocol assignments and Teredo",
         "2001:db8::/32": "documentation",
         "2002::/16": "6to4",
@@ -53,13 +53,17 @@ FORBIDDEN_NETWORKS: dict[Network, str] = {
 _PUBLIC_IPV6 = ip_network("2000::/3")
 # Networks whose addresses end with an IPv4 address.
 _IPV4_AT_END = (ip_network("64:ff9b::/96"), ip_network("::ffff:0:0:0/96"))
-# Of an interface id, the part that says that an IPv4 address follows (ISATAP, RFC 5214), but for its bits "universal" and "group".
+# The part of an interface id that announces an IPv4 address (ISATAP, RFC 5214), without its bits
+# "universal" and "group".
 _ISATAP = 0x0000_5EFE
 _ISATAP_MASK = 0xFCFF_FFFF
 
 
 class AddressRefusedError(OSError):
-    """This address may not be called. An OSError, so that a connector takes it for a failed connect."""
+    """This address may not be called.
+
+    An OSError, so that a connector treats it as a failed connect.
+    """
 
     def __init__(self, address: str) -> None:
         super().__init__(
@@ -70,10 +74,10 @@ class AddressRefusedError(OSError):
 
 
 def is_allowed(address: str, *, allowed_networks: Collection[Network]) -> bool:
-    """Whether an endpoint may have this address; what is no address is not allowed.
+    """Return whether an endpoint may have this address; False for a string that is no address.
 
-    An IPv4 address inside an IPv6 one counts on its own: to allow a NAT64 gateway does
-    not allow what is private behind it.
+    An IPv4 address embedded in an IPv6 one is checked as well: allowing a NAT64 gateway does not
+    allow the private addresses behind it.
     """
     try:
         carrier, *carried = _with_embedded(_canonical(address))
@@ -85,13 +89,13 @@ def is_allowed(address: str, *, allowed_networks: Collection[Network]) -> bool:
 
 
 def check_address(address: str, *, allowed_networks: Collection[Network]) -> None:
-    """Raise AddressRefusedError unless it is allowed."""
+    """Raise AddressRefusedError unless the address is allowed."""
     if not is_allowed(address, allowed_networks=allowed_networks):
         raise AddressRefusedError(address)
 
 
 def _canonical(address: str) -> Address:
-    """Without brackets and zone, and as IPv4 if it is one written as IPv6."""
+    """Return the address without brackets and zone, and an IPv4-mapped one as IPv4."""
     parsed = ip_address(address.strip("[]").partition("%")[0])
     if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is not None:
         return parsed.ipv4_mapped
@@ -112,7 +116,7 @@ def _is_isatap(address: IPv6Address) -> bool:
 
 
 def _use_of(address: Address) -> str:
-    """Say what a forbidden address is for; empty if it is not forbidden."""
+    """Return the use of a forbidden address; empty if it is not forbidden."""
     network = _network_of(address, FORBIDDEN_NETWORKS)
     if network is not None:
         return f"in {network} ({FORBIDDEN_NETWORKS[network]})"

@@ -1,32 +1,37 @@
-"""Where a request comes from, as far as it can be believed."""
+"""The address of a client, as far as it can be trusted."""
 
 import ipaddress
 
 from django.conf import settings
 from django.http import HttpRequest
 
-# What one customer of a provider has, so that it counts as one.
+# A provider's customer has a network of this size, so it counts as one origin.
 IPV6_PREFIX = 64
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """Return the client's address; None when there is none, as with a request that came by no network.
+    """Return the client's address; None if there is none, as for a request that used no network.
 
-    Where INTURN_BASE_URL is https a proxy stands before us: the last address of X-Forwarded-For is the one that it
-    saw, and all before that may be made up. Anywhere else the header is a stranger's, and does not count.
+    If INTURN_BASE_URL is https, a proxy is in front: the last address of X-Forwarded-For is the one
+    that the proxy saw, and all earlier ones may be forged. Without a proxy the client itself sets
+    the header, and it is ignored.
     """
     given = request.META.get("REMOTE_ADDR", "")
     if settings.SECURE_PROXY_SSL_HEADER is not None:
         given = request.META.get("HTTP_X_FORWARDED_FOR", "").rpartition(",")[2].strip() or given
     try:
-        # The zone of a link-local address means nothing elsewhere, and PostgreSQL stores none.
+        # The zone of a link-local address means nothing on another machine, and PostgreSQL stores
+        # none.
         return str(ipaddress.ip_address(given.partition("%")[0]))
     except ValueError:
         return None
 
 
 def origin_of(address: str | None) -> str:
-    """Return what an address counts as: itself, or the network of an IPv6 one, of which anybody has a great many."""
+    """Return the origin to count by: an IPv4 address, or the network of an IPv6 one.
+
+    Anybody with IPv6 has a great many addresses.
+    """
     if address is None:
         return ""
     parsed = ipaddress.ip_address(address)

@@ -1,8 +1,8 @@
 """Encryption at rest of signing secrets and endpoint credentials.
 
-Values are Fernet tokens (AES-128-CBC with HMAC-SHA256) under the first of
-`INTURN_ENCRYPTION_KEYS`; the further keys only decrypt, so a new key is put in
-front of the old one and `manage.py rotate_keys` rewrites every row.
+Values are Fernet tokens (AES-128-CBC with HMAC-SHA256) under the first of `INTURN_ENCRYPTION_KEYS`;
+the other keys only decrypt. To change the key, put the new one in front of the old one, and run
+`manage.py rotate_keys`, which rewrites every row.
 """
 
 import base64
@@ -23,7 +23,7 @@ class UndecipherableError(Exception):
 
 @lru_cache(maxsize=1)
 def _cipher(keys: tuple[str, ...]) -> MultiFernet:
-    # A key may be any string: Fernet wants exactly 32 bytes, base64.
+    # A key may be any string, but Fernet requires exactly 32 bytes in base64.
     digests = [hashlib.sha256(key.encode()).digest() for key in keys]
     return MultiFernet([Fernet(base64.urlsafe_b64encode(digest)) for digest in digests])
 
@@ -46,7 +46,7 @@ def decrypt(token: str) -> Any:
 
 
 class EncryptedJSONField(models.TextField):  # type: ignore[type-arg]
-    """A JSON value that the database only ever sees encrypted; it cannot be searched."""
+    """A JSON value that the database sees only encrypted; it cannot be searched."""
 
     def from_db_value(self, value: str | None, _expression: Any, _connection: BaseDatabaseWrapper) -> Any:
         return None if value is None else decrypt(value)

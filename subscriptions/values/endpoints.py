@@ -1,4 +1,4 @@
-"""Where a subscription's messages go: a URL, with the method in front if it is not POST."""
+"""The endpoint of a subscription: a URL, preceded by the method if it is not POST."""
 
 import re
 from collections.abc import Collection
@@ -13,11 +13,11 @@ from subscriptions.values.resolver import UnresolvedError, is_address, resolver
 
 METHODS = ("POST", "PUT", "PATCH", "DELETE", "GET")
 MAX_ENDPOINT_LENGTH = 2000
-# In place of a URL: the script of a SYNC subscription answers, and no endpoint is called.
+# Replaces the URL if the script of a SYNC subscription answers and no endpoint is called.
 INTERNAL = "webr://"
 
 _METHOD_PREFIX = re.compile(r"([A-Za-z]+):(?=https?:)", re.IGNORECASE)
-# All that one client might read differently from another: white space, controls and backslashes.
+# Characters that clients may read differently: white space, controls and backslashes.
 _AMBIGUOUS = re.compile(r"[\x00-\x20\x7f-\xa0\\\u2028\u2029]")
 _NUMERIC_LABEL = re.compile(r"[0-9]+|0[xX][0-9A-Fa-f]*")
 _HOST_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
@@ -26,12 +26,12 @@ _URL_CHARACTERS = "%/:=&?~+!$,;'@()*[]"
 
 
 class EndpointError(ValueError):
-    """This is no endpoint; the message says what to write instead."""
+    """This is not an endpoint; the message says how to correct it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParsedEndpoint:
-    """`url` is ASCII throughout, its host encoded by IDNA: every client reads it the same."""
+    """`url` is pure ASCII, its host IDNA-encoded, so that every client reads it the same way."""
 
     method: str
     url: str
@@ -40,7 +40,7 @@ class ParsedEndpoint:
 
 
 def parse_endpoint(text: str) -> ParsedEndpoint:
-    """Raise EndpointError for what is not `https://…`, or `PATCH:https://…` with one of METHODS."""
+    """Parse `https://…`, or `PATCH:https://…` with one of METHODS; raises EndpointError."""
     _refuse_ambiguous(text)
     prefix = _METHOD_PREFIX.match(text)
     method = prefix[1].upper() if prefix else "POST"
@@ -53,7 +53,7 @@ def parse_endpoint(text: str) -> ParsedEndpoint:
 
 
 def parse_url(text: str) -> ParsedEndpoint:
-    """The same of what has no method in front; raises EndpointError, also for one that is too long once encoded."""
+    """Parse a URL without a method; raises EndpointError, also if it is too long once encoded."""
     if _METHOD_PREFIX.match(text):
         raise EndpointError("Write it without a method in front: https://…")
     parsed = parse_endpoint(text)
@@ -63,11 +63,10 @@ def parse_url(text: str) -> ParsedEndpoint:
 
 
 def check_endpoint(text: str, *, allowed_networks: Collection[Network]) -> ParsedEndpoint:
-    """Parse it, and raise AddressRefusedError when its host has any address that is not allowed.
+    """Parse an endpoint; raises AddressRefusedError if any address of its host is forbidden.
 
-    A host that has no address now, or is not resolved within RESOLVE_SECONDS, is
-    accepted: the endpoint may come later. It is not trusted for that: the senders
-    check the very address they connect to.
+    A host that has no address yet, or is not resolved within RESOLVE_SECONDS, is accepted: it may
+    be set up later. That is safe, because the senders check the very address that they connect to.
     """
     endpoint = parse_endpoint(text)
     for address in addresses_of(endpoint.host):
@@ -76,9 +75,9 @@ def check_endpoint(text: str, *, allowed_networks: Collection[Network]) -> Parse
 
 
 def check_literal(endpoint: ParsedEndpoint, *, allowed_networks: Collection[Network]) -> None:
-    """Raise AddressRefusedError when its host is an address that is not allowed, or a name of this machine's own.
+    """Raise AddressRefusedError if the host is a forbidden address, or a name of this machine.
 
-    No name server is asked: what other names lead to is checked when it is connected to.
+    No name server is queried: the addresses of other names are checked on connecting.
     """
     name = endpoint.host.removesuffix(".")
     if name == "localhost" or name.endswith(".localhost"):
@@ -88,7 +87,7 @@ def check_literal(endpoint: ParsedEndpoint, *, allowed_networks: Collection[Netw
 
 
 def _refuse_ambiguous(text: str) -> None:
-    # In bytes, for it is looked up by an index, whose entries are bounded.
+    # In bytes: an index serves look-ups by endpoint, and bounds the size of its entries.
     if len(text.encode(errors="surrogatepass")) > MAX_ENDPOINT_LENGTH:
         raise EndpointError(
             f"An endpoint has at most {MAX_ENDPOINT_LENGTH} characters; those beyond ASCII count two to four."
@@ -143,7 +142,7 @@ def _ipv6(host: str) -> str:
 
 
 def _ipv4(host: str) -> str:
-    # 127.1, 2130706433 and 0x7f000001 are all 127.0.0.1 to some client.
+    # Some clients read 127.1, 2130706433 and 0x7f000001 as 127.0.0.1.
     try:
         return str(IPv4Address(host))
     except AddressValueError:
@@ -167,7 +166,7 @@ def _url(parts: SplitResult, *, host: str) -> str:
 
 
 def addresses_of(host: str) -> list[str]:
-    """Resolve a host within RESOLVE_SECONDS; it has no addresses when that fails, or takes longer."""
+    """Resolve a host within RESOLVE_SECONDS; an empty list if that fails or takes longer."""
     try:
         return resolver.addresses_of(host)
     except UnresolvedError:

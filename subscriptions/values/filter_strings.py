@@ -1,4 +1,4 @@
-"""Which filter strings a subscription may have: what a header FILTER_STRING can hold."""
+"""Validation of a subscription's filter string: the values that a header FILTER_STRING can have."""
 
 from django.core.exceptions import ValidationError
 

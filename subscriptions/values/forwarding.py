@@ -1,8 +1,9 @@
-"""Which headers of a message are sent along to an endpoint.
+"""The headers of a message that are sent along to an endpoint.
 
-A subscription lists patterns: each a header name, or the beginning of names with `*` after it; `*` alone is every header.
-Some headers are never sent along, whatever the list says: they belong to the connection or to the body, are credentials,
-steer Inturn, or are names by which receivers know Inturn's own statements.
+A subscription lists patterns: each is a header name, or the beginning of names followed by `*`; a
+single `*` matches every header. Some headers are never sent along, even if they are listed: those
+of the connection or the body, credentials, those that control Inturn, and the names that Inturn
+itself uses to inform receivers.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -20,7 +21,7 @@ from subscriptions.values.header_values import (
 
 MAX_PATTERNS = 50
 ANY = "*"
-# The credential that a publisher of a SYNC message hands on.
+# The credential that the publisher of a SYNC message passes on.
 FORWARD_AUTHORIZATION = "x-forward-authorization"
 
 _RESERVED_NAMES = HOP_BY_HOP | {
@@ -43,14 +44,17 @@ _RESERVED_PREFIXES = ("content-", "inturn-", "proxy-", "webhook-", "x-forwarded-
 
 @dataclass(frozen=True, slots=True)
 class ForwardedHeaders:
-    """The headers of one message for one endpoint; `left_out` are the names for which there was no room, or that cannot be sent."""
+    """The headers of one message for one endpoint.
+
+    `left_out` are the names of headers that did not fit or cannot be sent.
+    """
 
     headers: Mapping[str, str] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
 
     @property
     def note(self) -> str:
-        """What an attempt says of headers that were left out; empty when none was."""
+        """Return the note of an attempt about omitted headers; empty if there are none."""
         if not self.left_out:
             return ""
         names = ", ".join(self.left_out[:10]) + (", …" if len(self.left_out) > 10 else "")
@@ -65,7 +69,10 @@ def is_never_forwarded(name: str) -> bool:
 
 
 def checked_patterns(given: Iterable[str]) -> list[str]:
-    """Return the patterns as they are stored, lower-case and each once; raises HeaderError for one that can match nothing."""
+    """Return the patterns as stored: lower-case, without duplicates.
+
+    Raises HeaderError for a pattern that can match nothing.
+    """
     patterns = list(dict.fromkeys(header_name(pattern.strip()) for pattern in given))
     if len(patterns) > MAX_PATTERNS:
         raise HeaderError(f"Give at most {MAX_PATTERNS} names; one that ends in * stands for many.")
@@ -92,9 +99,10 @@ def _check_pattern(pattern: str) -> None:
 def forwarded_headers(
     stored: Mapping[str, str], patterns: Collection[str], *, own: Mapping[str, str]
 ) -> ForwardedHeaders:
-    """Choose from the headers stored with a message those to be sent along; a subscription's own header of a name wins.
+    """Select the headers to send along from those stored with a message, in the order of names.
 
-    In the order of names, until there is no room. A value with a line break is never sent, however it came to be stored.
+    A subscription's own header replaces the message's of that name. Headers beyond the limits are
+    left out. A value with a line break is never sent, no matter how it came to be stored.
     """
     if not patterns:
         return ForwardedHeaders()

@@ -1,4 +1,4 @@
-"""Which headers and credentials a subscription may have sent along with its messages."""
+"""The headers and credentials that a subscription may add to its requests."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -40,11 +40,11 @@ _ANY_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class HeaderError(ValueError):
-    """This header or credential cannot be sent; the message says what to change."""
+    """This header or credential cannot be sent; the message says how to correct it."""
 
 
 def check_header(name: str, value: str) -> None:
-    """Raise HeaderError unless it can be sent, by any client, as one header that is the subscription's own."""
+    """Raise HeaderError unless any client can send this as one header of the subscription."""
     if not is_token(name):
         raise HeaderError(
             f"{name[:50]!r} is not a header name: use letters, digits and hyphens, at most {MAX_NAME_LENGTH}."
@@ -62,23 +62,23 @@ def check_header(name: str, value: str) -> None:
 
 
 def is_token(name: str) -> bool:
-    """Whether HTTP allows it as a header's name."""
+    """Return whether HTTP allows this as a header name."""
     return len(name) <= MAX_NAME_LENGTH and _TOKEN.fullmatch(name) is not None
 
 
 def is_sendable(name: str, value: str) -> bool:
-    """Whether a client can write it as one header; the value may be more than ASCII."""
+    """Return whether a client can write this as one header; the value need not be ASCII."""
     return is_token(name) and not _CONTROL.search(value) and not _SURROGATE.search(value)
 
 
 def is_reserved(name: str) -> bool:
-    # Some servers read _ as -: webhook_id would arrive beside the real webhook-id.
+    # Some servers read _ as -: webhook_id would arrive alongside the real webhook-id.
     name = name.lower().replace("_", "-")
     return name in RESERVED_NAMES or name.startswith(RESERVED_PREFIXES)
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
-    """Raise HeaderError for the first wrong one, or when they are too many or too long together."""
+    """Raise HeaderError for the first invalid header, or for too many or too long headers."""
     if len(headers) > MAX_HEADERS:
         raise HeaderError(f"At most {MAX_HEADERS} headers.")
     for name, value in headers.items():
@@ -90,9 +90,9 @@ def check_headers(headers: Mapping[str, str]) -> None:
 
 
 def check_auth(auth: Mapping[str, Any], *, header_names: Collection[str], forwards: bool = False) -> None:
-    """Raise HeaderError unless it is one of the three forms of `Subscription.auth`.
+    """Raise HeaderError unless `auth` has one of the three forms of `Subscription.auth`.
 
-    `forwards`: the publisher's credential is handed on, so the subscription has none of its own.
+    `forwards`: the publisher's credential is passed on, so the subscription may have none.
     """
     fields = _AUTH_FIELDS.get(auth.get("type", "none") if isinstance(auth.get("type", "none"), str) else "")
     if fields is None:

@@ -1,4 +1,4 @@
-"""Which JSON Schemas an event type may carry: complete in themselves, and certain to come to an end."""
+"""Validation of an event type's JSON Schema: self-contained, and without endless recursion."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
@@ -14,13 +14,13 @@ from subscriptions.values.linear_patterns import PatternError, linear_pattern
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _REFERENCES = ("$ref", "$dynamicRef")
-# Where a schema is applied to the same place of the message again: a circle of these never ends.
+# Keywords that apply a schema to the same value of the message: a cycle of these never ends.
 _SAME_PLACE_LISTS = ("allOf", "anyOf", "oneOf")
 _SAME_PLACE = ("not", "if", "then", "else")
 
-# What these hold is compared with messages, never applied to them.
+# Their content is compared with messages, never applied as a schema.
 _DATA = frozenset({"const", "default", "enum", "examples"})
-# What these hold are schemas by name.
+# Their content maps names to schemas.
 _NAMED = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
 
 Pointer: TypeAlias = tuple[str, ...]
@@ -31,13 +31,16 @@ class JSONSchemaError(ValueError):
 
 
 def check_json_schema(schema: Any) -> None:
-    """Raise JSONSchemaError unless it is a Draft 2020-12 schema without remote, dangling or circular references."""
+    """Raise JSONSchemaError unless this is a schema of Draft 2020-12 that publishing can apply.
+
+    It must have no remote, dangling or circular references.
+    """
     if not isinstance(schema, Mapping):
         raise JSONSchemaError("A JSON Schema is an object here.")
     if schema.get("$schema", DIALECT) != DIALECT:
         raise JSONSchemaError(f"$schema: only {DIALECT} is known; leave $schema out or give that.")
     try:
-        # What publishing knows a compiled schema by.
+        # Publishing caches compiled schemas by this serialization.
         orjson.dumps(schema)
     except TypeError:
         raise JSONSchemaError("It holds a number over 64 bits, or is nested too deep.") from None
@@ -54,7 +57,7 @@ def check_json_schema(schema: Any) -> None:
 
 
 def _check_patterns(schema: Any) -> None:
-    """A pattern must be one that is searched for in the time of reading the text."""
+    """Refuse patterns that cannot be searched in linear time."""
     parts = [(pointer, part) for pointer, part in _places(schema, ()) if isinstance(part, Mapping)]
     if _hold(parts, "patternProperties") and _hold(parts, "unevaluatedProperties"):
         raise JSONSchemaError(
@@ -85,7 +88,7 @@ def _check_references(schema: Any) -> None:
 
 
 class _References:
-    """What each schema within the schema leads to at the same place of the message."""
+    """The references among the schemas in a schema that apply to the same value of a message."""
 
     def __init__(self, places: Mapping[Pointer, Any]) -> None:
         self._places = places
@@ -119,7 +122,7 @@ class _References:
 
 
 def _pointer(reference: str) -> Pointer | None:
-    """Read a JSON pointer (RFC 6901) of a fragment; None when it is the name of an anchor."""
+    """Parse the JSON pointer (RFC 6901) in a fragment; None if it is the name of an anchor."""
     beginning, *steps = unquote(reference[1:]).split("/")
     return None if beginning else tuple(step.replace("~1", "/").replace("~0", "~") for step in steps)
 
@@ -135,7 +138,10 @@ def _same_place(pointer: Pointer, part: Mapping[str, Any]) -> list[Pointer]:
 
 
 def _places(part: Any, pointer: Pointer, *, is_names: bool = False) -> Iterator[tuple[Pointer, Any]]:
-    """Yield every schema within a schema; `is_names`: the keys of this part are names, not keywords."""
+    """Yield every schema within a schema.
+
+    `is_names`: the keys of this part are names, not keywords.
+    """
     if not is_names:
         yield pointer, part
     if isinstance(part, list):

@@ -1,4 +1,4 @@
-"""Limits that several parts agree on."""
+"""Limits that several modules share."""
 
-# The longest time-out a subscription may ask for.
+# The longest time-out that a subscription may have.
 MAX_TIMEOUT_SECONDS = 120

@@ -1,9 +1,10 @@
-"""Regular expressions whose search takes time by the length of the text, whatever both are.
+"""Regular expressions that are searched in time linear in the length of the text.
 
-Python's `re` tries one way after the other: of `^(a+)+$` and thirty letters it does not come back, and holds the
-interpreter's lock meanwhile. Here all ways are followed at once, as in Thompson's and RE2's: from the set of places where the
-search may stand, a character leads to the next set, and what was found so is kept. Python's own parser reads the
-pattern, so that what matches is what `re.search` finds; what needs to look back or ahead is refused.
+Python's `re` backtracks: given `^(a+)+$` and thirty letters, it does not return, and it holds the
+interpreter lock meanwhile. This search follows all alternatives at once, as Thompson's algorithm
+and RE2 do: a character leads from one set of places in the pattern to the next, and each such step
+is cached. Python's own parser reads the pattern, so matches are those of `re.search`; patterns with
+look-around or back-references are refused.
 """
 
 import re
@@ -14,9 +15,9 @@ from re import _constants as op
 from re import _parser as parser
 from typing import Any, TypeAlias
 
-# Places in a pattern; {n} counts n times what stands before it.
+# Places in a pattern; {n} multiplies those of the expression before it by n.
 MAX_PLACES = 2000
-# Kept of one pattern: its steps and the places of the states that they lead to, some 50 bytes each.
+# Cached for one pattern: steps and the places of the states that they lead to, some 50 bytes each.
 _MAX_KEPT = 50_000
 
 _SUPPORTED_FLAGS = re.UNICODE.value
@@ -36,12 +37,12 @@ _LAST_NEWLINE = "\n$"
 
 
 class PatternError(ValueError):
-    """The pattern cannot be searched for; the message says why."""
+    """The pattern cannot be searched; the message says why."""
 
 
 @dataclass(eq=False, slots=True)
 class _Place:
-    """A place in the pattern: it takes one character, or asks for a boundary, or leads on by itself."""
+    """A place in the pattern: it consumes one character, or tests a boundary, or only leads on."""
 
     takes: _Takes | None = None
     boundary: Any = None
@@ -50,7 +51,10 @@ class _Place:
 
 @dataclass(eq=False, slots=True)
 class _State:
-    """Where the search may stand, and which kind of character came last: None at the beginning."""
+    """A set of current places.
+
+    `came_word`: the last character was a word's, None at the beginning.
+    """
 
     places: frozenset[_Place]
     came_word: bool | None
@@ -58,13 +62,13 @@ class _State:
 
 
 class LinearPattern:
-    """`is_found_in` does what `re.search` does, but for saying where."""
+    """`is_found_in` matches as `re.search` does, without the position."""
 
     def __init__(self, pattern: str) -> None:
         self._places = 0
         self._found = _Place()
         tree = _parsed(pattern)
-        # By the identity of a class in the tree: what is repeated has many places and one taker.
+        # By the identity of a class in the tree: a repeated class has many places and one test.
         self._takers: dict[int, _Takes] = {}
         try:
             self._first = self._sequence(tree, self._found)
@@ -73,7 +77,10 @@ class LinearPattern:
         self._forget()
 
     def is_found_in(self, text: str, check: Callable[[], None] = lambda: None) -> bool:
-        """Whether some part of the text matches; `check` is called now and then, and may raise."""
+        """Return whether any part of the text matches.
+
+        `check` is called now and then, and may raise.
+        """
         state = self._begin
         last = len(text) - 1
         for index, character in enumerate(text):
@@ -99,9 +106,9 @@ class LinearPattern:
         return self._states.setdefault((places, came_word), _State(places, came_word))
 
     def _step(self, state: _State, symbol: str) -> _State | None:
-        """Return where the symbol leads to, None if the pattern is found before it."""
+        """Return the state after the symbol, or None if the pattern is found before it."""
         if self._kept >= _MAX_KEPT:
-            # Whoever searches at the same time keeps the states that it has.
+            # A concurrent search keeps a reference to its own states.
             self._forget()
         self._kept += 1 + len(state.places)
         reached = _reached(state, symbol)
@@ -163,7 +170,7 @@ class LinearPattern:
             for _ in range(most - least):
                 after = self._place(following=[after, self._sequence(tree, after)])
         for _ in range(least):
-            # What is repeated may be empty, and has no place.
+            # Counted here, because a repeated empty expression adds no place.
             self._count()
             after = self._sequence(tree, after)
         return after
@@ -171,7 +178,7 @@ class LinearPattern:
 
 @lru_cache(maxsize=200)
 def linear_pattern(pattern: str) -> LinearPattern:
-    """Return it compiled; raises PatternError."""
+    """Return the compiled pattern; raises PatternError."""
     return LinearPattern(pattern)
 
 
@@ -186,7 +193,7 @@ def _parsed(pattern: str) -> Any:
 
 
 def _reached(state: _State, symbol: str) -> set[_Place]:
-    """The places that are reached without taking a character, where this symbol comes next."""
+    """Return the places that are reached without consuming a character, if this symbol is next."""
     reached: set[_Place] = set()
     waiting = list(state.places)
     while waiting:
@@ -211,7 +218,7 @@ def _is_at(boundary: Any, came_word: bool | None, symbol: str) -> bool:
     is_boundary = bool(came_word) != _is_word(symbol[:1])
     if boundary is op.AT_BOUNDARY:
         return is_boundary
-    # Of an empty text Python knows no boundary, and no place without one either.
+    # In an empty text Python matches neither \b nor \B.
     return not is_boundary and not (came_word is None and symbol == _END)
 
 

@@ -1,4 +1,4 @@
-"""Media types: which an event type may have, and which of them are JSON."""
+"""Media types: validation, and which of them are JSON."""
 
 from django.core.validators import RegexValidator
 

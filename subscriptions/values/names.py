@@ -1,4 +1,4 @@
-"""Which names things may have: they stand in URLs, headers and logs."""
+"""Valid names: they appear in URLs, headers and logs."""
 
 import re
 
@@ -6,10 +6,11 @@ from django.core.exceptions import ValidationError
 from django.core.validators import RegexValidator
 
 MAX_NAME_LENGTH = 200
-# Of event types that Inturn publishes itself: everybody may subscribe to them, and nobody else publish them.
+# Event types that Inturn itself publishes: everybody may subscribe to them, nobody may publish
+# them.
 RESERVED_PREFIX = "Inturn."
 
-# Of what answers a callback: each goes to a URL of its own, and nowhere else.
+# The event type of callback answers: each is sent to its message's CallbackURL, and nowhere else.
 UNSUBSCRIBABLE = "Inturn.Callback"
 
 _NAME = re.compile(r"\A[A-Za-z0-9][A-Za-z0-9._-]*\Z")
@@ -21,7 +22,7 @@ validate_name = RegexValidator(
 
 
 def is_name(text: str) -> bool:
-    """Whether anything can have this name; what cannot need not be looked for."""
+    """Return whether this is a valid name; if not, no look-up is needed."""
     return len(text) <= MAX_NAME_LENGTH and _NAME.match(text) is not None
 
 

@@ -1,9 +1,10 @@
-"""Which addresses a host name has; names whose servers do not answer delay no other name.
+"""Resolution of host names: names whose servers do not answer delay no other name.
 
-c-ares asks /etc/hosts and the name servers from one thread of its own, any number of names at a time. libc's getaddrinfo
-holds a thread for each name, and for 10 s or more when its servers do not answer, so a pool of N threads is exhausted by N such
-names, whatever the limit per name; under uvloop N is 2 (4 threads of libuv, of which half may resolve). Sources of
-nsswitch.conf other than files and dns, such as mDNS or LDAP, are not asked.
+c-ares queries /etc/hosts and the name servers from one thread of its own, for any number of names
+at a time. libc's getaddrinfo occupies a thread for each name, for 10 s or more if its servers do
+not answer, so N such names exhaust a pool of N threads, whatever the limit per name; under uvloop N
+is 2 (libuv has 4 threads, and half of them may resolve). Sources of nsswitch.conf other than files
+and dns, such as mDNS or LDAP, are not queried.
 """
 
 import asyncio
@@ -22,16 +23,16 @@ import pycares
 
 log = logging.getLogger(__name__)
 
-# Longer than any name server that is well needs, and within the 5 s that connecting may take.
+# Longer than any healthy name server needs, and within the 5 s that connecting may take.
 RESOLVE_SECONDS = 3.0
-# A name that was not resolved is not asked for again so soon: many lanes and messages may name it.
+# After a failure the name is not queried again for this long: many lanes and messages may use it.
 FAILED_SECONDS = 5.0
-# A question is lost, or a server slow to answer: asked again after 1 s, later after 2 and 4 s, or sooner where
-# the servers usually answer fast.
+# For lost queries and slow servers: repeated after 1 s, then after 2 and 4 s, or sooner if the
+# servers usually answer fast.
 _ASK_AGAIN_SECONDS = 1.0
 _TRIES = 4
 _MOST_FAILED = 10_000
-# Where c-ares cannot be used.
+# For machines where c-ares cannot be used.
 _THREADS = 64
 _UNKNOWN = {pycares.errno.ARES_ENOTFOUND, pycares.errno.ARES_ENODATA}
 
@@ -39,11 +40,14 @@ Addresses: TypeAlias = list[str]
 
 
 class UnresolvedError(OSError):
-    """The name has no address now; the message says why. An OSError, as a failed getaddrinfo is."""
+    """The name has no address now; the message says why. An OSError, like a failed getaddrinfo."""
 
 
 class Resolver:
-    """Resolves for all threads of one process. `servers` replace those of /etc/resolv.conf."""
+    """Resolves names for all threads of one process.
+
+    `servers` replace those of /etc/resolv.conf.
+    """
 
     def __init__(self, *, servers: Sequence[str] = ()) -> None:
         self._servers = tuple(servers)
@@ -52,9 +56,9 @@ class Resolver:
         self.begin_anew()
 
     def begin_anew(self) -> None:
-        """Forget what is under way: after a fork there is no thread that would hear the answers."""
+        """Discard pending queries: after a fork no thread would receive their answers."""
         if self._channel is not None:
-            # To be collected it would have to be closed, which waits for that thread.
+            # Keep a reference: to collect a channel closes it, which waits for the missing thread.
             self._left_behind.append(self._channel)
         self._channel = None
         self._threads: ThreadPoolExecutor | None = None
@@ -63,7 +67,10 @@ class Resolver:
         self._failed: dict[str, tuple[float, str]] = {}
 
     def addresses_of(self, host: str, *, seconds: float = RESOLVE_SECONDS) -> Addresses:
-        """Wait for a host's addresses, the best first, no longer than RESOLVE_SECONDS; raises UnresolvedError."""
+        """Wait for a host's addresses, best first, at most RESOLVE_SECONDS.
+
+        Raises UnresolvedError.
+        """
         seconds = min(seconds, RESOLVE_SECONDS)
         try:
             return self._ask(host).result(timeout=seconds)
@@ -71,10 +78,10 @@ class Resolver:
             raise self._given_up(host, seconds) from None
 
     async def find(self, host: str) -> Addresses:
-        """The same for a coroutine."""
+        """Await a host's addresses in a coroutine."""
         try:
             async with asyncio.timeout(RESOLVE_SECONDS):
-                # It cannot be cancelled, so that others may wait for the same answer.
+                # Cancelling does not reach the query, because others may wait for the same answer.
                 return await asyncio.wrap_future(self._ask(host))
         except TimeoutError:
             raise self._given_up(host, RESOLVE_SECONDS) from None
@@ -92,19 +99,19 @@ class Resolver:
             asked = self._under_way[host] = Future()
             asked.set_running_or_notify_cancel()
             ask = self._ask_libc if self._open_channel() is None else self._ask_ares
-        # Not in its turn: what /etc/hosts knows is told before this returns.
+        # Outside the lock: for a name in /etc/hosts the callback runs before this returns.
         ask(host, asked)
         return asked
 
     def _open_channel(self) -> pycares.Channel | None:
-        """Make what asks, on first use; None where it cannot be made."""
+        """Create the c-ares channel on first use; None if that is impossible."""
         if self._channel is None:
             try:
                 self._channel = pycares.Channel(
                     servers=self._servers, timeout=_ASK_AGAIN_SECONDS, tries=_TRIES
                 )
             except pycares.AresError:
-                # c-ares watches resolv.conf by inotify, of which a user may have only so many instances.
+                # c-ares watches resolv.conf by inotify, whose instances are limited per user.
                 log.warning("c-ares cannot be used; names whose servers do not answer may delay others")
         return self._channel
 
@@ -118,7 +125,7 @@ class Resolver:
             self._end(host, asked, "it is not a host name")
 
     def _hear(self, host: str, asked: "Future[Addresses]", result: Any, error: int | None) -> None:
-        """Take c-ares' answer; in its thread."""
+        """Receive an answer of c-ares, in its thread."""
         if error is None:
             found = list(dict.fromkeys(node.addr[0].decode() for node in result.nodes))
             self._end(host, asked, found or "the host's name has no address")
@@ -153,7 +160,7 @@ class Resolver:
         return self._failure(host, f"the name servers gave no answer within {seconds:g} s")
 
     def _failure(self, host: str, words: str) -> UnresolvedError:
-        """Remember it for a while."""
+        """Record a failure for FAILED_SECONDS, and return its error."""
         with self._turn:
             self._failed[host] = time.monotonic() + FAILED_SECONDS, words
             if len(self._failed) > _MOST_FAILED:
@@ -162,7 +169,7 @@ class Resolver:
 
 
 def is_address(host: str) -> bool:
-    """Whether a host is an address already, IPv6 with or without its brackets."""
+    """Return whether the host is an IP address, IPv6 with or without brackets."""
     try:
         ip_address(host.strip("[]"))
     except ValueError:
@@ -179,6 +186,6 @@ def _ended(answer: Addresses | UnresolvedError) -> "Future[Addresses]":
     return ended
 
 
-# The one of this process.
+# The resolver of this process.
 resolver = Resolver()
 os.register_at_fork(after_in_child=resolver.begin_anew)

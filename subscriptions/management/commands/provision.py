@@ -1,4 +1,7 @@
-"""`provision`: the administrator and the bootstrap key, from the environment or made up."""
+"""`provision`: create the administrator and the bootstrap key from the environment.
+
+Without INTURN_ADMIN_PASSWORD the password is random.
+"""
 
 import secrets
 from datetime import datetime
@@ -40,7 +43,7 @@ class Command(BaseCommand):
 
 
 def create_administrator(password: str) -> bool:
-    """Create the first administrator; False when there is one, whose password stays."""
+    """Create the first administrator; False if there is one, whose password stays."""
     users = get_user_model().objects
     if users.filter(username=ADMINISTRATOR).exists():
         return False
@@ -51,15 +54,16 @@ def create_administrator(password: str) -> bool:
     except ValidationError as error:
         raise CommandError(f"INTURN_ADMIN_PASSWORD: {' '.join(error.messages)}") from None
     except IntegrityError:
-        # Another machine that starts at the same moment was first.
+        # Another machine that starts at the same moment has created it.
         return False
     return True
 
 
 def install_bootstrap_key(text: str, *, now: datetime) -> ApiKey:
-    """Let this key manage, and no other that INTURN_BOOTSTRAP_KEY was before; return it.
+    """Make this the bootstrap key, with scope manage, expire all earlier ones, and return it.
 
-    The others expire: given again, they work again. A key that was revoked, which only people do, stays revoked.
+    An expired one works again when INTURN_BOOTSTRAP_KEY is set back to it. A revoked key stays
+    revoked, because only people revoke keys.
     """
     with transaction.atomic():
         key, is_new = ApiKey.objects.get_or_create(

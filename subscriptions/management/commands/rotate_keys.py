@@ -1,4 +1,4 @@
-"""`rotate_keys`: encrypt every secret anew with the first of INTURN_ENCRYPTION_KEYS."""
+"""`rotate_keys`: encrypt every secret again with the first of INTURN_ENCRYPTION_KEYS."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ class Command(BaseCommand):
 
     @transaction.atomic
     def handle(self, *args: Any, **options: Any) -> None:
-        # Saved by field: what senders know of a subscription has not changed.
+        # Only these columns: nothing else has changed, so `updated_at` stays.
         for subscription in Subscription.objects.select_for_update(no_key=True):
             subscription.save(update_fields=["headers", "auth"])
         for secret in SigningSecret.objects.select_for_update(no_key=True):
