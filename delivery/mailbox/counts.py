@@ -1,4 +1,4 @@
-"""The figures of mailboxes: what is there, what is out, and how fast it is fetched and acknowledged."""
+"""Figures of mailboxes: available and leased messages, fetch and acknowledgement rates."""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
@@ -19,11 +19,13 @@ _Rates: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """What is in a mailbox, or of one subscription in it. Each count ends a little above the limit it was asked for with.
+    """The figures of a mailbox, or of one of its subscriptions.
 
-    `available` is what the next fetch may get (but for what is just expiring), `delayed` what was released with a delay, `in_flight` what
-    is out, `held` what an INACTIVE subscription keeps from being fetched; `oldest_at` is when the oldest that is not
-    acknowledged was published. The rates are of the last whole minute, and always of the whole mailbox.
+    Each count stops slightly above the limit of the request. `available` counts the deliveries that
+    the next fetch may return (except those expiring at this moment), `delayed` those released with
+    a delay, `in_flight` the leased ones, `held` those that an INACTIVE subscription keeps from
+    being fetched. `oldest_at` is when the oldest message that is not acknowledged was published.
+    The rates cover the last full minute, and always the whole mailbox.
     """
 
     subscriber_id: int
@@ -36,25 +38,25 @@ class Figures:
     acknowledged_per_minute: int
 
     def oldest_seconds(self, *, now: datetime) -> float | None:
-        """How long ago the oldest that is not acknowledged was published; None when there is none."""
+        """Return the age of the oldest message that is not acknowledged; None if there is none."""
         if self.oldest_at is None:
             return None
         return round(max((now - self.oldest_at).total_seconds(), 0.0), 3)
 
 
 def of_subscription(subscription_id: int, *, now: datetime, limit: int) -> Figures | None:
-    """None: it is none of mode PULL."""
+    """Return the figures of a subscription; None if its mode is not PULL."""
     asked = {"subscriptions": [subscription_id], "subscribers": [], "limit": limit}
     return next(iter(_figures(asked, now=now).values()), None)
 
 
 def of_subscribers(subscriber_ids: Collection[int], *, now: datetime, limit: int) -> dict[int, Figures]:
-    """By subscriber; who has no PULL subscription has no mailbox."""
+    """Return figures by subscriber. A subscriber without a PULL subscription has no mailbox."""
     return _figures({"subscriptions": [], "subscribers": list(subscriber_ids), "limit": limit}, now=now)
 
 
 def forget_rates() -> None:
-    """Remove what a mailbox's figures do not need any more."""
+    """Remove the rates that no figure needs any more."""
     queries.execute("forget_rates", {})
 
 
@@ -67,7 +69,7 @@ def _figures(asked: dict[str, Any], *, now: datetime) -> dict[int, Figures]:
 
 
 def _rates(subscriber_ids: Collection[int], *, now: datetime) -> dict[int, _Rates]:
-    """Received and acknowledged, by subscriber."""
+    """Return the numbers of received and acknowledged messages, by subscriber."""
     until = now - timedelta(seconds=now.timestamp() % BUCKET.total_seconds())
     counted = MailboxRate.objects.filter(
         subscriber__in=subscriber_ids, at__gte=until - RATE_WINDOW, at__lt=until

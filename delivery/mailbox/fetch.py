@@ -1,24 +1,27 @@
-"""A mailbox: what a subscriber's PULL subscriptions keep for it until it is fetched and acknowledged.
+"""A mailbox keeps the deliveries of a subscriber's PULL subscriptions until they are acknowledged.
 
-A delivery in a mailbox is PENDING (available, or put off until `next_attempt_at`) or IN_FLIGHT: leased to
-whoever fetched it last, by a token, until its visibility ends. Nothing happens then: the row is as it was, and counts
-as available, until the next fetch gives it a token of its own.
+A delivery in a mailbox is PENDING (available, or delayed until `next_attempt_at`) or IN_FLIGHT:
+leased by a token to the client that fetched it last, until its visibility ends. The end of the
+visibility changes no row: the delivery keeps its token and counts as available, until the next
+fetch writes a new token.
 
              ┌───── released ─────┐            ┌──▶ DELIVERED  acknowledged
              ▼                    │            │
     publish ▶ PENDING ── fetch ─▶ IN_FLIGHT ───┼──▶ REJECTED   rejected
-                                  │      ▲     ├──▶ FAILED     released as often as may be, or VOLATILE
+                                  │      ▲     ├──▶ FAILED     released: max_receives reached, or VOLATILE
                                   └ fetch┘     └──▶ EXPIRED, FAILED, CANCELLED  (expiry duty, a person)
                               after visibility
 
-Two at once. Two fetches never wait for each other and never take the same row: each skips what another has
-locked. A receipt ends a fetch exactly if its token is the row's when that is locked: so of a late acknowledgement and a second
-fetch the one that locks first wins, and the other is told so. Requests that end fetches lock their rows in the order of
-ids, and count only after that, so none of them waits for another in a circle.
+Concurrency. Two fetches never wait for each other and never take the same row: each skips rows that
+the other has locked. A receipt ends a fetch if and only if its token equals the row's token once
+the row is locked. So when a late acknowledgement meets a second fetch, the one that locks first
+wins, and the other gets an error. Requests that end fetches lock their rows in the order of ids,
+and write the rates only after that, so they cannot deadlock.
 
-Crashes. Each verb is one statement and one commit. A fetch that was committed and whose answer got lost is a lease that nobody
-ends: the message comes back after its visibility, with a higher receive count. An acknowledgement whose answer got lost is
-repeated: the second finds the delivery DELIVERED by that very fetch, and is told yes.
+Crashes. Each verb is one statement and one commit. If the answer of a committed fetch is lost,
+nobody ends the lease: the message returns after its visibility, with a higher receive count. If the
+answer of an acknowledgement is lost, the client repeats it: the second request finds the delivery
+DELIVERED by the same fetch, and succeeds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,14 +38,17 @@ from delivery.mailbox.receipts import Receipt
 from delivery.models import OutcomeClass, Status
 
 MOST_AT_ONCE = 100
-# Bodies in one answer: of larger messages fewer are handed out, but one at least.
+# The total size of the bodies in one answer. Larger messages make the answer shorter, but it has at
+# least one.
 ANSWER_BYTES = 4 * 1024 * 1024
-# What came back is handed out in the order of ids, among so many that came back first in a subscription.
+# The number of returned deliveries (lapsed leases; ended delays) read for each subscription; they
+# are handed out in the order of their ids.
 _LOOK = 1_000
-# How much further than what is wanted to look, each time when others have all that was seen.
+# The number of rows read beyond those requested, at each try: increased when other fetches have
+# locked all rows read.
 _FURTHER = (0, 10, 100, 1_000)
 _UNKNOWN = "This is no receipt of a message of this mailbox; send it as `next` gave it."
-# What a receipt that is repeated finds: its own doing.
+# The outcome's final status: a repeated receipt that finds this status finds its own effect.
 _DONE = {
     OutcomeClass.ACKNOWLEDGED: Status.DELIVERED,
     OutcomeClass.RELEASED: Status.PENDING,
@@ -53,7 +59,7 @@ _Found: TypeAlias = Mapping[int, tuple[str, int, Any, str | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeasedMessage:
-    """One message as it is handed out. `headers` is JSON text."""
+    """One message as handed out. `headers` is JSON text."""
 
     delivery_id: int
     message_id: int
@@ -69,7 +75,11 @@ class LeasedMessage:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one receipt; `error` is empty if what was asked for is so now. Unknown is what is no receipt of the mailbox."""
+    """The result of one receipt.
+
+    `error` is empty if the requested change is now in effect. `is_unknown` is True if the text is
+    not a receipt of this mailbox.
+    """
 
     receipt: str
     error: str = ""
@@ -77,10 +87,10 @@ class Result:
 
 
 def fetch(subscriber_id: int, *, most: int, visibility: int) -> list[LeasedMessage]:
-    """Hand out up to `most` messages, the oldest first, for `visibility` seconds; the lease is committed.
+    """Lease up to `most` messages, the oldest first, for `visibility` seconds; commits the lease.
 
-    Fewer when their bodies are large, or others fetch at the same moment: they may have locked for a moment what they
-    leave, and then there seems to be less than there is.
+    Returns fewer if the bodies are large or if other clients fetch at the same moment: they may
+    briefly lock rows that they do not take, and the mailbox then appears to hold less than it does.
     """
     wanted = {
         "subscriber": subscriber_id,
@@ -99,17 +109,20 @@ def fetch(subscriber_id: int, *, most: int, visibility: int) -> list[LeasedMessa
 
 
 def acknowledge(subscriber_id: int, texts: Sequence[str]) -> list[Result]:
-    """Settle what these receipts are of as DELIVERED. Saying so again changes nothing and is well."""
+    """Settle the deliveries of these receipts as DELIVERED; idempotent."""
     return _end(subscriber_id, texts, OutcomeClass.ACKNOWLEDGED)
 
 
 def reject(subscriber_id: int, texts: Sequence[str]) -> list[Result]:
-    """Settle what these receipts are of as REJECTED: a failure that is told."""
+    """Settle the deliveries of these receipts as REJECTED, a failure that is reported."""
     return _end(subscriber_id, texts, OutcomeClass.DECLINED)
 
 
 def release(subscriber_id: int, texts: Sequence[str], *, delay: int) -> list[Result]:
-    """Put back what these receipts are of, to be fetched after `delay` seconds; FAILED if it may not be fetched again."""
+    """Return the deliveries of these receipts to the mailbox, available after `delay` seconds.
+
+    A delivery that may not be fetched again becomes FAILED.
+    """
     results = _end(subscriber_id, texts, OutcomeClass.RELEASED, delay=delay)
     if not delay and not all(result.error for result in results):
         transaction.on_commit(lambda: wake.mailboxes([subscriber_id]))
@@ -117,7 +130,7 @@ def release(subscriber_id: int, texts: Sequence[str], *, delay: int) -> list[Res
 
 
 def extend(subscriber_id: int, texts: Sequence[str], *, visibility: int) -> list[Result]:
-    """Let what these receipts are of stay out for so many seconds from now."""
+    """Extend the visibility of these receipts to so many seconds from now."""
     read = _read(texts)
     found = _locked("extend", subscriber_id, read, {"visibility": visibility})
     return [_result(text, receipt, found) for text, receipt in read]
@@ -157,10 +170,11 @@ def _locked(
     read: Sequence[tuple[str, Receipt | None]],
     columns: Mapping[str, object],
 ) -> _Found:
-    """Execute the statement; return status, receive count, token and how the last fetch had ended, by the delivery's id.
+    """Execute the statement; return status, receive count, token and last outcome by delivery id.
 
-    Twice for those that it did not find: a delivery that another request settled while the statement waited for its lock
-    was then in neither part of the table for it.
+    Executes it a second time for the deliveries that it did not find: if another request settled a
+    delivery while the statement waited for its lock, the statement saw the row in neither part of
+    the table.
     """
     found: dict[int, tuple[str, int, Any, str | None]] = {}
     for _ in range(2):

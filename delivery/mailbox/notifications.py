@@ -1,7 +1,8 @@
-"""Hearing that there is something in a mailbox that somebody waits at: one connection a process, however many wait.
+"""Notifications of new messages in mailboxes: one connection per process for all waiting clients.
 
-Notifications make it quick. Once a second one statement asks for all these mailboxes, for nobody tells of a
-visibility that ended or of a delay that is over, and a notification may be lost, with its sender or while there was no connection.
+Notifications make delivery fast. In addition one statement per second queries all mailboxes with
+waiting clients: the end of a visibility or of a delay sends no notification, and a notification may
+be lost with its sender or while there was no connection.
 """
 
 import asyncio
@@ -18,13 +19,13 @@ log = logging.getLogger(__name__)
 APPLICATION_NAME = "inturn web mailboxes"
 ASK_SECONDS = 1.0
 RECONNECT_SECONDS = 0.5
-# A server that does not answer for so long is given up: its machine may have vanished.
+# A server that does not answer within this time counts as lost: its machine may have vanished.
 ANSWER_SECONDS = 5.0
 _LOST = (*AWAY, TimeoutError)
 
 
 class MailboxNews:
-    """Tells `waiters` of news, from the first `start` on until `close`."""
+    """Notifies `waiters` of new messages, from the first `start` until `close`."""
 
     def __init__(self, waiters: Waiters) -> None:
         self._waiters = waiters
@@ -32,7 +33,7 @@ class MailboxNews:
         self._is_told_lost = False
 
     def start(self) -> None:
-        """Begin to listen, unless it does; needs the running event loop."""
+        """Start listening, unless it has started; needs the running event loop."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._listen_for_ever())
 
@@ -50,7 +51,7 @@ class MailboxNews:
                     log.warning("cannot hear of mailboxes", extra={"error": str(error)})
                 self._is_told_lost = True
             except Exception:
-                # Whoever waits would wait in vain from now on.
+                # Without this the waiting clients would never be notified again.
                 log.exception("cannot hear of mailboxes")
             await asyncio.sleep(RECONNECT_SECONDS)
 
@@ -64,7 +65,10 @@ class MailboxNews:
                     self._waiters.tell(understand(notification.payload))
 
     async def _ask(self, connection: psycopg.AsyncConnection) -> None:
-        """Ask which mailboxes have something; also those who came while nobody listened learn of it here."""
+        """Query which mailboxes have messages.
+
+        This also finds those that arrived while no connection listened.
+        """
         if not self._waiters.mailboxes:
             return
         async with asyncio.timeout(ANSWER_SECONDS):
@@ -75,5 +79,5 @@ class MailboxNews:
 
 
 def understand(payload: str) -> list[int]:
-    """Read a payload such as `12,34`; whoever may connect to the database may notify anything."""
+    """Parse a payload such as `12,34`, and ignore all else: any database user can send one."""
     return [int(id) for id in payload.split(",") if id.isdecimal()]

@@ -1,7 +1,8 @@
-"""Receipts: what a client holds of one fetch, to say what became of it.
+"""Receipts: a receipt identifies one fetch of a delivery, for a client to acknowledge or return it.
 
-A receipt names the delivery, which of its fetches, and that fetch's token. It is a text without a meaning to
-clients, fit to stand in a URL. It proves nothing by itself: only together with the key of the mailbox's subscriber.
+A receipt contains the delivery's id, the number of the fetch, and that fetch's token. Clients treat
+it as an opaque text; it is safe in a URL. It grants nothing by itself: a request also needs the key
+of the mailbox's subscriber.
 """
 
 import base64
@@ -10,7 +11,7 @@ import struct
 from dataclasses import dataclass
 from uuid import UUID
 
-# A mark, so that what is no receipt is told from one; with it, base64 needs no padding.
+# Distinguishes receipts from other texts; its two bytes also make the base64 need no padding.
 _MARK = 0xFE01
 _LAYOUT = struct.Struct(">HqI16s")
 _LENGTH = len(base64.b64encode(bytes(_LAYOUT.size)))
@@ -18,7 +19,7 @@ _LENGTH = len(base64.b64encode(bytes(_LAYOUT.size)))
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The fetch number `number` of a delivery; `token` was that delivery's lease then."""
+    """Fetch `number` of a delivery; `token` was the delivery's lease token then."""
 
     delivery_id: int
     number: int
@@ -30,7 +31,7 @@ class Receipt:
 
 
 def parse_receipt(text: str) -> Receipt | None:
-    """Return the receipt that a text is, None if it is none."""
+    """Return the receipt; None if the text is not one."""
     if len(text) != _LENGTH or not text.isascii():
         return None
     try:
@@ -41,5 +42,5 @@ def parse_receipt(text: str) -> Receipt | None:
         return None
     mark, delivery_id, number, token = _LAYOUT.unpack(packed)
     receipt = Receipt(delivery_id, number, UUID(bytes=token))
-    # The decoder takes the other alphabet's characters, too.
+    # The decoder accepts the characters of the other alphabet, too.
     return receipt if mark == _MARK and str(receipt) == text else None

@@ -1,20 +1,23 @@
-"""Clients that wait at mailboxes, in the order in which they came: whose turn it is to look.
+"""Clients waiting at mailboxes, in the order of arrival, and whose turn it is to fetch.
 
-A waiting client is a place in a queue and nothing else: no thread and no database connection. Per mailbox there are
-those who wait and at most one who looks, that is, has been told to fetch:
+A waiting client is an entry in a queue and nothing else: no thread and no database connection. Each
+mailbox has a queue of waiting clients and at most one looking client, which has been notified and
+fetches:
 
-    enter ──▶ waits ──news──▶ looks ──found something──▶ gone, and the next looks
-                ▲               │
-                └─found nothing─┘   and is the first again
+    enter ──▶ waiting ──news──▶ looking ──found messages──▶ gone, and the next one looks
+                 ▲                 │
+                 └──found nothing──┘   and is first in the queue again
 
-- News wakes one, however many wait; what one leaves behind the next gets, because who found something tells the next.
-- Nothing is lost between the fetch that found nothing and the place in the queue: news that came since that fetch
-  began counts as news for who enters.
-- One who goes away while it is its turn passes the turn on.
-- What nobody tells of (a visibility that ended, a delay that is over, a lost notification) is found by who asks the
-  database every second, see `mailbox_news`.
+- News wakes one client, however many wait. Messages that it leaves go to the next: a client that
+  found messages wakes the next one.
+- No notification is lost between a fetch that found nothing and the entry in the queue: news that
+  arrived after the beginning of that fetch counts as news for the entering client.
+- A client that disconnects during its turn passes the turn on.
+- Events without a notification (a visibility that ended, a delay that ended, a lost notification)
+  are found by the query that `notifications` executes every second.
 
-Somebody who comes just then and fetches at once may be quicker than all who wait. All of it runs on one event loop.
+A client that arrives at that moment and fetches at once may be faster than all waiting clients. All
+code here runs on one event loop.
 """
 
 import asyncio
@@ -22,16 +25,17 @@ from collections import deque
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-# By which a view tells the web server, and nobody else, whose mailbox was empty for a client that wants to wait.
+# The header by which a view informs the web server, and nobody else, that the mailbox of a waiting
+# client is empty.
 WAIT_HEADER = "inturn-wait"
-# What is older than any fetch under way is forgotten once there is so much of it.
+# Above this number of entries, news older than any running fetch is forgotten.
 REMEMBERED = 10_000
 FETCH_SECONDS = 60.0
 
 
 @dataclass(eq=False, slots=True)
 class Waiter:
-    """One waiting client's place; `turn` is True when it is its turn to look, False when it is to wait no longer."""
+    """A waiting client's entry; `turn` is True to fetch now, False to stop waiting."""
 
     mailbox: int
     turn: asyncio.Future[bool]
@@ -45,7 +49,10 @@ class _Queue:
 
 
 class Waiters:
-    """All that wait in this process; a mailbox is a subscriber's id, a moment the event loop's time."""
+    """All waiting clients of this process.
+
+    A mailbox is a subscriber's id; times are the event loop's.
+    """
 
     def __init__(self) -> None:
         self._queues: dict[int, _Queue] = {}
@@ -54,21 +61,21 @@ class Waiters:
 
     @property
     def mailboxes(self) -> Collection[int]:
-        """Those that somebody waits at."""
+        """The mailboxes with waiting or looking clients."""
         return self._queues.keys()
 
     @property
     def count(self) -> int:
-        """How many wait or look; may be asked from any thread."""
+        """The number of waiting and looking clients; safe to call from any thread."""
         return sum(len(queue.waiting) + bool(queue.looking) for queue in list(self._queues.values()))
 
     def count_at(self, mailbox: int) -> int:
-        """How many wait or look at one mailbox."""
+        """Return the number of waiting and looking clients of one mailbox."""
         queue = self._queues.get(mailbox)
         return 0 if queue is None else len(queue.waiting) + bool(queue.looking)
 
     def enter(self, mailbox: int, *, since: float) -> Waiter:
-        """Wait behind the others; `since` is the moment when the fetch began that found nothing."""
+        """Enter the queue at its end; `since` is when the fetch that found nothing began."""
         queue = self._queues.setdefault(mailbox, _Queue())
         waiter = Waiter(mailbox, _turn())
         queue.waiting.append(waiter)
@@ -80,7 +87,7 @@ class Waiters:
         return waiter
 
     def tell(self, mailboxes: Iterable[int]) -> None:
-        """There is news: in each of these the first who waits may look."""
+        """Notify each of these mailboxes of news: its first waiting client may fetch."""
         now = asyncio.get_running_loop().time()
         for mailbox in mailboxes:
             self._news_at[mailbox] = now
@@ -91,7 +98,7 @@ class Waiters:
             self._news_at = {mailbox: at for mailbox, at in self._news_at.items() if at > now - FETCH_SECONDS}
 
     def again(self, waiter: Waiter) -> None:
-        """It looked and found nothing: it is the first to look at the next news."""
+        """Put a client that found nothing back as the first in its queue."""
         queue = self._queues[waiter.mailbox]
         queue.looking = None
         waiter.turn = _turn()
@@ -102,7 +109,10 @@ class Waiters:
             _wake(queue)
 
     def leave(self, waiter: Waiter, *, may_be_more: bool) -> None:
-        """Let the next look at once if there may be more, or if it was its turn and it did not look."""
+        """Remove a client.
+
+        Wake the next one if there may be more messages, or if it did not use its turn.
+        """
         queue = self._queues[waiter.mailbox]
         if queue.looking is waiter:
             queue.looking = None
@@ -114,7 +124,7 @@ class Waiters:
             del self._queues[waiter.mailbox]
 
     def stop(self) -> None:
-        """Let nobody wait any longer."""
+        """End the waiting of all clients."""
         self._is_stopped = True
         for queue in self._queues.values():
             for waiter in queue.waiting:

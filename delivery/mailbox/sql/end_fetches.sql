@@ -1,9 +1,11 @@
--- Ends fetches by their receipts: acknowledged, released or declined; returns every delivery asked for as it was, locked, before,
--- and how its last fetch had ended, if it had.
--- Whoever fetched it since has changed the token, so a receipt counts as long as it has the row's: also after its visibility,
--- also past the delivery's time. All rows are locked in the order of their ids, so that requests that name the same ones
--- never wait for each other, and what is decided is decided on what is true then.
--- Each ended fetch is an attempt. What may not be fetched again (max_receives, VOLATILE) is FAILED when it is released.
+-- Ends fetches by their receipts: acknowledged, released or declined. Returns the state of each
+-- requested delivery as locked, before the change, and how its last fetch ended, if it has ended.
+-- A later fetch has changed the token, so a receipt is valid as long as its token is the row's:
+-- also after its visibility and after the delivery's `expires_at`. All rows are locked in the order
+-- of their ids, so requests with common rows never deadlock, and every decision uses the locked
+-- state.
+-- Each ended fetch is an attempt. A released delivery that may not be fetched again (max_receives,
+-- VOLATILE) becomes FAILED.
 -- Leans on the primary key.
 WITH held AS MATERIALIZED (
     SELECT

@@ -1,6 +1,7 @@
--- Lets fetches last longer by their receipts, from now on; returns every delivery asked for as it was, locked, before.
--- A receipt counts as long as nobody has fetched the delivery again, also after its visibility. Locks as
--- `end_fetches.sql` does. Leans on the primary key.
+-- Extends leases by their receipts, counted from now. Returns the state of each requested delivery
+-- as locked, before the change.
+-- A receipt is valid as long as nobody has fetched the delivery again, also after its visibility.
+-- Locks as `end_fetches.sql` does. Leans on the primary key.
 WITH held AS MATERIALIZED (
     SELECT delivery.id, delivery.status, delivery.receive_count, delivery.lease_token
     FROM delivery_delivery delivery

@@ -1,14 +1,19 @@
--- Hands out what is available in a subscriber's mailbox, the oldest first, and never to two at once: each is leased from now on.
--- Available is, of the subscriptions of which nothing is held, what waits (index delivery_in_mailbox), what was released with a delay that is
--- over (delivery_delayed), and what is out longer than its visibility (delivery_leased), whose attempt ends here. What is past
--- its time, of another server's run, or used up is left to the expiry duty.
--- Who comes at the same moment skips what we lock, so we lock nothing but what we take: `oldest` looks, without locks, how
--- many of the oldest wait in each subscription, and `locked` locks so many, the next ones where another was quicker.
--- That may be nothing although something was seen: then it is worth another look, with a longer `reach`.
--- The range of one subscription is for the planner: to walk in the order of (subscription, id) it has that one index, whatever
--- the statistics say, and not one that begins with all that was ever delivered. What is ordered by its time has one index
--- anyway, in which equality ends the walk where what is to come begins. What came back is locked row by row, by its id: joined, the
--- planner may look for it among all that is due in the whole installation.
+-- Leases the available deliveries of a subscriber's mailbox, the oldest first; no delivery goes to
+-- two clients.
+-- Available deliveries belong to subscriptions that are not held, and are: waiting (index
+-- delivery_in_mailbox), released with a delay that has ended (delivery_delayed), or leased with a
+-- visibility that has ended (delivery_leased); the attempt of the latter ends here. Deliveries that
+-- are expired, VOLATILE from an earlier server start, or used up are left to the expiry duty.
+-- Concurrent fetches skip the rows locked here, so the statement locks only rows that it takes:
+-- `oldest` counts, without locks, how many of the oldest wait in each subscription, and `locked`
+-- locks that many, moving on to the next rows where another fetch was first. `locked` may be empty
+-- although `oldest` is not; then the caller tries again with a longer `reach`.
+-- `BETWEEN` one subscription's id and itself is for the planner: only delivery_in_mailbox gives the
+-- order (subscription_id, id), whatever the statistics say, so the planner cannot choose an index
+-- whose walk starts with every delivery ever made. The reads ordered by time have only one index
+-- anyway; there the equality of subscription_id lets the walk end where future times begin.
+-- Returned deliveries are locked one by one, by id: with a join, the planner may search for them
+-- among all due deliveries of the installation.
 WITH mailbox AS MATERIALIZED (
     SELECT id, max_receives
     FROM subscriptions_subscription

@@ -1,7 +1,8 @@
--- What is in the mailbox of each of these PULL subscriptions, each count up to a limit: what the next fetch may get, what was
--- released with a delay, what is out, what is held; and since when the oldest of the rest waits.
--- Every count is a range of delivery_in_mailbox, delivery_delayed or delivery_leased, so a deep mailbox costs by the limit; of
--- the ranges, see `fetch.sql`.
+-- Counts the deliveries in the mailbox of each of these PULL subscriptions, each count up to a
+-- limit: available to the next fetch, released with a delay, leased, held; and returns the
+-- publication time of the oldest that is not held.
+-- Every count reads one range of delivery_in_mailbox, delivery_delayed or delivery_leased, so a
+-- deep mailbox costs no more than the limit. `fetch.sql` explains the ranges.
 SELECT
     subscription.subscriber_id,
     CASE WHEN mailbox.is_open THEN fresh.n + due.n + lapsed.n ELSE 0 END AS available,
