@@ -1,1 +1,1 @@
-"""What is to be done now and then: one duty a file, called by turns from `delivery.chores.loop`."""
+"""The periodic duties: one duty per module, called in turn by `delivery.chores.loop`."""

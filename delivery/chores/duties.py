@@ -1,4 +1,4 @@
-"""The duties of the chores: each does a part that takes a moment, and returns how much it did."""
+"""The list of duties: each does one short part of its work and returns how much it did."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from delivery.maintenance import expiry, failures, ranges, retention, traffic
 from delivery.replays import deliver
 from delivery.support import bulk_jobs, releases
 
-# Deliveries that one transaction settles for each cause: their rows are locked meanwhile.
+# Deliveries that one transaction settles for each cause; their rows stay locked until it ends.
 EXPIRY_BATCH = 5_000
 FAILURES_BATCH = 200
 
@@ -41,7 +41,7 @@ QUICK = (
     Duty("resubmissions", bulk_jobs.advance),
     Duty("traffic", count_traffic),
 )
-# They wait for the archive or remove much.
+# These wait for the archive or remove many rows.
 SLOW = (
     Duty("replays", deliver.advance),
     Duty("retention", retention.advance),

@@ -1,7 +1,8 @@
 """A duty, done by one process at a time in the whole installation.
 
-Each turn is one transaction, and holds the duty's advisory lock until it ends: the lock cannot outlive
-the process, nor the connection, nor what was done under it. Who is killed in the middle has done nothing.
+Each turn is one transaction and holds the duty's advisory lock until it ends: the lock cannot
+outlive the process, the connection, or the uncommitted work. A process killed in the middle of a
+turn has changed nothing.
 """
 
 import logging
@@ -24,10 +25,11 @@ AWAY_SECONDS = 1.0
 
 @dataclass(slots=True)
 class Duty:
-    """`run_once` does a part that takes a moment, and returns how much it did: 0 when there is nothing to do.
+    """One duty.
 
-    It is called in a transaction, with the time. One that fails rests, longer each time, and keeps nobody else
-    from going on.
+    `run_once` does a part that takes a moment and returns how much it did, 0 if there was nothing
+    to do. It is called in a transaction, with the time. A duty that fails pauses, longer each time;
+    the other duties continue.
     """
 
     name: str
@@ -36,7 +38,7 @@ class Duty:
     _rests_until: float = 0.0
 
     def attend(self, now: datetime) -> int:
-        """Do a part of it, unless another process is at it; return how much."""
+        """Do one part, unless another process holds the duty's lock; return how much was done."""
         if time.monotonic() < self._rests_until:
             return 0
         try:
@@ -51,7 +53,7 @@ class Duty:
     def _fail(self, error: Exception) -> None:
         if is_away(error):
             log.warning("duty broken off", extra={"duty": self.name, "error": str(error)})
-            # The next turn makes another.
+            # The next turn opens a new connection.
             connection.close()
             self._rest(AWAY_SECONDS)
             return

@@ -1,8 +1,9 @@
-"""The loop of the chores: duties, one after another, until Inturn stops.
+"""The loop of the chores: runs the duties one after another until Inturn stops.
 
-Several machines may run it: a duty is done by whoever takes its lock first. While there is something to do it
-goes on at once, else it looks every other second, and more rarely at the slow duties. These may take long, because
-they wait for the archive or remove much; they have a thread of their own, so that they delay no failure report.
+Several machines may run it: the machine that takes a duty's lock first does it. While there is work
+the loop continues at once; otherwise it polls every two seconds, and the slow duties every three.
+The slow duties may take long, because they wait for the archive or remove many rows; they run in a
+thread of their own, so that they do not delay failure reports.
 """
 
 import time
@@ -20,12 +21,12 @@ from delivery.database.connections import LETS_GO_OF_VANISHED
 
 QUICK_POLL_SECONDS = 2.0
 SLOW_POLL_SECONDS = 3.0
-# Our locks go soon when we are killed, and when this machine vanishes.
+# The server releases our locks soon after this process is killed or this machine vanishes.
 _SETTINGS = LETS_GO_OF_VANISHED + "SET client_connection_check_interval = '500ms'"
 
 
 def run() -> None:
-    """Do duties until Inturn stops."""
+    """Run duties until Inturn stops."""
     slow = Thread(target=_attend, args=(SLOW, SLOW_POLL_SECONDS), name="slow chores", daemon=True)
     slow.start()
     _attend(QUICK, QUICK_POLL_SECONDS)
@@ -33,7 +34,7 @@ def run() -> None:
 
 
 def _attend(duties: Sequence[Duty], poll_seconds: float) -> None:
-    """Do these duties on a connection that is this thread's."""
+    """Run these duties on a connection of this thread."""
     with connections_of("chores", settings=_SETTINGS):
         try:
             while not stopping.is_set():
