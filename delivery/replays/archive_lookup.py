@@ -1,6 +1,6 @@
-"""The archive, looked into from the web and the chores: a message with its deliveries and attempts, by id.
+"""Archive look-ups for the web and the chores: a message with its deliveries and attempts, by id.
 
-What reads Parquet is imported when it is first asked for: most processes never do.
+The modules that read Parquet are imported at the first look-up: most processes never need them.
 """
 
 from dataclasses import dataclass, field
@@ -32,7 +32,10 @@ class ArchivedAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedDelivery:
-    """As it was settled last; `subscriber`, `subscription` and `endpoint` are what they were called then."""
+    """A delivery as last settled.
+
+    `subscriber`, `subscription` and `endpoint` are the values at that time.
+    """
 
     id: int
     settled_at: datetime
@@ -54,7 +57,10 @@ class ArchivedDelivery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedMessage:
-    """A message as it was published, `publisher` None of Inturn's own. It may be in PostgreSQL as well."""
+    """A message as published; `publisher` is None for Inturn's own messages.
+
+    The message may still be in PostgreSQL as well.
+    """
 
     id: int
     published_at: datetime
@@ -74,7 +80,7 @@ class ArchivedMessage:
 
 
 def find_message(id: int) -> ArchivedMessage | None:
-    """Return what the archive has of a message, None if it has none. Raises ArchiveError when it cannot be read."""
+    """Return the archived message or None; raises ArchiveError if the archive cannot be read."""
     found = lookup()
     row = next((row for rows in found.messages([id]) for row in rows), None)
     if row is None:
@@ -99,7 +105,7 @@ def find_message(id: int) -> ArchivedMessage | None:
 
 
 def lookup() -> "Lookup":
-    """Return the archive as the ledger has it in the transaction of Django's connection."""
+    """Return the archive, with the ledger read in the transaction of Django's connection."""
     from delivery.history.archive.lookup import Lookup
 
     connection.ensure_connection()
@@ -108,13 +114,13 @@ def lookup() -> "Lookup":
 
 @cache
 def _archive(url: str) -> "Archive":
-    """One for all look-ups: a connection to a store is kept."""
+    """Return one Archive for all look-ups, so that a connection to a store is reused."""
     from delivery.history.archive.archive import Archive
 
     return Archive(url)
 
 
 def _columns(kind: type[Any], row: dict[str, Any]) -> dict[str, Any]:
-    """Return those of the columns that the value takes as they are."""
+    """Return the columns that the dataclass takes unchanged."""
     made = ("headers", "deliveries", "attempts")
     return {name: row[name] for name in kind.__slots__ if name not in made}

@@ -1,24 +1,34 @@
-"""Replaying: the deliveries of a RUNNING replay are made, batch by batch in the order of publication, at its rate.
+"""Creates the deliveries of a RUNNING replay in batches, in publication order, at its rate.
 
-The order of publication is that of the messages' ids (see `accept.sql`), and a lane sends in the order of the deliveries' ids: so a
-batch takes the next items by message, and its deliveries are numbered in that order. What is published meanwhile comes in between.
+Messages are published in the order of their ids (see `accept.sql`), and a lane sends deliveries in
+the order of their ids. So a batch takes the next items by message id, and its deliveries get ids in
+that order. Messages published meanwhile are sent in between.
 
-    lock the replay ─▶ lock the messages ─▶ restore those that are gone ─▶ deliveries, items, position ─▶ commit ─▶ wake
-                     1                    2                              3                                        4
+    lock the replay ─▶ lock the messages ─▶ restore missing ones ─▶ deliveries, items, position ─▶ commit ─▶ wake
+                     1                    2                       3                                        4
 
-1–3. Whoever is killed has done nothing; the next batch is the same one. 4. The senders find it by their poll. Never twice: an item has one
-delivery, written under `delivery_id IS NULL`, and the table refuses a second delivery of a message in a replay.
+A process killed at 1–3 has changed nothing; the next batch is the same one. Killed at 4: the
+senders find the deliveries by polling. No message is delivered twice: an item gets one delivery,
+written under `delivery_id IS NULL`, and the table refuses a second delivery of a message in a
+replay.
 
 Races:
-- Two machines. A batch is a duty of the chores, done under its lock, and locks the replay's row besides.
-- A person cancels. She waits for the batch, or the batch finds the replay CANCELLED: of that no more is made.
-- Retention removes a message of the batch. It holds what it removes (FOR UPDATE): we wait, find it gone and restore it. Or we hold it
-  first, FOR KEY SHARE: it is passed over, and what we commit is a delivery that is not settled. It spares what a RUNNING replay
-  has before it; what was selected and not started may go, and is restored.
-- The subscription is made INACTIVE. Its deliveries are made all the same, and held. Is it deleted, the replay goes with it: who
-  deletes waits for the batch, and is then refused for its deliveries.
-- Another replay of the same message, to the same subscription or another: each has deliveries of its own.
-- The archive cannot be read. Nothing of the batch is made; the replay says why, and tries again in a while.
+- Two machines. A batch is a duty of the chores, done under the duty's lock, and also locks the
+  replay's row.
+- A person cancels. The cancellation waits for the batch, or the batch finds the replay CANCELLED
+  and creates nothing more.
+- Retention removes a message of the batch. If it locks the message first (FOR UPDATE), the batch
+  waits, finds the message gone and restores it. If the batch locks it first (FOR KEY SHARE),
+  retention skips it, and the batch commits a delivery that is not settled. Retention keeps the
+  remaining messages of a RUNNING replay; those of a replay that is selected but not started may be
+  removed, and are restored.
+- The subscription is made INACTIVE. Its deliveries are still created, and held. If it is deleted,
+  the replay is deleted with it: the deletion waits for the batch and is then refused because of the
+  new deliveries.
+- Another replay of the same message, to the same subscription or another: each has its own
+  deliveries.
+- The archive cannot be read. The batch creates nothing; the replay records the reason and retries
+  after PAUSE.
 """
 
 from collections.abc import Sequence
@@ -39,11 +49,11 @@ from delivery.support import pacing
 if TYPE_CHECKING:
     from subscriptions.models import Subscription
 
-# As many as of a resubmission: its rows are new, but the messages are locked.
+# As many as in a batch of a resubmission: the rows are new, but the messages are locked.
 BATCH = 500
-# When the archive could not be read.
+# The pause after the archive could not be read.
 PAUSE = timedelta(seconds=30)
-# So long it can be seen which message became which delivery.
+# How long one can look up which message became which delivery.
 ITEMS_KEPT = timedelta(days=7)
 FORGET = 5_000
 _NAMED = 10
@@ -51,16 +61,17 @@ _NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """Of a batch: the messages that have their delivery, and the lanes with work."""
+    """The result of a batch: the messages that got their delivery, and the lanes with work."""
 
     message_ids: Sequence[int]
     lane_ids: Sequence[int]
 
 
 def advance(now: datetime) -> int:
-    """Do the next batch of the replay that is due longest, and return how many messages it went through, or 1 for its end.
+    """Run the next batch of the replay that has been due longest; return its number of messages.
 
-    Call it in a transaction, under the lock of the duty.
+    Returns 1 if only the replay's end was recorded. Call it in a transaction, under the duty's
+    lock.
     """
     due = Replay.objects.filter(state=ReplayState.RUNNING, due_at__lte=now)
     locked = due.select_for_update(skip_locked=True, of=("self",), no_key=True)

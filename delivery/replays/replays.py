@@ -1,15 +1,17 @@
-"""Replays as people ask for them: wished, selected, looked at, started and cancelled.
+"""Replays as people use them: requested, selected, reviewed, started and cancelled.
 
-A replay delivers messages of the archive to one subscription, in the order of their publication, as new deliveries that are
-marked. `delivery.history.steps.replay` selects them, `delivery.replays.deliver` makes the deliveries.
+A replay delivers archived messages to one subscription, in the order of their publication, as new
+deliveries marked with the replay. `delivery.history.steps.replay` selects the messages,
+`delivery.replays.deliver` creates the deliveries.
 
-    ask ▶ SELECTING ── the run selects ──▶ READY ── start ──▶ RUNNING ── all are made ──▶ DONE
-           │    ▲                            │                   │
-           │    └ select_again ─ FAILED ◀─ the run failed        │
-           └────────────── cancel ───────────┴───────────────────┴──▶ CANCELLED
+    request ▶ SELECTING ── the run selects ──▶ READY ── start ──▶ RUNNING ── all created ──▶ DONE
+               │    ▲                            │                   │
+               │    └ select_again ─ FAILED ◀─ the run failed        │
+               └────────────── cancel ───────────┴───────────────────┴──▶ CANCELLED
 
-Two persons at once, or a person and the duty: each change is a conditional UPDATE, and who comes second finds nothing to change.
-Of what was made until a replay is cancelled nothing is taken back: it may have been received.
+When two persons, or a person and the duty, act at once: each change is a conditional UPDATE, so the
+second one changes nothing. Deliveries created before a cancellation are not withdrawn: they may
+have been received.
 """
 
 from collections.abc import Collection
@@ -34,7 +36,10 @@ ENDED = (ReplayState.DONE, ReplayState.CANCELLED, ReplayState.FAILED)
 def request_replay(
     subscription: Subscription, *, actor: str, now: datetime | None = None, **wished: Unpack[Wished]
 ) -> Replay:
-    """Store a replay for the pipeline to select; what is not wished is as the subscription has it. Raises ReplayRefusedError."""
+    """Store a replay for the pipeline to select; raises ReplayRefusedError.
+
+    Omitted fields are taken from the subscription.
+    """
     fields = checked_request(subscription, wished)
     with transaction.atomic():
         replay = Replay.objects.create(subscription=subscription, asked_by=actor, **fields)
@@ -48,7 +53,7 @@ def request_replay(
 
 
 def select_again(replay: Replay, *, actor: str, now: datetime | None = None) -> bool:
-    """Have one whose selection FAILED selected once more; False if it did not fail."""
+    """Request the selection again after it FAILED; False if the replay is not FAILED."""
     with transaction.atomic():
         if not _change(replay, [ReplayState.FAILED], state=ReplayState.SELECTING, error="", ended_at=None):
             return False
@@ -58,7 +63,7 @@ def select_again(replay: Replay, *, actor: str, now: datetime | None = None) -> 
 
 
 def start(replay: Replay, *, actor: str, now: datetime | None = None) -> bool:
-    """Have the deliveries of one that is READY made; False if it is not."""
+    """Start creating the deliveries of a READY replay; False if it is not READY."""
     with transaction.atomic():
         before = replay.state
         due_at = now or timezone.now()
@@ -70,7 +75,7 @@ def start(replay: Replay, *, actor: str, now: datetime | None = None) -> bool:
 
 
 def cancel(replay: Replay, *, actor: str, now: datetime | None = None) -> bool:
-    """End it; the deliveries that were made stay, and go on. False if it had ended."""
+    """Cancel a replay; deliveries already created are kept and sent. False if it had ended."""
     with transaction.atomic():
         before = replay.state
         open_states = [state for state in ReplayState if state not in ENDED]
@@ -86,7 +91,7 @@ def cancel(replay: Replay, *, actor: str, now: datetime | None = None) -> bool:
 
 
 def run_of(replay: Replay) -> PipelineRun | None:
-    """Return the newest run that selects, or selected, its messages."""
+    """Return the newest run that selects, or selected, the replay's messages."""
     runs = PipelineRun.objects.filter(step=Step.REPLAY, options__replay=replay.pk)
     return runs.order_by("-id").first()
 
@@ -99,7 +104,7 @@ class _Changed(TypedDict, total=False):
 
 
 def _change(replay: Replay, states: Collection[ReplayState], **changed: Unpack[_Changed]) -> bool:
-    """Change it if it is in one of these states; it is as it is now, then."""
+    """Change the replay if it is in one of these states, and refresh the instance in any case."""
     done = Replay.objects.filter(pk=replay.pk, state__in=states).update(**changed)
     replay.refresh_from_db()
     return bool(done)

@@ -1,4 +1,4 @@
-"""What a person wishes to be replayed, checked: refused with what to do instead, or completed from the subscription."""
+"""Requests for replays, validated: refused with advice, or completed from the subscription."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,9 +12,10 @@ from subscriptions.values.names import UNSUBSCRIBABLE
 
 
 class Wished(TypedDict, total=False):
-    """Messages published from `since` to before `until`; without an `until` all that is archived. `rate` is deliveries a second.
+    """Messages published from `since` to before `until`; no `until` means all archived messages.
 
-    None, or left out: what the subscription has. An empty text: without that condition.
+    `rate` is deliveries per second. None or a missing key means the subscription's value; an empty
+    text means no such condition.
     """
 
     since: datetime
@@ -26,7 +27,10 @@ class Wished(TypedDict, total=False):
 
 
 class ReplayRefusedError(Exception):
-    """Nothing was stored; the message says why and what to do, `field` of what, and of a filter `line` and `column` where."""
+    """The replay was not stored; the message gives the reason and the remedy.
+
+    `field` is the field at fault; for a filter, `line` and `column` give the place.
+    """
 
     def __init__(
         self, detail: str, *, field: str, line: int | None = None, column: int | None = None

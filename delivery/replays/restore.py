@@ -1,7 +1,8 @@
-"""Restoring: messages that are in the archive alone are put back into PostgreSQL as they were, for a replay to deliver them.
+"""Restores messages that are only in the archive to PostgreSQL, for a replay to deliver.
 
-Deliveries and attempts that were archived with them are not: the new delivery is all that is there of it. The message itself is not
-archived again, for it was published before the watermark; retention removes it like any other, when its delivery is old enough.
+Their archived deliveries and attempts are not restored: the new delivery is the only one in
+PostgreSQL. The message itself is not archived again, because it was published before the watermark;
+retention removes it like any other, once its delivery is old enough.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from typing import Any
 from delivery.database.queries import first_row
 from delivery.replays import archive_lookup
 
-# Restored are originals only (see `delivery.history.steps.replay`): nothing of `edited_from`.
+# Only originals are restored (see `delivery.history.steps.replay`), so without `edited_from`.
 _COLUMNS = (
     *("id", "event_type", "publisher", "headers", "content_type", "body", "destination", "published_at"),
     *("owed", "transaction_id", "seen_before"),
@@ -18,15 +19,16 @@ _COLUMNS = (
 
 
 class NotRestoredError(Exception):
-    """The archive could not be read; the message says why, and where to look."""
+    """The archive could not be read; the message gives the reason and where to look."""
 
 
 def restore(ids: Sequence[int]) -> int:
-    """Put these messages back, those that the archive has; return how many are. Call it in a transaction.
+    """Restore those of these messages that the archive has; return their number.
 
-    One whose event type is gone cannot be. Raises NotRestoredError.
+    A message whose event type no longer exists is skipped. Raises NotRestoredError. Call it in a
+    transaction.
     """
-    # Here, for it brings what reads Parquet.
+    # Imported here because it imports the Parquet reader.
     from delivery.history.archive.archive import ArchiveError
 
     try:

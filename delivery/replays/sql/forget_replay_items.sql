@@ -1,4 +1,5 @@
--- Deletes items of replays that ended long ago, some at a time; returns how many. Their deliveries say which replay made them.
+-- Deletes items of replays that ended long ago, up to a limit; returns their number.
+-- Their deliveries still name the replay that created them.
 WITH forgotten AS (
     DELETE FROM delivery_replayitem
     WHERE (replay_id, message_id) IN (

@@ -1,9 +1,14 @@
--- Makes a delivery of each of these messages for a replay's subscription, in the order of their ids, and writes it into its item.
--- To be executed after `lock_replay.sql` or what locks as much, and with the messages locked. Made is what is not there yet, and
--- whose message is there: the id of a delivery follows from its message and replay, so it is made once. It goes where a new one of the subscription would go: into its
--- subscriber's lane, the mailbox, or the queue sender's that the message's id says. There it is a group of its own, of that one
--- endpoint, with a number that no group of the message has: neither one that is here nor, below 1000, one that is archived already.
--- What a person wants has no time to live but a mailbox's, and outlives the server's run. Returns how many were made, and the lanes.
+-- Creates a delivery of each of these messages for a replay's subscription, in the order of their
+-- ids, and writes it into its item. Returns the messages with a new delivery, and the lanes.
+-- Execute it after `lock_replay.sql` or an equivalent lock, with the messages locked. It creates
+-- only deliveries that do not exist yet and whose message exists: a delivery's id follows from its
+-- message and replay, so each is created once.
+-- A delivery goes where a new delivery of the subscription would go: to its subscriber's lane, to
+-- the mailbox, or to the queue sender that the message's id selects. There it is a group of its own
+-- with this one endpoint, and with a number that no other group of the message has: no group in
+-- PostgreSQL nor, below 1000, an archived one.
+-- Replayed deliveries were requested by a person: they have no time to live except a mailbox's, and
+-- survive a restart of the server.
 -- Looks into all partitions: see `delivery.database`.
 WITH wanted AS MATERIALIZED (
     SELECT

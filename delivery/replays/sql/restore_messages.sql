@@ -1,5 +1,6 @@
--- Puts messages of the archive back as they were, id and order of publication included; returns how many.
--- What is there already stays as it is. One whose event type is gone cannot be put back; that of a publisher who is gone has none.
+-- Restores archived messages unchanged, id and order of publication included; returns their number.
+-- Existing messages stay as they are. A message whose event type no longer exists is not restored;
+-- one whose publisher no longer exists is restored without publisher.
 WITH restored AS (
     INSERT INTO delivery_message (
         id, event_type_id, publisher_id, headers, content_type, body, destination, published_at, owed,
