@@ -1,4 +1,4 @@
-"""A run in a process of its own: its memory, Spark's JVM among it, is the system's again when it has ended."""
+"""A run in its own process: its end frees all memory, including that of Spark's JVM."""
 
 import signal
 import subprocess
@@ -8,31 +8,37 @@ from pathlib import Path
 from delivery.cluster.orphans import end_with_parent
 
 MANAGE = str(Path(__file__).resolve().parents[2] / "manage.py")
-# Spark ends what it is at; the cluster itself has 15 s.
+# Time for Spark to end its current work; the cluster itself has 15 s.
 STOP_SECONDS = 8.0
 
 
 class Child:
-    """`manage.py history run <id>`, with our environment and output."""
+    """The process `manage.py history run <id>`, with our environment and output."""
 
     def __init__(self, run_id: int) -> None:
-        """Call it from the main thread: it is told when that ends."""
+        """Start the process.
+
+        Call it from the main thread: the child gets a signal when that thread ends.
+        """
         self.run_id = run_id
         self._process = subprocess.Popen(
             [sys.executable, MANAGE, "history", "run", str(run_id)],
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            # Otherwise it would go on when we are killed, and nobody stop it.
+            # Otherwise it would continue after we are killed, and nothing would stop it.
             preexec_fn=end_with_parent(signal.SIGTERM),
         )
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs."""
+        """The exit code; None while the process runs."""
         return self._process.poll()
 
     def stop(self) -> None:
-        """Let it end in order, which gives its run back; what takes too long is killed. Its JVM ends with it."""
+        """Terminate the process in order, so that it returns its run; kill it after STOP_SECONDS.
+
+        Its JVM ends with it.
+        """
         if self._process.poll() is None:
             self._process.terminate()
         try:

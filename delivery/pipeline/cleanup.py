@@ -1,4 +1,4 @@
-"""Tidying up after runs: those that were killed are told so, and old ones forgotten, with their reports."""
+"""Cleanup of runs: marks killed runs as FAILED, and removes old runs and reports."""
 
 from datetime import datetime, timedelta
 
@@ -9,19 +9,22 @@ from delivery.pipeline import runs, settings
 from delivery.pipeline.locks import run_lock
 
 KEPT = timedelta(days=90)
-# These stay however old they are.
+# The newest runs are kept whatever their age.
 KEPT_RUNS = 1000
 
 KILLED = "It was killed, or lost the database. Unfinished work does not count; the next run continues after the finished part."
 
 
 def tidy(now: datetime) -> int:
-    """End the runs whose process is gone, and return how many. Who begins one holds its lock before it is RUNNING."""
+    """Mark the runs whose process is gone as FAILED; return their number.
+
+    A process that begins a run takes its lock before the run is RUNNING.
+    """
     return sum(_end_if_killed(run, now=now) for run in PipelineRun.objects.filter(state=RunState.RUNNING))
 
 
 def forget(now: datetime) -> int:
-    """Remove what ended long ago, with its findings, but for the newest; return how many runs."""
+    """Remove old runs with their findings, except the newest; return the number of runs."""
     newest = PipelineRun.objects.order_by("-id").values("id")[:KEPT_RUNS]
     old = PipelineRun.objects.filter(state__in=RUN_ENDED, ended_at__lt=now - KEPT)
     _, removed = old.exclude(id__in=list(newest.values_list("id", flat=True))).delete()
@@ -29,7 +32,7 @@ def forget(now: datetime) -> int:
 
 
 def forget_reports(now: datetime) -> int:
-    """Remove the reports that this machine wrote long ago; return how many."""
+    """Remove the old reports of this machine; return their number."""
     old = [file for file in settings.reports().glob("*") if file.stat().st_mtime < (now - KEPT).timestamp()]
     for file in old:
         file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What a failed run says to the person who asked for it: one text that tells what to do; the traceback is for the log."""
+"""Error texts of failed runs: one text that says what to do; the traceback goes to the log."""
 
 import errno
 import traceback
@@ -11,11 +11,14 @@ _OURS = "delivery."
 
 
 def words(error: Exception) -> str:
-    """Return why it failed. Errors of the steps are written for people; others get what can be said of their kind."""
+    """Return why the run failed.
+
+    The errors of steps are written for people; other errors get a text by their kind.
+    """
     said = " ".join(str(error).split())[:_MOST]
     first, _, plan = str(error).strip().partition("\n")
     if type(error).__module__.startswith(_OURS):
-        # Spark tells its whole plan, too.
+        # Spark appends its whole plan.
         return f"{first[:_MOST]} The log of this run has the full error." if plan else said
     if isinstance(error, psycopg.OperationalError):
         return f"The database connection failed: {said} Unfinished work does not count: run it again."

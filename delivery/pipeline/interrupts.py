@@ -1,4 +1,7 @@
-"""Ending in order: SIGTERM does what Ctrl-C does, where a block allows it, and a second signal does not cut the first one short."""
+"""Orderly interruption: SIGTERM acts like Ctrl-C, in the blocks that allow it, and only once.
+
+A second signal does not cut the handling of the first one short.
+"""
 
 import logging
 import signal
@@ -10,21 +13,27 @@ _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """The first signal that came: its `number`, None if none did. It raises KeyboardInterrupt only in a `raising` block."""
+    """The first signal received: `number`, None if there was none.
+
+    It raises KeyboardInterrupt only in a `raising` block.
+    """
 
     def __init__(self) -> None:
         self.number: signal.Signals | None = None
         self._is_raising = False
 
     def listen(self) -> None:
-        """Take the signals from whoever else has taken them, such as PySpark Ctrl-C, unless one came already."""
+        """Install our signal handlers again, in place of others such as PySpark's for Ctrl-C.
+
+        Does nothing once a signal has been received.
+        """
         if self.number is None:
             for each in _NUMBERS:
                 signal.signal(each, self._interrupt)
 
     @contextmanager
     def raising(self) -> Iterator[None]:
-        """Let a signal raise KeyboardInterrupt in the block, also one that came before."""
+        """Raise KeyboardInterrupt in the block when a signal comes, at once if one has come."""
         self._is_raising = True
         try:
             if self.number is not None:
@@ -42,13 +51,16 @@ class Interrupts:
 
 
 def _tells_news(record: logging.LogRecord) -> bool:
-    """Whether a line is worth logging: Spark's bridge tells with a traceback that it was interrupted, by the root logger."""
+    """Return whether a record is worth logging.
+
+    Spark's bridge logs its own interruption with a traceback, by the root logger.
+    """
     return record.exc_info is None or record.exc_info[0] is not KeyboardInterrupt
 
 
 @contextmanager
 def interruptible() -> Iterator[Interrupts]:
-    """Note the first SIGINT or SIGTERM that comes in the block, instead of ending. In the main thread."""
+    """Record the first SIGINT or SIGTERM of the block instead of ending; main thread only."""
     interrupts = Interrupts()
     before = {number: signal.getsignal(number) for number in _NUMBERS}
     interrupts.listen()

@@ -1,27 +1,28 @@
-"""The advisory locks of the pipeline, each held by a connection: what holds it is alive as long as that is."""
+"""The advisory locks of the pipeline; a lock lasts as long as the connection that holds it."""
 
 import zlib
 from typing import Any
 
 import psycopg
 
-# The upper half of the keys, beside those in `delivery.models.lane`, `delivery.history.archive.ledger` and
-# `delivery.history.postgres.window`; the lower is a run's id, or of a step's name.
+# The upper half of the keys, distinct from those in `delivery.models.lane`,
+# `delivery.history.archive.ledger` and `delivery.history.postgres.window`; the lower half is a
+# run's id, or the checksum of a step's name.
 RUN_LOCKS = 0x494E0005
 STEP_LOCKS = 0x494E0006
 
 
 def run_lock(id: int) -> int:
-    """Held by the process that runs it, for as long as it is RUNNING."""
+    """Return the key of the lock that a run's process holds while the run is RUNNING."""
     return RUN_LOCKS << 32 | id
 
 
 def step_lock(step: str) -> int:
-    """Held by the connection that a step commits by, if it may run once at a time."""
+    """Return the key of the lock on the connection on which a step of SOLE_STEPS commits."""
     return STEP_LOCKS << 32 | zlib.crc32(step.encode())
 
 
 def is_taken(database: psycopg.Connection[Any], key: int) -> bool:
-    """Take a lock until the connection ends, unless another has it."""
+    """Try to take a lock until the connection ends; False if another connection has it."""
     row = database.execute("SELECT pg_try_advisory_lock(%s)", [key]).fetchone()
     return row is not None and bool(row[0])

@@ -1,6 +1,6 @@
-"""The pipeline's loop: it makes the runs that are due, and runs those that wait, one at a time a machine.
+"""The loop of the pipeline: creates the scheduled runs, and runs the waiting ones, one per machine.
 
-Several machines may run it. Each run is a process of its own; the loop itself holds no more than Django.
+Several machines may run it. Each run has a process of its own; the loop itself loads only Django.
 """
 
 import logging
@@ -20,7 +20,8 @@ from subscriptions.database_away import is_away
 log = logging.getLogger(__name__)
 
 POLL_SECONDS = 2.0
-# A run whose process ends before it begins is tried again, so often and after longer and longer pauses.
+# A run whose process ends before the run begins is started again, this many times, after growing
+# pauses.
 MOST_STARTS = 4
 NOT_BEGUN = "It could not be started ({starts} times; exit code {code}): the cluster's log says why. Then run it again."
 
@@ -34,7 +35,7 @@ class Loop:
         self._rests_until = 0.0
 
     def run(self) -> None:
-        """Go on until Inturn stops, which stops the run that is running."""
+        """Loop until Inturn stops; then stop the current run."""
         try:
             while not stopping.is_set():
                 self._turn()
@@ -55,7 +56,7 @@ class Loop:
             if not is_away(error):
                 raise
             log.warning("the pipeline's turn was interrupted", extra={"error": str(error)})
-            # The next turn makes another.
+            # The next turn opens a new connection.
             connection.close()
 
     def _attend(self) -> None:
@@ -69,7 +70,7 @@ class Loop:
             self._child = Child(run.pk)
 
     def _judge(self, run_id: int, code: int) -> None:
-        """Begin nothing for a while after a process that did not even begin its run; give up in time."""
+        """Pause after a process that ended before its run began; give up after MOST_STARTS."""
         run = PipelineRun.objects.filter(pk=run_id, state=RunState.WAITING).first()
         if run is None:
             self._failed_starts = 0
@@ -84,7 +85,10 @@ class Loop:
 
 
 def next_run() -> PipelineRun | None:
-    """Return the run that waits longest; of those that build on each other one at a time in the whole installation."""
+    """Return the run that has waited longest.
+
+    Of SOLE_STEPS, which build on each other, only one runs at a time in the whole installation.
+    """
     waiting = PipelineRun.objects.filter(state=RunState.WAITING).order_by("id")
     if PipelineRun.objects.filter(state=RunState.RUNNING, step__in=SOLE_STEPS).exists():
         waiting = waiting.exclude(step__in=SOLE_STEPS)

@@ -1,9 +1,10 @@
-"""The course of a run: how far it is, written into its row twice a second by a thread of its own, which looks for a stop as well.
+"""The progress of a run: a thread writes it into the run's row twice a second, and checks for a stop.
 
-A step tells in its own thread, and never waits for the database to know it. The thread writes by the connection that holds the
-run's lock: when that is lost, or a person wants the run to stop, it interrupts the step, also in the middle of a long job of
-Spark: by SIGTERM, for which `interrupts` raises KeyboardInterrupt. A step may be interrupted anywhere: it may be killed at any
-instant. But once: a second exception would cut short how the first ends Spark.
+A step reports progress in its own thread, without waiting for the database. The writing thread uses
+the connection that holds the run's lock. When that connection is lost, or when a person stops the
+run, the thread interrupts the step, even in a long Spark job: by SIGTERM, for which `interrupts`
+raises KeyboardInterrupt. A step may be interrupted anywhere, as it may be killed at any instant;
+but only once: a second exception would cut short the shutdown of Spark by the first.
 """
 
 import signal
@@ -21,19 +22,22 @@ from delivery.database.statements import statement
 from delivery.history.job import Progress, Stopped
 
 TELL_SECONDS = 0.5
-# A step that has swallowed the interruption is told again after so long.
+# A step that has swallowed the interruption is stopped by an exception after this time.
 SWALLOWED_SECONDS = 10.0
 
 
 class Interruption(Enum):
-    """Why the thread interrupted the step."""
+    """The reason why the thread interrupted the step."""
 
     PERSON = "a person wants the run to stop"
     LOST = "the connection that holds the run's lock is lost, or the run was presumed dead"
 
 
 class RunProgress:
-    """Whom a step tells how far it is; it tells the row, and `shown` at once. Follow it within `interruptible`."""
+    """Receives a step's progress; writes it to the run's row, and at once to `shown`.
+
+    Use `followed` within `interruptible`.
+    """
 
     def __init__(
         self, run_id: int, database: psycopg.Connection[Any], *, shown: Sequence[Progress] = ()
@@ -66,7 +70,7 @@ class RunProgress:
 
     @contextmanager
     def followed(self) -> Iterator[None]:
-        """Write it down while the block lasts, in the main thread; raises KeyboardInterrupt in there when it is to end."""
+        """Write progress during the block, which KeyboardInterrupt may end; main thread only."""
         thread = threading.Thread(target=self._follow, name="course", daemon=True)
         thread.start()
         try:
@@ -106,5 +110,5 @@ class RunProgress:
 
 
 def line(text: str) -> str:
-    """A line of a run's log."""
+    """Return a line of a run's log."""
     return f"{datetime.now(UTC):%H:%M:%S} {text}\n"

@@ -1,4 +1,4 @@
-"""Asking for a run of the pipeline."""
+"""Requests for a run of the pipeline."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -12,10 +12,10 @@ from delivery.pipeline.cleanup import tidy
 def request_run(
     step: Step | str, *, options: Mapping[str, Any] | None = None, actor: str = "", now: datetime
 ) -> PipelineRun:
-    """Make a run that waits for its turn; without actor it is the schedule's.
+    """Create a waiting run; an empty `actor` means the schedule.
 
-    Of a step that goes through all that is new there is one open run in the whole installation: raises RunOpenError for a second.
-    One whose process was killed counts as open no more.
+    A step of SOLE_STEPS has at most one open run in the whole installation: raises RunOpenError for
+    a second one. A run whose process was killed no longer counts as open.
     """
     tidy(now)
     return runs.make(step, options=options or {}, actor=actor, now=now)

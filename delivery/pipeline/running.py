@@ -1,14 +1,15 @@
-"""Running a run of the pipeline in this process, from its lock to its end. Imports Arrow: only where runs are run.
+"""Execution of a run in this process, from its lock to its end. Imports Arrow.
 
-What can happen, and what then is true:
+So only processes that execute runs import it. What is true after each possible interruption:
 
     lock ─▶ RUNNING ─▶ the step ─▶ DONE, FAILED, CANCELLED ─▶ lock gone
           1         2           3                          4
 
-Killed at 1: it waits, for whoever comes. At 2 and 3: RUNNING without a lock, which `tidying` tells as FAILED; of the step there is
-either nothing or all of it, for its last act is one transaction, and another run finds that out. At 4: it has ended. Whose connection
-is lost while the process lives is interrupted (see `course`), and cannot end the run that another took for dead meanwhile: its
-UPDATE finds no row.
+Killed at 1: the run is still waiting, for any process. At 2 and 3: the run is RUNNING without a
+lock, which `cleanup` marks as FAILED; of the step's work there is nothing or all, because its last
+act is one transaction, and the next run detects which. At 4: the run has ended. A process that
+loses its connection is interrupted (see `progress`), and cannot end a run that another process has
+presumed dead: its UPDATE finds no row.
 """
 
 import signal
@@ -41,12 +42,12 @@ APPLICATION = "inturn history"
 
 
 class StillAtItError(Exception):
-    """A process that was taken for dead still works on the step; it ends by itself."""
+    """A process presumed dead is still executing the step; it ends by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What became of a run; `interrupted_by` is the signal that did so, if one did."""
+    """An executed run; `interrupted_by` is the signal that interrupted it, if any."""
 
     run: PipelineRun
     interrupted_by: signal.Signals | None = None
@@ -60,7 +61,7 @@ def run_now(
     shown: Sequence[Progress] = (),
     sessions: SparkSessions | None = None,
 ) -> Ran:
-    """Make a run and run it, or the one of its kind that waits. Raises RunOpenError if that is running.
+    """Create a run and execute it, or the waiting run of its kind; RunOpenError if that is running.
 
     With `sessions`, several runs of this process share one Spark.
     """
@@ -69,7 +70,7 @@ def run_now(
         try:
             with transaction.atomic():
                 run = request_run(step, options=options, actor=actor, now=now)
-                # Nobody sees the run before it is RUNNING, and held.
+                # No other process sees the run before it is RUNNING and locked.
                 assert is_taken(database, run_lock(run.pk))
                 runs.begin(run.pk, now=now)
         except runs.RunOpenError as error:
@@ -88,10 +89,10 @@ def run_waiting(
     gives_back: bool = False,
     sessions: SparkSessions | None = None,
 ) -> Ran | None:
-    """Run a run that waits; None if it does not wait any more, or another process has just taken it.
+    """Execute a waiting run; None if it is not waiting any more, or another process took it first.
 
-    With `gives_back` a signal does not cancel it: it waits again. So a signal must not end the process from the moment at which
-    it is RUNNING.
+    With `gives_back` a signal returns the run to WAITING instead of cancelling it. So a signal must
+    not end the process once the run is RUNNING.
     """
     with _connected() as database, interruptible() as interrupts:
         if not is_taken(database, run_lock(id)) or not runs.begin(id, now=timezone.now()):
@@ -102,7 +103,7 @@ def run_waiting(
 
 @contextmanager
 def _connected() -> Iterator[psycopg.Connection[Any]]:
-    """Connect to hold locks; the server lets go of them soon when this machine vanishes."""
+    """Open the connection for locks; the server releases them soon after this machine vanishes."""
     with psycopg.connect(settings.conninfo(APPLICATION), autocommit=True) as database:
         database.execute(LETS_GO_OF_VANISHED)
         yield database
@@ -117,7 +118,7 @@ def _run(
     gives_back: bool = False,
     sessions: SparkSessions | None,
 ) -> Ran:
-    # A server's restart during the step would be told to the next statement.
+    # If the server restarts during the step, the next statement on this connection would fail.
     connection.close()
     course = RunProgress(run.pk, database, shown=shown)
     ending = _ending(run, course, interrupts, sessions)
@@ -133,7 +134,7 @@ def _run(
 def _ending(
     run: PipelineRun, course: RunProgress, interrupts: Interrupts, sessions: SparkSessions | None
 ) -> Ending | None:
-    """Do the step and return how it ended; None if it was interrupted, before it was done."""
+    """Execute the step and return how it ended; None if it was interrupted before its end."""
     ending: Ending | None = None
     try:
         with interrupts.raising(), course.followed(), _job(run, course, interrupts, sessions) as given:
@@ -143,7 +144,7 @@ def _ending(
                 ledger.read_files(given.database, before_waiting=partial(course.doing, words))
             ending = Ending(state=RunState.DONE, result=steps.call_step(run.step, run.options, job=given))
     except (Stopped, KeyboardInterrupt):
-        # While Spark ends, which takes seconds, it is done.
+        # During the shutdown of Spark, which takes seconds, the step is done and `ending` is set.
         return ending
     except Exception as error:  # noqa: BLE001 - whatever it is, a person waits to be told
         if course.interruption is not None:
@@ -168,7 +169,7 @@ def _job(
 
         def start_and_listen() -> "SparkSession":
             session = start()
-            # PySpark would ask its JVM to cancel its jobs, on a connection that is in use.
+            # PySpark's own handler would cancel the jobs of its JVM on a connection that is in use.
             interrupts.listen()
             return session
 
@@ -189,7 +190,7 @@ def _end_interrupted(run: PipelineRun, course: RunProgress, *, gives_back: bool)
         runs.end(run, Ending(state=RunState.FAILED, error=error), now=timezone.now())
         return
     gives_back = gives_back and course.interruption is None
-    # Not if a person wanted it to stop just before.
+    # Not if a person stopped the run just before.
     if not (gives_back and runs.give_back(run, why="Inturn stops; it begins again with the next start.")):
         runs.end(run, Ending(state=RunState.CANCELLED), now=timezone.now())
 

@@ -1,4 +1,7 @@
-"""Every change of a run's state, each by a conditional UPDATE: false is, that it was not in the state it had to be in."""
+"""The state changes of runs, each a conditional UPDATE.
+
+False means that the run was not in the expected state.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +18,7 @@ from delivery.pipeline import replays
 
 
 class RunOpenError(Exception):
-    """There is a run of this step already, which has not ended; the message names it, for people."""
+    """The step already has an open run; the message names it, for people."""
 
     def __init__(self, run: PipelineRun) -> None:
         self.run = run
@@ -28,7 +31,7 @@ class RunOpenError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How a run ended. `error` tells people why it failed, `log` is added to what was told meanwhile."""
+    """How a run ended; `error` is the reason for people, `log` is appended to the run's log."""
 
     state: RunState
     result: Mapping[str, Any] = field(default_factory=dict)
@@ -37,7 +40,7 @@ class Ending:
 
 
 def make(step: Step | str, *, options: Mapping[str, Any], actor: str, now: datetime) -> PipelineRun:
-    """Make a run that waits for its turn. Raises RunOpenError."""
+    """Create a waiting run; raises RunOpenError."""
     try:
         with transaction.atomic():
             return PipelineRun.objects.create(step=step, options=dict(options), asked_by=actor, asked_at=now)
@@ -49,9 +52,10 @@ def make(step: Step | str, *, options: Mapping[str, Any], actor: str, now: datet
 
 
 def stop(run: PipelineRun, *, actor: str) -> bool:
-    """End a run for a person: at once while it waits, else within seconds, by whoever runs it. False if it had ended.
+    """Stop a run for a person; False if it had ended.
 
-    The run it is told of is as it was; read it again.
+    A waiting run ends at once, a running one within seconds, by its own process. The instance
+    passed in is not refreshed.
     """
     waiting = PipelineRun.objects.filter(pk=run.pk, state=RunState.WAITING)
     running = PipelineRun.objects.filter(pk=run.pk, state=RunState.RUNNING)
@@ -64,13 +68,13 @@ def stop(run: PipelineRun, *, actor: str) -> bool:
 
 
 def begin(id: int, *, now: datetime) -> bool:
-    """Let a run that waits be RUNNING, from the start; the caller holds its lock."""
+    """Set a waiting run to RUNNING, from the start; the caller holds its lock."""
     waiting = PipelineRun.objects.filter(pk=id, state=RunState.WAITING)
     return bool(waiting.update(state=RunState.RUNNING, started_at=now, doing="", done=0, count=None))
 
 
 def end(run: PipelineRun, ending: Ending, *, now: datetime) -> bool:
-    """End a run that is RUNNING, and what it was for when it did not do it."""
+    """End a RUNNING run, and its replay if the run did not finish the selection."""
     running = PipelineRun.objects.filter(pk=run.pk, state=RunState.RUNNING)
     with transaction.atomic():
         is_ended = running.update(
@@ -86,7 +90,7 @@ def end(run: PipelineRun, ending: Ending, *, now: datetime) -> bool:
 
 
 def give_back(run: PipelineRun, *, why: str) -> bool:
-    """Let a run that is RUNNING wait for its turn again; the caller still holds its lock, and lets go of it then."""
+    """Return a RUNNING run to WAITING; the caller holds its lock and releases it afterwards."""
     running = PipelineRun.objects.filter(pk=run.pk, state=RunState.RUNNING, is_stopping=False)
     log = Concat("log", Value(f"{why}\n"))
     return bool(
@@ -95,7 +99,7 @@ def give_back(run: PipelineRun, *, why: str) -> bool:
 
 
 def refuse(run: PipelineRun, *, error: str, now: datetime) -> bool:
-    """End a run that waits and cannot be begun."""
+    """End a waiting run that cannot be started."""
     waiting = PipelineRun.objects.filter(pk=run.pk, state=RunState.WAITING)
     with transaction.atomic():
         is_ended = waiting.update(state=RunState.FAILED, ended_at=now, error=error)

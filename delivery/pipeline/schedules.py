@@ -1,4 +1,4 @@
-"""The schedules: each makes its run when it is due, once in the whole installation, whoever looks first."""
+"""Schedules: each requests its run when it is due, once in the whole installation."""
 
 import logging
 from datetime import datetime, timedelta
@@ -11,14 +11,14 @@ from delivery.pipeline.runs import RunOpenError
 
 log = logging.getLogger(__name__)
 
-# As they build on each other.
+# In the order in which the steps build on each other.
 _ORDER = {step: place for place, step in enumerate(Step)}
 
 
 def fire(now: datetime) -> int:
-    """Ask for the runs that are due, and return how many were.
+    """Request the runs that are due; return their number.
 
-    A step that has an open run needs no second. What was missed while nobody looked is done once.
+    A step with an open run is skipped. Missed times lead to one run.
     """
     with transaction.atomic():
         due = PipelineSchedule.objects.filter(is_on=True, next_at__lte=now).select_for_update(
@@ -40,6 +40,6 @@ def _fire(schedule: PipelineSchedule, *, now: datetime) -> None:
 
 
 def next_after(due_at: datetime, *, every_minutes: int, now: datetime) -> datetime:
-    """Return the first moment after now that keeps the pace."""
+    """Return the first time after now that keeps the rhythm."""
     every = timedelta(minutes=every_minutes)
     return due_at + every * ((now - due_at) // every + 1)

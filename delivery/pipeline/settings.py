@@ -1,4 +1,4 @@
-"""What this installation's settings make of Spark, the archive and the database, for the history, which knows no Django."""
+"""Settings of Spark, archive and database for `delivery.history`, which does not import Django."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def spark(step: str, *, is_shared: bool = False) -> "Spark":
-    """Where Spark runs for a step, or with `is_shared` for any, by the settings. What it loads and logs is in the home."""
+    """Return Spark's settings for a step, or for all steps with `is_shared`.
+
+    Its downloads and its log are in the installation's home.
+    """
     from delivery.history.spark.session import Spark
 
     environment = settings.ENVIRONMENT
@@ -31,19 +34,22 @@ def spark(step: str, *, is_shared: bool = False) -> "Spark":
 
 
 def archive_url() -> str:
-    """Return where the archive is: an absolute folder, or a URL."""
+    """Return the archive's location: an absolute folder, or a URL."""
     url: str = settings.ENVIRONMENT.history_url
     return url
 
 
 def reports() -> Path:
-    """Return the folder that reports are written to: in the home, which no reader of the archive looks into."""
+    """Return the folder for reports: in the home, where no reader of the archive looks."""
     folder: Path = settings.ENVIRONMENT.home / "reports"
     return folder
 
 
 def conninfo(application_name: str) -> str:
-    """Return libpq's conninfo for connections that read whole tables: without what has short statements walk by indexes."""
+    """Return libpq's conninfo for connections that read whole tables.
+
+    It omits the options that make short statements prefer indexes.
+    """
     parameters = connection_parameters()
     options = parameters.pop("options", "")
     for option in settings.WALKS_INDEXES:

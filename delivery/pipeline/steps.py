@@ -1,4 +1,4 @@
-"""Which function of the history does a step, and how it is given the options of its run."""
+"""The functions that execute the steps, and how run options become their arguments."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -10,7 +10,7 @@ from delivery.pipeline import settings
 if TYPE_CHECKING:
     from delivery.history.job import StepJob
 
-# By name: who only waits for runs must not load Spark.
+# By name: a process that only waits for runs must not load Spark.
 _FUNCTIONS = {
     Step.EXPORT: ("delivery.history.steps.export", "export"),
     Step.ROLLUP: ("delivery.history.steps.rollup", "rollup"),
@@ -18,12 +18,12 @@ _FUNCTIONS = {
     Step.REPLAY: ("delivery.history.steps.replay", "select"),
     Step.REPORT: ("delivery.history.steps.report", "report"),
 }
-# A parameter that is called otherwise than the option.
+# Parameters whose name differs from the option's.
 _RENAMED = {"replay": "replay_id"}
 
 
 def call_step(step: str, options: Mapping[str, Any], *, job: "StepJob") -> dict[str, Any]:
-    """Do a step; returns what it found, as JSON can say it. Raises whatever the step does."""
+    """Execute a step and return its JSON result; raises the step's errors."""
     module, name = _FUNCTIONS[Step(step)]
     function: Callable[..., dict[str, Any]] = getattr(import_module(module), name)
     if step == Step.REPORT:

@@ -1,4 +1,5 @@
--- Tells how far a pipeline run is, and returns whether a person wants it to stop; no row if it is not RUNNING any more.
+-- Writes the progress of a pipeline run and returns whether a person stopped it; no row if it is
+-- not RUNNING any more.
 UPDATE delivery_pipelinerun
 SET doing = left(%(doing)s, 200),
     done = %(done)s,
