@@ -1,17 +1,18 @@
-"""How long attempts took, kept as counts in steps: small to store, simple to add, and enough to tell percentiles by."""
+"""Durations of attempts as counts per step: small to store, simple to add, good for percentiles."""
 
 from collections.abc import Mapping
 
 _STEPS_PER_DECADE = 6
-# From a millisecond to five minutes, which is more than any time-out.
+# From a millisecond to five minutes, which is longer than any time-out.
 BOUNDS_MS = tuple(round(10 ** (step / _STEPS_PER_DECADE), 3) for step in range(34))
 
 
 def percentile(counts: Mapping[int, int], share: float) -> int | None:
-    """Estimate what a share of the durations does not exceed, in milliseconds; None when there are none.
+    """Estimate the duration in ms that a share of the attempts does not exceed; None without counts.
 
-    `counts` are by step: how many lie at or above as many of BOUNDS_MS. The estimate is the geometric middle of the right step,
-    so it is off by a fifth at most; up to 4 ms it is exact. What is above all bounds is told as the last of them.
+    `counts` are by step: the step of a duration is the number of BOUNDS_MS at or below it. The
+    estimate is the geometric middle of the step, so it is off by a fifth at most; up to 4 ms it is
+    exact. Durations above all bounds are reported as the last bound.
     """
     total = sum(counts.values())
     sought, passed = share * total, 0
@@ -28,6 +29,6 @@ def _middle(step: int) -> int:
     if step >= len(BOUNDS_MS):
         return round(BOUNDS_MS[-1])
     lowest, bound = BOUNDS_MS[step - 1], BOUNDS_MS[step]
-    # Durations are whole: where only one lies in the step, it is that one.
+    # Durations are integers: if only one integer lies in the step, the estimate is exact.
     whole = [duration for duration in range(int(lowest), int(bound) + 1) if lowest <= duration < bound]
     return whole[0] if len(whole) == 1 else round((lowest * bound) ** 0.5)

@@ -1,30 +1,31 @@
-"""Settling what is past its time: a time to live, a mailbox's days, its receives, a VOLATILE one's server.
+"""Settles overdue deliveries: by time to live, mailbox days, receives, or restart (VOLATILE).
 
-    PENDING ────────────────── past `expires_at`, or VOLATILE and of an earlier server ──▶ EXPIRED
+    PENDING ────────────────── past `expires_at`, or VOLATILE from an earlier server start ──▶ EXPIRED
     IN_FLIGHT, visibility over ── the same ──▶ EXPIRED
                                └─ fetched as often as `max_receives` allows, or VOLATILE ──▶ FAILED
 
-What is under way is never settled here, so a success counts however late it comes. A sender begins to send
-only what is not past its time when the run that names it is on disk (`SenderContext.is_overdue`). So at any moment
-after `expires_at`, what may be at its receiver is named by a recorded run with the attempts it had then, and
-what no run names so will not be sent: whoever reads it finds it past its time, and what was read before is
-dropped. A run names nothing any more when its lane stops, is given back or is taken over; an outcome raises
-the attempts; a sender that meets what is past its time forgets its run. The same holds for a lease: it is
-there until it is over, and a fetch takes nothing that is past its time.
+Deliveries under way are never settled here, so a success counts however late it comes. A sender
+sends a delivery only if it is not overdue once the run that names it is on disk
+(`SenderContext.is_overdue`). So at any moment after `expires_at`, a delivery that may be at its
+receiver is named by a recorded run, with its number of attempts at that time. A delivery not named
+in this way will not be sent: a sender that reads it now finds it overdue, and one that read it
+before drops it. A run stops naming its deliveries when its lane stops, is given back or is taken
+over; an outcome increases the attempts; a sender that finds an overdue delivery clears its run. The
+same holds for a lease: it exists until its visibility ends, and a fetch takes no overdue delivery.
 
-Clocks. What is past its time is said by the database's clock, here and when a sender reads; from then on the
-sender reckons with seconds since its machine's boot. So this assumes that the database's clock is not stepped
-forward between the two: what was read before and is recorded after such a step may be EXPIRED here first and
-be sent all the same, once, and its success is not recorded. Slewing, as time daemons do, changes nothing that
-matters.
+Clocks. The database's clock decides whether a delivery is overdue, both here and when a sender
+reads it; after reading, the sender counts seconds since its machine's boot. So this assumes that
+the database's clock is not stepped forward in between: a delivery read before such a step and
+recorded after it may become EXPIRED here first and still be sent, once, without its success being
+recorded. Slewing, as time daemons do, has no noticeable effect.
 
-Two at once. Rows are locked first, those that anybody else has are left for the next time, and are judged as
-they are then: an acknowledgement, a person, a sender's commit comes before or after, never in between, and
-none waits for the other in a circle. Of a QUEUE group all or nothing is locked, so what a sibling's success
-has made REDUNDANT is not EXPIRED.
+Concurrency. Rows are locked first, rows locked by others are left for the next call, and the
+decision uses the locked state. An acknowledgement, a person's action or a sender's commit happens
+before or after, never in between, and there are no deadlocks. A QUEUE group is locked as a whole or
+not at all, so deliveries that a sibling's success makes REDUNDANT do not become EXPIRED.
 
-Crashes. A batch is one transaction with its notices and its journal; the lanes that it stopped are nudged
-after it. If that is lost, the pause of such a lane ends by itself.
+Crashes. A batch is one transaction with its notices and journal entries; the lanes that it unblocks
+are woken after the commit. If that wake-up is lost, the pause of such a lane ends by itself.
 """
 
 from collections import defaultdict
@@ -44,12 +45,12 @@ _WORDS = {Status.EXPIRED: (JournalKind.EXPIRED, "expired"), Status.FAILED: (Jour
 
 
 def settle_overdue(*, limit: int) -> int:
-    """Settle up to so many for each cause, and return how many; call it in a transaction."""
+    """Settle up to `limit` deliveries for each cause; return how many. Call it in a transaction."""
     found = queries.named_rows("lock_overdue", {"limit": limit})
     if len(found) < limit:
-        # Else they have their turn at once after it.
+        # Otherwise the next call settles the groups.
         found += queries.named_rows("lock_overdue_groups", {"limit": limit})
-    # Of several causes the first counts.
+    # A delivery may be overdue for several reasons: keep the first.
     overdue = list({row["id"]: row for row in reversed(found)}.values())
     if not overdue:
         return 0
@@ -60,7 +61,7 @@ def settle_overdue(*, limit: int) -> int:
 
 
 def _settle(overdue: Iterable[Mapping[str, Any]]) -> dict[int, int | None]:
-    """Return the settled ones, each with the lane that it stopped, if any."""
+    """Settle the deliveries; return the settled ids, each with the lane that it stopped, if any."""
     rows = [{"id": row["id"], "status": _status(row).value, "reason": _reason(row)} for row in overdue]
     found = queries.named_rows("settle_overdue", {"rows": orjson.dumps(rows).decode()})
     return {row["id"]: row["stopped_lane"] for row in found}
@@ -71,12 +72,12 @@ def _status(row: Mapping[str, Any]) -> Status:
 
 
 def _reason(row: Mapping[str, Any]) -> str:
-    """Say it as people read it beside the delivery."""
+    """Return the reason as people read it next to the delivery."""
     return f"{_cause(row)} {lasting(row['seconds'])}" if row["cause"] == "EXPIRED" else _cause(row)
 
 
 def _cause(row: Mapping[str, Any]) -> str:
-    """Say why; of what EXPIRED how long it had is to follow."""
+    """Return the cause; for EXPIRED deliveries the duration is to follow."""
     match row["cause"]:
         case "USED_UP" if row["is_volatile"]:
             return "not acknowledged in time; a VOLATILE message is handed out once"
@@ -91,7 +92,7 @@ def _cause(row: Mapping[str, Any]) -> str:
 
 
 def lasting(seconds: float) -> str:
-    """Say how long that is in the largest unit of which it is a whole number, or about how long if it is long."""
+    """Format a duration in the largest unit with a whole number; round a long one ("about …")."""
     whole = round(seconds)
     for unit, size in _UNITS:
         if whole >= size and whole % size == 0:
@@ -103,7 +104,7 @@ def lasting(seconds: float) -> str:
 
 
 def _tell(settled: Iterable[Mapping[str, Any]]) -> None:
-    """Write one entry for each subscription and cause, however long each of the deliveries had."""
+    """Record one journal entry for each subscription and cause, whatever the single durations."""
     found: defaultdict[tuple[int, str, Status, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in settled:
         found[row["subscription_id"], row["subscription"], _status(row), _cause(row)].append(row)
@@ -123,6 +124,6 @@ def _lasting_all(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _let_flow(lane_ids: set[int]) -> None:
-    """What stopped these lanes is settled: their senders are to look again, or somebody is to take them."""
+    """Wake the senders of lanes whose stopping delivery is settled, or others to take them."""
     wake.nudge(*lane_ids)
     transaction.on_commit(lambda: wake.lanes(lane_ids))

@@ -1,27 +1,33 @@
-"""Telling of failures: one message of the event type `Inturn.Delivery.Failed` for each settled failure.
+"""Publishes one message of the event type `Inturn.Delivery.Failed` for each settled failure.
 
-Who settles a failure leaves a notice in the same transaction (`delivery.models.failure_notice`); here the notice goes in the
-transaction that stores the message. So each failure is told once, whoever dies in between. What a person reopens or
-decides is told first, while its row still says how it failed.
+The transaction that settles a failure also stores a notice (`delivery.models.failure_notice`); the
+transaction that stores the message here deletes the notice. So each failure is published once,
+whichever process dies in between. Before a person's action reopens or decides a delivery, its
+failure is published, while its row still holds the cause.
 
-The failure of a delivery that tells of a failure is not told: it would never end.
+The failure of a delivery of an `Inturn.Delivery.Failed` message is not published: there would be no
+end.
 
-Whom it is told. A message's header `ErrorsTo`, else its publisher's `errors_to`, names who gets it in place of all who want it, as by
-`Destination`; `-` is nobody. The header is stored with the message as any other, so edited copies, replays and what comes back
-from the archive have it, and publishing writes nothing more; an answer to a callback is no publisher's, and its header counts for nothing.
+Recipients. A message's header `ErrorsTo`, otherwise its publisher's `errors_to`, names the
+recipient in place of all matching subscriptions, like `Destination`; `-` is nobody. The header is
+stored with the message like any other, so edited copies, replays and messages restored from the
+archive have it, and publishing writes nothing more. An answer to a callback has no publisher, and
+its header is ignored.
 
-    taken ── of a group that goes on, or told once already ──▶ gone
-      ├───── to nobody ──────────────────────────────────────▶ gone
-      ├───── who is named is there ──▶ delivered there; if nothing there qualifies: journal UNMATCHED
-      └───── who is named was deleted ──▶ published as usual; journal ERRORS_TO
+    taken ── group not finished, or already published ────────▶ deleted
+      ├───── recipient is nobody ─────────────────────────────▶ deleted
+      ├───── recipient exists ──▶ delivered there; if no subscription there qualifies: journal UNMATCHED
+      └───── recipient was deleted ──▶ published as usual; journal ERRORS_TO
 
-Names are looked up when a failure is told, in the transaction that tells it. Who is deleted between that look and the storing of
-the message makes the transaction fail, which is repeated with the next look. A crash before the commit leaves the notices.
+Names are looked up in the transaction that publishes the failure. If the recipient is deleted
+between that look-up and the storing of the message, the transaction fails, and the next call looks
+up again. A crash before the commit leaves the notices in place.
 
-Of a QUEUE group of which only the end is told two siblings may fail at once. A notice and the settlement that it is of are seen
-together or not at all, and all notices are taken by their ids: whose sibling is open in this snapshot leaves it to that one's notice,
-whose sibling has a younger notice leaves it to that. So the last one is always told. It is told twice only if a
-person acts on the younger before the older is taken.
+In a QUEUE group that reports only its end, two siblings may fail at the same time. A notice and its
+settlement become visible together, and all notices are taken in the order of their ids: a notice
+whose sibling is open in this snapshot is left to that sibling's notice, and a notice whose sibling
+has a younger notice is left to the younger one. So the last failure is always published. It is
+published twice only if a person acts on the younger failure before the older notice is taken.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -46,22 +52,25 @@ Notice = Mapping[str, Any]
 
 
 def tell(*, limit: int) -> int:
-    """Tell the oldest failures, and return how many notices are gone. Call it in a transaction."""
+    """Publish the oldest failures and return the number of deleted notices; needs a transaction."""
     return _tell(limit=limit, deliveries=None)
 
 
 def tell_of(delivery_ids: Collection[int]) -> None:
-    """Tell the failures of these deliveries that are not told yet. Call it in the transaction that changes them.
+    """Publish outstanding failures of deliveries; call it in the transaction that changes them.
 
-    They are locked from here on: a sender that settles one of them now would leave its notice to a row that has
-    forgotten how it failed.
+    The deliveries are locked from here on: a sender that settled one of them now would leave its
+    notice to a row that no longer holds the cause.
     """
     queries.execute("lock_groups", {"delivery": list(delivery_ids)})
     _tell(limit=None, deliveries=list(delivery_ids))
 
 
 def _tell(*, limit: int | None, deliveries: list[int] | None) -> int:
-    """Tell what is a failure: what a person settled while its last attempt was under way is none."""
+    """Publish the failures among the notices.
+
+    A delivery that a person settled while its last attempt was under way is not a failure.
+    """
     notices = queries.named_rows("take_failures", {"limit": limit, "delivery": deliveries})
     told = [
         notice
@@ -78,26 +87,26 @@ def _tell(*, limit: int | None, deliveries: list[int] | None) -> int:
 
 
 def _with_publisher(notice: Notice) -> Notice:
-    """An edited copy has no publisher of its own: who published what was edited first is told."""
+    """Add the original message's publisher to the notice of an edited copy, which has none."""
     original = notice["edited_from_id"]
     while notice["publisher"] is None and original is not None:
         columns = ("publisher__name", "publisher__errors_to", "edited_from_id")
         row = Message.objects.filter(pk=original).values_list(*columns).first()
-        # Retention may have removed it.
+        # Retention may have removed the original.
         name, errors_to, original = row or (None, None, None)
         notice = {**notice, "publisher": name, "default_errors_to": errors_to}
     return notice
 
 
 def _errors_to(notice: Notice) -> str:
-    """Return whom it is told: empty is all who want it."""
+    """Return the recipient's name; empty means all matching subscriptions."""
     own = None if notice["event"] == UNSUBSCRIBABLE else notice["errors_to"]
     name: str = (notice["default_errors_to"] or "") if own is None else own
     return name
 
 
 def _found(name: str) -> Destination | None:
-    """Return who is named, None for who is not there any more."""
+    """Return the named destination, None if it no longer exists."""
     try:
         return errors_destination(name) if name else EVERYBODY
     except UnknownDestinationError:
@@ -121,13 +130,13 @@ def _draft(event_type: EventType, notice: Notice, found: Callable[[str], Destina
 
 
 def _headers(notice: Notice) -> dict[str, str]:
-    """Subscribers wait for what concerns themselves: their name finds it, without a filter."""
+    """Return the headers; a subscriber's failures have its name as their FILTER_STRING."""
     headers = {"content-type": JSON, "filter-string": notice["subscriber"]}
     return headers if notice["publisher"] is None else headers | {"publisher": notice["publisher"]}
 
 
 def _note_unwanted(told: Sequence[Notice], drafts: Sequence[Draft], accepted: Sequence[Accepted]) -> None:
-    """Write down what was told to somebody by name, and came to nobody."""
+    """Record in the journal the messages with a named recipient that matched no subscription."""
     for notice, draft, answer in zip(told, drafts, accepted, strict=True):
         if not answer.deliveries and draft.destination != EVERYBODY:
             text = (
@@ -138,7 +147,7 @@ def _note_unwanted(told: Sequence[Notice], drafts: Sequence[Draft], accepted: Se
 
 
 def _told(notice: Notice) -> dict[str, Any]:
-    """What is told of a failure: as the event type's sample shows it."""
+    """Return the body of the failure's message, as in the event type's sample."""
     tried = ("number", "started_at", "duration_ms", "outcome", "status_code", "error")
     return {
         "delivery": notice["delivery"],
@@ -146,6 +155,6 @@ def _told(notice: Notice) -> dict[str, Any]:
         **{name: notice[name] for name in ("event", "publisher", "published_at")},
         "destination": notice["destination"] or None,
         **{name: notice[name] for name in ("subscriber", "subscription", "status", "attempts", "redelivery")},
-        # What expired may never have been tried.
+        # An expired delivery may have no attempt.
         "attempt": {name: notice[name] for name in tried} if notice["number"] is not None else None,
     }

@@ -1,13 +1,15 @@
-"""Ranges of messages, each with partitions of its own: made ahead of the messages, and dropped by retention.
+"""Ranges of messages with their own partitions: created ahead of the messages, dropped by retention.
 
-A range is to have about a day's messages, so that retention by days can drop whole ranges; a quiet installation has larger
-ones. There is always a whole range ahead of the newest message. What is published without one, when no chores ran for
-long, is stored in the default partitions, and the next range begins behind it.
+A range is meant to hold about a day's messages, so that retention by days can drop whole ranges; on
+a quiet installation ranges are larger. There is always one whole range ahead of the newest message.
+Messages published without a range, when no chores ran for a long time, are stored in the default
+partitions, and the next range begins after them.
 
-To make or to drop a partition takes a lock that waits for every statement under way on the table, while all later ones wait
-for it. So it is given up after a fifth of a second, and tried again: long statements do not stop publishing. Whoever drops a
-range holds it first, and then looks whether it may go: this locks its partitions alone, against everybody who would change
-them, and nobody who publishes or reads waits while it looks.
+Creating or dropping a partition takes a lock that waits for every running statement on the table,
+while all later statements wait for the lock. So the lock times out after a fifth of a second and is
+tried again later: long statements do not stop publishing. A drop first locks the range and then
+checks whether it may be dropped: this locks only the range's partitions, and only against changes,
+so publishing and reading continue during the check.
 """
 
 import logging
@@ -23,18 +25,21 @@ from delivery.models.delivery import ids_of_message
 log = logging.getLogger(__name__)
 
 SMALLEST = 100_000
-# Ids that may have been drawn, but are not visible yet, when the next range begins behind the newest message.
+# Ids that may be drawn but not visible yet when the next range begins after the newest message.
 MARGIN = 10_000
 LOCK_MILLISECONDS = 200
 LOCK_NOT_AVAILABLE = "55P03"
 
 
 class RangeBusyError(Exception):
-    """Somebody else has locked what is needed; the same may succeed later."""
+    """Another transaction holds a needed lock; a later try may succeed."""
 
 
 def make_ahead() -> int:
-    """Make the next range if the newest one is in use; return how many were made, 0 also when the table is busy."""
+    """Create the next range if the newest one is in use; return how many were created.
+
+    Returns 0 also if the tables are busy.
+    """
     newest = MessageRange.objects.order_by("-first_id").first()
     last_id, of_a_day = queries.row("newest_ids", {})
     if newest is not None and last_id < newest.first_id:
@@ -54,7 +59,7 @@ def make_ahead() -> int:
 
 
 def drop_emptied(*, until_id: int) -> int:
-    """Drop the ranges that end before a message and have nothing left; return how many."""
+    """Drop the empty ranges that end before a message; return their number."""
     return sum(_drop_emptied(old) for old in MessageRange.objects.filter(until_id__lte=until_id))
 
 
@@ -82,7 +87,10 @@ def _is_empty(old: MessageRange) -> bool:
 
 @contextmanager
 def briefly() -> Iterator[None]:
-    """Give each lock that the block waits for a fifth of a second. Raises RangeBusyError, and nothing of the block is done."""
+    """Set a lock time-out of a fifth of a second in the block.
+
+    On a time-out raises RangeBusyError, and the block is rolled back.
+    """
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SELECT set_config('lock_timeout', %s, true)", [f"{LOCK_MILLISECONDS}ms"])
@@ -95,14 +103,14 @@ def briefly() -> Iterator[None]:
 
 
 def hold(old: MessageRange) -> None:
-    """Let nobody else change, lock or add a row of the range until the transaction ends; reading goes on."""
+    """Lock the range's rows against all others until the transaction ends, except against reads."""
     queries.execute("lock_range", {"first": old.first_id})
 
 
 def drop(old: MessageRange) -> None:
-    """Drop the partitions of a range that is held, with all that is in them: the last thing a transaction does.
+    """Drop the partitions of a held range with all their rows: the last statement of a transaction.
 
-    From then on until it ends, everybody else waits for the tables.
+    From then until the transaction ends, all other transactions wait for the tables.
     """
     queries.execute("drop_range", {"first": old.first_id})
     log.info("range dropped", extra={"first": old.first_id})

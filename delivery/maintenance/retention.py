@@ -1,29 +1,36 @@
-"""Retention: what is settled, old enough and archived is removed, message by message with all they have, or whole ranges at once.
+"""Retention: removes settled, old and archived messages, one by one or in whole ranges.
 
-A pass goes through the messages by id. It begins an hour after the last began, or when a person asks for it. First it forgets
-what is of no use any more: idempotency and dedup keys past their time, old journal entries; while a key is remembered, so is its
-message. Then come ranges of messages, each dropped at once if all of it may go (`retention_ranges.py`), or else gone through in
-batches. A range or a batch is one transaction with its progress, so whoever is killed has done nothing, and the next goes
-on where it was.
+A pass goes through the messages by id. It begins an hour after the last pass began, or when a
+person starts it. First it deletes data of no further use: expired idempotency and dedup keys, old
+journal entries; as long as a key exists, its message is kept. Then it takes ranges of messages, and
+drops each as a whole if all of it may go (`retention_ranges.py`), or otherwise goes through it in
+batches. A range or a batch is one transaction with its progress, so a killed process has changed
+nothing, and the next one continues at the recorded position.
 
-A message goes when each of its deliveries is settled, longer ago than the days of its status, and archived: of a QUEUE group no
-DELIVERED goes while a sibling could still be sent again. With it go its deliveries, attempts and callbacks, and
-what refers to it: edited copies, answers to its callbacks; or none of them, when one has to stay. To stay has also what a failure
-is still to be told of, what a person sent again after a settlement that is not archived yet, what a stopped lane names, what a key or
-an open callback refers to, what a duplicate would be compared with, and what a running resubmission has before it.
+A message is removed when each of its deliveries is settled, longer ago than the days of its status,
+and archived; in a QUEUE group no DELIVERED delivery is removed while a sibling could still be sent
+again. Its deliveries, attempts and callbacks are removed with it, and all messages that refer to
+it: edited copies and answers to its callbacks. If one of them has to stay, all stay. Messages also
+stay if a failure of theirs is still to be published, if a person resent a delivery whose earlier
+settlement is not archived yet, if a stopped lane names them, if a key or an open callback refers to
+them, if a duplicate would be compared with them, or if they are ahead of a running resubmission.
 `remove_messages.sql` has the conditions.
 
 Races:
-- A person has a delivery sent again, or edits it. Every row is locked before the conditions are asked anew, by a statement that
-  sees what was committed until then. Who holds a row first wins: what somebody else has locked is passed over
-  (SKIP LOCKED), so a pass never waits, nor is part of a deadlock; who comes second waits a batch, and finds nothing.
-- A sender settles. It changes open deliveries, and those a person cancelled while they were under way: minutes ago, not days. The run that its
-  lane has recorded may name deliveries long gone, if it was blocked for weeks; what looks a run up asks for PENDING ones.
-- A publisher uses a key again that is about to be forgotten. Either it has locked the key, which is passed over, or it waits and finds the
-  key free. What it stores is new, and of no pass.
+- A person resends or edits a delivery. Every row is locked before the conditions are evaluated
+  again, by a statement that sees all earlier commits. The first to lock a row wins. Rows locked by
+  others are skipped (SKIP LOCKED), so a pass never waits and takes part in no deadlock; a person
+  who comes second waits for one batch and finds nothing.
+- A sender settles. It changes open deliveries, and those a person cancelled while they were under
+  way: minutes ago, not days. The run recorded in its lane may name deliveries removed long ago, if
+  the lane was blocked for weeks; code that looks up a run reads only PENDING ones.
+- A publisher reuses a key that is about to be deleted. Either it has locked the key, which is then
+  skipped, or it waits and finds the key free. The message that it stores is new, and in no pass.
 - A message becomes visible late, behind the position. It is young; a later pass finds it.
-- A resubmission begins at that moment. It finds fewer than were counted; the count was a preview.
-- Two machines. A pass is a duty of the chores, done under its lock; and of two that begin one at once, the table takes one.
+- A resubmission begins at that moment. It finds fewer deliveries than it counted; the count was a
+  preview.
+- Two machines. A pass is a duty of the chores, done under its lock; if two machines start a pass at
+  once, a unique index lets one in.
 """
 
 from dataclasses import astuple
@@ -41,15 +48,15 @@ from delivery.models import JournalKind, Message, RetentionRun, RetentionState
 from subscriptions import changes
 
 EVERY = timedelta(hours=1)
-# Removed in one transaction: some 100 ms.
+# Messages removed in one transaction: some 100 ms.
 BATCH = 500
-# Looked at in one, when they stay.
+# Messages examined in one transaction, if they stay.
 LOOK = 5_000
-# Rows of one kind that are forgotten in one.
+# Rows of one kind deleted in one transaction.
 FORGET = 5_000
-# Ids are drawn a little earlier than the time of publication is, so they are not quite in its order.
+# Ids are drawn slightly before the time of publication is set, so they do not quite have its order.
 _OUT_OF_ORDER = 1_000
-# A pass that found nothing is of no interest for long.
+# How long passes that removed nothing are kept.
 _IDLE_RUNS_KEPT = timedelta(days=7)
 
 
@@ -62,7 +69,7 @@ class AlreadyRunningError(Exception):
 
 
 def start(*, actor: str, now: datetime) -> RetentionRun:
-    """Begin a pass for a person; chores do it. Raises AlreadyRunningError."""
+    """Start a pass for a person; chores execute it. Raises AlreadyRunningError."""
     with transaction.atomic():
         run = _begin(now)
         if run is None:
@@ -74,9 +81,9 @@ def start(*, actor: str, now: datetime) -> RetentionRun:
 
 
 def advance(now: datetime) -> int:
-    """Do the next part of the pass that is under way or due; return 0 when there is none.
+    """Execute the next part of the current or due pass; return 0 if there is none.
 
-    Call it in a transaction, under the lock of the duty.
+    Call it in a transaction, under the duty's lock.
     """
     run = RetentionRun.objects.order_by("-id").first()
     if run is None or (run.state == RetentionState.DONE and run.started_at <= now - EVERY):
@@ -90,7 +97,7 @@ def advance(now: datetime) -> int:
 
 
 def _begin(now: datetime) -> RetentionRun | None:
-    """Store a pass over all that is old enough to have something to remove; None if another is running."""
+    """Store a pass over all messages old enough for removal; None if another pass is running."""
     RetentionRun.objects.filter(
         state=RetentionState.DONE, messages=0, started_at__lt=now - _IDLE_RUNS_KEPT
     ).delete()
@@ -103,7 +110,7 @@ def _begin(now: datetime) -> RetentionRun | None:
 
 
 def _last_id(now: datetime) -> int:
-    """Return the last message that may go: no delivery is settled before its message is published."""
+    """Return the last message that may be removed: its deliveries settle after its publication."""
     until = retention_rules.current().until(now=now)
     if not until:
         return 0
@@ -112,7 +119,7 @@ def _last_id(now: datetime) -> int:
 
 
 def _forget(now: datetime) -> int:
-    """Delete the oldest of what is of no use any more, and return how many rows: 0 when all is done."""
+    """Delete the oldest rows of no further use; return their number, 0 when all are deleted."""
     journal_until = retention_rules.current().journal_until(now=now)
     counts = [
         queries.row("forget_idempotency_keys", {"limit": FORGET}),
@@ -125,12 +132,12 @@ def _forget(now: datetime) -> int:
 
 
 def _remove_some(run: RetentionRun, *, now: datetime) -> None:
-    """Remove the next range, or those of the next messages that may go, and write how far it got."""
+    """Remove the next range or the removable ones of the next messages; update the position."""
     rules = retention_rules.current()
     section = retention_ranges.section_after(run.position, last_id=run.last_id)
     if section.whole and (removed := retention_ranges.remove(section.whole, rules, now=now)):
         _add(run, astuple(removed))
-        # The turn ends here: while it lasts, everybody else waits for the tables.
+        # The turn ends here: until the commit all other transactions wait for the tables.
         run.position = section.whole.until_id - 1
     else:
         _remove_rows(run, rules, last_id=section.last_id, now=now)
@@ -140,7 +147,7 @@ def _remove_some(run: RetentionRun, *, now: datetime) -> None:
 
 
 def _remove_rows(run: RetentionRun, rules: RetentionRules, *, last_id: int, now: datetime) -> None:
-    """Look through the next messages, and remove those that may go."""
+    """Examine the next messages, and remove those that may be removed."""
     until = rules.until(now=now)
     chosen = {
         "until": orjson.dumps(until).decode(),
@@ -152,7 +159,7 @@ def _remove_rows(run: RetentionRun, rules: RetentionRules, *, last_id: int, now:
     ripe, run.position = queries.row("ripe_messages", {**chosen, **place})
     if ripe:
         messages, deliveries = queries.row("lock_for_removal", {"ripe": ripe})
-        # A statement of its own, so that it sees what others committed before their rows were locked.
+        # A separate statement, so that it sees what others committed before their rows were locked.
         _add(run, queries.row("remove_messages", {**chosen, "messages": messages, "deliveries": deliveries}))
 
 

@@ -1,30 +1,37 @@
-"""Removing a range of messages as a whole: its partitions are dropped, and no row is looked up or deleted one by one.
+"""Removal of whole ranges: partitions are dropped, without looking up or deleting single rows.
 
-A range goes when each of its messages may go by the conditions of retention (`kept_in_range.sql`). One that may go
-within a day is left alone until then: an hourly pass that removed its first hour, then its second, would never find a
-whole range. So rows of such a range are kept up to a day longer. Any other range is gone through row by row.
+A range is removed when each of its messages may be removed by the conditions of retention
+(`kept_in_range.sql`). A range that will be free within a day is left alone until then: an hourly
+pass that removed its first hour, then its second, would never find a whole range. So rows of such a
+range are kept up to a day longer. Any other range is removed row by row.
 
-    ask ─▶ hold the partitions ─▶ ask again ─▶ count, remove callbacks ─▶ drop ─▶ write the pass ─▶ commit
-         1                      2            3                          4       5                 6
+    check ─▶ lock the partitions ─▶ check again ─▶ count, remove callbacks ─▶ drop ─▶ write the pass ─▶ commit
+           1                      2              3                          4       5                 6
 
-It is one transaction. A worker killed before the commit has done nothing, and the pass asks again; after it the range is
-gone, and the pass has its counts and goes on behind the range.
+It is one transaction. A worker killed before the commit has changed nothing, and the pass checks
+again; after the commit the range is gone, and the pass has its counts and continues after the
+range.
 
-Races: between 2 and the commit nobody else can change, lock or add a row in the partitions, and nobody makes an open
-delivery of a message without that.
-- A person reopens, edits or decides a delivery. Committed before 2, it is found by the second question, and the range goes
-  row by row. Under way at 2, it has locked a row of a partition: we wait a fifth of a second, and leave the range for
-  later. After 2, the person waits, and finds that the delivery is gone.
-- A replay makes a delivery of a message of the range: the same, for it locks the message first.
-- A sender settles. It does so with open deliveries, which keep the range, or adds an attempt to a delivery that a person
-  settled meanwhile: that changes a row of the range.
-- A transaction that drew an id of the range long ago inserts its message: before 2 it is found, or we wait for it. After
-  the commit the message is stored in the default partition and stays.
-- Somebody reads: a page, an export. To drop the partitions waits for them, a fifth of a second, while everybody else waits for
-  that. Then it is given up, and later tried again. A page that began before shows the range, and one that begins after does not.
-- A snapshot of the history reads in several transactions, and would miss rows that it is to show: a dropped table is gone
-  from older snapshots, too. It holds SNAPSHOT_LOCK; while anybody does, nothing is dropped.
-- A range that was free to go for a day, and that somebody always uses, goes row by row.
+Races: between 2 and the commit nobody else can change, lock or add a row in the partitions, and
+creating an open delivery of a message needs such a lock.
+- A person reopens, edits or decides a delivery. If committed before 2, the second check finds it,
+  and the range is removed row by row. If under way at 2, the person's transaction has locked a row
+  of a partition: the lock times out after a fifth of a second, and the range is left for later.
+  After 2, the person waits, and finds that the delivery is gone.
+- A replay creates a delivery of a message of the range: the same, because it locks the message
+  first.
+- A sender settles an open delivery, which keeps the range, or adds an attempt to a delivery that a
+  person settled meanwhile, which changes a row of the range.
+- A transaction that drew an id of the range long ago inserts its message. Before 2 the check finds
+  it, or the lock waits for it. After the commit the message is stored in the default partition and
+  stays.
+- A page or an export reads. Dropping the partitions waits for it, a fifth of a second, while all
+  others wait for the drop; then it times out and is tried again later. A page that began before
+  shows the range, one that begins after does not.
+- A snapshot of the history reads in several transactions, and would miss rows that it should show:
+  a dropped table disappears from older snapshots, too. It holds SNAPSHOT_LOCK; while anybody holds
+  it, nothing is dropped.
+- A range that has been free for a day but is always in use is removed row by row.
 """
 
 import logging
@@ -45,17 +52,17 @@ from delivery.models.delivery import delivery_id
 
 log = logging.getLogger(__name__)
 
-# So much longer rows may stay for their range to be dropped.
+# How much longer rows may be kept, so that their range can be dropped.
 LEEWAY = timedelta(days=1)
 
 
 class _KeptError(Exception):
-    """The range cannot go any more."""
+    """The range cannot be removed any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What was removed with a range: nothing when the range is left for later."""
+    """Removed rows of a range; all 0 if the range is left for later."""
 
     messages: int = 0
     deliveries: int = 0
@@ -64,20 +71,23 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """What a pass comes to next: the messages to `last_id`; `whole` is the range that they are, if none is behind it already."""
+    """The next messages of a pass, up to `last_id`.
+
+    `whole` is the range that they form, if the pass has none of it behind it.
+    """
 
     last_id: int
     whole: MessageRange | None = None
 
 
 def section_after(position: int, *, last_id: int) -> Section:
-    """Return where the next message behind a position is: in a range, in the rest of one, or in none."""
+    """Return the section of the next message after a position: a range, its rest, or a gap."""
     next_id = Message.objects.filter(pk__gt=position, pk__lte=last_id).aggregate(Min("id"))["id__min"]
     if next_id is None:
         return Section(last_id)
     its_range = MessageRange.objects.filter(first_id__lte=next_id, until_id__gt=next_id).first()
     if its_range is not None:
-        # A pass begins with position 0, and so does the first range: no message has that id.
+        # A pass begins with position 0, and so does the first range: no message has the id 0.
         whole = its_range if position <= its_range.first_id else None
         return Section(min(its_range.until_id - 1, last_id), whole)
     following = MessageRange.objects.filter(first_id__gt=next_id).order_by("first_id").first()
@@ -85,9 +95,10 @@ def section_after(position: int, *, last_id: int) -> Section:
 
 
 def remove(old: MessageRange, rules: RetentionRules, *, now: datetime) -> Removed | None:
-    """Remove a range as a whole, or leave it for later; return None when it has to go row by row.
+    """Remove a range as a whole, or leave it for later; None if it must be removed row by row.
 
-    Call it in a transaction, which is to end at once: from the drop to its end everybody else waits for the tables.
+    Call it in a transaction that ends immediately afterwards: from the drop to its end all other
+    transactions wait for the tables.
     """
     if kept := _kept(old, rules, now=now):
         log.debug("range kept", extra={"first": old.first_id, "by": kept})
@@ -113,7 +124,7 @@ def _remove(old: MessageRange, rules: RetentionRules, *, now: datetime) -> Remov
 
 
 def _refuse_snapshots() -> None:
-    """Let nobody begin a snapshot of the history until the transaction ends. Raises RangeBusyError if there is one."""
+    """Prevent new history snapshots until the transaction ends; RangeBusyError if one exists."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [SNAPSHOT_LOCK])
         if cursor.fetchone() != (True,):
@@ -123,7 +134,7 @@ def _refuse_snapshots() -> None:
 def _kept(
     old: MessageRange, rules: RetentionRules, *, now: datetime, ahead: timedelta = timedelta(0)
 ) -> str | None:
-    """Return what keeps the range from being removed as a whole at a time so far ahead; None: nothing."""
+    """Return the reason that keeps the whole range at `now + ahead`; None if there is none."""
     until = rules.until(now=now + ahead)
     if not until:
         return "rules"

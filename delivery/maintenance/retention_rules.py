@@ -1,4 +1,4 @@
-"""Until when what is settled has to be settled for retention to remove it."""
+"""Times before which deliveries must be settled for retention to remove them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,32 +8,33 @@ from django.conf import settings
 
 from delivery.models import Archived
 
-# Beside the statuses: messages without deliveries, and the journal.
+# In addition to the statuses: messages without deliveries, and the journal.
 UNMATCHED, JOURNAL = "UNMATCHED", "JOURNAL"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionRules:
-    """The days by name, None for ever; and the archive's gate, None when nothing is archived yet."""
+    """The retention days by name (None: for ever) and the archive's watermark, None at first."""
 
     days: Mapping[str, int | None]
     waits_for_archive: bool
     archived_until: datetime | None
 
     def until(self, *, now: datetime) -> dict[str, datetime]:
-        """What was settled before may be removed, by status; of a message nobody wanted, what was published before.
+        """Return the time before which deliveries must be settled, by status.
 
-        A status that is not in it is kept.
+        For unmatched messages it is the time before which they must be published. A status without
+        an entry is kept.
         """
         return {name: until for name, until in self._until(now).items() if name != JOURNAL}
 
     def journal_until(self, *, now: datetime) -> datetime | None:
-        """What was noted before may be removed; None: nothing."""
+        """Return the time before which journal entries may be removed; None to keep all."""
         return self._until(now).get(JOURNAL)
 
     @property
     def waits_until(self) -> datetime | None:
-        """What was settled at this moment or later waits for the archive; None: nothing does."""
+        """Return the time from which settled deliveries wait for the archive; None if none wait."""
         return self.archived_until if self.waits_for_archive else None
 
     def _until(self, now: datetime) -> dict[str, datetime]:
@@ -48,7 +49,7 @@ class RetentionRules:
 
 
 def current() -> RetentionRules:
-    """Return what the settings say, and the archive as it is now."""
+    """Return the rules of the settings and the archive's current watermark."""
     environment = settings.ENVIRONMENT
     return RetentionRules(
         days=environment.retention_days,

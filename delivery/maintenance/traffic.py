@@ -1,18 +1,22 @@
-"""Counting traffic: what was accepted, delivered and failed, in rows that charts and health are drawn from.
+"""Traffic counts: accepted, delivered and failed, in rows that charts and health read.
 
-Nothing is counted on the way of a message. A duty of the chores counts what was published and settled since the mark, adds it
-to the rows of that time, and moves the mark in the same transaction, under its lock: so whoever dies, and however
-many machines there are, everything is counted once.
+Nothing is counted on the path of a message. A duty of the chores counts the messages published and
+the deliveries settled since the mark, adds them to the rows of that time, and moves the mark in the
+same transaction, under its lock. So everything is counted once, whichever process dies and however
+many machines there are.
 
-What is counted must be committed, all of it. Rows get their time before their commit, so the count stays behind: five seconds, and
-behind the beginning of every transaction that is writing, for what it writes is of a later time. That is asked before
-the statement that counts, which therefore sees what ended in between. Only what a transaction of more than a minute
-stores is missed, as its time may be counted by then. The exact figures are those of the history.
+All counted rows must be committed. Rows get their time before their commit, so the count stays
+behind: by five seconds, and behind the beginning of every writing transaction, whose rows have
+later times. That time is queried before the counting statement, which therefore sees all
+transactions that ended in between. Only rows stored by a transaction of more than a minute are
+missed, as their time may already be counted. The exact figures are those of the history.
 
-After a time without chores the count catches up in pieces of a minute, at most over a day; it skips over the time in which nothing happened.
+After a time without chores the count catches up in intervals of a minute, over at most a day; it
+skips times without traffic.
 
-A delivery that a person has sent again is counted each time it is settled. What was decided by a person, or is for one to
-decide (CANCELLED, IN_DOUBT), is neither delivered nor failed, nor is what was not to be sent (REDUNDANT, DUPLICATE).
+A delivery that a person resends is counted each time it is settled. Deliveries decided by a person
+or waiting for a decision (CANCELLED, IN_DOUBT) are neither delivered nor failed, nor are those that
+were not to be sent (REDUNDANT, DUPLICATE).
 """
 
 from datetime import datetime, timedelta
@@ -21,7 +25,7 @@ from delivery.database import queries
 from delivery.maintenance.durations import BOUNDS_MS
 from delivery.states import FAILURES, Status
 
-# Each turn costs a commit and rows that are written again, so many moments are counted together.
+# Each turn costs a commit and updated rows, so several seconds are counted together.
 TURN = timedelta(seconds=10)
 PIECE = timedelta(minutes=1)
 LAG = timedelta(seconds=5)
@@ -32,9 +36,9 @@ _FAILED = [status.value for status in FAILURES if status != Status.IN_DOUBT]
 
 
 def count() -> bool:
-    """Count the next piece of time, by the database's clock, and return whether there was one.
+    """Count the next interval by the database's clock; return whether there was one.
 
-    Call it in a transaction, under the lock of the duty.
+    Call it in a transaction, under the duty's lock.
     """
     since, until = _due()
     if until - since < TURN:

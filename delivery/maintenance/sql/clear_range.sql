@@ -1,5 +1,7 @@
--- Removes the callbacks and earlier settlements of a range, and returns how many messages, deliveries and attempts it has.
--- To be executed after `lock_range.sql`, when `kept_in_range.sql` has found nothing; the partitions go next.
+-- Removes the callbacks and earlier settlements of a range; returns its numbers of messages,
+-- deliveries and attempts.
+-- Execute it after `lock_range.sql`, when `kept_in_range.sql` found nothing; the partitions are
+-- dropped next.
 WITH callbacks AS (
     DELETE FROM delivery_callback
     WHERE message_id >= %(first_id)s::bigint AND message_id < %(until_id)s::bigint

@@ -1,6 +1,8 @@
--- Counts what was accepted and settled in a piece of time, adds it to its minutes and to the quarters of hours of subscriptions, and
--- moves the mark: all or nothing. Costs by what happened in that time: message_by_time, delivery_settled_at, and one look at the last
--- attempt of each delivery. What is EXPIRED was not sent then: how long its last attempt took is of another time.
+-- Counts the messages accepted and deliveries settled in an interval, adds them to its minutes and
+-- to the quarter-hours of subscriptions, and moves the mark: all or nothing.
+-- Its cost depends on the traffic of that interval: message_by_time, delivery_settled_at, and one
+-- look-up of each delivery's last attempt. An EXPIRED delivery was not sent at its expiry: the
+-- duration of its last attempt belongs to another time.
 WITH settled AS MATERIALIZED (
     SELECT
         delivery.subscription_id, delivery.settled_at, delivery.status = 'DELIVERED' AS is_delivered,

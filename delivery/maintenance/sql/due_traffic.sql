@@ -1,5 +1,7 @@
--- The next piece of time whose traffic is to be counted: from the mark, at most some while ago, until when all is committed that
--- happened before. Where nothing happened for long it ends soon after the next that did: found on message_by_time and delivery_settled_at.
+-- The next interval of traffic to count: from the mark, at most `furthest` ago, until a time before
+-- which all is committed.
+-- After a long time without traffic it ends soon after the next message or settlement, found by
+-- message_by_time and delivery_settled_at.
 SELECT piece.since, least(certain.until, coalesce(least(first.published_at, first.settled_at) + %(longest)s::interval, certain.until))
 FROM (
     SELECT greatest(
@@ -7,7 +9,8 @@ FROM (
     ) AS since
 ) AS piece
 CROSS JOIN (
-    -- What a transaction writes is of a time after its beginning. One that takes very long is not waited for.
+    -- Rows carry a time after the beginning of their transaction. Very long transactions are not
+    -- waited for.
     SELECT least(
         statement_timestamp() - %(lag)s::interval,
         greatest(statement_timestamp() - %(longest_lag)s::interval, coalesce(min(xact_start), statement_timestamp()))

@@ -1,4 +1,5 @@
--- Deletes what nobody remembers any more (see `delivery.ingest.directory`), and returns how many.
+-- Deletes configuration transactions that no process still caches (see
+-- `delivery.ingest.directory`); returns their number.
 WITH forgotten AS (
     DELETE FROM subscriptions_configurationtransaction WHERE changed_at < now() - interval '1 hour' RETURNING id
 )

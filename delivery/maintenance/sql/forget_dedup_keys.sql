@@ -1,5 +1,6 @@
--- Deletes dedup keys that are past the window of their subscription, up to a limit, and returns how many.
--- One that a publisher is just using again is passed over. Leans on dedup_key_by_time, one probe a subscription.
+-- Deletes dedup keys older than their subscription's window, up to a limit; returns their number.
+-- Skips a key that a publisher is using again. Leans on dedup_key_by_time, one probe per
+-- subscription.
 WITH forgotten AS (
     DELETE FROM delivery_dedupkey
     WHERE id = ANY (ARRAY(

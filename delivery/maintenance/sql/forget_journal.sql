@@ -1,5 +1,6 @@
--- Deletes the oldest journal entries, up to a limit and a time, and returns how many.
--- By id, which is nearly the order of time: one that is out of it goes a little later.
+-- Deletes the oldest journal entries, up to a limit and a time; returns their number.
+-- In the order of ids, which is nearly the order of time: an entry out of order is deleted a little
+-- later.
 WITH forgotten AS (
     DELETE FROM delivery_journalentry
     WHERE id = ANY (ARRAY(

@@ -1,8 +1,10 @@
--- Says what keeps a range of messages from being removed as a whole, or null when nothing does.
--- The conditions are those of `ripe_messages.sql` and `remove_messages.sql`, asked of all messages of the range at once; `ahead`
--- asks them of a later or an earlier time. A copy or an answer of another range keeps the range: they are removed one by
--- one, each with what belongs to it. Nothing is locked. Cheap questions come first; the two that may read all deliveries
--- read each once, by hash joins. The parameters choose the partitions before the statement runs.
+-- Returns the reason that keeps a range of messages from being removed as a whole, or null.
+-- The conditions are those of `ripe_messages.sql` and `remove_messages.sql`, evaluated for all
+-- messages of the range at once; `ahead` evaluates them for a later or earlier time. An edited copy
+-- or an answer in another range keeps the range: those are removed one by one, each with the
+-- messages that belong to it.
+-- Nothing is locked. Cheap conditions come first; the two that may read all deliveries read each
+-- once, by hash joins. The parameters choose the partitions before the statement runs.
 WITH rules AS MATERIALIZED (
     SELECT key AS status, value::timestamptz AS until FROM jsonb_each_text(%(until)s::jsonb)
 )
@@ -68,7 +70,7 @@ SELECT CASE
             AND delivery.status = ANY (%(resubmittable)s::text[])
     ) THEN 'resubmissions'
     WHEN EXISTS (
-        -- Of those that no window of duplicates reaches, no subscription is looked at.
+        -- If no window of duplicates reaches the messages, no subscription is read.
         SELECT FROM delivery_message
         WHERE id >= %(first_id)s::bigint AND id < %(until_id)s::bigint AND published_at > (
             SELECT

@@ -1,6 +1,8 @@
--- Locks messages, those that have to go with them, and their deliveries; what somebody else has locked is passed over.
--- With a message go its edited copies, and with a question the answers to its callbacks: nothing may refer to what is gone. From
--- now on nobody changes these rows, nor adds what refers to them. Returns the ids of what is locked.
+-- Locks messages, those that must be removed with them, and their deliveries; skips rows locked by
+-- others.
+-- Edited copies are removed with their message, and answers to callbacks with the message that has
+-- the callback: nothing may refer to a removed message. From now on nobody changes these rows, nor
+-- adds references to them. Returns the ids of the locked rows.
 -- Looks into all partitions: see `delivery.database`.
 WITH RECURSIVE family AS (
     SELECT unnest(%(ripe)s::bigint[]) AS id

@@ -1,11 +1,12 @@
--- Locks deliveries that are to be settled because their time is over, up to a limit for each cause, and
--- returns what is told of them. USED_UP: fetched from a mailbox as often as may be, and out longer than its
--- visibility. DROPPED: VOLATILE, of an earlier server. EXPIRED: past its time. What is leased or under way is
--- left alone: what a lane's run names, with as many attempts as it had then, may be at its receiver. So is
--- what somebody else has locked. What is of a QUEUE group is in `lock_overdue_groups.sql`. Leans on
--- delivery_leased, of mailboxes where something can be used up, on delivery_volatile, and on
--- delivery_expiring. Of an event type that is VOLATILE no longer, what was fetched before is settled when its
--- mailbox's days are over.
+-- Locks overdue deliveries, up to a limit for each cause, and returns the columns of their reasons.
+-- USED_UP: fetched from a mailbox as often as allowed, and out longer than its visibility. DROPPED:
+-- VOLATILE from an earlier server start. EXPIRED: past `expires_at`.
+-- Deliveries that are leased or under way are left alone: one that a lane's run names, with the
+-- number of attempts that it still has, may be at its receiver. Rows locked by others are left
+-- alone, too. `lock_overdue_groups.sql` handles QUEUE groups.
+-- Leans on delivery_leased, for mailboxes where receives can be used up, on delivery_volatile, and
+-- on delivery_expiring. If an event type is no longer VOLATILE, deliveries fetched before the
+-- change are settled when the mailbox's days are over.
 -- Looks into all partitions: see `delivery.database`.
 WITH used_up AS MATERIALIZED (
     SELECT delivery.*

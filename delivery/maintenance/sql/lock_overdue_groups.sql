@@ -1,7 +1,8 @@
--- Locks whole QUEUE groups whose time is over, up to a limit of deliveries for each cause, and returns what
--- of them is PENDING. A group is left alone while one of it is under way, which may be DELIVERED and make the
--- others REDUNDANT, or is locked by somebody else. What is locked is looked at as it is then, not as it was
--- when the statement began.
+-- Locks whole overdue QUEUE groups, up to a limit of deliveries for each cause, and returns their
+-- PENDING deliveries.
+-- A group is left alone while one of its deliveries is under way, which may become DELIVERED and
+-- make the others REDUNDANT, or is locked by another transaction. The conditions use the locked
+-- state of the rows, not the state at the statement's beginning.
 -- Looks into all partitions: see `delivery.database`.
 WITH due AS MATERIALIZED (
     SELECT DISTINCT message_id, queue_group

@@ -1,2 +1,2 @@
--- Makes the partitions of the messages from `first` to before `until`.
+-- Creates the partitions of the messages from `first` to before `until`.
 SELECT delivery_make_range(%(first)s, %(until)s)

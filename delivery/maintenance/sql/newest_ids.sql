@@ -1,4 +1,4 @@
--- The newest id that was drawn for a message, and how many were drawn in the last day.
+-- Returns the newest id drawn for a message, and the number of ids drawn in the last day.
 SELECT
     sequence.last_value,
     sequence.last_value - coalesce(

@@ -1,7 +1,9 @@
--- Removes those of the locked messages that may go, with their deliveries, attempts, scripts' outputs and callbacks; returns how many of each.
--- To be executed after `lock_for_removal.sql`, with what that has locked. A message stays when one of its deliveries is not locked
--- or not settled long enough, and for each reason that is named below; and what cannot go without it stays, too. An hour is added
--- to what expires: a transaction that began in time may still be under way.
+-- Removes the removable ones of the locked messages, with their deliveries, attempts, script
+-- outputs and callbacks; returns the numbers of messages, deliveries and attempts.
+-- Execute it after `lock_for_removal.sql`, with the rows locked there. A message stays if one of
+-- its deliveries is not locked or not settled long enough, or for one of the reasons below;
+-- messages that cannot be removed without it stay, too. An hour is added to each expiry: a
+-- transaction that began in time may still be under way.
 -- Looks into all partitions: see `delivery.database`.
 WITH RECURSIVE members AS MATERIALIZED (
     SELECT id, published_at FROM delivery_message WHERE id = ANY (%(messages)s::bigint[])
@@ -23,7 +25,7 @@ WITH RECURSIVE members AS MATERIALIZED (
         false
     )
     OR EXISTS (
-        -- A publisher that repeats itself gets the first answer.
+        -- A publisher that repeats its request gets the first answer.
         SELECT FROM delivery_idempotencykey WHERE message_id = member.id
     )
     OR EXISTS (
@@ -31,7 +33,8 @@ WITH RECURSIVE members AS MATERIALIZED (
         SELECT FROM delivery_callback WHERE message_id = member.id AND expires_at > now() - interval '1 hour'
     )
     OR EXISTS (
-        -- A replay is about to deliver it. One that a person has not started may wait for ever: it will find it in the archive.
+        -- A RUNNING replay is going to deliver it. A replay that nobody has started may wait for
+        -- ever: it will find the message in the archive.
         SELECT
         FROM delivery_replayitem item
         JOIN delivery_replay replay ON replay.id = item.replay_id
@@ -42,7 +45,7 @@ WITH RECURSIVE members AS MATERIALIZED (
         FROM delivery_delivery delivery
         JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
         WHERE delivery.id BETWEEN member.id << 20 AND member.id << 20 | 1048575 AND (
-            -- A second one within the window is compared with it.
+            -- A second message within the window is compared with it.
             (
                 subscription.dedup_mode <> 'NONE' AND member.published_at
                     > now() - interval '1 hour' - make_interval(secs => subscription.dedup_window_seconds)
@@ -53,13 +56,13 @@ WITH RECURSIVE members AS MATERIALIZED (
                 FROM delivery_earliersettlement
                 WHERE delivery_id = delivery.id AND NOT is_amended AND settled_at >= %(archived_until)s::timestamptz
             )
-            -- Its failure is still to be told.
+            -- Its failure is still to be published.
             OR EXISTS (SELECT FROM delivery_failurenotice WHERE delivery_id = delivery.id)
-            -- It says why a lane is stopped.
+            -- It is the reason why a lane is stopped.
             OR EXISTS (
                 SELECT FROM delivery_lane WHERE state IN ('BLOCKED', 'SUSPENDED') AND delivery_id = delivery.id
             )
-            -- A person has counted it among what is to be sent again.
+            -- A running resubmission has counted it.
             OR EXISTS (
                 SELECT FROM running
                 WHERE delivery.id > running.position AND delivery.id <= running.last_id
@@ -68,7 +71,7 @@ WITH RECURSIVE members AS MATERIALIZED (
         )
     )
     OR EXISTS (
-        -- What refers to it is not locked.
+        -- A referring message is not locked.
         SELECT FROM delivery_message WHERE edited_from_id = member.id AND id <> ALL (%(messages)s::bigint[])
         UNION ALL
         SELECT FROM delivery_callback WHERE message_id = member.id AND answer_id <> ALL (%(messages)s::bigint[])

@@ -1,6 +1,8 @@
--- Looks through the next messages for those whose deliveries are all settled long enough, and says how far it got.
--- `until` has the time before which each status has to be settled; what is not in it is kept. One that nobody wanted goes by
--- its publication. Nothing is locked: `remove_messages.sql` asks again. Leans on the primary key.
+-- Searches the next messages for those whose deliveries are all settled long enough; returns them
+-- and the new position.
+-- `until` has, for each status, the time before which deliveries must be settled; a status without
+-- an entry is kept. Messages without deliveries go by their publication. Nothing is locked:
+-- `remove_messages.sql` checks again. Leans on the primary key.
 WITH ripe AS MATERIALIZED (
     SELECT looked.id
     FROM (

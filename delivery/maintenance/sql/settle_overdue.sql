@@ -1,6 +1,7 @@
--- Settles open deliveries whose time is over, and returns which lanes each of them stopped; to be executed with their rows locked.
--- A fetch that nobody ended becomes an attempt. Each leaves a notice for `Inturn.Delivery.Failed`, but for what
--- tells of a failure itself.
+-- Settles open deliveries that are overdue, and returns the lane that each one had stopped. Execute
+-- it with the rows locked.
+-- An unfinished fetch becomes an attempt. Each delivery leaves a notice for
+-- `Inturn.Delivery.Failed`, except those of `Inturn.Delivery.Failed` messages.
 -- Looks into all partitions: see `delivery.database`.
 WITH gone AS (
     DELETE FROM delivery_waiting delivery

@@ -1,13 +1,17 @@
--- Takes the oldest failures that are still to be told, those that are due or those of some deliveries, and returns what is told of each.
--- They are gone with the transaction that tells them, and come back with one that does not commit. Who
--- takes one that another has just taken waits, and does not get it; all take them in one order.
--- `is_of_group` says that its event type tells of a group once, and that this is not the failure to tell: a sibling is still open or was
--- delivered, or has a younger notice. A notice that is dropped for an open sibling loses nothing: that one leaves its own. What is
--- IN_DOUBT waits for a person, and is always told.
+-- Takes the oldest failure notices, either those due or those of some deliveries, and returns the
+-- data to publish for each.
+-- The notices are deleted by the transaction that publishes them, and remain if it does not commit.
+-- A transaction that takes a notice just taken by another waits, and does not get it; all take them
+-- in the same order.
+-- `is_of_group` is true if the event type reports a group once and this is not the failure to
+-- report: a sibling is still open or was delivered, or has a younger notice. Dropping a notice for
+-- an open sibling loses nothing: the sibling leaves its own. An IN_DOUBT delivery waits for a
+-- person, and is always reported.
 -- Looks into all partitions: see `delivery.database`.
 WITH taken AS (
     DELETE FROM delivery_failurenotice
-    -- An array, which is made once: what is IN a query that locks may be looked for again for each row, beyond the limit.
+    -- An array, which is evaluated once: in a locking query, the subquery of an IN may be evaluated
+    -- again for each row, beyond the limit.
     WHERE id = ANY (ARRAY(
         SELECT id
         FROM delivery_failurenotice
@@ -46,7 +50,7 @@ JOIN subscriptions_eventtype event_type ON event_type.id = message.event_type_id
 JOIN subscriptions_subscription subscription ON subscription.id = delivery.subscription_id
 JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id
 LEFT JOIN subscriptions_publisher publisher ON publisher.id = message.publisher_id
--- An attempt that failed is logged.
+-- Failed attempts are logged.
 LEFT JOIN delivery_loggedattempt attempt
     ON attempt.delivery_id = taken.delivery_id AND attempt.number = taken.number
 ORDER BY taken.id
