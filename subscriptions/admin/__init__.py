@@ -1,6 +1,7 @@
 """The console's pages for configuration: each of these modules registers its own.
 
-Event types, subscribers and subscriptions are registered by `delivery.console`, which adds what only delivering knows.
+`delivery.console` registers event types, subscribers and subscriptions, because it adds deliveries
+to their pages.
 """
 
 # ruff: noqa: F401

@@ -1,4 +1,4 @@
-"""The configuration log in the console: who changed what, before and after."""
+"""The configuration log in the console: each change with its author, before and after."""
 
 import json
 from typing import Any
@@ -42,7 +42,7 @@ class ObjectTypeFilter(ExactText):
     parameter_name = lookup = "object_type"
 
     def suggestions(self) -> list[str]:
-        """What may be configured here."""
+        """Return the kinds of objects that have a page with recorded changes."""
         recorded = (model for model, page in admin.site._registry.items() if isinstance(page, RecordedAdmin))
         return sorted(str(model._meta.verbose_name) for model in recorded)
 

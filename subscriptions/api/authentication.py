@@ -1,4 +1,4 @@
-"""Who calls: a Bearer key, and whether its scope is enough."""
+"""Authentication and authorization of API calls: a Bearer key, and its scope."""
 
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -18,11 +18,12 @@ from subscriptions.models import ApiKey, Publisher, Scope
 from subscriptions.models.api_key import hash_of
 
 if TYPE_CHECKING:
-    # The framework imports this module while it makes its own view class.
+    # Importing it at run time is circular: the framework imports this module to define its view
+    # class.
     from rest_framework.views import APIView
 
 LAST_USED_PRECISION = timedelta(minutes=1)
-# With `key` and the hint it fits into the 200 characters of an actor.
+# With `key` and the hint this fits into the 200 characters of an actor.
 MAX_SHOWN_NAME = 150
 
 GRANTED: dict[str, frozenset[str]] = {
@@ -34,7 +35,10 @@ GRANTED: dict[str, frozenset[str]] = {
 
 
 class KeyAuthentication(BaseAuthentication):
-    """`request.auth` is the ApiKey; there is no user. No key at all is refused by the permission."""
+    """`request.auth` is the ApiKey; there is no user.
+
+    The permission refuses requests without a key.
+    """
 
     def authenticate(self, request: Request) -> tuple[None, ApiKey] | None:
         header = request.META.get("HTTP_AUTHORIZATION", "")
@@ -53,7 +57,10 @@ class KeyAuthentication(BaseAuthentication):
 
 
 def usable_key(text: str, *, now: datetime) -> ApiKey:
-    """Return the key with its publisher, in one query; raises AuthenticationFailed, which says why."""
+    """Return the key with its publisher, in one query.
+
+    Raises AuthenticationFailed with the reason.
+    """
     key = key_by_hash(hash_of(text))
     if key is None:
         raise AuthenticationFailed("This key is not known; check that it was copied whole.")
@@ -66,7 +73,7 @@ def usable_key(text: str, *, now: datetime) -> ApiKey:
 
 
 def is_usable(hashed: str) -> bool:
-    """Whether there is a key with this hash, neither revoked nor expired; its use is not noted."""
+    """Return whether a key has this hash and is neither revoked nor expired; records no use."""
     key = key_by_hash(hashed)
     if key is None or key.revoked_at is not None:
         return False
@@ -74,25 +81,25 @@ def is_usable(hashed: str) -> bool:
 
 
 def _note_use(key: ApiKey, *, now: datetime) -> None:
-    # Not on every call: each publish would wait for one more commit.
+    # At most once a minute, because each publish would wait for one more commit.
     stale = now - LAST_USED_PRECISION
     if key.last_used_at is None or key.last_used_at < stale:
         unnoted = Q(last_used_at=None) | Q(last_used_at__lt=stale)
         try:
             ApiKey.objects.filter(unnoted, pk=key.pk).update(last_used_at=now)
         except InternalError as error:
-            # What only reads goes on while the database takes no changes.
+            # Calls that only read still work while the database is read-only.
             if not is_read_only(error):
                 raise
             connect_anew_next_time()
 
 
 class HasScope(BasePermission):
-    """The key's scope is one of the view's `required_scopes`, or implies one: manage implies read."""
+    """Admits a key with one of the view's `required_scopes`; the scope manage includes read."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         if not isinstance(request.auth, ApiKey):
-            # The framework makes it 401 and adds WWW-Authenticate.
+            # The framework turns this into 401 and adds WWW-Authenticate.
             return False
         required: frozenset[str] = view.required_scopes  # type: ignore[attr-defined]
         if not GRANTED[request.auth.scope] & required:
@@ -109,13 +116,13 @@ def key_of(request: Request) -> ApiKey:
 
 
 def publisher_of(request: Request) -> Publisher:
-    """Of a request that was let in with scope publish: such a key has one, by constraint."""
+    """Return the publisher of a request with scope publish: a constraint gives such a key one."""
     publisher = key_of(request).publisher
     assert publisher is not None
     return publisher
 
 
 def actor_of(request: Request) -> str:
-    """Return what the configuration log and the journal call the caller, in as many characters as they hold."""
+    """Return the caller's name for the configuration log and the journal, cut to their length."""
     key = key_of(request)
     return f"key {key.name[:MAX_SHOWN_NAME]} …{key.hint}" if key.name else str(key)

@@ -1,4 +1,4 @@
-"""Reading a request's body: no longer than allowed, and JSON without traps."""
+"""Reading of request bodies, bounded in size, and of JSON without traps."""
 
 import json
 from collections.abc import Mapping
@@ -10,13 +10,13 @@ from rest_framework.parsers import BaseParser
 from subscriptions.api.problems import Problem
 
 MAX_CONFIGURATION_BYTES = 1024 * 1024
-# Of a whole configuration: some twenty thousand subscriptions.
+# Enough for a configuration with some twenty thousand subscriptions.
 MAX_DOCUMENT_BYTES = 20 * 1024 * 1024
 MAX_DEPTH = 100
 
 
 def read_body(request: HttpRequest, *, max_bytes: int) -> bytes:
-    """Read the body from the client; raises Problem 413 as soon as it is certainly too long."""
+    """Read the body from the client; raises Problem 413 as soon as it is certain to be too long."""
     if int(request.META.get("CONTENT_LENGTH") or 0) > max_bytes:
         raise too_large(max_bytes)
     return _bounded(request, max_bytes)
@@ -27,9 +27,9 @@ def too_large(max_bytes: int) -> Problem:
 
 
 def parse_json(body: bytes) -> Any:
-    """Raise Problem 400 for what is no JSON, or is JSON that cannot be worked with.
+    """Parse JSON; raises Problem 400 if it is invalid, or valid but unusable.
 
-    Refused too: NaN, halves of surrogate pairs, and more than MAX_DEPTH levels.
+    Unusable are NaN, lone surrogates, and more than MAX_DEPTH levels.
     """
     try:
         value = json.loads(body.decode(), parse_constant=_refuse_constant)
@@ -46,8 +46,8 @@ def parse_json(body: bytes) -> Any:
 
 
 def check_json(value: Any) -> None:
-    """Raise Problem 400 for what JSON may hold and Inturn cannot work with; see `parse_json`."""
-    # Level by level and not recursive: the depth is what is in question.
+    """Raise Problem 400 for JSON that Inturn cannot use; see `parse_json`."""
+    # Level by level rather than recursive, because the depth itself is in question.
     level = [value]
     for _ in range(MAX_DEPTH):
         texts = [one for one in level if isinstance(one, str)]
@@ -62,7 +62,7 @@ def check_json(value: Any) -> None:
 
 
 class JSONBody(BaseParser):
-    """The parser of everything but messages."""
+    """The parser of all bodies but messages."""
 
     media_type = "application/json"
     max_bytes = MAX_CONFIGURATION_BYTES
@@ -74,7 +74,7 @@ class JSONBody(BaseParser):
 
 
 class DocumentBody(JSONBody):
-    """The parser of documents of configuration."""
+    """The parser of configuration documents."""
 
     max_bytes = MAX_DOCUMENT_BYTES
 

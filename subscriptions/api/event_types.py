@@ -1,4 +1,4 @@
-"""The resource `event-types`: what may be published."""
+"""The resource `event-types`: the kinds of messages that may be published."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from subscriptions.values.names import is_reserved, validate_unreserved
 
 @extend_schema_field({"type": "object", "additionalProperties": True, "nullable": True})
 class JSONSchema(JSONValue):
-    """A JSON Schema, which is an object here."""
+    """A JSON Schema, restricted to objects."""
 
 
 class EventTypeSerializer(StrictModel):

@@ -1,4 +1,4 @@
-"""Checking a filter before it is saved, against a sample or a message of one's own."""
+"""Checking a filter before it is saved, against a sample or a given message."""
 
 import json
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from subscriptions.models import EventType
 
 
 class CheckSerializer(Strict):
-    """A filter, and what to ask it of: the sample of an event type, or a header and a body."""
+    """A filter and the message to test it on: an event type's sample, or a header and a body."""
 
     rules = {"not": {"required": ["event_type", "body"]}}
     filter = Text(max_length=None, allow_blank=True)
@@ -33,7 +33,7 @@ class CheckSerializer(Strict):
 
 
 class CheckedSerializer(serializers.Serializer[Any]):
-    """Whether it is a filter, and what it says; `result` is null when there was nothing to ask it of."""
+    """The validity of a filter and its result; `result` is null without a message to test it on."""
 
     valid = serializers.BooleanField()
     error = serializers.CharField(allow_null=True, help_text="The error, and what to write instead.")
@@ -45,7 +45,7 @@ class CheckedSerializer(serializers.Serializer[Any]):
 class FilterCheckView(ApiView):
     @extend_schema(request=CheckSerializer, responses=CheckedSerializer, operation_id="filters_check")
     def post(self, request: Request) -> Response:
-        """Say whether a filter is valid, and whether it is true of a message."""
+        """Check whether a filter is valid, and whether it is true of a message."""
         check = CheckSerializer(data=request.data)
         check.is_valid(raise_exception=True)
         return Response(answer_to(check.validated_data))

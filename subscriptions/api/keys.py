@@ -1,4 +1,4 @@
-"""Keys: of a publisher, of a subscriber, and those to read and manage with."""
+"""The resources of keys: those of publishers and subscribers, and those to read and manage."""
 
 from typing import Any, ClassVar
 
@@ -22,7 +22,10 @@ ACCESS_SCOPES = [(scope.value, scope.label) for scope in (Scope.READ, Scope.MANA
 
 
 class KeySerializer(Strict):
-    """A key. `key` itself is in the answer to POST and never again; `hint` is its end."""
+    """A key. `key` itself is in the answer to POST and never again.
+
+    `hint` is its last characters.
+    """
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=200, default="", allow_blank=True, help_text="What it is for.")
@@ -45,7 +48,7 @@ class KeySerializer(Strict):
         key = ApiKey(**validated_data)
         key.set_key(text)
         key.save()
-        # Only on the object that is being answered with: it is stored nowhere.
+        # Only on the object for the answer: the text is stored nowhere.
         key.key = text  # type: ignore[attr-defined]
         return key
 
@@ -63,7 +66,7 @@ class NewAccessKeySerializer(AccessKeySerializer):
 
 
 class KeyViews(Resource):
-    """Keys are not changed, and not deleted but revoked, so that it can be seen who once had access."""
+    """Keys are not changed, and revoked rather than deleted, so that past access stays visible."""
 
     lookup_field = "pk"
     order = PageOrder(column="id", newest_first=True)
@@ -76,7 +79,7 @@ class KeyViews(Resource):
         return self.new_serializer_class if self.action == "create" else self.serializer_class
 
     def destroy(self, request: Request, **place: str) -> Response:
-        """Revoke it, from now on; it stays in the list."""
+        """Revoke it from now on; it stays in the list."""
         with transaction.atomic():
             key: ApiKey = self.locked()
             if key.revoked_at is None:
@@ -88,7 +91,7 @@ class KeyViews(Resource):
 
 
 class OwnedKeyViews(KeyViews):
-    """The keys of one publisher or subscriber, who is in the address."""
+    """The keys of one publisher or subscriber, named in the address."""
 
     owner_model: ClassVar[type[Named]]
     owner_field: ClassVar[str]
@@ -119,7 +122,7 @@ class SubscriberKeyViews(OwnedKeyViews):
 
 
 class AccessKeyViews(KeyViews):
-    """The keys of scope read and manage, which belong to nobody."""
+    """The keys of scope read and manage, which have no owner."""
 
     queryset = ApiKey.objects.filter(scope__in=[Scope.READ, Scope.MANAGE])
     serializer_class = AccessKeySerializer

@@ -1,4 +1,4 @@
-"""Pages of lists by key: `limit` at a time, and a link to what follows."""
+"""Keyset pagination of lists: `limit` rows at a time, and a link to the next page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class NoQuery(Strict):
 
 
 class ByName(Strict):
-    """The query parameters of a list that is in the order of names."""
+    """The query parameters of a list ordered by name."""
 
     limit = serializers.IntegerField(
         default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="How many."
@@ -38,7 +38,7 @@ class ByName(Strict):
 
 
 class ById(Strict):
-    """The query parameters of a list that is in the order of ids."""
+    """The query parameters of a list ordered by id."""
 
     limit = serializers.IntegerField(
         default=DEFAULT_LIMIT, min_value=1, max_value=MAX_LIMIT, help_text="How many."
@@ -50,14 +50,14 @@ class ById(Strict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageOrder:
-    """A unique column, and which way."""
+    """A unique column to order by, and the direction."""
 
     column: str
     newest_first: bool = False
 
 
 class KeysetPages(BasePagination):
-    """The page that `view.query` asks for, in `view.order`."""
+    """The page that `view.query` requests, in `view.order`."""
 
     _next: str | None = None
 
@@ -66,7 +66,7 @@ class KeysetPages(BasePagination):
         if (key := view.query.get("after")) is not None:
             queryset = queryset.filter(**{f"{order.column}__{'lt' if order.newest_first else 'gt'}": key})
         limit: int = view.query["limit"]
-        # One row more than asked for tells whether anything follows.
+        # Read one row more than requested, to see whether another page follows.
         found = list(
             queryset.order_by(f"-{order.column}" if order.newest_first else order.column)[: limit + 1]
         )
@@ -93,12 +93,12 @@ class KeysetPages(BasePagination):
         }
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
-        # They are those of the view's query serializer.
+        # The view's query serializer documents them.
         return []
 
 
 def read_query(parameters: QueryDict, serializer_class: type[Strict]) -> Mapping[str, Any]:
-    """Return the checked query parameters; unknown ones and those given twice are refused."""
+    """Return the validated query parameters; unknown and repeated ones are refused."""
     if not parameters:
         return _defaults(serializer_class)
     for name, values in parameters.lists():
@@ -111,7 +111,11 @@ def read_query(parameters: QueryDict, serializer_class: type[Strict]) -> Mapping
 
 @cache
 def _defaults(serializer_class: type[Strict]) -> Mapping[str, Any]:
-    """Most calls have no query, and making a serializer takes longer than many of them. A refusal is not remembered."""
+    """Return the parameters of a call without a query.
+
+    Most calls have none, and creating a serializer takes longer than many of them. A refusal is not
+    cached.
+    """
     return _validated(serializer_class, {})
 
 
@@ -129,5 +133,5 @@ def _validated(serializer_class: type[Strict], given: Mapping[str, Any]) -> Mapp
 def _following(request: Request, key: Any) -> str:
     parameters = request.query_params.copy()
     parameters["after"] = str(key)
-    # Not from the request: behind a proxy that ends TLS it says http.
+    # Not from the request, which says http behind a proxy that ends TLS.
     return f"{settings.ENVIRONMENT.base_url}{request.path}?{parameters.urlencode()}"

@@ -1,4 +1,4 @@
-"""The resource `policies`: what each outcome of an attempt leads to."""
+"""The resource `policies`: the action for each outcome of an attempt."""
 
 from typing import Any
 
@@ -13,15 +13,17 @@ from subscriptions.models import Policy
 
 
 class PolicySerializer(StrictModel):
-    """A policy: what each outcome of an attempt leads to.
+    """A policy: the action for each outcome of an attempt.
 
-    `copy_of` names one to take what is not given from; otherwise that is as in `teamforge`.
+    `copy_of` names the policy whose values replace missing fields; without it they are those of
+    `teamforge`.
 
-    The actions: BLOCK: nothing later is sent until this one succeeds. SKIP: the next is sent, this one again in the
-    next run. REJECT: REJECTED, never again. UNSUPPORTED (of on_redirect only): 3xxNOTSUPPORTED, never again.
-    RETRY_LANE: fresh messages flow, this one is tried again on schedule. IN_PLACE: tried again on schedule, and
-    nothing later is sent meanwhile. `retry_…`, `max_attempts` and `when_used_up` are of the last two, of
-    which a policy has one; `breaker_…` and `freeze_…` count while `breaks_circuit`.
+    The actions: BLOCK: nothing later is sent until this one succeeds. SKIP: the next is sent, this
+    one again in the next run. REJECT: REJECTED, never again. UNSUPPORTED (for on_redirect only):
+    3xxNOTSUPPORTED, never again. RETRY_LANE: fresh messages flow, this one is tried again on
+    schedule. IN_PLACE: tried again on schedule, and nothing later is sent meanwhile. `retry_…`,
+    `max_attempts` and `when_used_up` belong to the last two actions, and a policy may use only one
+    of those; `breaker_…` and `freeze_…` apply if `breaks_circuit` is on.
     """
 
     copy_of = NameOf(queryset=Policy.objects.all(), required=False, write_only=True)

@@ -1,4 +1,4 @@
-"""Problem documents (RFC 9457): the one shape of every error under /api/."""
+"""Problem documents (RFC 9457), the format of every error under /api/."""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,14 +20,14 @@ log = logging.getLogger(__name__)
 
 CONTENT_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = 5
-# A detail may quote what was sent.
+# A detail may quote the input.
 MAX_DETAIL_LENGTH = 500
 
 FieldError = dict[str, Any]
 
 
 class Problem(APIException):
-    """An error with a status, a code that programs may rely on, and a detail that tells what to do.
+    """An error with a status, a code that programs may rely on, and a detail that says what to do.
 
     `members` are further members of the document, such as the `path` of a schema violation.
     """
@@ -62,14 +62,14 @@ class Problem(APIException):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a text something is wrong, from 1. Given as a ValidationError's code, which is all that it keeps."""
+    """A place in a text, from 1; passed as a ValidationError's code, because it keeps only that."""
 
     line: int
     column: int
 
 
 def problem_response(error: Exception, _context: Mapping[str, Any]) -> HttpResponse | None:
-    """Answer an exception of a view; None for what is a fault of ours (see `unexpected`)."""
+    """Return the answer to a view's exception; None if the fault is Inturn's (see `unexpected`)."""
     problem = problem_of(error)
     return None if problem is None else problem.response()
 
@@ -94,7 +94,7 @@ def problem_of(error: BaseException | None) -> Problem | None:
 
 
 def problem_of_database(error: BaseException | None) -> Problem | None:
-    """503 if the database does not answer, or takes no changes; None if it is something else."""
+    """Return a 503 if the database does not answer or is read-only; None for other errors."""
     if is_read_only(error):
         connect_anew_next_time()
         return database_read_only()
@@ -102,7 +102,7 @@ def problem_of_database(error: BaseException | None) -> Problem | None:
 
 
 def invalid(errors: Sequence[FieldError]) -> Problem:
-    """400, with one entry an error: `field` (a path with dots), `detail`, and line and column if it has them."""
+    """Return a 400 with an entry for each error: `field` (a path with dots), `detail`, the place."""
     named = [
         f"{error['field']}: {error['detail']}" if error["field"] else error["detail"] for error in errors
     ]
@@ -154,7 +154,7 @@ def _in_use(error: ProtectedError) -> Problem:
 
 
 def field_errors(detail: Any, path: str = "") -> Iterator[FieldError]:
-    """Yield an entry for each error of a ValidationError's detail."""
+    """Yield an entry for each error in a ValidationError's detail."""
     match detail:
         case dict():
             for name, inner in detail.items():

@@ -1,4 +1,4 @@
-"""The TeamForge publish ids of a publisher."""
+"""The resource of a publisher's TeamForge publish ids."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -28,7 +28,7 @@ from subscriptions.publish_ids import (
 
 
 class PublishIdSerializer(Strict):
-    """A publish id of TeamForge's addresses; `hint` is its end."""
+    """A publish id of TeamForge's addresses; `hint` is its last characters."""
 
     id = serializers.IntegerField(read_only=True)
     hint = serializers.CharField(read_only=True)
@@ -38,7 +38,7 @@ class PublishIdSerializer(Strict):
 
 
 class NewPublishIdSerializer(PublishIdSerializer):
-    """What POST takes and answers: the id itself and its addresses are shown this once."""
+    """The body of POST and its answer, in which the id and its addresses are shown once."""
 
     publish_id = Text(
         required=False,
@@ -60,14 +60,17 @@ class NewPublishIdSerializer(PublishIdSerializer):
             made, text = rotate(publisher, text=validated_data.get("publish_id", ""), now=timezone.now())
         except PublishIdRefusedError as refused:
             raise Problem(409, "in-use", str(refused)) from None
-        # Only on the object that is being answered with: they are stored nowhere.
+        # Only on the object for the answer: they are stored nowhere.
         made.publish_id = text  # type: ignore[attr-defined]
         made.addresses = addresses_of(text)  # type: ignore[attr-defined]
         return made
 
 
 class PublishIdViews(Resource):
-    """A new id lets the others end after 24 hours; deleting one ends it at once, and it stays in the list."""
+    """Creating an id ends the others after 24 hours.
+
+    Deleting one ends it at once, and it stays listed.
+    """
 
     lookup_field = "pk"
     order = PageOrder(column="id", newest_first=True)
@@ -90,7 +93,7 @@ class PublishIdViews(Resource):
         return {"publisher": self.owner}
 
     def destroy(self, request: Request, **place: str) -> Response:
-        """End it now: its addresses are answered 400."""
+        """End it now: its addresses answer 400."""
         with transaction.atomic():
             row: PublishId = self.locked()
             before = changes.snapshot(row)

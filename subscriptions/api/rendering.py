@@ -1,4 +1,4 @@
-"""How answers are written: always JSON, whatever the client says it accepts."""
+"""The format of answers: always JSON, whatever the Accept header says."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from rest_framework.request import Request
 
 
 class JSONAnswer(BaseRenderer):
-    """Times become RFC 3339 in UTC; an `orjson.Fragment` stands as it is, byte by byte."""
+    """Times are written as RFC 3339 in UTC; an `orjson.Fragment` is copied byte by byte."""
 
     media_type = "application/json"
     format = "json"
@@ -28,12 +28,12 @@ class JSONAnswer(BaseRenderer):
         try:
             return orjson.dumps(data, option=orjson.OPT_UTC_Z)
         except TypeError:
-            # Integers over 64 bits, which samples may hold.
+            # Integers over 64 bits, which samples may contain.
             return json.dumps(data, ensure_ascii=False).encode()
 
 
 class JSONAlways(BaseContentNegotiation):
-    """There is one form of every answer: a publisher's odd Accept header must not cost it a message."""
+    """Every answer has one format: a publisher must not lose a message by an odd Accept header."""
 
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None

@@ -1,4 +1,4 @@
-"""A resource: rows that administrators list, make, read, change and delete."""
+"""A resource: rows that administrators list, create, read, change and delete."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -21,9 +21,9 @@ from subscriptions.dependents import first_dependents
 
 
 class Resource(ApiView, GenericViewSet[Any]):
-    """Each change and its entry in the configuration log are one transaction.
+    """Each change is one transaction with its entry in the configuration log.
 
-    `related` are the foreign keys that the answers show.
+    `related` are the foreign keys that answers show.
     """
 
     lookup_field = "name"
@@ -47,7 +47,7 @@ class Resource(ApiView, GenericViewSet[Any]):
         return Response(self.get_serializer(self.get_object()).data)
 
     def create(self, request: Request, **place: str) -> Response:
-        """Make one; 409 when the name is in use."""
+        """Create one; 409 when the name is in use."""
         self.check_elsewhere(request.data)
         with transaction.atomic():
             instance = self.save(request)
@@ -56,7 +56,7 @@ class Resource(ApiView, GenericViewSet[Any]):
         return Response(answer, status=201)
 
     def partial_update(self, request: Request, **place: str) -> Response:
-        """Change the fields that are given."""
+        """Change the given fields."""
         self.check_elsewhere(request.data)
         with transaction.atomic():
             instance = self.locked()
@@ -77,26 +77,26 @@ class Resource(ApiView, GenericViewSet[Any]):
         return Response(status=204)
 
     def selected(self, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
-        """The rows of a list that its query asks for."""
+        """Return the rows that the query selects."""
         return rows
 
     def created(self, instance: Any) -> Mapping[str, Any]:
-        """The answer to making one."""
+        """Return the answer to a POST."""
         return dict(self.get_serializer(instance).data)
 
     def check_elsewhere(self, given: Any) -> None:
-        """Check of a body what asks others than the database: it takes longer than anything may be locked."""
+        """Check parts of a body by calls to other systems, which are too slow for a lock."""
 
     def locked(self, *, to_delete: bool = False) -> Any:
-        """Return the row, which nobody else changes until the transaction ends.
+        """Return the row, locked against changes until the transaction ends.
 
-        Publishing, which refers to it, goes on meanwhile, unless it is about to be deleted.
+        Publishing refers to the row and goes on meanwhile, unless it is about to be deleted.
         """
         rows = self.get_queryset().select_for_update(of=("self",), no_key=not to_delete)
         return get_object_or_404(rows, **{self.lookup_field: self.kwargs[self.lookup_field]})
 
     def save(self, request: Request, *, instance: Any = None) -> Any:
-        """Check the body, and make or change a row by it."""
+        """Validate the body, and create or change the row."""
         serializer = self.get_serializer(instance, data=request.data, partial=instance is not None)
         serializer.is_valid(raise_exception=True)
         try:
@@ -106,11 +106,11 @@ class Resource(ApiView, GenericViewSet[Any]):
             raise _conflict(error, serializer) from None
 
     def fixed_values(self) -> dict[str, Any]:
-        """Values that the address says rather than the body."""
+        """Return the values that the address determines rather than the body."""
         return {}
 
     def snapshot(self, instance: Any) -> dict[str, Any]:
-        """What the configuration log says of a row."""
+        """Return a row's state for the configuration log."""
         return changes.snapshot(instance)
 
     def record(
@@ -127,12 +127,12 @@ class Resource(ApiView, GenericViewSet[Any]):
 
 
 def _renewed(given: Mapping[str, Any]) -> dict[str, str]:
-    """What says of secrets that they were set: masked, the old and the new look the same."""
+    """Return log values for secrets that were set: masked, old and new ones would look the same."""
     return dict.fromkeys(changes.SECRET_FIELDS & set(given), f"{changes.MASKED}, new value")
 
 
 def _said_of(serializer: serializers.BaseSerializer[Any], violation: UniqueViolation) -> str:
-    """Return what the model says of a violated constraint, or nothing."""
+    """Return the model's message for a violated constraint, or an empty string."""
     model: type[models.Model] = serializer.Meta.model  # type: ignore[attr-defined]
     own = models.UniqueConstraint.default_violation_error_message
     said = {one.name: str(one.violation_error_message) for one in model._meta.constraints}

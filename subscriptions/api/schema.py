@@ -1,4 +1,4 @@
-"""What the OpenAPI document says of every operation: key, query parameters and problem documents."""
+"""Common parts of all OpenAPI operations: key, query parameters and problem documents."""
 
 import re
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ Direction: TypeAlias = Literal["request", "response"]
 
 
 class FieldErrorSerializer(serializers.Serializer[Any]):
-    """One thing that is wrong."""
+    """One error in the input."""
 
     object = serializers.CharField(
         required=False, help_text="Of a document of configuration: which object it is about."
@@ -39,7 +39,7 @@ class ProblemSerializer(serializers.Serializer[Any]):
 
 
 class ApiSchema(AutoSchema):
-    """Adds the view's query serializer, and a problem document as the answer to all that fails."""
+    """Adds the view's query serializer, and a problem document as the answer to every failure."""
 
     def get_override_parameters(self) -> list[Any]:
         action = getattr(self.view, "action", None) or self.method.lower()
@@ -47,7 +47,7 @@ class ApiSchema(AutoSchema):
         return [query_classes[action]] if action in query_classes else []
 
     def get_summary(self) -> str:
-        """What stands beside the address: the first words of the description."""
+        """Return the first words of the description; the page shows them next to the address."""
         described = str(self.get_description())
         return re.split(r"[;.:]", described, maxsplit=1)[0]
 
@@ -64,7 +64,7 @@ class ApiSchema(AutoSchema):
 
 
 class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How `KeyAuthentication` appears in the document."""
+    """The entry of `KeyAuthentication` in the document."""
 
     target_class = "subscriptions.api.authentication.KeyAuthentication"
     name = "key"

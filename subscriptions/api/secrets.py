@@ -1,4 +1,4 @@
-"""Rotating a subscription's signing secret: a new one, and a while in which the old ones sign too."""
+"""Rotation of a subscription's signing secret: the old ones sign alongside it for a while."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,7 +24,7 @@ MAX_OVERLAP = timedelta(days=30)
 
 
 class RotationSerializer(Strict):
-    """How long the old secrets go on signing: 24 hours unless given, in either unit."""
+    """How long the old secrets go on signing: 24 hours by default, in either unit."""
 
     rules = {"maxProperties": 1}
     overlap_hours = WholeNumber(required=False, min_value=0, max_value=MAX_OVERLAP // timedelta(hours=1))
@@ -42,7 +42,7 @@ class RotationSerializer(Strict):
 
 
 class RotatedSerializer(serializers.Serializer[Any]):
-    """The new secret, shown this once."""
+    """The new secret, which is shown only once."""
 
     secret = serializers.CharField()
     previous_expire_at = serializers.DateTimeField(help_text="When the secrets before it stop signing.")
@@ -55,7 +55,7 @@ class SecretViews(ApiView):
         operation_id="subscriptions_rotate_secret",
     )
     def post(self, request: Request, pk: str) -> Response:
-        """Make a new signing secret; the old ones are valid beside it for a while."""
+        """Create a new signing secret; the old ones stay valid for a while."""
         rotation = RotationSerializer(data=request.data)
         rotation.is_valid(raise_exception=True)
         now = timezone.now()

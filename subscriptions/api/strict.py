@@ -1,4 +1,4 @@
-"""Serializers that take nothing but what they were told of: no unknown fields, no other types."""
+"""Strict serializers: unknown fields and values of another type are refused."""
 
 import copy
 import math
@@ -18,7 +18,7 @@ NAME = {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$", "maxLength"
 
 
 class Text(serializers.CharField):
-    """A string and only a string, kept as it is."""
+    """A JSON string and no other type, stored unchanged."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"trim_whitespace": False, "max_length": MAX_TEXT_LENGTH} | options)
@@ -39,7 +39,7 @@ class WholeNumber(serializers.IntegerField):
 
 
 class Number(serializers.FloatField):
-    """A JSON number: no "5", no true, and nothing infinite."""
+    """A finite JSON number: no "5", no true."""
 
     def to_internal_value(self, data: Any) -> float:
         if type(data) not in (int, float) or not math.isfinite(data):
@@ -69,7 +69,7 @@ class JSONValue(serializers.JSONField):
 
 @extend_schema_field(NAME)
 class NameOf(serializers.SlugRelatedField[Any]):
-    """Another object, by its name."""
+    """Another object, given by its name."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(slug_field="name", **options)
@@ -84,10 +84,11 @@ class NameOf(serializers.SlugRelatedField[Any]):
 
 
 class Strict(serializers.Serializer[Any]):
-    """Refuses fields that it does not have, and those that only Inturn sets.
+    """A serializer that refuses unknown fields, and fields that only Inturn sets.
 
-    A query that callers repeat all the time, and that says the same whatever the database holds, may be remembered.
-    `rules` are OpenAPI keywords for what `validate` requires of several fields together.
+    `is_remembered` caches a query that callers repeat and whose result does not depend on the
+    database. `rules` are OpenAPI keywords for the requirements that `validate` has of several
+    fields together.
     """
 
     rules: ClassVar[Mapping[str, Any]] = {}
@@ -112,7 +113,7 @@ class Strict(serializers.Serializer[Any]):
 
 
 class StrictModel(Strict, serializers.ModelSerializer[Any]):
-    """The same for the rows of a model."""
+    """A strict serializer for the rows of a model."""
 
     serializer_field_mapping = serializers.ModelSerializer.serializer_field_mapping | {
         models.CharField: Text,
@@ -125,7 +126,7 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
     }
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        """Refuse what the check constraints would."""
+        """Refuse values that violate the table's check constraints."""
         self._validate_constraints(attrs)
         return attrs
 
@@ -136,17 +137,18 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
         for name in columns & set(attrs):
             setattr(row, name, attrs[name])
         try:
-            # Whether a name or an id is in use is left to the database: any answer now is soon old. What Inturn itself
-            # sets follows from the rest when the row is saved.
+            # The database decides whether a name or an id is in use, because any answer here may be
+            # outdated at once. Fields that Inturn sets are derived when the row is saved.
             row.validate_constraints(exclude={"name", *self._unique, *self._set_by_inturn})
         except ValidationError as error:
             raise serializers.ValidationError(error.message_dict) from None
 
     def update(self, instance: Any, validated_data: dict[str, Any]) -> Any:
-        """Write what differs, and no other column.
+        """Write the changed columns and no others.
 
-        An UPDATE that names a column of a unique constraint, changed or not, keeps out whoever refers to the row while a
-        trigger is to fire for it (`note_change`): nobody could publish meanwhile.
+        If an UPDATE names a column of a unique constraint, changed or not, and a trigger fires for
+        it (`note_change`), it locks out everybody who refers to the row: nobody could publish
+        meanwhile.
         """
         columns = {field.name: field for field in instance._meta.concrete_fields}
         given = {name: value for name, value in validated_data.items() if name in columns}
@@ -161,7 +163,7 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
 
     @property
     def _unique(self) -> frozenset[str]:
-        """Columns that are unique by themselves, if they are set."""
+        """Return the columns that are unique by themselves, if they are set."""
         model: type[models.Model] = self.Meta.model
         unique = [one for one in model._meta.constraints if isinstance(one, models.UniqueConstraint)]
         return frozenset(one.fields[0] for one in unique if len(one.fields) == 1)
@@ -173,7 +175,7 @@ class StrictModel(Strict, serializers.ModelSerializer[Any]):
 
 
 def _is_storable(value: Any) -> bool:
-    # Recursive: the parser has bounded the depth.
+    # Recursive, because the parser has bounded the depth.
     match value:
         case dict():
             return all("\0" not in name and _is_storable(inner) for name, inner in value.items())

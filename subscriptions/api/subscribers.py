@@ -1,4 +1,4 @@
-"""The resource `subscribers`: applications that receive."""
+"""The resource `subscribers`: applications that receive messages."""
 
 from typing import Any
 
@@ -9,16 +9,17 @@ from subscriptions.api.strict import StrictModel, Text
 from subscriptions.models import Subscriber
 from subscriptions.values.names import validate_unreserved
 
-# What the model's defaults amount to, 100 of 500.
+# The ratio of the model's defaults, 100 of 500.
 REFILL_SHARE = 5
 
 
 class SubscriberSerializer(StrictModel):
-    """A subscriber. `refill_level` is a fifth of `max_queued_to_send` unless given.
+    """A subscriber. `refill_level` is a fifth of `max_queued_to_send` by default.
 
-    SERIAL: one delivery at a time, in the order of publication. CONCURRENT: up to `max_in_flight` at a time, in no order, and none
-    waits for another that failed. What is changed here takes effect within two seconds, after what is under way; what was put off
-    while the subscriber was CONCURRENT is sent in order once it is SERIAL.
+    SERIAL: one delivery at a time, in the order of publication. CONCURRENT: up to `max_in_flight`
+    at a time, in no order, and a failed delivery delays no other. A change takes effect within two
+    seconds, after the deliveries under way; deliveries postponed while the subscriber was
+    CONCURRENT are sent in order once it is SERIAL.
 
     Clients of the old Event Queue find its mailbox by `queue_id`, or by its name.
     """

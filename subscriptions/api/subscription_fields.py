@@ -1,4 +1,4 @@
-"""The fields of a subscription that are more than a value: checked on the way in, masked on the way out."""
+"""The structured fields of a subscription: validated as input, masked in answers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +32,7 @@ _SECRET_PARTS = frozenset({"password", "token"})
 
 
 class EndpointField(Text):
-    """A URL, perhaps with a method in front; see `check_addresses` for where it leads."""
+    """A URL, optionally with a method in front; see `check_addresses` for its host."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=MAX_ENDPOINT_LENGTH, allow_blank=True, **options)
@@ -48,7 +48,7 @@ class EndpointField(Text):
 
 
 class ProbeField(Text):
-    """A URL that is asked by GET, kept as it is asked; see `check_addresses` for where it leads."""
+    """A URL to call by GET, stored in encoded form; see `check_addresses` for its host."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=MAX_ENDPOINT_LENGTH, allow_blank=True, **options)
@@ -62,9 +62,9 @@ class ProbeField(Text):
 
 
 def check_addresses(given: Any) -> None:
-    """Refuse a body whose `endpoint` or `probe_url` has a host with an address that is not allowed.
+    """Refuse a body whose `endpoint` or `probe_url` has a host with a forbidden address.
 
-    Apart from the fields, because resolving may take seconds, in which nothing should be locked.
+    Separate from the fields, because resolving may take seconds, and no lock should be held then.
     """
     for field in ("endpoint", "probe_url"):
         url = given.get(field) if isinstance(given, Mapping) else None
@@ -76,17 +76,17 @@ def _check_address(field: str, url: str) -> None:
     try:
         check_endpoint(url, allowed_networks=settings.ENVIRONMENT.allowed_networks)
     except EndpointError:
-        # The field says it, together with whatever else is wrong.
+        # The field reports it, together with all other errors.
         return
     except AddressRefusedError as error:
         raise invalid_field(field, str(error)) from None
 
 
 class FilterField(Text):
-    """A filter, or nothing; a wrong one is refused with line and column."""
+    """A filter, or an empty string; an invalid one is refused with line and column."""
 
     def __init__(self, **options: Any) -> None:
-        # The parser knows its own limit, and says it better.
+        # The parser has its own limit, with a better message.
         super().__init__(max_length=None, allow_blank=True, **options)
 
     def to_internal_value(self, data: Any) -> str:
@@ -104,7 +104,7 @@ def check_filter(text: str) -> None:
 
 
 class ScriptField(Text):
-    """A script, or nothing; what is no ECMAScript is refused with line and column."""
+    """A script, or an empty string; invalid ECMAScript is refused with line and column."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=None, allow_blank=True, trim_whitespace=False, **options)
@@ -117,7 +117,10 @@ class ScriptField(Text):
 
 
 class PathField(Text):
-    """A path of the filter language, or nothing; a wrong one is refused with line and column."""
+    """A path of the filter language, or an empty string.
+
+    An invalid one is refused with its place.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=MAX_PATH_LENGTH, allow_blank=True, **options)
@@ -137,7 +140,10 @@ def _with_place(error: FilterError) -> ValidationError:
 
 
 class PatternsField(serializers.ListField):
-    """Names of headers, or their beginnings with `*` at the end; kept in lower case, each once."""
+    """Header names, or their beginnings followed by `*`.
+
+    Stored in lower case without duplicates.
+    """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(child=Text(max_length=MAX_NAME_LENGTH + 1), max_length=MAX_PATTERNS, **options)
@@ -151,7 +157,10 @@ class PatternsField(serializers.ListField):
 
 @extend_schema_field({"type": "object", "additionalProperties": {"type": "string"}})
 class HeadersField(serializers.Field):  # type: ignore[type-arg]
-    """Header names and values; the values are masked in answers, and a masked one means: as it is."""
+    """Header names and values.
+
+    Values are masked in answers, and a masked value keeps the stored one.
+    """
 
     def to_internal_value(self, data: Any) -> dict[str, str]:
         if not isinstance(data, dict) or not all(isinstance(value, str) for value in data.values()):
@@ -180,7 +189,10 @@ class HeadersField(serializers.Field):  # type: ignore[type-arg]
     }
 )
 class AuthField(serializers.Field):  # type: ignore[type-arg]
-    """How the endpoint knows Inturn; password and token are masked, and a masked one means: as it is."""
+    """The credentials for the endpoint.
+
+    Password and token are masked, and a masked one keeps its value.
+    """
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         if not isinstance(data, dict) or not isinstance(data.get("type"), str):

@@ -1,4 +1,4 @@
-"""The resource `subscriptions`: what subscribers want, and where it goes."""
+"""The resource `subscriptions`: the messages that subscribers request, and their endpoints."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -43,7 +43,8 @@ _FIXED = {"subscriber": _MOVED, "event_type": _MOVED, "mode": mode.FIXED}
 class SubscriptionSerializer(StrictModel):
     """A subscription. Values of headers, passwords and tokens are masked in answers.
 
-    Its mode cannot be changed. What only concerns sending has no effect on a PULL subscription: anything but the default is refused.
+    Its mode cannot be changed. Fields that only concern sending have no effect on a PULL
+    subscription, so it may have only their defaults.
     """
 
     subscriber = NameOf(queryset=Subscriber.objects.all())
@@ -112,7 +113,7 @@ class SubscriptionSerializer(StrictModel):
             "updated_at",
         ]
         read_only_fields = ["id"]
-        # Two subscriptions of one name are a conflict (409), which the database finds.
+        # A duplicate name is a conflict (409), which the database finds.
         validators: ClassVar[list[Any]] = []
         extra_kwargs = {"name": {"validators": Subscription._meta.get_field("name").validators}}
 
@@ -148,7 +149,10 @@ class SubscriptionSerializer(StrictModel):
             raise serializers.ValidationError(moved)
 
     def _check_mode(self, attrs: Mapping[str, Any]) -> None:
-        """What is stored was checked when it came, but for the endpoint: a PUSH subscription may not lose it."""
+        """Check the new values against the mode; stored ones were checked before.
+
+        Only the stored endpoint is included, because a PUSH subscription must keep one.
+        """
         row = Subscription(**attrs) if self.instance is None else self.instance
         given = {"mode": row.mode, "endpoint": row.endpoint} | dict(attrs)
         if refused := mode.refusals(given, event_type=row.event_type):
@@ -172,14 +176,17 @@ class SubscriptionSerializer(StrictModel):
     def _check_dedup(self, attrs: dict[str, Any]) -> None:
         row = Subscription(**attrs) if self.instance is None else self.instance
         if attrs.get("dedup_mode", DedupMode.PATH) != DedupMode.PATH:
-            # Who changes the mode need not say that the path goes with it.
+            # Leaving PATH also clears the path, so that callers need not.
             attrs.setdefault("dedup_path", "")
         given = {name: attrs.get(name, getattr(row, name)) for name in ("dedup_mode", "dedup_path")}
         if refused := dedup.refusals(given, event_type=row.event_type):
             raise serializers.ValidationError(refused)
 
     def _refuse_rivals(self, attrs: Mapping[str, Any]) -> None:
-        """Last of all, for it locks the event type; see `subscriptions.checks.sync_overlap`."""
+        """Refuse a conflict; runs last, because it locks the event type.
+
+        See `subscriptions.checks.sync_overlap`.
+        """
         if self.instance is not None and not {"filter", "header_filter_string"} & set(attrs):
             return
         row = Subscription(**attrs) if self.instance is None else self.instance
@@ -194,7 +201,10 @@ class SubscriptionSerializer(StrictModel):
 
 
 class NewSubscriptionSerializer(SubscriptionSerializer):
-    """What POST answers: with the first signing secret, this once. Of a PULL subscription it is null: nothing is signed."""
+    """The answer to POST, with the first signing secret, shown once.
+
+    Null for a PULL subscription.
+    """
 
     secret = serializers.CharField(
         read_only=True,
@@ -216,7 +226,7 @@ class SubscriptionQuery(ById):
 
 
 class SubscriptionViews(Resource):
-    """Changing the status is left to `delivery.api`, which knows the backlog."""
+    """`delivery.api` changes the status, because that involves the backlog."""
 
     lookup_field = "pk"
     order = PageOrder(column="id")

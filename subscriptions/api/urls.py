@@ -1,4 +1,4 @@
-"""Addresses of what is configured."""
+"""URLs of the configuration API."""
 
 from django.urls import URLPattern, re_path
 
@@ -16,7 +16,7 @@ ID = r"[0-9]{1,18}"
 
 
 def resource_urls(prefix: str, views: type[Resource]) -> list[URLPattern]:
-    """The addresses of a resource and of each of its rows."""
+    """Return the URLs of a resource and of each of its rows."""
     place = rf"(?P<name>{NAME})" if views.lookup_field == "name" else rf"(?P<pk>{ID})"
     return [
         re_path(rf"^{prefix}\Z", views.as_view({"get": "list", "post": "create"})),

@@ -1,4 +1,4 @@
-"""What all views of the API have in common."""
+"""The base class of all API views."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -23,8 +23,8 @@ FETCH: frozenset[str] = frozenset({Scope.FETCH})
 class ApiView(APIView):
     """Strict about its query, JSON both ways, problem documents for errors.
 
-    `query_classes` names the query parameters by action (of a view set) or by method in
-    lower case; one that is not in it takes none.
+    `query_classes` has the query parameters by action (of a view set) or by method in lower case;
+    other actions take none.
     """
 
     required_scopes: ClassVar[frozenset[str]] = MANAGE
@@ -40,7 +40,7 @@ class ApiView(APIView):
         super().initial(request, *args, **kwargs)
         method = (request.method or "").lower()
         if method not in self.http_method_names or not hasattr(self, method):
-            # 405, whatever its query is.
+            # Answered 405, whatever its query is.
             return
         action = getattr(self, "action", None) or method
         self.query = read_query(request.query_params, self.query_classes.get(action, NoQuery))

@@ -1,7 +1,7 @@
-"""The filter language: which messages a subscription wants.
+"""The filter language, which selects the messages of a subscription.
 
-`parse` a filter once, compile the tree with `to_python` or `to_sql`, and ask the
-`document` of a message. What the language means stands in `tree`.
+`parse` a filter once, compile the tree with `to_python` or `to_sql`, and evaluate it on the
+`document` of a message. `tree` defines the meaning of the language.
 """
 
 from subscriptions.filters.document import Document, document, header_name

@@ -1,4 +1,4 @@
-"""What the parser makes of each rule of the grammar, refusing what has no meaning."""
+"""Construction of the syntax tree: a method for each grammar rule, which refuses invalid input."""
 
 from typing import NoReturn
 
@@ -42,7 +42,7 @@ _MIRRORED = {
 
 @v_args(inline=True)
 class Builder(Transformer[Token, ExpressionPart]):
-    """A method for each rule of grammar.lark; keywords come as tokens between the parts."""
+    """A method for each rule of grammar.lark; keywords are passed as tokens between the parts."""
 
     def root(self, token: Token) -> ExpressionPart:
         return ExpressionPart(WholeDocument(), token)
@@ -100,7 +100,7 @@ class Builder(Transformer[Token, ExpressionPart]):
 
     def negated(self, keyword: Token, part: ExpressionPart) -> ExpressionPart:
         condition = condition_of(part)
-        # A run of NOTs must not make a tree too deep for the compilers.
+        # Collapsed, because a run of NOTs must not make a tree too deep for the compilers.
         return ExpressionPart(condition.condition if isinstance(condition, Not) else Not(condition), keyword)
 
     def all_of(self, first: ExpressionPart, *rest: ExpressionPart | Token) -> ExpressionPart:
@@ -111,7 +111,7 @@ class Builder(Transformer[Token, ExpressionPart]):
 
 
 def _operands(*parts: ExpressionPart | Token, inside: type[And] | type[Or]) -> tuple[Condition, ...]:
-    """What is joined, without a level for (a AND b) AND c."""
+    """Return the operands of AND or OR, with (a AND b) AND c flattened."""
     found: list[Condition] = []
     for part in parts:
         if isinstance(part, ExpressionPart):

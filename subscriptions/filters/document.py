@@ -1,4 +1,4 @@
-"""What a filter is asked of: the headers of a message beside its body."""
+"""The document that filters are evaluated on: a message's headers and body."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -7,7 +7,7 @@ from subscriptions.filters import jsonb
 
 
 def header_name(name: str) -> str:
-    """The one spelling under which a header is stored and asked for.
+    """Return the one spelling under which a header is stored and looked up.
 
     `FILTER_STRING` and `Filter-String` are the same header.
     """
@@ -15,7 +15,7 @@ def header_name(name: str) -> str:
 
 
 class Document:
-    """One message as filters see it. The body is parsed when a filter first asks."""
+    """One message as filters see it. The body is parsed when a filter first needs it."""
 
     def __init__(self, header: jsonb.Json, raw_body: bytes) -> None:
         self.header = header
@@ -28,20 +28,23 @@ class Document:
         return jsonb.parse_jsonb(self._raw_body)
 
     def text_of(self, value: jsonb.Json | jsonb.Missing) -> str | None:
-        """What `->>` gives of a value of this document. A container is printed once, whoever asks."""
+        """Return the text that `->>` gives for a value; a container is printed only once."""
         if type(value) is dict or type(value) is list:
             return _kept(self._texts, value, jsonb.printed)
         return jsonb.text_of(value)
 
     def identity_of(self, value: jsonb.Json) -> str:
-        """What is the same text for equal values, and for no others; of a container it is made once, too."""
+        """Return a text that is equal for equal values only.
+
+        For a container it is made only once.
+        """
         if type(value) is dict or type(value) is list:
             return _kept(self._identities, value, jsonb.canonical)
         return jsonb.canonical(value)
 
 
 def _kept(texts: dict[int, str], value: jsonb.Json, made: Callable[[jsonb.Json], str]) -> str:
-    # The document keeps its values alive, so that no other takes the id of one.
+    # The document keeps its values alive, so that an id is never reused.
     text = texts.get(id(value))
     if text is None:
         text = texts[id(value)] = made(value)
@@ -49,5 +52,8 @@ def _kept(texts: dict[int, str], value: jsonb.Json, made: Callable[[jsonb.Json],
 
 
 def document(headers: Mapping[str, str], body: bytes) -> Document:
-    """Make one for each message and ask all its filters: the body is parsed only once."""
+    """Return the document of a message.
+
+    Share it between filters, so that the body is parsed only once.
+    """
     return Document({header_name(name): value for name, value in headers.items()}, body)

@@ -1,4 +1,4 @@
-"""What is wrong with a filter, where, and what to write instead."""
+"""Errors of a filter: their place, the reason, and the correction."""
 
 from collections.abc import Iterable
 
@@ -19,7 +19,7 @@ _CHARACTER_ADVICE |= dict.fromkeys("‘’‚‛", _CHARACTER_ADVICE["'"]) | dic
     "“”„", _CHARACTER_ADVICE['"']
 )
 
-# Looked up in this order; the first that fits describes what may come next.
+# Searched in this order; the first match describes the tokens that may follow.
 _EXPECTATIONS = (
     ("ROOT", "a path beginning with $$, or a value"),
     ("STRING", "a name in single quotes or an index"),
@@ -35,7 +35,7 @@ _EXCERPT = 40
 
 
 class FilterError(ValueError):
-    """Line and column count from 1 and point at what the message speaks of."""
+    """Line and column count from 1 and are the place that the message is about."""
 
     def __init__(self, message: str, line: int, column: int) -> None:
         super().__init__(f"{message} (line {line}, column {column})")
@@ -54,7 +54,7 @@ def refuse_unreadable(text: str, *, max_length: int) -> None:
     if len(text) > max_length:
         raise _at(text, max_length, f"the filter is longer than {max_length} characters")
     for offset, character in enumerate(text):
-        # Neither can be handed to PostgreSQL, and no document can hold them.
+        # PostgreSQL accepts neither, and no document can contain them.
         if character == "\0" or "\ud800" <= character <= "\udfff":
             raise _at(text, offset, "remove this character: it is not text")
 

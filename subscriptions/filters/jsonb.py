@@ -1,7 +1,7 @@
-"""PostgreSQL's jsonb in Python: what it accepts, and how it prints, steps and compares.
+"""PostgreSQL's jsonb in Python: accepted input, printing, steps and comparison.
 
-Numbers are int or Decimal, so that they print as they came in. MISSING is SQL's
-null; None is JSON's null.
+Numbers are int or Decimal, so that they print as they came in. MISSING is SQL's null; None is
+JSON's null.
 """
 
 import json
@@ -13,8 +13,8 @@ from typing import Any, Final, TypeAlias, cast
 
 Json: TypeAlias = bool | int | Decimal | str | list["Json"] | dict[str, "Json"] | None
 
-# Deeper bodies count as not JSON. PostgreSQL's own limit follows from a server
-# setting and Python's from the depth of the caller, so neither can be relied on.
+# Deeper bodies count as not JSON. PostgreSQL's own limit follows from a server setting and Python's
+# from the depth of the caller, so neither can be relied on.
 MAX_DEPTH: Final = 100
 
 
@@ -24,22 +24,26 @@ class Missing(Enum):
 
 MISSING: Final = Missing.MISSING
 
-# How many characters the numbers of a body, written out, may take beyond the bytes of the body: 1e131071 are eight
-# bytes and 131,072 characters, and whoever publishes could otherwise make a small body take gigabytes as text.
+# The characters by which a body's numbers, written out, may exceed the bytes of the body. 1e131071
+# is eight bytes and 131,072 characters, so without a limit a publisher could make a small body take
+# gigabytes as text.
 MAX_GROWTH: Final = 1_000_000
 
-# From the source of PostgreSQL's numeric: digits before the point are counted in
-# groups of four, in 16 bits; digits behind it in 14; exponents up to INT_MAX / 2.
+# From the source of PostgreSQL's numeric: digits before the point are counted in groups of four, in
+# 16 bits; digits after it in 14; exponents up to INT_MAX / 2.
 _MAX_ADJUSTED = 4 * 32768 - 1
 _MAX_SCALE = 16383
 _MAX_EXPONENT = 2**30 - 1
 _CERTAINLY_FITS = 1000
-# The least that Python's limit on converting text to int can be set to.
+# The lowest possible setting of Python's limit on converting text to int.
 _INT_DIGITS = 640
 
 
 def parse_jsonb(body: bytes) -> Json | Missing:
-    """The value jsonb would hold, MISSING for what jsonb would refuse or what grows too long as text."""
+    """Return the value that jsonb would hold.
+
+    MISSING if jsonb would refuse it or its text is too long.
+    """
     numbers = _Numbers()
     try:
         text = body.decode()
@@ -48,14 +52,14 @@ def parse_jsonb(body: bytes) -> Json | Missing:
         return MISSING
     if ("\\u" in text and _has_refused_escape(text)) or _is_too_deep(text, value):
         return MISSING
-    # What was read may hold less than the text: of equal names the last counts.
+    # The value may be smaller than the text, because the last of several equal names wins.
     if numbers.growth > MAX_GROWTH and _digits_in(value) > len(body) + MAX_GROWTH:
         return MISSING
     return value
 
 
 class _Numbers:
-    """Reads the numbers of one body, and counts how much longer they are when written out."""
+    """Converts the numbers of one body, and counts how much longer they are when written out."""
 
     def __init__(self) -> None:
         self.growth = 0
@@ -77,7 +81,7 @@ def _decoded(text: str, numbers: _Numbers) -> Json:
     except json.JSONDecodeError:
         raise
     except ValueError:
-        # A number with more digits than int takes. Rare, and the way through Python is slow.
+        # A number with more digits than int accepts: rare, so this slower decoder runs only then.
         decoder = json.JSONDecoder(
             parse_int=numbers.integer, parse_float=numbers.decimal, parse_constant=_constant
         )
@@ -85,7 +89,7 @@ def _decoded(text: str, numbers: _Numbers) -> Json:
 
 
 def _length(number: int | Decimal) -> int:
-    """How many characters the number takes when it is printed."""
+    """Return the number of characters that the number takes in print."""
     if type(number) is int:
         return len(str(number))
     sign, digits, exponent = cast("Decimal", number).as_tuple()
@@ -132,7 +136,7 @@ _ESCAPE = re.compile(rf"\\(?:{_SURROGATE_PAIR}|(u0000|u[dD][89a-fA-F]..)|.)")
 
 
 def _has_refused_escape(text: str) -> bool:
-    """NUL, or half a surrogate pair."""
+    """Return whether the text escapes NUL or half a surrogate pair."""
     return any(escape[1] for escape in _ESCAPE.finditer(text))
 
 
@@ -152,7 +156,7 @@ def _children(value: Any) -> Any:
 
 
 def text_of(value: Json | Missing) -> str | None:
-    """What `->>` gives: strings bare, everything else as jsonb prints it."""
+    """Return the text that `->>` gives: strings bare, everything else as jsonb prints it."""
     if type(value) is str:
         return value
     if value is None or value is MISSING:
@@ -182,7 +186,7 @@ def printed(value: Json) -> str:
 
 
 def canonical(value: Json) -> str:
-    """What is the same text for values that are `equal`, and for no others."""
+    """Return a text that is the same for values that are `equal`, and for no others."""
     return printed(_without_idle_zeros(value))
 
 
@@ -207,7 +211,7 @@ def _storage_order(member: tuple[str, Json]) -> tuple[int, bytes]:
 def element(value: Json | Missing, index: int) -> Json | Missing:
     if type(value) is list:
         return value[index] if -len(value) <= index < len(value) else MISSING
-    # jsonb stores a scalar as an array of one, and its operators let it show.
+    # jsonb stores a scalar as an array of one element, and its operators expose that.
     return MISSING if type(value) is dict or index not in (0, -1) else value
 
 

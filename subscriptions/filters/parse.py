@@ -1,6 +1,6 @@
-"""From the text of a filter to its syntax tree, or to an error that says what to do.
+"""Parsing of a filter's text into its syntax tree, or into an error that says how to correct it.
 
-What the nodes mean, and why some combinations are refused, stands in `tree`.
+`tree` has the meaning of the nodes, and the reasons why some combinations are refused.
 """
 
 from functools import cache
@@ -19,19 +19,19 @@ MAX_DEPTH = 50
 
 
 def parse(text: str) -> Condition:
-    """Raise FilterError, which tells line and column, for anything but a filter."""
+    """Parse a filter; raises FilterError with line and column."""
     return condition_of(_read(text))
 
 
 def parse_path(text: str) -> Path:
-    """Raise FilterError for anything but a path, such as `$$->'Body'->>'id'`."""
+    """Parse a path, such as `$$->'Body'->>'id'`; raises FilterError for anything else."""
     return path_of(_read(text), "this place")
 
 
 def _read(text: str) -> ExpressionPart:
     errors.refuse_unreadable(text, max_length=MAX_LENGTH)
     try:
-        # First, for the compilers are recursive and so is what they make.
+        # Checked before parsing, because the compilers and their results are recursive.
         errors.refuse_deep(_parser().lex(text), max_depth=MAX_DEPTH)
         return cast("ExpressionPart", _parser().parse(text))
     except UnexpectedInput as error:

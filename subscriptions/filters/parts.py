@@ -1,4 +1,4 @@
-"""The parts of a filter while it is read: what each is, and which token to blame."""
+"""The parts of a filter during parsing, each with the token that an error refers to."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,12 +18,12 @@ _KEYWORDS: dict[str, Literal] = {"TRUE": True, "FALSE": False, "NULL": None}
 
 @dataclass(frozen=True, slots=True)
 class WholeDocument:
-    """`$$` itself, which is a value only once a root is chosen."""
+    """`$$` itself, which is a value only after a root has been selected."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenLiteral:
-    """A literal in the filter, apart from the paths and conditions."""
+    """A literal in the filter, as distinct from paths and conditions."""
 
     value: Literal
 
@@ -33,7 +33,7 @@ Value: TypeAlias = Path | WrittenLiteral
 
 @dataclass(frozen=True, slots=True)
 class ExpressionPart:
-    """An expression, and the token it begins with."""
+    """An expression and its first token."""
 
     of: Condition | Value | WholeDocument
     token: Token
@@ -54,7 +54,7 @@ def literal_of(token: Token) -> Literal:
 
 
 def _number(token: Token) -> int | Decimal:
-    """5, 5.0 and 50e-1 give one value, so that equal filters have equal trees."""
+    """Return one value for 5, 5.0 and 50e-1, so that equal filters have equal trees."""
     exponent = token.lower().partition("e")[2].lstrip("+-0")
     if len(exponent) > 4 or len(token) + int(exponent or 0) > _MAX_DIGITS:
         raise error_at(token, f"this number needs more than {_MAX_DIGITS} digits")

@@ -1,25 +1,25 @@
-"""Patterns of `like`: cut at each `%`, and asked without backtracking."""
+"""Patterns of `like`: split at each `%`, and tested without backtracking."""
 
 import re
 from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
-# A part with `_` takes its length times that of the text to be found.
+# To find a part with `_` takes its length times that of the text.
 MAX_PART = 100
 
-# None stands for any one character.
+# None matches any one character.
 _Part: TypeAlias = tuple[str | None, ...]
 _Find: TypeAlias = Callable[[str, int, int], int]
 
 
 def is_costly(pattern: str) -> bool:
-    """Whether a part between two `%` holds `_` and is longer than MAX_PART characters."""
+    """Return whether a part between two `%` contains `_` and is longer than MAX_PART characters."""
     return any(None in part and len(part) > MAX_PART for part in _parts(pattern)[1:-1])
 
 
 def like_test(pattern: str) -> Callable[[str], bool]:
-    """Whether a text is like the pattern. Takes time by the length of the text, whatever the pattern."""
+    """Return a test of whether a text is like the pattern, which takes time linear in the text."""
     first, *others = _parts(pattern)
     if not others:
         return partial(_is_whole, _found(first), len(first))
@@ -31,7 +31,7 @@ def like_test(pattern: str) -> Callable[[str], bool]:
         position, end = len(first), len(text) - len(last)
         if position > end or begins(text, 0, position) != 0 or ends(text, end, len(text)) != end:
             return False
-        # The first place where a part fits is never worse than a later one.
+        # The first position where a part fits is never worse than a later one.
         for find, length in found:
             at = find(text, position, end)
             if at < 0:
@@ -43,12 +43,12 @@ def like_test(pattern: str) -> Callable[[str], bool]:
 
 
 def like_expression(pattern: str) -> str:
-    """The regular expression that is the pattern, for a match with the whole text."""
+    """Return the pattern as a regular expression that must match the whole text."""
     first, *others = map(_expression, _parts(pattern))
     if not others:
         return first
     *inner, last = others
-    # Atomic groups give up the backtracking that would take for ever.
+    # Atomic groups prevent backtracking, which could take practically for ever.
     found = "".join(f"(?>.*?{part})" for part in inner if part)
     return f"{first}{found}.*{last}"
 
@@ -72,7 +72,7 @@ def _is_whole(find: _Find, length: int, text: str) -> bool:
 
 
 def _found(part: _Part) -> _Find:
-    """Where the part begins first in text[begin:end], -1 if nowhere."""
+    """Return a function that gives the first position of the part in text[begin:end], or -1."""
     if None in part:
         expression = re.compile(_expression(part), re.DOTALL)
 
@@ -82,5 +82,5 @@ def _found(part: _Part) -> _Find:
 
         return find
     literal = "".join(map(str, part))
-    # Two-way search: its worst case is linear.
+    # str.find is a two-way search, whose worst case is linear.
     return lambda text, begin, end: text.find(literal, begin, end)

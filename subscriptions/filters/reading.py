@@ -1,4 +1,4 @@
-"""How `to_python` reads a value before comparing it, by the kind of the other side."""
+"""Readers of `to_python`: they convert a value for a comparison, by the other operand's kind."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -17,9 +17,9 @@ _CERTAINLY_SHORT = 10**18
 
 
 def reader(path: Path, kind: LiteralKind, literals: Iterable[Literal]) -> Reader:
-    """How to read a value for comparing it with these literals of one kind.
+    """Return the reader of a value to compare with these literals of one kind.
 
-    None stands for null: the value cannot be compared with a literal of this kind.
+    A reader returns None for null: the value cannot be compared with a literal of this kind.
     """
     if not path.is_text:
         return _JSON_READERS[kind]
@@ -29,7 +29,7 @@ def reader(path: Path, kind: LiteralKind, literals: Iterable[Literal]) -> Reader
 
 
 def comparable_pair(left: Json | Missing, right: Json | Missing) -> tuple[Any, Any] | None:
-    """Both as they are if JSON gives them an order: two numbers or two strings."""
+    """Return both values if JSON orders them, two numbers or two strings; otherwise None."""
     for read in (_number, _string):
         if read(left) is not None and read(right) is not None:
             return left, right
@@ -37,7 +37,10 @@ def comparable_pair(left: Json | Missing, right: Json | Missing) -> tuple[Any, A
 
 
 def _beginning(_document: Document, value: Json | Missing) -> str | None:
-    """The text, of a container its first character: that decides against literals that begin with another."""
+    """Return the text, or a container's first character.
+
+    One character is enough against literals that begin with another.
+    """
     if type(value) is dict:
         return "{"
     return "[" if type(value) is list else text_of(value)

@@ -1,4 +1,4 @@
-"""Pieces of SQL that carry their parameters, so that the order of both cannot part."""
+"""SQL fragments with their parameters, so that text and parameters stay in the same order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

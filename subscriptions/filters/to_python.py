@@ -1,8 +1,8 @@
-"""From a syntax tree to a closure that asks one document.
+"""Compilation of a syntax tree into a closure that tests one document.
 
-Every closure answers only "is this certainly so?". For `NOT` the question is
-turned round instead of the answer (`not (a < b)` asks for `a >= b`, and so on
-down to the leaves), so null need not be carried about: it answers no to both.
+Every closure answers only "is this certainly true?". `NOT` inverts the question instead of the
+answer (`not (a < b)` tests `a >= b`, and so on down to the leaves). So null needs no third value:
+it answers no to both.
 """
 
 import operator
@@ -62,12 +62,12 @@ _OPPOSITE = {
 
 
 def to_python(tree: Condition) -> Test:
-    """`matches(document)`: whether the filter is true of it. Never raises, never changes it."""
+    """Return a function that tests a document. It never raises and never changes the document."""
     return _test(tree, sought=True)
 
 
 def text_at(path: Path) -> Callable[[Document], str | None]:
-    """What a path gives as text: `->>` as it is, JSON as jsonb prints it, None for null."""
+    """Return a function that gives a path's value as text, JSON as jsonb prints it; None for null."""
     find = _find(path)
 
     def text(document: Document) -> str | None:
@@ -78,9 +78,10 @@ def text_at(path: Path) -> Callable[[Document], str | None]:
 
 
 def identity_at(path: Path) -> Callable[[Document], str | None]:
-    """What a path finds, as text that is the same for equal values and for no others; None for null.
+    """Return a function that gives a path's value as text, equal for equal values only.
 
-    JSON's null is none either: what two messages both leave out makes them no twins.
+    It gives None for null, and for JSON's null as well, because two messages that both lack a value
+    are not duplicates.
     """
     find = _find(path)
 
@@ -94,7 +95,7 @@ def identity_at(path: Path) -> Callable[[Document], str | None]:
 
 
 def _test(tree: Condition, *, sought: bool) -> Test:
-    """Ask whether the condition is true, or with `sought=False` whether it is false."""
+    """Return a test of whether the condition is true, or false with `sought=False`."""
     match tree:
         case Not(condition):
             return _test(condition, sought=not sought)
@@ -116,7 +117,7 @@ def _test(tree: Condition, *, sought: bool) -> Test:
 
 def _all(tests: list[Test]) -> Test:
     def all_hold(document: Document) -> bool:
-        # A loop, for all() with a generator takes twice the time.
+        # A loop, because all() with a generator takes twice the time.
         for test in tests:
             if not test(document):
                 return False

@@ -1,19 +1,22 @@
-"""From a syntax tree to a boolean column of Spark, for messages as the archive has them.
+"""Compilation of a syntax tree into a boolean column of Spark, for messages of the archive.
 
-Conditions on the text of a header (`$$->'Header'->>'x'` with texts, `in`, `like`, `is null`) are Spark's own expressions: its
-strings compare by their UTF-8 bytes and its logic has SQL's three values, so they are exact as they stand.
+Conditions on the text of a header (`$$->'Header'->>'x'` with texts, `in`, `like`, `is null`)
+become Spark's own expressions: its strings compare by their UTF-8 bytes and its logic has SQL's
+three values, so the results are exact.
 
-Everything else, above all what looks into the body, asks the closures of `to_python` in Spark's Python workers, by one Arrow
-function for all of it: Spark has nothing with jsonb's numbers of any size, its equality and its limits, and a second
-implementation of those would be one too many. Exact by construction, and no worker needs the grammar: the tree travels.
+All other conditions, above all those on the body, run the closures of `to_python` in Spark's Python
+workers, in one Arrow function. Spark has no equivalent of jsonb's numbers of any size, its equality
+and its limits, and a second implementation of those would be one too many. So the results are exact
+by construction. Workers need no grammar, because the tree is sent to them.
 
-The filter is cut at its topmost AND (`not (a or b)` is one too), so that Spark asks its own conditions first, and sends to Python
-what they have let through, with the columns that are asked for and no others. An OR with one side in Python goes there whole:
-Spark would call Python for every row all the same.
+The filter is split at its topmost AND (`not (a or b)` counts as one), so that Spark evaluates its
+own conditions first and sends only the remaining rows to Python, with only the columns needed. An
+OR with one side in Python runs there as a whole, because Spark would call Python for every row
+anyway.
 
-Measured in one run on two busy cores, with 200,000 real payloads of 10 kB: 9,000 messages a second for a filter of the body,
-65,000 to 129,000 for one of headers in Python, 126,000 to 213,000 in Spark. Reading JSON is what takes the time: a core reads
-13,000 of them a second.
+Measured in one run on two busy cores, with 200,000 real payloads of 10 kB: 9,000 messages a second
+for a filter of the body, 65,000 to 129,000 for one of headers in Python, 126,000 to 213,000 in
+Spark. Most of the time is spent on parsing JSON: a core parses 13,000 messages a second.
 """
 
 import json
@@ -41,7 +44,7 @@ from subscriptions.filters.tree import (
     Root,
 )
 
-# Nothing of Spark is imported before a column is made: whoever knows of the pipeline may import this.
+# Spark is imported only when a column is made, so that any code may import this module.
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
@@ -58,8 +61,9 @@ _COMPARE: dict[Operator, Callable[[Any, Any], Any]] = {
 def to_spark(tree: Condition, *, header: "Column", body: "Column") -> "Column":
     """Return a boolean column, null where the answer is unknown; needs a running session.
 
-    `header` is text with a JSON object of text by `header_name`, `body` the bytes of the message; neither is null. Use the
-    column in `where`, by itself or joined by `&`, or else Spark asks Python about every row.
+    `header` is text with a JSON object of text by `header_name`, `body` the bytes of the message;
+    neither is null. Use the column in `where`, alone or joined by `&`; otherwise Spark calls Python
+    for every row.
     """
     parts = list(_conjuncts(tree, sought=True))
     columns = [_native(one, header) for one in parts if _is_native(one)]
@@ -70,7 +74,7 @@ def to_spark(tree: Condition, *, header: "Column", body: "Column") -> "Column":
 
 
 def _conjuncts(tree: Condition, *, sought: bool) -> Iterator[Condition]:
-    """Conditions that, joined by AND, give what the tree gives, or with `sought=False` its negation."""
+    """Yield conditions whose conjunction is the tree, or with `sought=False` its negation."""
     match tree, sought:
         case Not(condition), _:
             yield from _conjuncts(condition, sought=not sought)
@@ -127,7 +131,10 @@ def _native(tree: Condition, header: "Column") -> "Column":
 
 
 def _joined(join: "Callable[[Column, Column], Column]", columns: "Sequence[Column]") -> "Column":
-    """Join them as a balanced tree: Spark descends by recursion, and a chain of hundreds bursts a small stack."""
+    """Join the columns as a balanced tree.
+
+    Spark recurses into it, and a chain of hundreds would overflow a small stack.
+    """
     if len(columns) == 1:
         return columns[0]
     middle = len(columns) // 2
@@ -137,7 +144,7 @@ def _joined(join: "Callable[[Column, Column], Column]", columns: "Sequence[Colum
 def _text(path: Path, header: "Column") -> "Column":
     from pyspark.sql.functions import from_json
 
-    # A map, and no path of JSON: those have no way to write every name.
+    # A map rather than a JSON path, which cannot express every name.
     return from_json(header, "map<string, string>").getItem(path.steps[0])
 
 
@@ -146,13 +153,13 @@ def _in_python(tree: Condition, columns: "Mapping[Root, Column]") -> "Column":
 
     asked = set(_roots(tree))
     roots = [root for root in columns if root in asked]
-    # Its stub wants the kind of function to be named, and it warns when it is: the function's own hints tell.
+    # The stub requires the function type, but passing it causes a warning: the hints give the type.
     answers = arrow_udf(_answers(tree, roots), "boolean")  # type: ignore[call-overload]
     return cast("Column", answers(*[columns[root] for root in roots]))
 
 
 def _answers(tree: Condition, roots: list[Root]) -> Callable[..., Any]:
-    """What a worker is sent: it answers a batch of messages, of which these roots are given."""
+    """Return the function for Spark's workers: it tests a batch of messages, given these roots."""
     from pyarrow import Array, array, bool_
 
     def answers(*columns: Array) -> Array:

@@ -1,6 +1,7 @@
-"""From a syntax tree to a boolean expression of PostgreSQL (15 or later) that never raises.
+"""Compilation of a syntax tree into a boolean expression of PostgreSQL, which never raises.
 
-A cast stands only behind a CASE that lets nothing through which it would refuse.
+It needs PostgreSQL 15 or later. Each cast is inside a CASE whose condition admits only values that
+the cast accepts.
 """
 
 from collections.abc import Mapping
@@ -29,7 +30,7 @@ from subscriptions.filters.tree import (
     kind_of,
 )
 
-# Not parallel safe: a worker may not start the subtransaction of an exception block.
+# Parallel unsafe, because a worker may not start the subtransaction of an exception block.
 INTURN_JSON_FUNCTION = f"""
 CREATE OR REPLACE FUNCTION inturn_json(body bytea) RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL UNSAFE
@@ -64,11 +65,10 @@ _NUMBER_LENGTH = Sql(str(NUMBER_LENGTH))
 
 
 def to_sql(tree: Condition, *, header: str, body: str) -> tuple[str, list[Parameter]]:
-    """The expression and its parameters in order, for psycopg or Django.
+    """Return the expression and its parameters in order, for psycopg or Django.
 
-    `header` and `body` are SQL of type jsonb, repeated wherever the filter looks
-    at them: give columns, such as those of
-    `CROSS JOIN LATERAL (SELECT inturn_json(m.body) AS body OFFSET 0)`.
+    `header` and `body` are SQL of type jsonb, and are repeated at each use in the filter. So pass
+    columns, such as those of `CROSS JOIN LATERAL (SELECT inturn_json(m.body) AS body OFFSET 0)`.
     """
     sql = _condition(tree, {Root.HEADER: header, Root.BODY: body})
     return sql.text, list(sql.parameters)
@@ -109,7 +109,7 @@ def _value(path: Path, roots: _Roots) -> Sql:
 
 
 def _bare(value: Sql) -> Sql:
-    """What `->>` would give if this value had been its step."""
+    """Return the text that `->>` would give if its last step led to this value."""
     return compose("({} #>> '{{}}')", value)
 
 
@@ -160,7 +160,7 @@ def _between_paths(path: Path, operator: Operator, other: Path, roots: _Roots) -
 
 
 def _guard(value: Sql, kind: LiteralKind, *, is_text: bool) -> Sql:
-    """Whether a value that is not null may be read as this kind."""
+    """Return a test of whether a value, if not null, can be read as this kind."""
     if not is_text:
         return compose(f"jsonb_typeof({{}}) = '{kind.value}'", value)
     if kind is LiteralKind.NUMBER:

@@ -1,4 +1,4 @@
-"""From a syntax tree back to text: the one spelling of all filters that share it."""
+"""Normal form of a filter: the tree written as text, the same for all spellings."""
 
 from subscriptions.filters.errors import FilterError
 from subscriptions.filters.parse import parse
@@ -18,10 +18,10 @@ from subscriptions.filters.tree import (
 
 
 def filter_identity(text: str) -> str:
-    """Return what is the same text for all spellings of a filter; one that does not parse stands for itself.
+    """Return the normal form of a filter; if it cannot be parsed, the text itself.
 
-    Stored beside each filter. Whoever changes what it returns must rewrite the stored ones in a migration, or
-    the groups of QUEUE event types fall apart.
+    It is stored with each filter. A change of its format needs a migration that rewrites the stored
+    values; otherwise the groups of QUEUE event types fall apart.
     """
     try:
         return normalised(parse(text)) if text else ""
@@ -30,7 +30,7 @@ def filter_identity(text: str) -> str:
 
 
 def normalised(tree: Condition) -> str:
-    """Return the filter's one spelling, which parses to the same tree."""
+    """Return the filter's normal form, which parses to the same tree."""
     match tree:
         case Comparison(path, operator, operand):
             right = _path(operand) if isinstance(operand, Path) else _literal(operand)

@@ -1,4 +1,4 @@
-r"""The syntax tree of the filter language, and what each node means.
+r"""The syntax tree of the filter language, and the meaning of each node.
 
 A filter is a condition over `$$`, the document of one message: `$$->'Header'`
 holds its headers, all text, and `$$->'Body'` its body if that is JSON. A body
@@ -23,23 +23,23 @@ JSON (`->`) with = != in
     types differ. A literal is the JSON value that it writes.
 JSON (`->`) with < <= > >=
     Two numbers by size and two strings by their UTF-8 bytes; everything else is
-    null. PostgreSQL's total order of jsonb is not used, for it depends on the
-    database's collation and finds true greater than 5.
+    null. PostgreSQL's total order of jsonb is not used, because it depends on the
+    database's collation and makes true greater than 5.
 Text (`->>`) with a string or another text
     Text under COLLATE "C": the order of the UTF-8 bytes.
 Text (`->>`) with a number
     By size if the text is a JSON number of at most NUMBER_LENGTH characters and
-    four digits of exponent; else null.
+    four digits of exponent; otherwise null.
 Text (`->>`) with true or false
-    As truth values if the text is `true` or `false`; else null.
+    As booleans if the text is `true` or `false`; otherwise null.
 `in`
     `x in (a, b)` is `x = a OR x = b`, and `not in` its negation.
 `like`
     Text only: `%` any text, `_` one character, `\` takes the next literally.
 
-What can never be true or has no sense in PostgreSQL is refused by `parse`:
+`parse` refuses conditions that can never be true or that make no sense in PostgreSQL:
 JSON compared with text, `<` with true or false, two literals compared, a step
-or `?` behind `->>`, `like` on JSON.
+or `?` after `->>`, `like` on JSON.
 """
 
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ Literal: TypeAlias = str | int | Decimal | bool | None
 
 
 class LiteralKind(Enum):
-    """What a literal is, which decides how a path is read before comparing."""
+    """The kind of a literal, which decides how a path is read before comparing."""
 
     NULL = "null"
     BOOLEAN = "boolean"
@@ -82,9 +82,9 @@ class Operator(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """Steps from a root; `is_text` tells that the last arrow was `->>`.
+    """Steps from a root; `is_text`: the last arrow was `->>`.
 
-    The first step behind the header is a `document.header_name`.
+    The first step below the header is a `document.header_name`.
     """
 
     root: Root
@@ -94,7 +94,7 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A path against a literal, or two paths that are both text or both JSON."""
+    """A path compared with a literal, or two paths that are both text or both JSON."""
 
     path: Path
     operator: Operator
@@ -155,7 +155,7 @@ def kind_of(literal: Literal) -> LiteralKind:
 
 
 def by_kind(literals: tuple[Literal, ...]) -> list[tuple[LiteralKind, tuple[Literal, ...]]]:
-    """The literals of each kind that occurs: `in` reads the path once for each."""
+    """Return the literals grouped by kind; `in` reads the path once for each kind."""
     return [
         (kind, members)
         for kind in LiteralKind

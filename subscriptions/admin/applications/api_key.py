@@ -1,4 +1,4 @@
-"""API keys in the console: made, shown once, revoked; never edited and never seen again."""
+"""API keys in the console: created, shown once, revoked; never edited and never shown again."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ _HELP = {
     "name": "Purpose, such as production, to distinguish it from other keys.",
     "expires_at": "In UTC. Empty: it is good until it is revoked.",
 }
-# Where not all scopes are offered.
+# Shown if not all scopes are offered.
 _LEFT_OUT = "You can create only keys that may do no more than you."
 _OWNER = {Scope.PUBLISH: "publisher", Scope.FETCH: "subscriber"}
 
@@ -90,7 +90,7 @@ class ApiKeyAdmin(RecordedAdmin):
         form_url: str = "",
         extra_context: Any = None,
     ) -> HttpResponse:
-        """Offer to save and nothing else: what follows is the key, which is shown once."""
+        """Offer only plain saving, because the next page shows the key, once."""
         shown = {"show_save_and_add_another": False, "show_save_and_continue": False}
         page: HttpResponse = super().changeform_view(
             request, object_id, form_url, {**(extra_context or {}), **shown}
@@ -112,11 +112,11 @@ class ApiKeyAdmin(RecordedAdmin):
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: ApiKey | None = None) -> bool:
-        # A revoked key stays, so that the log can be read.
+        # A revoked key stays, so that log entries can be attributed.
         return False
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        # Only on the object that is being answered with: it is stored nowhere.
+        # Only on the object for the answer: the text is stored nowhere.
         obj.key = new_key()
         obj.set_key(obj.key)
         super().save_model(request, obj, form, change)
@@ -180,7 +180,7 @@ class ApiKeyAdmin(RecordedAdmin):
 
 
 def _offer(field: Any, scopes: list[Scope]) -> None:
-    """Nobody gives away more than they have."""
+    """Offer only these scopes, because nobody grants more than they have."""
     field.choices = [choice for choice in field.choices if choice[0] in ("", *scopes)]
     if len(scopes) < len(Scope):
         field.help_text = _LEFT_OUT

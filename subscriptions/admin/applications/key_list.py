@@ -1,4 +1,4 @@
-"""The keys of a publisher or subscriber, listed on its page: what is known of each, and a button to revoke it."""
+"""The keys of a publisher or subscriber, listed on its page, with a button to revoke each."""
 
 from datetime import datetime
 from typing import Any

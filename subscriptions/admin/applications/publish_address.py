@@ -1,4 +1,4 @@
-"""The TeamForge publish addresses of a publisher in the console: listed, made, rotated, ended."""
+"""The TeamForge publish addresses of a publisher in the console: list, creation, rotation, end."""
 
 from typing import Any
 
@@ -101,7 +101,7 @@ class PublishAddresses:
         ]
 
     def make_address(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Make new publish addresses and show them once."""
+        """Create new publish addresses and show them once."""
         publisher: Publisher = self.permitted(request, object_id)  # type: ignore[attr-defined]
         try:
             text = _rotated(publisher, actor=actor_of(request))

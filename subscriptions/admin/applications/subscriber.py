@@ -17,7 +17,7 @@ from subscriptions.models import Processing, Subscriber
 
 
 class BaseSubscriberAdmin(RecordedAdmin):
-    """The base: `delivery.console.subscribers.admin` adds what only delivering knows."""
+    """The base class; `delivery.console.subscribers.admin` adds the state of deliveries."""
 
     form = SubscriberForm
     empty_text = "A subscriber is an application that receives messages; its subscriptions choose them."
@@ -48,7 +48,7 @@ class BaseSubscriberAdmin(RecordedAdmin):
 
     @admin.display(description="match mode", ordering="match_mode")
     def matched(self, row: Subscriber) -> str:
-        """The word alone: the form says what it means."""
+        """Return the bare name; the form explains its meaning."""
         return row.match_mode
 
     @admin.display(description="description")

@@ -1,4 +1,7 @@
-"""Event types in the console; `delivery.console.event_types.admin` adds what only delivering knows, and registers them."""
+"""Event types in the console, without their messages.
+
+`delivery.console.event_types.admin` adds those and registers the page.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -53,17 +56,17 @@ class BaseEventTypeAdmin(ForwardedNames, RecordedAdmin):
         return counted
 
     def get_fieldsets(self, request: HttpRequest, obj: EventType | None = None) -> list[Any]:
-        """Who may only look has the catalogue above, which says the rest."""
+        """Return few fields for readers, because the catalogue above has the rest."""
         fieldsets: list[Any] = super().get_fieldsets(request, obj)
         may_change = obj is None or self.has_change_permission(request, obj)
         return fieldsets if may_change else [(None, {"fields": _LOOKED_AT})]
 
     def get_readonly_fields(self, request: HttpRequest, obj: EventType | None = None) -> Sequence[str]:
-        """What was published is on its way as the kind that it had."""
+        """Return `kind` for a stored row, because published messages are delivered by it."""
         return [*super().get_readonly_fields(request, obj), "forwarded_names", *(["kind"] if obj else [])]
 
     def has_change_permission(self, request: HttpRequest, obj: EventType | None = None) -> bool:
-        """What Inturn publishes itself stays as it is."""
+        """Refuse changes of Inturn's own event types."""
         return bool(super().has_change_permission(request, obj)) and not (obj and is_reserved(obj.name))
 
     def has_delete_permission(self, request: HttpRequest, obj: EventType | None = None) -> bool:
@@ -71,7 +74,7 @@ class BaseEventTypeAdmin(ForwardedNames, RecordedAdmin):
 
     @admin.display(description="kind", ordering="kind")
     def kind_word(self, row: EventType) -> str:
-        """The word alone, as of the durability: the form says what it means."""
+        """Return the bare name, as for durability; the form explains its meaning."""
         return row.kind
 
     @admin.display(description="durability", ordering="durability")

@@ -1,4 +1,4 @@
-"""The forms of configuration: what the API refuses, they refuse."""
+"""Configuration forms with the same validation as the API."""
 
 import json
 from typing import Any
@@ -21,7 +21,7 @@ from subscriptions.values.names import validate_unreserved
 
 
 class JsonText(forms.JSONField):
-    """JSON as people read and write it: a member a line."""
+    """JSON indented for people, with one member per line."""
 
     widget = UnfoldAdminTextareaWidget({"rows": 10, "class": "inturn-code", "spellcheck": "false"})
 
@@ -32,7 +32,10 @@ class JsonText(forms.JSONField):
 
 
 class HeaderPatterns(forms.CharField):
-    """Names of headers, or their beginnings with `*` at the end, a line each; commas divide them as well."""
+    """Header names, or their beginnings followed by `*`, one per line.
+
+    Commas separate them as well.
+    """
 
     widget = UnfoldAdminTextareaWidget({"rows": 2, "class": "inturn-code", "spellcheck": "false"})
 
@@ -106,7 +109,7 @@ class SubscriberForm(forms.ModelForm[Subscriber]):
         required=False,
         strip=False,
         max_length=200,
-        # Without a value in the page, and without the browser offering its own.
+        # Without a value in the page, and without a suggestion of the browser's.
         widget=UnfoldAdminPasswordWidget({"autocomplete": "new-password"}),
         help_text="For clients that cannot be given a fetch key: the password they had, with the subscriber's name. "
         "Stored as a hash, never shown. Leave it empty to keep it.",
@@ -114,7 +117,7 @@ class SubscriberForm(forms.ModelForm[Subscriber]):
 
     @property
     def changed_secrets(self) -> list[str]:
-        """What the configuration log says was set anew."""
+        """Return the secrets that the configuration log reports as set."""
         return ["queue_password"] if self.cleaned_data.get("new_queue_password") else []
 
     def save(self, commit: bool = True) -> Subscriber:

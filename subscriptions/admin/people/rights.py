@@ -1,4 +1,4 @@
-"""Rights compared: nobody gives away more than they have, nor becomes somebody who has more."""
+"""Comparison of rights: nobody grants rights that they lack, or takes over an account with more."""
 
 from django.contrib import admin
 from django.contrib.auth.models import Group, Permission, User
@@ -9,14 +9,17 @@ from subscriptions.models import Scope
 
 
 def with_a_page() -> QuerySet[Permission]:
-    """Return the rights about what has a page here, those of one kind together: others mean nothing."""
+    """Return the rights for objects that have a page here, sorted by kind.
+
+    Others have no effect.
+    """
     pages = [model._meta.model_name for model in admin.site._registry]
     rights = Permission.objects.filter(content_type__app_label__in=OUR_APPS, content_type__model__in=pages)
     return rights.order_by("content_type__app_label", "content_type__model", "codename")
 
 
 def held(user: User) -> QuerySet[Permission]:
-    """Return those of a user, who need not be let in at the moment."""
+    """Return the rights of a user, even of one who may not sign in at the moment."""
     if user.is_superuser:
         return with_a_page()
     theirs = Permission.objects.filter(Q(group__user=user) | Q(user=user))
@@ -24,12 +27,12 @@ def held(user: User) -> QuerySet[Permission]:
 
 
 def roles_within(user: User) -> QuerySet[Group]:
-    """Return the roles that let do nothing beyond what the user may."""
+    """Return the roles whose rights the user has as well."""
     return Group.objects.exclude(permissions__in=_beyond(user))
 
 
 def has_more(row: User | Group, *, than: User) -> bool:
-    """Whether somebody, or a role, may do what the other may not."""
+    """Return whether a person or a role has a right that the other lacks."""
     if than.is_superuser:
         return False
     if isinstance(row, User):
@@ -38,9 +41,10 @@ def has_more(row: User | Group, *, than: User) -> bool:
 
 
 def scopes_within(user: User) -> list[Scope]:
-    """Return the scopes of keys that let do nothing beyond what the user may.
+    """Return the scopes of keys that give no right beyond the user's.
 
-    A read key shows every message and delivery with its payload; a manage key configures everything, and makes other keys.
+    A read key shows every message and delivery with its payload; a manage key configures
+    everything, and creates other keys.
     """
     beyond = _beyond(user)
     scopes = [Scope.PUBLISH, Scope.FETCH]

@@ -1,4 +1,4 @@
-"""Roles in the console, which is what Django's groups are here."""
+"""Roles in the console, which are Django's groups."""
 
 from copy import copy
 from typing import Any
@@ -19,12 +19,12 @@ from subscriptions.admin.people import rights, role_words
 from subscriptions.admin.shared.base import person
 from subscriptions.admin.shared.recorded import RecordedAdmin
 
-# Django's own admin module registers it when it is imported.
+# Django's own admin module registers it on import.
 admin.site.unregister(Group)
 
 
 class RightsField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
-    """Rights to tick: in a list of which one picks with Ctrl, a slip would take away all."""
+    """Rights as checkboxes: in a multiple-select list one click without Ctrl drops all others."""
 
     widget = UnfoldAdminCheckboxSelectMultipleWidget
 
@@ -43,7 +43,7 @@ class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
 
     def __init__(self, model: type[Group], admin_site: Any) -> None:
         super().__init__(model, admin_site)
-        # Only here: Django's own model stays as it is.
+        # A copy for this page only: Django's own model keeps its name.
         self.opts = copy(model._meta)
         self.opts.verbose_name, self.opts.verbose_name_plural = "role", "roles"
 
@@ -83,5 +83,5 @@ class GroupAdmin(RecordedAdmin, DjangoGroupAdmin):
 
 
 def _may_touch(request: HttpRequest, row: Group | None) -> bool:
-    """A role with more than one's own rights is left to those who have them."""
+    """Return whether the user has all rights of the role; only such a user may change it."""
     return row is None or not rights.has_more(row, than=person(request))

@@ -1,10 +1,10 @@
-"""A role in plain words: what its rights let somebody do, computed from them and never typed."""
+"""A role in plain words: the actions that its rights allow, computed from the rights."""
 
 from collections.abc import Iterable
 
 from django.contrib.auth.models import Group, Permission
 
-# Rights about anything else, sessions for example, mean nothing in this console.
+# Rights for other apps, such as sessions, have no effect in this console.
 OUR_APPS = ("subscriptions", "delivery", "auth")
 _DOES = {
     "delivery.change_delivery": "resubmits and cancels deliveries, and decides deliveries in doubt",
@@ -33,12 +33,12 @@ MAKES_REPORTS = "delivery.make_report"
 
 
 def names_of(permissions: Iterable[Permission]) -> set[str]:
-    """Return such as `delivery.change_lane`; fetch the content types with them."""
+    """Return names such as `delivery.change_lane`; prefetch the content types."""
     return {f"{each.content_type.app_label}.{each.codename}" for each in permissions}
 
 
 def sentences(rights: set[str]) -> list[str]:
-    """Say what may be seen, done and configured, a line each."""
+    """Return lines on the visible pages, the allowed actions and the allowed configuration."""
     configured = [word for right, word in _CONFIGURES.items() if right in rights]
     done = [words for right, words in _DOES.items() if right in rights]
     views = any(right.partition(".")[2].startswith("view_") for right in rights - {SEES_PAYLOADS})
@@ -50,7 +50,7 @@ def sentences(rights: set[str]) -> list[str]:
 
 
 def summary(group: Group) -> str:
-    """Say it in one line, for where a role is chosen."""
+    """Return one line, for the form that assigns roles."""
     rights = names_of(group.permissions.all())
     if rights >= {*_DOES, *_CONFIGURES, SEES_PAYLOADS, MAKES_REPORTS}:
         return "everything"

@@ -1,4 +1,4 @@
-"""Sign-ins in the console: who came and left, who was turned away, and the button that lets them try again."""
+"""The log of sign-ins, sign-outs and refused attempts, and the button that ends a wait."""
 
 from datetime import datetime
 from typing import Any
@@ -35,7 +35,7 @@ class UsernameFilter(ExactText):
 
 
 class AddressFilter(ExactText):
-    """By the address, or by the network that an IPv6 address counts as."""
+    """Filters by the address, or by the network that an IPv6 address counts as."""
 
     title = "From"
     parameter_name = "address"
@@ -66,7 +66,7 @@ class SignInAdmin(ExportedAdmin):
         return super().changelist_view(request, shown)
 
     def let_in(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Let whoever failed there, and everybody from there, try again at once."""
+        """End the wait of the failed account, and of everybody from its origin."""
         failure: SignIn = self.permitted(request, object_id)
         if count := sign_in.forgive(failure):
             after = {"failures": 0}
@@ -106,7 +106,7 @@ def who(row: SignIn) -> str:
 
 
 def held_back(*, now: datetime) -> list[SignIn]:
-    """Return the latest failure of each account and place that have to wait, with `until`, newest first."""
+    """Return the latest failure of each blocked account and origin, with `until`, newest first."""
     counted = SignIn.objects.filter(counts=True, at__gt=now - sign_in.WINDOW)
     latest = _latest_of(counted, "account", "origin", most=sign_in.MOST_OF_ACCOUNT_FROM_ORIGIN)
     latest += _latest_of(counted, "origin", most=sign_in.MOST_FROM_ORIGIN)

@@ -1,4 +1,4 @@
-"""The form at the console's door, which looks at no password of who failed too often."""
+"""The sign-in form of the console, which checks no password after too many failures."""
 
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from subscriptions.values.client_address import client_address
 
 
 class SignInForm(AuthenticationForm):  # type: ignore[misc]  # Unfold has no types
-    """`held_back_seconds` is how long they have to wait, when that is why they are not let in."""
+    """`held_back_seconds` is the remaining wait, if too many failures are the reason of refusal."""
 
     held_back_seconds: int | None = None
 

@@ -1,4 +1,4 @@
-"""The people who may use the console, and the roles that say what each may do."""
+"""Users of the console, and the roles that give them rights."""
 
 from http import HTTPStatus
 from typing import Any
@@ -22,12 +22,12 @@ from subscriptions.admin.shared.recorded import RecordedAdmin
 from subscriptions.admin.shared.times import ago
 from subscriptions.changes import record_new_password
 
-# Django's own admin module registers it when it is imported.
+# Django's own admin module registers it on import.
 admin.site.unregister(User)
 
 
 class RolesField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
-    """Roles to tick, each with rights."""
+    """Roles as checkboxes, each with its rights."""
 
     widget = UnfoldAdminCheckboxSelectMultipleWidget
 
@@ -36,7 +36,7 @@ class RolesField(forms.ModelMultipleChoiceField):  # type: ignore[type-arg]
 
 
 def roles_field(giver: User) -> RolesField:
-    """Those roles that the giver may give away."""
+    """Return a field with the roles that the giver may grant."""
     given = rights.roles_within(giver)
     said = "Without a role they can sign in and see nothing."
     if Group.objects.exclude(pk__in=given).exists():
@@ -46,7 +46,7 @@ def roles_field(giver: User) -> RolesField:
 
 
 class UserForm(UserChangeForm):  # type: ignore[misc]  # Unfold has no types
-    """`request_user` is who fills it in; nobody can lock out themselves."""
+    """`request_user` fills in the form; people cannot lock themselves out."""
 
     request_user: User
 
@@ -59,7 +59,7 @@ class UserForm(UserChangeForm):  # type: ignore[misc]  # Unfold has no types
 
 @admin.register(User)
 class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
-    """What someone may do comes from roles: single rights are not given to persons."""
+    """Rights come from roles: single rights are not granted to a person."""
 
     form = UserForm
     add_form = UserCreationForm
@@ -90,7 +90,7 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         if db_field.name == "groups":
-            # Without Django's links beside it, to make and change roles: those are elsewhere.
+            # Without Django's links to create and change roles: roles have their own page.
             return roles_field(person(request))
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if db_field.name == "is_superuser":
@@ -102,7 +102,7 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
         return field
 
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> list[str]:
-        """Nobody gives away more than they have."""
+        """Let only superusers set `is_superuser`, because nobody grants more than they have."""
         fields = list(super().get_readonly_fields(request, obj))
         return fields if request.user.is_superuser else [*fields, "is_superuser"]
 
@@ -116,7 +116,7 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
         )
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        # There is nothing here but the console, so whoever is added is let in.
+        # The console is the only use of an account, so every new user may sign in.
         obj.is_staff = obj.is_staff or not change
         super().save_model(request, obj, form, change)
 
@@ -138,5 +138,8 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
 
 
 def _may_touch(request: HttpRequest, row: User | None) -> bool:
-    """Whoever may do more is left to their like: with a new password one would be them."""
+    """Return whether the user has all rights of the other.
+
+    A new password would give them to the user.
+    """
     return row is None or not rights.has_more(row, than=person(request))

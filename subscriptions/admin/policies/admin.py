@@ -1,4 +1,4 @@
-"""Policies in the console: built-in ones are read and copied, copies are edited."""
+"""Policies in the console: built-in ones can be viewed and copied, copies can be edited."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ class PolicyAdmin(RecordedAdmin):
         return bool(super().has_delete_permission(request, obj)) and not (obj and obj.is_built_in)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Begin with the values of `?copy=<id>`; nothing is stored before it is saved."""
+        """Start with the values of `?copy=<id>`; nothing is stored until the form is saved."""
         original = Policy.objects.filter(pk=id_of(request.GET.get("copy", "")) or 0).first()
         if original is None:
             return dict(super().get_changeform_initial_data(request))
@@ -70,7 +70,7 @@ class PolicyAdmin(RecordedAdmin):
 
     @admin.display(description="Used by")
     def used_by(self, row: Any) -> SafeString | str:
-        """Who is touched by a change of it."""
+        """Return the number of subscriptions that a change affects, as a link."""
         if not row.n:
             return "No subscription yet: choose it in the form of one."
         noun = "subscription" if row.n == 1 else "subscriptions"

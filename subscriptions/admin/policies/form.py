@@ -1,4 +1,7 @@
-"""The form of a policy: fields in groups that explain themselves, each shown while it has an effect."""
+"""The form of a policy: groups of fields with explanations.
+
+A field is shown while it has an effect.
+"""
 
 from typing import Any
 
@@ -44,10 +47,10 @@ FIELDSETS: list[tuple[str, dict[str, Any]]] = [
     ("Circuit breaker", {"fields": ["breaks_circuit", *_BREAKER_FIELDS], "description": _BREAKER}),
 ]
 
-# On a page that is only read there are no inputs, and so no such names in the browser: everything is shown.
+# A read-only page has no inputs, and so no such names in the browser: then everything is shown.
 _IS_READ = "typeof breaks_circuit == 'undefined'"
 _RETRYING = f"[{', '.join(ACTION_FIELDS)}].some(action => ['RETRY_LANE', 'IN_PLACE'].includes(action))"
-# What has a value other than the neutral one is shown too: an error may be about it.
+# Fields with a value other than the neutral one are shown too: an error may be about them.
 _KEPT = {
     "retry_schedule": "retry_schedule == 'EXPONENTIAL'",
     "max_attempts": "max_attempts",

@@ -1,20 +1,20 @@
-"""When a policy's retries come, in words: computed by the formula that sends them, never typed."""
+"""The schedule of a policy's retries in words, computed by the formula that sends them."""
 
 from subscriptions.models import Policy, Schedule
 from subscriptions.values.schedules import offset_seconds
 
-# Longer tables are shown by their beginning and their end.
+# Longer tables show only their beginning and end.
 SHOWN = 6
 _UNITS = ((86_400, "d", 72 * 3600), (3600, "h", 120 * 60), (60, "min", 120))
 
 
 def retries(policy: Policy) -> int | None:
-    """How often what failed is tried again; None: until it succeeds."""
+    """Return the number of retries after a failure; None: until it succeeds."""
     return None if policy.max_attempts is None else policy.max_attempts - 1
 
 
 def told(policy: Policy) -> str:
-    """Say when the retries come, in a sentence."""
+    """Return a sentence on the times of the retries."""
     count = retries(policy)
     if count == 0:
         return "With one attempt, nothing is tried again."
@@ -29,7 +29,7 @@ def told(policy: Policy) -> str:
 
 
 def span(policy: Policy) -> str:
-    """Say in a few words how often and how long, such as `12 retries within 2 h`."""
+    """Return count and duration of the retries in short, such as `12 retries within 2 h`."""
     count = retries(policy)
     if count is None:
         return "until it succeeds"
@@ -40,13 +40,13 @@ def span(policy: Policy) -> str:
 
 
 def offset(policy: Policy, retry: int) -> float:
-    """The seconds from the first failure to that retry."""
+    """Return the seconds from the first failure to that retry."""
     is_exponential = policy.retry_schedule == Schedule.EXPONENTIAL
     return offset_seconds(retry, seconds=policy.retry_seconds, is_exponential=is_exponential)
 
 
 def in_words(seconds: float) -> str:
-    """Say a duration in the unit that tells enough: `85 s`, `10 min`, `48 h`, `4 d`."""
+    """Return a duration in a suitable unit: `85 s`, `10 min`, `48 h`, `4 d`."""
     for size, unit, from_seconds in _UNITS:
         if seconds >= from_seconds:
             return f"{seconds / size:,.0f} {unit}"

@@ -1,4 +1,4 @@
-"""A policy in plain words: what an administrator must know to choose it."""
+"""A policy in plain words, for the administrator who chooses one."""
 
 from django.forms import model_to_dict
 
@@ -30,13 +30,16 @@ _ANSWERS = {
     "on_client_error": "any other 4xx",
     "on_redirect": "3xx",
 }
-# Together they are all of their kind.
+# Each pair of codes covers a whole class.
 _WHOLE = (("503", "any other 5xx", "any 5xx"), ("429", "any other 4xx", "any 4xx"))
 _SUMMED_UP = {"on_unreachable": "unreachable", "on_server_error": "5xx", "on_client_error": "4xx"}
 
 
 def sentences(policy: Policy) -> list[str]:
-    """Describe the policy, one sentence an outcome; answers that lead to the same share one."""
+    """Describe the policy in a sentence for each outcome.
+
+    Answers with the same action share one.
+    """
     actions = actions_in_effect(model_to_dict(policy))
     in_effect = set(actions.values())
     return [
@@ -56,7 +59,7 @@ def sentences(policy: Policy) -> list[str]:
 
 
 def summary(policy: Policy) -> str:
-    """Say in one line what makes this policy different from others."""
+    """Return one line with the features that distinguish this policy."""
     actions = actions_in_effect(model_to_dict(policy))
     grouped = _grouped(actions, _SUMMED_UP)
     said = [
@@ -72,7 +75,7 @@ def summary(policy: Policy) -> str:
 
 
 def _grouped(actions: dict[str, str], names: dict[str, str]) -> dict[str, list[str]]:
-    """Return action → what leads to it, in the order of the names."""
+    """Return action → names of its outcomes, in the order of `names`."""
     grouped: dict[str, list[str]] = {}
     for field, name in names.items():
         grouped.setdefault(actions[field], []).append(name)
@@ -80,7 +83,7 @@ def _grouped(actions: dict[str, str], names: dict[str, str]) -> dict[str, list[s
 
 
 def _wholes(codes: list[str]) -> list[str]:
-    """Return the codes with both parts of a kind told as one: 503 and any other 5xx are any 5xx."""
+    """Return the codes with complete pairs merged: 503 and any other 5xx are any 5xx."""
     for part, rest, whole in _WHOLE:
         if part in codes and rest in codes:
             codes = [whole if code == part else code for code in codes if code != rest]

@@ -1,4 +1,4 @@
-"""What all pages of the console have in common."""
+"""The base class of all console pages."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,13 +19,14 @@ from unfold.admin import ModelAdmin, checkbox
 from unfold.decorators import display
 from unfold.templatetags import unfold_list
 
-# Digits, which any bigint may have.
+# A number of digits that fits into any bigint.
 LONGEST_ID = 18
-# What Django's own list filters append to the name of their field.
+# The suffixes that Django's own list filters append to a field's name.
 _APPENDED = ("", "exact", "isnull", "id__exact")
-# How many rows have a page whose rows say much: it is drawn as fast as one looks.
+# Rows of a page whose rows have much content: few enough to be rendered fast.
 FEW_ROWS = 25
-# The box that selects a row, drawn once: a template for each of fifty rows took a tenth of the page's time.
+# The checkbox that selects a row, rendered once: a template for each of fifty rows took a tenth of
+# the page's time.
 _CHECKBOX = checkbox.render(ACTION_CHECKBOX_NAME, "{}")
 
 Headers = Callable[[ChangeList], Iterable[dict[str, Any]]]
@@ -42,17 +43,18 @@ def _once_a_list(headers: Headers) -> Headers:
     return remembered
 
 
-# Unfold (0.91) makes the headers of a list anew for each of its rows: a fifth of the page's time.
+# Unfold (0.91) recomputes the headers of a list for each row, which took a fifth of the page's
+# time.
 unfold_list.result_headers = _once_a_list(unfold_list.result_headers)
 
 
 def id_of(text: str) -> int | None:
-    """Return the id that stands in an address, or None for what no row can have."""
+    """Return the id in an address, or None if no row can have it."""
     return int(text) if text.isdecimal() and len(text) <= LONGEST_ID else None
 
 
 def person(request: HttpRequest) -> User:
-    """Return who is signed in: nobody else comes as far as to a page of the console."""
+    """Return the signed-in user; the console's pages admit nobody else."""
     assert isinstance(request.user, User)
     return request.user
 
@@ -62,17 +64,17 @@ def actor_of(request: HttpRequest) -> str:
 
 
 class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
-    """What all pages have in common: no count of everything, and buttons that come back to where they were."""
+    """A console page without a count of all rows, whose buttons return to the page they were on."""
 
     list_fullwidth = True
     list_per_page = 50
     list_filter_submit = True
     empty_value_display = "–"
-    # Counting each choice of each filter would read the whole table for each.
+    # Facets would read the whole table for each choice of each filter.
     show_facets = ShowFacets.NEVER
-    # Columns of buttons, which only those who may press them see.
+    # Columns of buttons, shown only to people who may press them.
     button_columns: tuple[str, ...] = ()
-    # What an empty list says: what would be here, and what comes first.
+    # The text of an empty list: its purpose, and the first step.
     empty_text = ""
 
     @display(description=ModelAdmin.action_checkbox.short_description)  # type: ignore[untyped-decorator]
@@ -83,7 +85,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
         return request.user.has_perm(f"{self.opts.app_label}.change_{self.opts.model_name}")
 
     def may_press(self, request: HttpRequest) -> bool:
-        """Whether somebody sees the columns of buttons; each button asks again when it is pressed."""
+        """Return whether to show the button columns; each button checks the right again."""
         return self.may_change_rows(request)
 
     def get_list_display(self, request: HttpRequest) -> Any:
@@ -91,28 +93,31 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # Unfold has no types
         return columns if self.may_press(request) else [c for c in columns if c not in self.button_columns]
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Only what the page has a filter for: by any other column one could ask for what one may not see."""
+        """Allow only lookups that a filter of the page uses; others could reveal hidden columns."""
         filters = () if request is None else self.get_list_filter(request)
-        # Of our own by their exact name; of Django's, which are named after a field, with what it appends to it and no
-        # more: `groups` would lead to its users, and to their passwords.
+        # Our filters match by exact parameter name, Django's field filters only with a known
+        # suffix: following `groups` would expose its users and their password hashes.
         own = {each.parameter_name for each in filters if not isinstance(each, str)}
         name, _, appended = lookup.partition("__")
         return lookup in own or (name in filters and appended in _APPENDED)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Begin with what the link gives, but for relations to what is no id: nothing could be looked up by it."""
+        """Start with the values in the link, except relations whose value is no id."""
         initial: dict[str, Any] = super().get_changeform_initial_data(request)
         relations = {field.name for field in self.opts.get_fields() if field.is_relation}
         return {name: value for name, value in initial.items() if name not in relations or _are_ids(value)}
 
     def permitted(self, request: HttpRequest, object_id: int) -> Any:
-        """Return the row a button is about; raises PermissionDenied without the right to change it."""
+        """Return the row that a button is for.
+
+        Raises PermissionDenied without the right to change it.
+        """
         if not self.may_change_rows(request):
             raise PermissionDenied
         return get_object_or_404(self.model, pk=object_id)
 
     def back(self, request: HttpRequest, message: str, *, level: int = messages.SUCCESS) -> HttpResponse:
-        """Go back to the page the button stood on, and say there what happened."""
+        """Return to the page with the button, and show the message there."""
         self.message_user(request, message, level)
         target = request.POST.get("next", "")
         if not url_has_allowed_host_and_scheme(target, allowed_hosts=None):

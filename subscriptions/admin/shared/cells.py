@@ -1,4 +1,4 @@
-"""Cells of lists and fields of pages that are more than a value."""
+"""Cells of lists and fields of pages with more than a plain value."""
 
 from django.contrib import admin
 from django.utils.html import format_html
@@ -8,7 +8,10 @@ from subscriptions.models import EventType, Subscription
 
 
 class ForwardedNames:
-    """Shows readers the names of forwarded headers: the field's own display has inline styles, which the console's CSP blocks."""
+    """Shows readers the names of forwarded headers.
+
+    The field's own display has inline styles, which the console's CSP blocks.
+    """
 
     @admin.display(description="forward headers")
     def forwarded_names(self, row: Subscription | EventType) -> str:
@@ -16,13 +19,16 @@ class ForwardedNames:
 
 
 def two_lines_of(text: str) -> SafeString | None:
-    """Return as much of a text as two lines hold, all of it on hover; None for none."""
+    """Return a text cut to two lines by CSS, complete on hover; None for an empty text."""
     if not text:
         return None
     return format_html('<span class="inturn-reason-cell" title="{}">{}</span>', text, text)
 
 
 def lines(first: str, second: str) -> SafeString:
-    """Return a cell whose second line, in small and if there is one, tells what it depends on, all of it on hover."""
+    """Return a cell with a small second line for the conditions, complete on hover.
+
+    Empty: one line.
+    """
     code = format_html('<code class="inturn-second" title="{}">{}</code>', second, second) if second else ""
     return format_html('<span class="inturn-lines">{}{}</span>', first, code)

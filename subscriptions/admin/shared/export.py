@@ -1,4 +1,4 @@
-"""Lists that can be taken away whole: as CSV or as JSON lines, with the filters of the page."""
+"""Export of whole lists, as CSV or as JSON lines, with the filters of the page."""
 
 import csv
 import json
@@ -23,17 +23,17 @@ ROWS_AT_ONCE = 1_000
 CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl; charset=utf-8"}
 BROKEN_OFF = "INCOMPLETE: the database failed, and older rows are missing. Export again."
 _LAST_LINES = {"csv": f'"{BROKEN_OFF}"\r\n', "jsonl": json.dumps({"broken_off": BROKEN_OFF}) + "\n"}
-# With these a spreadsheet takes a cell for a formula, and runs what somebody else wrote.
+# A spreadsheet takes a cell that begins so for a formula, and would run somebody else's input.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 class ExportedAdmin(KeysetAdmin):
-    """A list with a button for each format; `exported` says what a row is there."""
+    """A list with an export button for each format; `exported` defines the columns."""
 
     list_before_template = "console/export.html"
 
     def exported(self, row: Any) -> dict[str, Any]:
-        """Return the row as names and values; the same names for each."""
+        """Return the row as names and values, with the same names for each row."""
         raise NotImplementedError
 
     def get_urls(self) -> list[URLPattern]:
@@ -50,7 +50,7 @@ class ExportedAdmin(KeysetAdmin):
         return page
 
     def export(self, request: HttpRequest, form: str) -> StreamingHttpResponse:
-        """Answer all that the filters fit, newest first, a part of it at a time."""
+        """Answer all rows that match the filters, newest first, streamed in parts."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         if form not in CONTENT_TYPES:
@@ -66,7 +66,10 @@ class ExportedAdmin(KeysetAdmin):
 
 
 def csv_lines(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines, the names first; of no rows none. A cell that looks like a formula begins with an apostrophe."""
+    """Yield the lines, names first; nothing if there are no rows.
+
+    A cell that looks like a formula gets an apostrophe in front.
+    """
     writer = csv.writer(_Echo())
     for number, row in enumerate(rows):
         if number == 0:
@@ -80,7 +83,7 @@ def json_lines(rows: Iterator[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _to_the_end(lines: Iterator[str], otherwise: str) -> Iterator[str]:
-    """Yield the lines, and another where the database failed: what is sent by then would look whole."""
+    """Yield the lines, and `otherwise` if the database fails, so that the file looks incomplete."""
     is_begun = False
     try:
         for line in lines:
@@ -94,7 +97,10 @@ def _to_the_end(lines: Iterator[str], otherwise: str) -> Iterator[str]:
 
 
 def _in_parts(rows: QuerySet[Any]) -> Iterator[Model]:
-    """Yield the rows, newest first, by queries of their own: one that lasts as long as a download hurts vacuuming."""
+    """Yield the rows, newest first, by several short queries.
+
+    One query for the time of a download would hold up vacuuming.
+    """
     part = list(rows.order_by("-pk")[:ROWS_AT_ONCE])
     while part:
         yield from part
@@ -115,7 +121,7 @@ def _plain(value: Any) -> str:
 
 
 class _Echo:
-    """What csv writes to; `writerow` returns it."""
+    """The file of the csv writer; `writerow` returns the text written to it."""
 
     def write(self, text: str) -> str:
         return text

@@ -1,4 +1,4 @@
-"""Lists of what only ever grows: read only, newest first, by pages that cost the same however far one goes."""
+"""Lists of append-only tables: read only, newest first, in pages of equal cost at any depth."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,12 +12,12 @@ from django.http import HttpRequest
 from subscriptions.admin.shared.base import FEW_ROWS, ConsoleAdmin, id_of
 
 BEFORE, AFTER = "before", "after"
-# So many ids are read in some milliseconds.
+# This many ids are read in some milliseconds.
 FEW = 10_000
 
 
 class KeysetPage(Paginator[Any]):
-    """Stands where Django's list pages want a paginator; knows only the page it has."""
+    """A substitute for the paginator of Django's list pages, with only the current page."""
 
     template_name = "console/keyset_pagination.html"
     older_url: str | None = None
@@ -57,8 +57,8 @@ class KeysetChangeList(ChangeList):
     def _first_rows(self, rows: QuerySet[Model], order: OrderBy) -> list[Model]:
         count = self.list_per_page + 1
         if self.model_admin.leaves_few(self.params):  # type: ignore[attr-defined]
-            # Few are found by their index and sorted here: to find them in the order of ids, the database would walk through
-            # millions. Of many some are met soon on that walk.
+            # A small result is found by the filter's index and sorted here; in the order of ids the
+            # database would scan millions of rows. In a large result that scan finds some soon.
             ids = list(rows.order_by().values_list("pk", flat=True)[: FEW + 1])
             if len(ids) <= FEW:
                 rows = self.root_queryset.filter(pk__in=sorted(ids, reverse=order.descending)[:count])
@@ -69,7 +69,7 @@ class KeysetChangeList(ChangeList):
 
 
 class KeysetAdmin(ConsoleAdmin):
-    """Read only; `complete` is called with the rows of a page, to add what would cost a query a row."""
+    """Read only; `complete` gets a page's rows, to add values that would cost one query per row."""
 
     list_per_page = FEW_ROWS
     show_full_result_count = False
@@ -83,7 +83,10 @@ class KeysetAdmin(ConsoleAdmin):
         pass
 
     def leaves_few(self, params: Mapping[str, Any]) -> bool:
-        """Whether the filters of an address leave so few rows that all of them are rather sorted, by an index, than found among all."""
+        """Return whether the filters leave few rows.
+
+        A few are faster to find by the filter's index and sort than to find among all by id.
+        """
         return False
 
     def has_add_permission(self, request: HttpRequest) -> bool:

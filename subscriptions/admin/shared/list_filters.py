@@ -1,4 +1,4 @@
-"""List filters that compare whole values, so that an index finds them and the URL reads well."""
+"""List filters that compare whole values, so that an index applies and the URL is readable."""
 
 from collections.abc import Iterator, Sequence
 from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
@@ -18,7 +18,7 @@ LARGEST_ID = 2**63 - 1
 
 
 class _InputFilter(SimpleListFilter):
-    """A filter that is typed; `lookup` is what it compares."""
+    """A filter with a text input; `lookup` is the column it compares."""
 
     template = "console/input_filter.html"
     lookup: str
@@ -50,16 +50,17 @@ class _InputFilter(SimpleListFilter):
 
 
 class ExactText(_InputFilter):
-    """`?parameter_name=text` keeps the rows whose `lookup` is that text."""
+    """`?parameter_name=text` keeps the rows whose `lookup` equals that text."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         return queryset.filter(**{self.lookup: self.typed()}) if self.typed() else queryset
 
 
 class NameFilter(ExactText):
-    """By the name of a configured thing, which `lookup` refers to; the first names are suggested.
+    """Filters by the name of the configured object that `lookup` refers to; suggests the first names.
 
-    The rows are asked for by id: of an id the database knows how many rows have it, of a name it would guess.
+    The query compares ids: PostgreSQL has statistics of how many rows an id has, but must guess for
+    a name.
     """
 
     named: type[Any]
@@ -89,7 +90,7 @@ class EventTypeFilter(NameFilter):
 
 
 class MomentFilter(_InputFilter):
-    """By a moment in UTC, such as `2026-08-02T10:15`; what is no moment filters nothing."""
+    """Filters by a time in UTC, such as `2026-08-02T10:15`; an invalid time filters nothing."""
 
     input_attributes = {"type": "datetime-local", "step": "1"}
 
@@ -98,7 +99,7 @@ class MomentFilter(_InputFilter):
             moment = datetime.fromisoformat(self.typed())
         except ValueError:
             return None
-        # At the ends of the calendar there is nothing to compare with.
+        # Computing with times at the ends of the calendar could overflow.
         if not MINYEAR < moment.year < MAXYEAR:
             return None
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
@@ -109,10 +110,10 @@ class MomentFilter(_InputFilter):
 
 
 class _TimeFilter(MomentFilter):
-    """By when a row was added, of what only grows.
+    """Filters by the time a row was added to an append-only table.
 
-    Ids are nearly in the order of time: an id that is surely far enough bounds the rows that are looked at, wherever
-    the moment is. Nothing takes longer than `SLACK` between its time and its id.
+    Ids are nearly in the order of time, so an id at a safe distance bounds the rows to read,
+    wherever the time is. No row takes longer than `SLACK` between its time and its id.
     """
 
     column = "at"
@@ -150,7 +151,7 @@ class Until(_TimeFilter):
 
 
 class ChoiceFilter(_InputFilter):
-    """By one of a closed set, from a drop-down; what is not in the set filters nothing."""
+    """Filters by one of a closed set, from a drop-down; any other value filters nothing."""
 
     offered: Sequence[str]
 

@@ -1,4 +1,4 @@
-"""Admin whose every change stands in the configuration log, committed with the change itself."""
+"""Admin pages that record every change in the configuration log, in the same transaction."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from subscriptions.dependents import first_dependents
 
 
 class RecordedAdmin(ConsoleAdmin):
-    """Records who made, changed or deleted a row, and what was different."""
+    """Records who created, changed or deleted a row, and the differences."""
 
     form: type[ModelForm[Any]] = ModelForm
 
@@ -27,9 +27,9 @@ class RecordedAdmin(ConsoleAdmin):
         return field
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
-        """Return the row; when it is about to be changed, locked: saving writes all its fields.
+        """Return the row; on a POST it is locked, because saving writes all its fields.
 
-        Publishing, which refers to it, goes on meanwhile, unless it is about to be deleted.
+        Publishing refers to the row and goes on meanwhile, unless it is about to be deleted.
         """
         row = super().get_object(request, object_id, from_field)
         if row is None or request.method != "POST" or not connection.in_atomic_block:
@@ -46,7 +46,7 @@ class RecordedAdmin(ConsoleAdmin):
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
         before = form.state_before
-        # What is masked looks the same before and after, so the form must say that it is not.
+        # Masked secrets look the same before and after, so the form reports the changed ones.
         after = state_of(form.instance) | dict.fromkeys(
             getattr(form, "changed_secrets", ()), f"{MASKED}, new value"
         )
@@ -64,7 +64,10 @@ class RecordedAdmin(ConsoleAdmin):
         super().delete_model(request, obj)
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Say what deleting would take along, without Django's loading of everything that depends on it."""
+        """Return the objects that deletion affects.
+
+        Django's own version would load everything that depends on them.
+        """
         names = [str(row) for row in objs]
         protected = [
             f"{row} has {dependents}: it stays as long as they do"
@@ -78,7 +81,7 @@ class RecordedAdmin(ConsoleAdmin):
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Show the configuration log of the row instead of Django's own."""
+        """Redirect to the row's configuration log instead of showing Django's history."""
         row = self.get_object(request, unquote(object_id))
         if row is None:
             raise Http404
@@ -96,7 +99,7 @@ def _is_deleting(request: HttpRequest) -> bool:
 
 
 def state_of(row: models.Model) -> dict[str, Any]:
-    """Return a row's fields and what it is linked to, for the configuration log."""
+    """Return a row's fields and its many-to-many links, for the configuration log."""
     linked = {
         field.name: sorted(str(other) for other in getattr(row, field.name).all())
         for field in row._meta.many_to_many

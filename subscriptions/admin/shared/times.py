@@ -1,4 +1,4 @@
-"""Moments as people read them: relative, with the exact UTC on hover."""
+"""Times for people: relative, with the exact UTC time on hover."""
 
 from datetime import datetime, timedelta
 
@@ -9,12 +9,12 @@ _UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def ago(moment: datetime | None, *, now: datetime) -> SafeString | str:
-    """Return `<time>` such as `3 min ago` or `in 12 s`, and `–` for no moment."""
+    """Return a `<time>` such as `3 min ago` or `in 12 s`, and `–` for None."""
     return "–" if moment is None else _element(moment, relative(moment, now=now))
 
 
 def due(moment: datetime | None, *, now: datetime) -> SafeString | str:
-    """The same for what is still to happen: what has come due is `now`."""
+    """Return a `<time>` for a future event, which is `now` once it is due."""
     return "–" if moment is None else _element(moment, relative(max(moment, now), now=now))
 
 
@@ -29,16 +29,16 @@ def relative(moment: datetime, *, now: datetime) -> str:
 
 
 def roughly(span: timedelta) -> str:
-    """Return the largest unit alone: `2 h`."""
+    """Return the largest unit only: `2 h`."""
     position, count, _ = _in_largest_unit(span)
     return f"{count} {_UNITS[position][1]}"
 
 
 def duration(span: timedelta) -> str:
-    """Return the largest unit, and the next one while that still matters: `2 h 5 min`, `3 d`."""
+    """Return the largest unit, and the next one while that matters: `2 h 5 min`, `3 d`."""
     position, count, rest = _in_largest_unit(span)
     unit = _UNITS[position][1]
-    # Below ten of a unit the next smaller one still tells something.
+    # Only below ten of a unit does the next smaller one matter.
     if count >= 10 or unit == "s":
         return f"{count} {unit}"
     smaller, smaller_unit = _UNITS[position + 1]
@@ -46,7 +46,7 @@ def duration(span: timedelta) -> str:
 
 
 def _in_largest_unit(span: timedelta) -> tuple[int, int, int]:
-    """Return the place of the unit in _UNITS, how many of it, and the seconds that are left."""
+    """Return the index of the unit in _UNITS, its count, and the remaining seconds."""
     seconds = max(int(span.total_seconds()), 0)
     position = next((i for i, (size, _) in enumerate(_UNITS) if seconds >= size), len(_UNITS) - 1)
     return position, *divmod(seconds, _UNITS[position][0])

@@ -1,4 +1,7 @@
-"""Subscriptions in the console; `delivery.console.subscriptions.admin` adds what only delivering knows, and registers it."""
+"""Subscriptions in the console, without their deliveries.
+
+`delivery.console.subscriptions.admin` adds those and registers the page.
+"""
 
 from copy import copy
 from typing import Any
@@ -104,7 +107,7 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
     ]
 
     def get_fieldsets(self, request: HttpRequest, obj: Subscription | None = None) -> list[Any]:
-        """Leave out what has no effect, and of who may only look what is typed and never shown."""
+        """Leave out, for readers, fields without effect and inputs whose values are never shown."""
         fieldsets: list[Any] = super().get_fieldsets(request, obj)
         if obj is None or self.has_change_permission(request, obj):
             return fieldsets
@@ -124,7 +127,10 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> Any:
-        """Who may only look gets no fields, which what is shown could depend on: all of it is shown."""
+        """Render the form.
+
+        For readers without conditions, because they get no inputs to evaluate.
+        """
         obj = kwargs.get("obj")
         if obj is not None and not self.has_change_permission(request, obj):
             context["adminform"].model_admin = looked_at = copy(self)
@@ -134,7 +140,7 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
     def get_queryset(self, request: HttpRequest) -> QuerySet[Subscription]:
         rows: QuerySet[Subscription] = super().get_queryset(request)
         if self.is_list(request):
-            # Deciphering costs, and the list shows neither.
+            # Decrypting is costly, and the list shows neither.
             rows = rows.defer("headers", "auth")
         return rows
 
@@ -143,7 +149,7 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
         return match is not None and match.url_name == "subscriptions_subscription_changelist"
 
     def get_readonly_fields(self, request: HttpRequest, obj: Subscription | None = None) -> list[str]:
-        # Its deliveries belong to them: for another one, make another subscription.
+        # The deliveries belong to these two: another pair needs another subscription.
         return ["forwarded_names", *(["subscriber", "event_type"] if obj else [])]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
@@ -159,7 +165,7 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
         self, request: HttpRequest, obj: Subscription, post_url_continue: str | None = None
     ) -> HttpResponse:
         if obj.mode == Mode.PULL:
-            # Its page says how to fetch, and leads to the keys.
+            # The subscription's page explains fetching, and links to the keys.
             self.message_user(
                 request, f"{obj} was created: messages published from now on wait in its mailbox."
             )

@@ -1,4 +1,4 @@
-"""The form of a subscription: what is secret goes in, and never comes out again."""
+"""The form of a subscription: secrets can be entered, and are never shown."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ _MONOSPACE = {"class": "inturn-code", "spellcheck": "false"}
 
 
 def _secret() -> forms.CharField:
-    # Without a value in the page, and without the browser offering its own.
+    # Without a value in the page, and without a suggestion of the browser's.
     widget = UnfoldAdminPasswordWidget({"autocomplete": "new-password"})
     return forms.CharField(required=False, strip=False, widget=widget)
 
@@ -108,13 +108,13 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         super().__init__(*args, **kwargs)
         self.changed_secrets: list[str] = []
         if self.instance.pk and "mode" in self.fields:
-            # Still a field, for others are shown by what it is.
+            # Disabled rather than removed, because its value decides which other fields are shown.
             self.fields["mode"].disabled = True
             self.fields[
                 "mode"
             ].help_text = "It cannot be changed: for the other mode, create another subscription."
         if isinstance(script_field := self.fields.get("script"), forms.CharField):
-            # Stripped of a first empty line, the script would have other line numbers.
+            # Without its empty first lines the script would have other line numbers.
             script_field.strip = False
         stored = self.instance.auth or {}
         if "header_lines" in self.fields:
@@ -126,7 +126,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
 
     def clean_name(self) -> str:
         name: str = self.cleaned_data["name"]
-        # Of a stored one the subscriber is read only, so Django leaves the constraint out.
+        # The subscriber of a stored one is read-only, so Django leaves the constraint out.
         namesakes = Subscription.objects.filter(subscriber=self.instance.subscriber_id, name=name)
         if namesakes.exclude(pk=self.instance.pk).exists():
             text = f"{self.instance.subscriber} has a subscription {name} already; choose another name."
@@ -164,7 +164,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         return text
 
     def clean_script(self) -> str:
-        # As a browser sends lines, they would end in two characters.
+        # Browsers end lines with CR LF.
         text: str = self.cleaned_data["script"].replace("\r\n", "\n")
         if fault := script.fault(text):
             raise ValidationError(str(fault))
@@ -193,7 +193,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         if event_type is None or not {"dedup_mode", "dedup_path"} <= set(cleaned):
             return
         if cleaned["dedup_mode"] != DedupMode.PATH:
-            # The page hides what was typed then.
+            # The page hides the path then.
             cleaned["dedup_path"] = ""
         refused = dedup.refusals(cleaned, event_type=event_type)
         try:
@@ -205,7 +205,10 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             self.add_error(field, reason)
 
     def _clean_rivals(self, cleaned: dict[str, Any]) -> None:
-        """Last of all, for it locks the event type; see `subscriptions.checks.sync_overlap`."""
+        """Refuse a conflict; runs last, because it locks the event type.
+
+        See `subscriptions.checks.sync_overlap`.
+        """
         other = rival(
             cleaned.get("event_type") or self.instance.event_type,
             header_filter_string=cleaned["header_filter_string"],
@@ -216,7 +219,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
             self.add_error("filter", refusal(other))
 
     def _forget_what_is_hidden(self, cleaned: dict[str, Any]) -> None:
-        """The page hides what was typed for the other mode: it is left out, right or wrong."""
+        """Clear the fields of the other mode, valid or not, because the page hides them."""
         hidden = {name: unset for name, (unset, _) in mode.PUSH_ONLY.items() if name in self.fields}
         policy = Policy.objects.get(name=DEFAULT_POLICY)
         cleaned |= hidden | {"header_lines": "", "auth_type": "none", "policy": policy}
@@ -228,7 +231,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         if event_type is None or not {"mode", "endpoint"} <= set(cleaned):
             return
         if cleaned["mode"] == Mode.PUSH:
-            # Hidden as well.
+            # The page hides this field as well.
             cleaned["max_receives"] = None
             self.errors.pop("max_receives", None)
         for field, reason in mode.refusals(cleaned, event_type=event_type).items():
@@ -260,7 +263,7 @@ class SubscriptionForm(forms.ModelForm[Subscription]):
         self.instance.headers, self.instance.auth = headers, auth
 
     def _auth(self, cleaned: dict[str, Any]) -> dict[str, str]:
-        """Return what was typed; a secret left empty is the stored one."""
+        """Return the credentials as typed; an empty secret keeps the stored one."""
         chosen = cleaned.get("auth_type", "none")
         stored = self.instance.auth or {}
         typed = {field: cleaned.get(field) or stored.get(field, "") for field in _AUTH_FIELDS.get(chosen, ())}

@@ -1,4 +1,4 @@
-"""Headers as people type them, `Name: value` a line; stored values are never shown again."""
+"""Headers as people type them, one `Name: value` per line; stored values are never shown again."""
 
 from collections.abc import Mapping
 
@@ -7,12 +7,15 @@ from subscriptions.values.header_values import HeaderError
 
 
 def masked(headers: Mapping[str, str]) -> str:
-    """Return one line a header, its value masked."""
+    """Return one line per header, with its value masked."""
     return "\n".join(f"{name}: {MASKED}" for name in headers)
 
 
 def parse_header_lines(text: str, *, stored: Mapping[str, str]) -> dict[str, str]:
-    """Read the lines; a masked value keeps the stored one. Raises HeaderError with the line's number."""
+    """Parse the lines; a masked value keeps the stored one.
+
+    Raises HeaderError with the line's number.
+    """
     headers: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():

@@ -1,4 +1,4 @@
-"""The form that says which URLs to rewrite, and into what."""
+"""The form for the URLs to rewrite, with the old and the new beginning."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def _name(label: str) -> forms.CharField:
 
 
 class RewriteForm(forms.Form):
-    """The names of what narrows it down are those of the list's filters, so that a link carries them over."""
+    """Fields are named after the list's filters, so that a link can pass those on."""
 
     old = _url("URLs that begin with", "https://old.example/")
     new = _url("are to begin with", "https://new.example/")

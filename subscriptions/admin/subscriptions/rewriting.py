@@ -1,4 +1,4 @@
-"""The page on which endpoint URLs are rewritten in bulk: first what would become of each, then the doing."""
+"""The page that rewrites endpoint URLs in bulk: it lists the new URLs, then applies them."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ class EndpointRewriting:
         return [path("rewrite/", page, name=name), *super().get_urls()]  # type: ignore[misc]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the list, with a link that carries its filters over."""
+        """Show the list, with a link that passes its filters on."""
         shown = dict(extra_context or {})
         if self.may_change_rows(request):  # type: ignore[attr-defined]
             kept = request.GET.copy()
@@ -42,7 +42,10 @@ class EndpointRewriting:
         return page
 
     def rewrite_endpoints(self, request: HttpRequest) -> HttpResponse:
-        """Show what would become of each; posted, do it if that is still the same."""
+        """Show the new URL of each subscription.
+
+        On POST, apply them if the plan is still the same.
+        """
         if not self.may_change_rows(request):  # type: ignore[attr-defined]
             raise PermissionDenied
         given = request.POST or request.GET
@@ -53,7 +56,7 @@ class EndpointRewriting:
         return self._page(request, form, planned)
 
     def _rewrite(self, request: HttpRequest, form: RewriteForm) -> HttpResponse | None:
-        """Return where to go when it was done; what speaks against it stands in the form then."""
+        """Return the redirect after rewriting, or None with the errors in the form."""
         try:
             count = rewrite(
                 form.selected(),

@@ -1,4 +1,4 @@
-"""The signing secrets of a subscription in the console: which are valid and until when, rotating them, ending an old one early."""
+"""The signing secrets of a subscription in the console: the valid ones, rotation, and early end."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -30,7 +30,8 @@ from subscriptions.rotation import (
 from subscriptions.values.encryption import UndecipherableError, decrypt
 
 VERIFYING = "The receiver verifies webhook-signature with it, as Standard Webhooks describes."
-# Enough to tell it from the others where it is configured, and nothing to anybody else: the rest has 238 bits.
+# Enough to recognize the secret in the receiver's configuration, useless to anybody else: the rest
+# has 238 bits.
 _SHOWN_CHARACTERS = len("whsec_") + 3
 
 
@@ -45,9 +46,9 @@ class ShownSecret:
 
 
 def valid_secrets(subscription_id: int, *, now: datetime, may_tell_apart: bool) -> list[ShownSecret]:
-    """Return those that sign now, the newest first."""
+    """Return the secrets that sign now, the newest first."""
     valid = SigningSecret.objects.filter(subscription=subscription_id).valid(now=now)
-    # As they are stored: one that cannot be deciphered must not hide the others.
+    # Read in stored form, because one that cannot be decrypted must not hide the others.
     rows = valid.annotate(stored=Cast("secret", TextField()))
     return [
         ShownSecret(
@@ -97,7 +98,7 @@ class SecretsOfSubscription:
         return page
 
     def rotate(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Make a new secret; the old ones sign beside it for a day."""
+        """Create a new secret; the old ones sign alongside it for a day."""
         subscription: Subscription = self.permitted(request, object_id)  # type: ignore[attr-defined]
         if subscription.mode == Mode.PULL:
             return self._back(request, UNSIGNED, level=messages.WARNING)
