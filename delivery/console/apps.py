@@ -7,17 +7,18 @@ from django.contrib.admin.apps import SimpleAdminConfig
 
 
 class ConsoleConfig(SimpleAdminConfig):
-    """Shows only what our own modules register.
+    """Register only the admins of our own modules.
 
-    Other packages' admins are left out on purpose: django-q2's would let whoever may
-    edit schedules run any Python function.
+    Other packages' admins are left out on purpose: django-q2's would let anyone who may edit
+    schedules run any Python function.
     """
 
     default_site = "delivery.console.site.ConsoleSite"
 
     def ready(self) -> None:
         super().ready()
-        # What users and roles stand under; Django's own words are about how it is done.
+        # The heading above users and roles; Django's default ("Authentication and Authorization")
+        # names the mechanism.
         apps.get_app_config("auth").verbose_name = "People"
         import_module("subscriptions.admin")
         import_module("delivery.console.pages")

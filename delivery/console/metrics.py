@@ -1,7 +1,8 @@
-"""What Prometheus is told of Inturn as a whole, read from the database when it asks.
+"""Metrics of the whole installation, which Prometheus reads: loaded from the database per request.
 
-The same whichever process answers. Each statement has a bounded cost: counts of what waits end at 100,000, or 10,000 in the retry
-lane. Where the database is away the rest of `/metrics` is answered all the same.
+Every process reports the same values. Each statement has a bounded cost: counts of waiting
+deliveries end at 100,000, or 10,000 in the retry lane. Without a database the rest of `/metrics` is
+still served.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,7 +22,7 @@ from delivery.states import LaneState
 
 class Installation(Collector):
     def describe(self) -> Iterable[Metric]:
-        """Nothing: else to register it would ask the database."""
+        """Return nothing: otherwise to register the collector would query the database."""
         return []
 
     def collect(self) -> Iterator[Metric]:
@@ -34,7 +35,7 @@ class Installation(Collector):
 
 
 def register() -> None:
-    """Have it told with the metrics of this process, once."""
+    """Register the collector with the metrics of this process, once."""
     REGISTRY.register(_INSTALLATION)
 
 
@@ -88,7 +89,7 @@ def _retries() -> Iterator[Metric]:
 
 
 def _counted() -> Iterator[Metric]:
-    """What the chores have counted; nothing until they have."""
+    """Yield the chores' counts; nothing before their first pass."""
     mark = TrafficMark.objects.first()
     if mark is None:
         return

@@ -1,4 +1,4 @@
-"""The sidebar."""
+"""The sidebar of the console."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from delivery.console.shared.rights import may_configure
 class Page:
     """A link of the sidebar.
 
-    `model` is `app.name`: the right to view it decides who sees the link. `guide` is the page of the guide that
+    `model` is `app.name`: users who may view it see the link. `guide` is the page of the guide that
     explains it, with an anchor if a section does.
     """
 
@@ -80,12 +80,12 @@ GROUPS: tuple[tuple[str, tuple[Page, ...]], ...] = (
 )
 
 _OTHER_GUIDES = {"index": "console#traffic-and-health", "configuration": "configuration"}
-# The admin names its addresses app_model_view.
+# The admin names its URLs app_model_view.
 _GUIDES = {page.model.replace(".", "_"): page.guide for _, pages in GROUPS for page in pages}
 
 
 def guide_address(url_name: str) -> str | None:
-    """Return the address of the guide's page that explains this page of the console; None if there is none."""
+    """Return the address of the guide's page about this page of the console; None without one."""
     model = "_".join(url_name.split("_")[:2])
     guide = _OTHER_GUIDES.get(url_name) or _GUIDES.get(model)
     if guide is None:

@@ -1,4 +1,7 @@
-"""The console's pages for what was published and what became of it: each of these modules registers its own."""
+"""The console's pages about messages and deliveries.
+
+Each module imported here registers its own.
+"""
 
 # ruff: noqa: F401
 import delivery.console.archive.admin

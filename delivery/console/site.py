@@ -32,7 +32,8 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
         self.login_form = SignInForm
-        # Configuration is deleted one by one, with what depends on it in sight.
+        # Configuration is deleted one object at a time, with a view of the objects that depend on
+        # it.
         self.disable_action("delete_selected")
 
     def extra_urls(self) -> list[URLPattern]:
@@ -48,7 +49,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
         ]
 
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
-        """Add the address of the guide's page about this one; the header shows it."""
+        """Add the address of the guide's page about the current page, for the header."""
         context: dict[str, Any] = super().each_context(request)
         match = request.resolver_match
         return context | {"guide_address": guide_address(match.url_name or "") if match else None}
@@ -57,7 +58,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
         return sending_page(request, self.each_context(request))
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Answer 429 to who has to wait: scripts understand that, too."""
+        """Return 429 to a user who has to wait, so that scripts understand it too."""
         answer: HttpResponse = super().login(request, extra_context)
         shown = answer.context_data if isinstance(answer, TemplateResponse) else None
         form = (shown or {}).get("form")
@@ -77,7 +78,10 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # Unfold has no types
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Let somebody change their own password, which stands in the configuration log like any other change."""
+        """Change the user's own password.
+
+        The configuration log records it like any other change.
+        """
         with transaction.atomic():
             answer: HttpResponse = super().password_change(request, extra_context)
             if answer.status_code == HTTPStatus.FOUND and request.user.is_authenticated:

@@ -1,4 +1,4 @@
-"""The archive in the console: what it holds, the files that count, and the look-up of messages by id and by time."""
+"""The archive in the console: its contents, its current files, and a lookup by id or time."""
 
 from datetime import datetime
 from typing import Any
@@ -29,7 +29,7 @@ class TableFilter(ChoiceFilter):
 
 
 class DayFilter(ExactText):
-    """By a day; what is none finds nothing."""
+    """Filter by a day. An invalid day matches nothing."""
 
     title = "Day (UTC)"
     parameter_name = "day"
@@ -87,7 +87,7 @@ class ArchiveFileAdmin(KeysetAdmin):
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the files, below what the archive holds and the look-up."""
+        """Show the list of files below the archive's contents and the lookup form."""
         shown = {
             **(extra_context or {}),
             "archive": archive.read_archive_page(),
@@ -100,11 +100,11 @@ class ArchiveFileAdmin(KeysetAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """A file has no page of its own."""
+        """Redirect to the list: a file has no page of its own."""
         return HttpResponseRedirect(reverse("admin:delivery_archivefile_changelist"))
 
     def look_up(self, request: HttpRequest) -> HttpResponse:
-        """Lead to a message by its id, or list what was published at a time."""
+        """Redirect to a message by its id, or list the messages published in an interval."""
         self._refuse_unless_may_look_up(request)
         if typed := request.GET.get("id", "").strip():
             if (message_id := parse_public_id(typed)) is not None:
@@ -126,7 +126,10 @@ class ArchiveFileAdmin(KeysetAdmin):
         return TemplateResponse(request, "console/archive_lookup.html", context)
 
     def message(self, request: HttpRequest, message_id: int) -> HttpResponse:
-        """Show a message as the archive has it; its payload to those who may see it, which is logged."""
+        """Show a message from the archive, with its payload to users who may see payloads.
+
+        Each view of a payload is logged.
+        """
         shown = self._found(request, message_id)
         may_see = may_see_payload(request.user)
         if may_see:
@@ -142,7 +145,10 @@ class ArchiveFileAdmin(KeysetAdmin):
         return TemplateResponse(request, "console/archived_message.html", context)
 
     def raw(self, request: HttpRequest, message_id: int) -> HttpResponse:
-        """Answer the exact bytes; as plain text and a file, so that no browser runs what a publisher sent."""
+        """Return the exact bytes, as a plain-text download.
+
+        Otherwise a browser could run a script that a publisher sent.
+        """
         self._refuse_unless_may_look_up(request)
         if not may_see_payload(request.user):
             raise PermissionDenied
@@ -195,7 +201,10 @@ class ArchiveFileAdmin(KeysetAdmin):
 
 
 def _published(form: TimeForm) -> tuple[list[Any] | None, str]:
-    """Return what was published at the time that is asked for, None if none is; or why it cannot be told."""
+    """Return the messages published in the interval, or None and the reason for the failure.
+
+    An invalid form gives None without a reason: its fields have the errors.
+    """
     from delivery.history.archive.archive import ArchiveError
 
     if not form.is_valid():

@@ -1,4 +1,4 @@
-"""What people read of the archive: how far it reaches, what is in it, and the messages that are nowhere else."""
+"""Queries of the archive's pages: its extent, its contents, and messages that exist only there."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from delivery.history.archive.lookup import ArchiveLine
 
 SHOWN = 100
-# So long a piece of time is searched for messages while somebody waits.
+# The longest interval that is searched for messages within a request.
 LONGEST_SEARCH = timedelta(days=1)
 _TABLES = ("messages", "deliveries", "attempts", "journal")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchivedTable:
-    """What the archive has of a table; no days when it has nothing."""
+    """The archive's files of one table; the dates are None when there are none."""
 
     table: str
     files: int = 0
@@ -65,7 +65,10 @@ class DeliveryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownMessage:
-    """`is_there`: it is in PostgreSQL as well, and has its ordinary page."""
+    """A message for its page.
+
+    `is_there`: PostgreSQL has it as well, so it has its ordinary page.
+    """
 
     message: ArchivedMessage
     body: Payload
@@ -85,7 +88,10 @@ def read_archive_page() -> ArchivePage:
 
 
 def may_have(message_id: int) -> bool:
-    """Whether a file of the archive may hold a message: cheap, and sure only when it says no."""
+    """Return whether a file of the archive may contain a message.
+
+    The check is cheap; only False is certain.
+    """
     files = ArchiveFile.objects.filter(
         table="messages", chunk__state=ChunkState.DONE, first_id__lte=message_id, last_id__gte=message_id
     )
@@ -93,7 +99,10 @@ def may_have(message_id: int) -> bool:
 
 
 def message(id: int) -> ShownMessage | None:
-    """Read a message from the archive; None if that has none. Raises ArchiveError when it cannot be read."""
+    """Load a message from the archive; None if the archive does not have it.
+
+    Raise ArchiveError when the archive cannot be read.
+    """
     found = archive_lookup.find_message(id)
     if found is None:
         return None
@@ -113,7 +122,10 @@ def message(id: int) -> ShownMessage | None:
 
 
 def published(*, since: datetime, until: datetime, event_type: str) -> "list[ArchiveLine]":
-    """Return the first messages that were published in a piece of time. Raises ArchiveError when the archive cannot be read."""
+    """Return the first messages published in the interval.
+
+    Raise ArchiveError when the archive cannot be read.
+    """
     return archive_lookup.lookup().published(since=since, until=until, event_type=event_type, limit=SHOWN)
 
 

@@ -1,4 +1,4 @@
-"""Bulk jobs in the console: made from a filter after counting, and watched until they are done."""
+"""Bulk jobs in the console: created from a filter after a count, with a page of their progress."""
 
 from typing import Any
 from urllib.parse import urlencode
@@ -28,7 +28,7 @@ _TONES = {ResubmissionState.RUNNING: "open", ResubmissionState.DONE: "good"}
 
 
 def bulk_url(filters: QueryDict, verb: BulkVerb) -> str:
-    """The page that counts what the filters of the list of deliveries fit."""
+    """Return the URL of the page that counts the deliveries which match the list's filters."""
     asked = [("verb", verb.value)] if verb == BulkVerb.CANCEL else []
     asked += [(name, str(filters[name])) for name in ResubmissionForm.base_fields if filters.get(name)]
     return f"{reverse('admin:delivery_resubmission_add')}?{urlencode(asked)}"
@@ -65,7 +65,7 @@ class ResubmissionAdmin(WatchedAdmin):
         ]
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Count what a filter fits; posted, have it sent again."""
+        """Count the deliveries that match a filter; on POST, start the bulk job."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         given = request.POST if request.method == "POST" else request.GET
@@ -108,7 +108,7 @@ class ResubmissionAdmin(WatchedAdmin):
             "what": in_words(row.filter, row.verb),
             "done_to": bulk_jobs.done_to(row),
             "counted": Bounded(row.count, COUNT_LIMIT),
-            # Where counting ended early, nobody knows how much is left.
+            # If counting stopped at the limit, the remaining number is unknown.
             "most": row.count if row.count <= COUNT_LIMIT else None,
             "is_running": row.state == ResubmissionState.RUNNING,
             "may_stop": self.may_change_rows(request) and not row.is_backlog,

@@ -1,4 +1,4 @@
-"""The form that says which deliveries to send again, or to cancel, and how fast."""
+"""The form of a bulk job: which deliveries to resubmit or cancel, and at what rate."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -30,7 +30,10 @@ _WORDS = {
 
 
 class ResubmissionForm(forms.Form):
-    """Its names are those of the list's filters, so that a link carries them over."""
+    """The form of a bulk job.
+
+    Its fields have the names of the list's filters, so a link can fill it.
+    """
 
     status = forms.ChoiceField(label="Status", required=False, widget=UnfoldAdminSelectWidget)
     subscriber = name_field("Subscriber")
@@ -65,25 +68,25 @@ class ResubmissionForm(forms.Form):
 
     @property
     def is_countable(self) -> bool:
-        """Whether it says which deliveries, be the rate right or wrong."""
+        """True if the selection is valid, whether or not the rate is."""
         return self.is_bound and not set(self.errors) - {"rate"} and bool(self.chosen())
 
     def chosen(self) -> dict[str, Any]:
-        """What is selected, as `delivery.support.selection` reads it."""
+        """Return the selection in the form that `delivery.support.selection` takes."""
         status = self.cleaned_data.get("status")
         given = {name: _plain(self.cleaned_data.get(name)) for name in _WORDS}
         return ({"status": [status]} if status else {}) | {name: one for name, one in given.items() if one}
 
 
 def _plain(value: Any) -> Any:
-    """Return a moment as the text that JSON holds."""
+    """Return a datetime as JSON text, other values unchanged."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     return value
 
 
 def in_words(chosen: Mapping[str, Any], verb: str) -> str:
-    """Say what a filter selects: `REJECTED or FAILED, of subscriber crm`."""
+    """Describe a selection in words: `REJECTED or FAILED, of subscriber crm`."""
     statuses = " or ".join(chosen.get("status", [])) or _ALL[BulkVerb(verb)]
     named = [words.format(_shown(name, chosen[name])) for name, words in _WORDS.items() if name in chosen]
     return ", ".join([statuses, *named])

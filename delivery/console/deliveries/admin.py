@@ -1,4 +1,4 @@
-"""Deliveries in the console, for support: filtered, and looked at with every attempt."""
+"""Deliveries in the console, for support: a list with filters, and a page with every attempt."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.cells import two_lines_of
 from subscriptions.admin.shared.times import ago, due, exact
 
-# Of a delivery that has been tried for weeks, the newest attempts.
+# Only the newest are shown: a delivery may have been tried for weeks.
 SHOWN_ATTEMPTS = 200
 _UNSHOWN = ["message__body", "message__headers", "subscription__headers", "subscription__auth"]
 _AROUND = ("message__event_type", "subscription__subscriber", "subscription__policy", "lane__subscriber")
@@ -67,7 +67,11 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
     pane_template = "console/delivery_part.html"
 
     def leaves_few(self, params: Mapping[str, Any]) -> bool:
-        """What a subscription has, and what is open, is in indexes that have the ids: delivery_of_subscription, delivery_pending and delivery_leased."""
+        """Return whether the filters leave few rows.
+
+        The deliveries of a subscription and the open ones have indexes that contain the ids:
+        delivery_of_subscription, delivery_pending and delivery_leased.
+        """
         return bool(params.get("subscriber") or params.get("subscription") or params.get("status") in OPEN)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Delivery]:
@@ -86,7 +90,7 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
     def pane_context(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
         may_see = may_see_payload(request.user)
         rows = Delivery.objects.select_related(*_AROUND, "callback")
-        # The body is in the command that sends it again.
+        # The curl command contains the body.
         rows = rows.defer("message__headers") if may_see else rows.defer("message__headers", "message__body")
         delivery = get_object_or_404(rows, pk=id_of(object_id) or 0)
         if not self.has_view_permission(request, delivery):
@@ -117,7 +121,7 @@ class DeliveryAdmin(Resubmitting, SplitAdmin):
             row.next_try = next_tries.get(row.pk)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the list, with links to send again, or cancel, all that the filters fit."""
+        """Show the list, with links to resubmit or cancel all deliveries that match the filters."""
         shown = dict(extra_context or {})
         status = request.GET.get(DeliveryStatusFilter.parameter_name)
         if request.user.has_perm("delivery.add_resubmission"):
@@ -190,7 +194,7 @@ def _where(row: Delivery, place: str) -> SafeString | str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownOutput:
-    """What a script has made of a delivery; without a `body` the message's own is sent."""
+    """The output of a script for one delivery; without a `body` the message's own body is sent."""
 
     version: int
     body: Payload | None

@@ -1,7 +1,8 @@
-"""The requests of a delivery as they are made: from the subscription as it is now, without what is secret.
+"""The requests of a delivery, rebuilt from the subscription as it is now, without secrets.
 
-Of a request only the body is kept. Time and signature are made for each attempt, so they are described; values of the
-subscription's own headers and its credentials are secrets, so they stand there as variables.
+Only the body of a request is stored. Time and signature are computed for each attempt, so they are
+described. The values of the subscription's own headers and its credentials are secrets, so
+variables stand for them.
 """
 
 import re
@@ -21,9 +22,11 @@ TIME, SIGNATURE, KEY = "$TIME", "$SIGNATURE", "$KEY"
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """`variable` is our name for a value that is not shown, which `value` is put before; others' texts are never one.
+    """One header of a request.
 
-    `is_payload`: the message's, to be shown to those who may see payloads.
+    `variable` is Inturn's placeholder for a value that is not shown; it follows `value`. Text from
+    others is never used as a placeholder. `is_payload`: the header comes from the message and is
+    shown only to users who may see payloads.
     """
 
     name: str
@@ -41,7 +44,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentRequest:
-    """`headers` in the order they are shown."""
+    """A request to show, with `headers` in the order of display."""
 
     method: str
     url: str
@@ -54,14 +57,14 @@ class SentRequest:
 
     @property
     def masked_head(self) -> str:
-        """The same for those who may not see payloads."""
+        """The head of the request for users who may not see payloads."""
         return "\n".join(
             [f"{self.method} {self.masked_url or self.url}", *(header.masked for header in self.headers)]
         )
 
 
 def sent_request(delivery: Delivery, *, attempt: Attempt | None = None) -> SentRequest:
-    """The request of an attempt that was made, or of the next one."""
+    """Return the request of a past attempt, or of the next one."""
     made = script_output(delivery)
     method, url = target(delivery, path=made.path if made else "")
     number = delivery.attempts + 1 if attempt is None else attempt.number
@@ -89,7 +92,10 @@ def sent_request(delivery: Delivery, *, attempt: Attempt | None = None) -> SentR
 
 
 def _forwarded(delivery: Delivery, own: Sequence[Header], *, made: ScriptOutput | None) -> list[Header]:
-    """The message's headers that are sent along; read only if there may be any."""
+    """Return the forwarded headers of the message.
+
+    Load them only if the subscription forwards any.
+    """
     subscription = delivery.subscription
     if not subscription.forward_headers:
         return []
@@ -107,15 +113,18 @@ def _time(attempt: Attempt | None) -> Header:
 
 
 def script_output(delivery: Delivery) -> ScriptOutput | None:
-    """What the subscription's script has made of the delivery; None also before its first attempt."""
+    """Return the output of the subscription's script; None also before the first attempt."""
     if not delivery.subscription.script_version:
         return None
-    # Which is no attribute when there is no row.
+    # The related object does not exist when there is no row.
     return getattr(delivery, "script_output", None)
 
 
 def target(delivery: Delivery, *, path: str = "") -> tuple[str, str]:
-    """Return the method and the URL; of a callback that is answered, the URL that its publisher gave."""
+    """Return the method and the URL.
+
+    For an answer to a callback, the URL that its publisher gave.
+    """
     if delivery.callback is not None:
         return "POST", delivery.callback.url
     try:
@@ -130,7 +139,7 @@ def content_type_of(message: Message) -> str:
 
 
 def secret_headers(subscription: Subscription) -> list[Header]:
-    """The subscription's own headers and its credentials, each value as a variable."""
+    """Return the subscription's own headers and its credentials, with a variable for each value."""
     headers = [Header(name, "", variable(name)) for name in subscription.headers]
     match subscription.auth.get("type"):
         case "basic":
@@ -143,6 +152,6 @@ def secret_headers(subscription: Subscription) -> list[Header]:
 
 
 def variable(name: str) -> str:
-    """Return such as `$X_API_KEY`, which a shell takes for nothing else."""
+    """Return a variable's name such as `$X_API_KEY`, valid in every shell."""
     words = re.sub(r"[^A-Z0-9]+", "_", name.upper()).strip("_")
     return f"$HEADER_{words}" if not words or words[0].isdigit() else f"${words}"

@@ -1,6 +1,7 @@
-"""Commands for a shell: publish a message again, or make the request of a delivery again; secrets stand there as variables.
+"""Shell commands that publish a message again or repeat a delivery's request.
 
-Whatever a publisher wrote is quoted, so that a shell takes nothing of it for a command.
+Variables stand for secrets. All text from publishers is quoted, so that a shell never runs any of
+it.
 """
 
 import shlex
@@ -12,9 +13,9 @@ from delivery.console.deliveries.as_sent import KEY, Header, content_type_of, sc
 from delivery.models import Delivery, Message, ScriptOutput
 from delivery.models.message import public_id
 
-# A longer body, or one that is no text, is downloaded first.
+# A longer body, or one that is not text, has to be downloaded first.
 LONGEST_BODY = 32 * 1024
-# curl says these itself, or they would make the copy no message of its own.
+# curl sets these headers itself, or they would make the copy a duplicate of the message.
 _LEFT_OUT = frozenset(
     {"content-type", "user-agent", "accept", "accept-encoding", "idempotency-key", "x-forwarded-for"}
 )
@@ -26,7 +27,10 @@ SIGNATURE=$({{ printf %s "$id.$TIME."; body; }} | openssl dgst -sha256 -mac HMAC
 
 
 def publishing(message: Message) -> str:
-    """Return what publishes the same again, as a message of its own; empty when only Inturn publishes such."""
+    """Return a command that publishes the same content as a new message.
+
+    Empty when only Inturn publishes such messages.
+    """
     if message.publisher_id is None:
         return ""
     url = f"{settings.ENVIRONMENT.base_url}/api/v1/events/{message.event_type.name}/messages"
@@ -41,7 +45,7 @@ def publishing(message: Message) -> str:
 
 
 def sending(delivery: Delivery) -> str:
-    """Return what makes the request that the next attempt would make, to the endpoint itself."""
+    """Return a command that makes the request of the next attempt, to the endpoint itself."""
     request = sent_request(delivery)
     signed = _SIGNED.format(id=shlex.quote(public_id(delivery.message_id)))
     return "\n".join(
@@ -66,7 +70,10 @@ def _option(header: Header) -> str:
 
 
 def _body(message: Message, *, made: ScriptOutput | None = None) -> str:
-    """Define the shell's function `body`, which writes the exact bytes: the message's, or what a script has made of them."""
+    """Define the shell function `body`, which writes the exact bytes.
+
+    They are the message's own, or the script's output for them.
+    """
     made_body = None if made is None else made.body
     text = _text(bytes(message.body if made_body is None else made_body))
     if text is None and made_body is not None:
@@ -84,5 +91,6 @@ def _text(body: bytes) -> str | None:
         text = body.decode()
     except UnicodeDecodeError:
         return None
-    # A copied carriage return, or a line feed that a clipboard changes, would be another body.
+    # A clipboard may change line breaks, and a copied carriage return may get lost: the body would
+    # differ.
     return None if any(character in text for character in "\0\r") else text

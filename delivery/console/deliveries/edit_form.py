@@ -1,4 +1,4 @@
-"""The form in which a person edits the body of a message before it is sent again."""
+"""The form for editing the body of a message before it is sent again."""
 
 from typing import Any
 
@@ -10,12 +10,15 @@ from unfold.widgets import UnfoldAdminTextareaWidget
 from delivery.models import Message
 from delivery.support.resubmit import Edit
 
-# What a browser's text field still handles.
+# The longest text that a browser's text field handles well.
 MAX_CHARACTERS = 1024 * 1024
 
 
 class EditForm(forms.Form):
-    """`reason` says why the body cannot be edited here; then there is nothing to fill in."""
+    """The form of one edit.
+
+    `reason` says why the body cannot be edited; then there is no field to fill in.
+    """
 
     body = forms.CharField(
         required=False,
@@ -26,7 +29,7 @@ class EditForm(forms.Form):
     def __init__(self, data: Any, *, message: Message) -> None:
         self._message = message
         text, self.reason = _editable(bytes(message.body))
-        # Browsers send each line break as two characters; those that were one stay one.
+        # Browsers send each line break as CR LF; a body that had LF keeps LF.
         self._breaks = "\r\n" if "\r\n" in text else "\n"
         super().__init__(data, initial={"body": text})
 
@@ -41,7 +44,7 @@ class EditForm(forms.Form):
         return text
 
     def edit(self) -> Edit:
-        """What is to be sent: the headers stay those of the message."""
+        """Return the edited message, with the headers of the original."""
         return Edit(
             headers=self._message.headers,
             content_type=self._message.content_type,
@@ -50,7 +53,7 @@ class EditForm(forms.Form):
 
 
 def _editable(body: bytes) -> tuple[str, str]:
-    """Return the body as text, and why it cannot be edited as such, if it cannot."""
+    """Return the body as text, and the reason if it cannot be edited, otherwise ""."""
     by_api = "send it by the API: POST deliveries/…/resubmit with body_base64."
     try:
         text = body.decode()

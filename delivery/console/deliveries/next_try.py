@@ -1,4 +1,4 @@
-"""What an open delivery waits for, in words, and when it is tried next."""
+"""The reason why an open delivery waits, in words, and the time of its next try."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +13,11 @@ _STOPPED = (LaneState.BLOCKED, LaneState.SUSPENDED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextTry:
-    """`at` is None when a person has to do something first, or when it only waits for its turn, as is usual."""
+    """A delivery's next try.
+
+    `at` is None when a person has to act first, or when the delivery only waits for its turn, which
+    is the usual case.
+    """
 
     words: str
     at: datetime | None = None
@@ -21,7 +25,10 @@ class NextTry:
 
 
 def of_each(deliveries: Sequence[Delivery]) -> dict[int, NextTry]:
-    """Return that of each delivery that is to be sent; asks for the endpoints of those only that may not be UP."""
+    """Return the next try of each delivery that is to be sent.
+
+    Load only the endpoints that may not be UP.
+    """
     waiting = [
         row for row in deliveries if row.status == Status.PENDING and row.subscription.mode != Mode.PULL
     ]
@@ -33,7 +40,10 @@ def of_each(deliveries: Sequence[Delivery]) -> dict[int, NextTry]:
 
 
 def _may_be_down(row: Delivery) -> bool:
-    """Whether its endpoint may be anything but UP, as far as its lane and policy tell; a callback goes elsewhere."""
+    """Return whether lane and policy allow the endpoint to be anything but UP.
+
+    A callback does not go to the subscription's endpoint.
+    """
     is_stopped = row.lane is not None and (row.lane.kind == LaneKind.QUEUE or row.lane.state in _STOPPED)
     return row.callback_id is None and (is_stopped or row.subscription.policy.breaks_circuit)
 

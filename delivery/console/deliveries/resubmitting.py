@@ -1,4 +1,4 @@
-"""What support does with deliveries in the console: send again, edit and send, cancel, decide what is in doubt."""
+"""Support's actions on deliveries: resubmit, edit and send, cancel, resolve IN_DOUBT."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ Verb = Callable[..., None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Possible:
-    """What may be done with a delivery as it stands."""
+    """The actions that a delivery's status allows."""
 
     resubmit: bool
     edit: bool
@@ -44,7 +44,7 @@ class Possible:
 
 
 def possible(row: Delivery) -> Possible:
-    # What was answered while its publisher waited (SYNC) has no place to go back to.
+    # A SYNC delivery was answered while its publisher waited: it has no lane to return to.
     has_place = row.lane_id is not None or row.subscription.mode == Mode.PULL
     return Possible(
         resubmit=row.status in RESUBMITTABLE and has_place,
@@ -55,7 +55,7 @@ def possible(row: Delivery) -> Possible:
 
 
 class Resubmitting(ConsoleAdmin):
-    """Mix into the admin of deliveries: buttons of a page, and actions on those that are picked in the list."""
+    """Mixin for the admin of deliveries: buttons on the page, and actions for the selected rows."""
 
     actions = ["resubmit_chosen", "cancel_chosen", "mark_chosen_delivered"]
 
@@ -77,7 +77,7 @@ class Resubmitting(ConsoleAdmin):
         return self.may_change_rows(request)
 
     def may_edit(self, request: HttpRequest) -> bool:
-        """Whoever edits a message reads it."""
+        """Return whether the user may edit messages; to edit one means to read it."""
         may_read = request.user.has_perm("delivery.view_message") and may_see_payload(request.user)
         return self.may_change_rows(request) and may_read
 
@@ -130,7 +130,7 @@ class Resubmitting(ConsoleAdmin):
     def _each(
         self, request: HttpRequest, queryset: QuerySet[Delivery], verb: Verb, *, status: Status, left: str
     ) -> None:
-        """Do it to each of a page by itself; a page has few."""
+        """Act on each selected delivery in its own transaction; a page has few rows."""
         done, undone = 0, 0
         for id in queryset.values_list("pk", flat=True):
             try:
@@ -145,7 +145,7 @@ class Resubmitting(ConsoleAdmin):
         self.message_user(request, f"{done} {left}".strip(), level)
 
     def edit(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Show the body to be edited; posted, it is published for the delivery's subscription alone."""
+        """Show the body for editing; on POST, publish it to the delivery's subscription alone."""
         if not self.may_edit(request):
             raise PermissionDenied
         rows = Delivery.objects.select_related("message__event_type", "subscription__subscriber")

@@ -1,4 +1,4 @@
-"""The time line of a delivery: published, each attempt, settled, each with how long after the publication it was."""
+"""The timeline of a delivery: publication, attempts, settlement, each with the time elapsed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,11 @@ from subscriptions.admin.shared.times import duration
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """`tone` is a label's, `name` what stands in it; `after` such as `+2 min 5 s`, empty for the publication."""
+    """One entry of a timeline.
+
+    `name` is the text of its label and `tone` the label's colour; `after` is the time since the
+    publication, such as `+2 min 5 s`, empty for the publication itself.
+    """
 
     name: str
     tone: str
@@ -21,7 +25,7 @@ class Moment:
 
 
 def timeline(delivery: Delivery, attempts: Sequence[Attempt], *, is_fetched: bool) -> list[Moment]:
-    """Return its moments, the oldest first; of the attempts those that are shown, given newest first."""
+    """Return the entries, oldest first; `attempts` are the shown ones, newest first."""
     published_at = delivery.message.published_at
     moments = [Moment(name="published", tone="neutral", words="", at=published_at, after="")]
     noun = "fetch" if is_fetched else "attempt"

@@ -1,4 +1,7 @@
-"""Event types as a catalogue: with what was published last, who subscribes, and how to do both."""
+"""Event types as a catalogue.
+
+Newest message, subscribers, and commands to publish and subscribe.
+"""
 
 from collections.abc import Sequence
 from typing import Any

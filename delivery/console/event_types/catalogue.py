@@ -1,4 +1,4 @@
-"""The event catalogue: what somebody must know of an event type to publish it or to subscribe to it."""
+"""The event catalogue: everything one needs to publish an event type or to subscribe to it."""
 
 import json
 import shlex
@@ -34,7 +34,10 @@ class Newest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """`sample` and `json_schema` are JSON as people read it, empty when there is none."""
+    """A page of the catalogue.
+
+    `sample` and `json_schema` are indented JSON, empty if there is none.
+    """
 
     event_type: EventType
     sample: str
@@ -55,7 +58,7 @@ class Entry:
 
 
 def newest_of(ids: Collection[int]) -> dict[int, Newest]:
-    """By event type; one that was never published has none."""
+    """Return the newest message by event type, without event types that have no messages."""
     rows = named_rows("newest_of_event_types", {"ids": list(ids)})
     return {row["id"]: Newest(message_id=row["message_id"], published_at=row["published_at"]) for row in rows}
 
@@ -83,7 +86,7 @@ def read_catalogue_entry(event_type: EventType) -> Entry:
 
 
 def violation_of_sample(event_type: EventType) -> Violation | None:
-    """Say where the sample breaks the schema: whoever publishes it as it is would be refused."""
+    """Return where the sample breaks the schema: a message with that body would be refused."""
     return None if event_type.sample is None else first_violation(event_type, event_type.sample)
 
 

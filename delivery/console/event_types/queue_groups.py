@@ -1,4 +1,7 @@
-"""The groups of QUEUE event types: which there are, and which are down because no endpoint takes their messages."""
+"""The groups of QUEUE event types: all of one type, and all groups that are down.
+
+A group is down if none of its endpoints is UP.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +33,7 @@ class DownEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DownGroup:
-    """A group no ACTIVE endpoint of which is UP, with the oldest message that waits for one."""
+    """A group without an ACTIVE endpoint that is UP, with its oldest waiting message."""
 
     event_type_id: int
     event: str
@@ -44,7 +47,10 @@ class DownGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueGroup:
-    """The subscriptions that share a group; `waiting` are the messages that wait for one of them."""
+    """The subscriptions that share a group.
+
+    `waiting` counts the messages waiting for one of them.
+    """
 
     condition: str
     active: int
@@ -53,7 +59,10 @@ class QueueGroup:
 
 
 def of_event_type(event_type: EventType) -> list[QueueGroup]:
-    """Return the first groups of a QUEUE event type, oldest first; one more than `SHOWN` if there are more."""
+    """Return the first groups of a QUEUE event type, oldest first.
+
+    The list has one more than `SHOWN` if there are more.
+    """
     if event_type.kind != Kind.QUEUE:
         return []
     is_active = Q(status=SubscriptionStatus.ACTIVE)
@@ -78,7 +87,7 @@ def of_event_type(event_type: EventType) -> list[QueueGroup]:
 
 
 def group_size(subscription: Subscription) -> int | None:
-    """Return how many subscriptions share its group, itself included; None unless its event type is a QUEUE."""
+    """Return the number of subscriptions in its group, including itself; None unless QUEUE."""
     if subscription.event_type.kind != Kind.QUEUE:
         return None
     return Subscription.objects.filter(
@@ -89,7 +98,7 @@ def group_size(subscription: Subscription) -> int | None:
 
 
 def down(*, limit: int) -> list[DownGroup]:
-    """Return the groups whose messages have waited longest."""
+    """Return the groups that are down, longest wait first."""
     found = named_rows("queue_groups_down", {"limit": WAITING_LIMIT, "rows": limit})
     grouped = groupby(
         found, lambda row: (row["event_type_id"], row["header_filter_string"], row["filter_identity"])

@@ -1,4 +1,4 @@
-"""The pages of the guide and their order. Their texts are templates/guide/*.md."""
+"""The pages of the guide in their order; the texts are in `templates/guide/*.md`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class GuidePage:
     about: str
 
 
-# Pages of one kind stand together.
+# `pages_by_kind` expects pages of one kind to be adjacent.
 _PAGES = (
     GuidePage(
         "subscriptions",

@@ -1,4 +1,7 @@
-"""Searches the guide. The texts are small (70 kB), so a process reads them once and scans them for each search."""
+"""Search of the guide.
+
+The texts are small (70 kB): each process reads them once and scans them for each search.
+"""
 
 import re
 from collections.abc import Sequence
@@ -27,9 +30,10 @@ class GuideHit:
 
 
 def search_guide(query: str) -> Sequence[GuideHit]:
-    """Return the best sections first; a word also matches as a part of a longer one, in any case.
+    """Return the best sections first; a word also matches inside a longer one, in any case.
 
-    A word in a heading counts ten times as much as one in the text, and one in the page's title five times.
+    A word in a heading counts ten times as much as one in the text, and one in the page's title
+    five times.
     """
     words = query.casefold().split()[:MOST_WORDS]
     if not words:

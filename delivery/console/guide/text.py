@@ -9,7 +9,7 @@ from django.utils.text import slugify
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-# HTML in a text is shown as text.
+# HTML in a source text is shown as text, not rendered.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 _LEAVES = ("inline", "fence", "code_block")
 
@@ -37,7 +37,7 @@ def guide_text(name: str) -> GuideText:
 
 
 def _add_anchors(tokens: Sequence[Token]) -> None:
-    """Give each heading an id made from its text, and a number if the page has that heading already."""
+    """Give each heading an id made from its text, with a number if the page repeats the heading."""
     taken: dict[str, int] = {}
     for opening, content in pairwise(tokens):
         if opening.type == "heading_open":

@@ -20,7 +20,7 @@ def guide_index(request: HttpRequest) -> HttpResponse:
 
 
 def guide_page(request: HttpRequest, name: str) -> HttpResponse:
-    """Serve one page; 404 if the guide has none of that name."""
+    """Serve one page; 404 if the guide has no page of that name."""
     page = GUIDE_PAGES.get(name)
     if page is None:
         raise Http404(f"The guide has no page {name}.")

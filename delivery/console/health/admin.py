@@ -1,4 +1,7 @@
-"""URL health in the console: which URLs the circuit breaker leaves alone, and the button that releases one."""
+"""URL health in the console.
+
+The state of each URL in the circuit breaker, and a button to release it.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -43,7 +46,7 @@ class UrlHealthAdmin(CompletedList, ConsoleAdmin):
     sortable_by = ()
 
     def get_ordering(self, request: HttpRequest) -> Any:
-        # Those that wait for a person first, then those that are probed.
+        # URLs that need a person first, then those with a scheduled probe.
         states = [UrlState.FROZEN, UrlState.DISABLED, UrlState.ENABLED]
         return [Case(*(When(state=state, then=Value(place)) for place, state in enumerate(states))), "url"]
 
@@ -132,5 +135,5 @@ class UrlHealthAdmin(CompletedList, ConsoleAdmin):
 
 
 def release_url(health: UrlHealth) -> str:
-    """Where the button that releases this URL posts to."""
+    """Return the address that the URL's release button posts to."""
     return reverse("admin:delivery_urlhealth_release", args=[quote(health.pk)])

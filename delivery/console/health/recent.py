@@ -1,6 +1,6 @@
-"""The health of subscriptions and subscribers over a day: how much was delivered, how much failed, how long it took.
+"""The last day's health of subscriptions and subscribers: delivered, failed, durations.
 
-From rows that were counted beforehand, for all rows of a page by one statement.
+It is read from counted rows, with one statement for all rows of a page.
 """
 
 from collections import Counter
@@ -14,13 +14,13 @@ from delivery.maintenance.durations import percentile
 
 DAY = timedelta(days=1)
 QUARTER = timedelta(minutes=15)
-# What a cell of a list has room for.
+# The step in the cell of a list, which has room for 24 bars.
 HOUR = timedelta(hours=1)
 
 
 @dataclass(slots=True)
 class SettledCount:
-    """What was settled in the step of time that begins at `at`."""
+    """The settled deliveries of the step that begins at `at`."""
 
     at: datetime
     delivered: int = 0
@@ -29,7 +29,11 @@ class SettledCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecentHealth:
-    """Bars in the order of time, up to the quarter of an hour that has begun; durations by step, see `delivery.maintenance.durations`."""
+    """The health of one day.
+
+    `bars` are in order of time, up to the current quarter of an hour. `durations` counts deliveries
+    by the steps of `delivery.maintenance.durations`.
+    """
 
     bars: Sequence[SettledCount]
     durations: Counter[int] = field(default_factory=Counter)
@@ -48,12 +52,15 @@ class RecentHealth:
 
     @property
     def success_share(self) -> float | None:
-        """None: nothing was settled."""
+        """The share of delivered among settled deliveries; None if none were settled."""
         return self.delivered / self.settled if self.settled else None
 
     @property
     def success(self) -> str:
-        """Such as `99.9 %`, never more than it is: 100 % has no failure."""
+        """The share as text, such as `99.9 %`, rounded down.
+
+        Only a day without failures shows 100 %.
+        """
         return share_in_words(self.delivered, self.settled)
 
     @property
@@ -70,7 +77,7 @@ class RecentHealth:
 
 
 def share_in_words(part: int, whole: int) -> str:
-    """Return such as `99.9 %`, rounded down; of nothing `–`."""
+    """Return a share as text, such as `99.9 %`, rounded down; `–` if the whole is 0."""
     if not whole:
         return "–"
     tenths = part * 1000 // whole
@@ -85,7 +92,7 @@ def of_subscriptions(
 
 
 def of_subscribers(ids: Collection[int], *, now: datetime, step: timedelta = HOUR) -> dict[int, RecentHealth]:
-    """Each of all its subscriptions together."""
+    """Return the health of each subscriber, over all its subscriptions."""
     asked = {"subscriptions": [], "subscribers": list(ids)}
     return _health(ids, asked, now=now, step=step)
 
@@ -107,7 +114,7 @@ def _bars(since: datetime, step: timedelta) -> Iterator[SettledCount]:
 
 def _add(row: dict[str, Any], to: RecentHealth, *, since: datetime, step: timedelta) -> None:
     if row["at"] is None:
-        # -1 is of what was never tried, or took a time that is not known.
+        # Step -1 counts deliveries without a known duration, such as those never attempted.
         if row["step"] >= 0:
             to.durations[row["step"]] += row["delivered"] + row["failed"]
         return

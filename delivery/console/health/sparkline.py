@@ -1,4 +1,4 @@
-"""Health drawn as bars: an SVG that the server makes, red where something failed."""
+"""Health as a bar chart: an SVG rendered on the server, red for failures."""
 
 from collections.abc import Iterator
 
@@ -9,22 +9,22 @@ from delivery.console.health.recent import RecentHealth, SettledCount
 from delivery.console.shared.labels import milliseconds
 
 _BAR, _GAP = 3, 1
-# What happened is seen, however little it was beside the rest.
+# The least height of a bar with a count, so that a small count beside large ones is visible.
 _LEAST = 2.0
 
 
 def sparkline(health: RecentHealth, *, height: int = 20) -> SafeString:
-    """Return the bars of a day; said in words for who does not see them, and on hover."""
+    """Return the bars of a day, with a text for screen readers and on hover."""
     return _drawn(health, height, SafeString(""))
 
 
 def sparkline_in_detail(health: RecentHealth, *, height: int) -> SafeString:
-    """The same, where each bar says on hover what it counts."""
+    """Return the same chart, where each bar shows its counts on hover."""
     return _drawn(health, height, format_html_join("", _SPOT, _spots(health, height)))
 
 
 def health_cell(health: RecentHealth) -> SafeString:
-    """Return a cell of a list: the bars, and below them how much succeeded and how long it took."""
+    """Return the cell of a list: the bars, and below them the success rate and the p95 duration."""
     told = f"{health.success}, p95 {milliseconds(health.p95_ms)}" if health.settled else "nothing settled"
     return format_html(
         '<span class="inturn-lines">{}<span class="inturn-second">{}</span></span>', sparkline(health), told
@@ -45,14 +45,15 @@ _SPOT = '<rect class="inturn-spark-spot" x="{}" y="0" width="{}" height="{}"><ti
 
 
 def _drawn(health: RecentHealth, height: int, above: SafeString) -> SafeString:
-    # One path a colour: a list has a hundred of these, and an element for each bar took most of its time.
+    # One path per colour: a list has a hundred charts, and one element per bar took most of its
+    # time.
     none, good, bad = ("".join(path) for path in zip(*_boxes(health, height), strict=True))
     words = in_words(health)
     return format_html(_SVG, len(health.bars) * (_BAR + _GAP), height, words, words, none, good, bad, above)
 
 
 def _boxes(health: RecentHealth, height: int) -> Iterator[tuple[str, str, str]]:
-    """Yield what each bar has of each path: of nothing, of what was delivered and, below it, of what failed."""
+    """Yield each bar's part of the three paths: empty, delivered, and failed at the bottom."""
     highest = max(health.highest, 1)
     for number, bar in enumerate(health.bars):
         x = number * (_BAR + _GAP)

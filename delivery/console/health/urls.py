@@ -1,4 +1,4 @@
-"""Which subscriptions a URL is the endpoint of, and how it fares."""
+"""The subscriptions whose endpoint has a given URL, and the URL's health."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ SHOWN = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UrlPage:
-    """What the page of a URL shows; `more` when it has more subscriptions than are shown."""
+    """The page of a URL; `more` is True if it has more subscriptions than are shown."""
 
     health: UrlHealth
     subscriptions: list[Subscription]
@@ -42,19 +42,19 @@ def read_url_page(health: UrlHealth) -> UrlPage:
 
 
 def counted(urls: Collection[str]) -> dict[str, int]:
-    """How many subscriptions each of these URLs is the endpoint of."""
+    """Return the number of subscriptions for each of these URLs."""
     found = _with_url().filter(url__in=urls).order_by().values("url").annotate(n=Count("id"))
     return dict(found.values_list("url", "n"))
 
 
 def failure_share(health: UrlHealth) -> str:
-    """Such as `71 % of 101`; nothing was tried: `–`."""
+    """Return the share of failures as text, such as `71 % of 101`; `–` without attempts."""
     if not health.attempts:
         return "–"
     return f"{health.failures / health.attempts:.0%} of {health.attempts:,}".replace("%", " %")
 
 
 def _with_url() -> QuerySet[Any]:
-    """The database's own function says what the URL of an endpoint is; it has an index."""
+    """Add the URL of each endpoint by the database's own function, which has an index."""
     url = Func(F("endpoint"), function="subscriptions_url", output_field=CharField())
     return Subscription.objects.annotate(url=url)

@@ -1,4 +1,4 @@
-"""The history in the console: its charts, in place of a list of the hours that they are drawn from."""
+"""The history in the console: charts in place of a list of the hours behind them."""
 
 from typing import Any
 
@@ -33,5 +33,5 @@ class HistoryHourAdmin(KeysetAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """An hour has no page of its own."""
+        """Redirect to the charts: an hour has no page of its own."""
         return HttpResponseRedirect(reverse("admin:delivery_historyhour_changelist"))

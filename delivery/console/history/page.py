@@ -1,7 +1,8 @@
-"""The charts of the history: how much was delivered and failed, how long it took, when and where it failed, and who was blocked.
+"""The history's charts: deliveries, success, durations, failures by time and place, blocked time.
 
-Everything is read from the hours that the rollup counted. A percentile of one hour is exact; those of several hours or
-subscriptions cannot be put together, so the worst is shown, and the page says so.
+All figures come from the hours that the rollup counted. A percentile of one hour is exact;
+percentiles of several hours or subscriptions cannot be combined, so the chart shows the worst and
+the page says so.
 """
 
 from collections.abc import Sequence
@@ -24,14 +25,14 @@ SHOWN = 10
 SUGGESTED_NAMES = 200
 PERCENTILES = tuple(f"{kind}_{place}" for kind in ("latency", "response") for place in ("p50", "p95", "p99"))
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-# Of the heat map's colours: none, and from pale to strong.
+# Colours of the heat map besides "none", from pale to strong.
 SHADES = 5
 _KEPT_ANSWERS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryPoint:
-    """A step of time that begins at `at`; durations are of its worst hour and subscription, in milliseconds."""
+    """The step that begins at `at`; its durations are of the worst hour and subscription, in ms."""
 
     at: datetime
     delivered: int
@@ -50,7 +51,10 @@ class HistoryPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """An hour of a weekday, in UTC; `shade` from 0, nothing failed, to SHADES, the most that failed in any."""
+    """An hour of a weekday, in UTC.
+
+    `shade` runs from 0 (no failures) to SHADES (the most failures of any hour).
+    """
 
     hour: int
     failed: int
@@ -59,7 +63,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failing:
-    """A subscription of which something failed; its names as of its newest hour."""
+    """A subscription with failures; its names are those of its newest hour."""
 
     subscription_id: int
     subscription: str
@@ -75,7 +79,11 @@ class Failing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryPage:
-    """What the page shows; `until` is the archive's watermark: None while nothing is archived, so nothing can be counted."""
+    """The page of the history.
+
+    `until` is the archive's watermark; None while nothing is archived, so there is nothing to
+    count.
+    """
 
     asked: HistoryRange
     until: datetime | None
@@ -89,7 +97,7 @@ class HistoryPage:
 
     @property
     def is_exact(self) -> bool:
-        """Whether each point's percentiles are of one row, rather than the worst of many."""
+        """True if each point has the percentiles of one row, rather than the worst of many rows."""
         return self.asked.step == HOUR and self.subscriptions == 1 and bool(self.asked.event_type)
 
     @property
@@ -111,7 +119,7 @@ class HistoryPage:
 
     @property
     def values(self) -> str:
-        """What the browser draws, as JSON: moments in milliseconds, as JavaScript has them."""
+        """The values of the charts as JSON; times are in milliseconds, as in JavaScript."""
         drawn: dict[str, list[Any]] = {
             "at": [int(point.at.timestamp() * 1000) for point in self.points],
             "success": [point.success_percent for point in self.points],
@@ -147,7 +155,7 @@ def read_history_page(asked: HistoryRange) -> HistoryPage:
 
 
 def suggestions() -> dict[str, list[str]]:
-    """The first names of what may be asked for."""
+    """Return names to suggest in the form's fields, the first in alphabetical order."""
     named: dict[str, type[Any]] = {
         "subscriber": Subscriber,
         "subscription": Subscription,
@@ -161,10 +169,10 @@ def suggestions() -> dict[str, list[str]]:
 
 @lru_cache(maxsize=_KEPT_ANSWERS)
 def _counted(asked: HistoryRange, _newest: int | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the rows by hour and those by subscription.
+    """Return the rows by hour and the rows by subscription.
 
-    Kept until the next rollup, which replaces rows and so has a higher newest id: a quarter of a year of two hundred
-    subscriptions takes a quarter of a second to add up.
+    The result is cached until the next rollup, which replaces rows and therefore raises the newest
+    id: to add up a quarter of a year of two hundred subscriptions takes a quarter of a second.
     """
     rows = named_rows(
         "history_hours",
@@ -181,7 +189,10 @@ def _counted(asked: HistoryRange, _newest: int | None) -> tuple[list[dict[str, A
 
 
 def _ids(subscription: str) -> list[int] | None:
-    """None: all of them. Of one that is deleted only the id is known."""
+    """Return the ids of the subscription with this id or name; None means all subscriptions.
+
+    A deleted subscription is found only by its id.
+    """
     if not subscription:
         return None
     if subscription.isascii() and subscription.isdigit():
@@ -200,7 +211,7 @@ def _points(rows: Sequence[dict[str, Any]], asked: HistoryRange) -> list[History
 
 
 def _first(asked: HistoryRange) -> datetime:
-    """Return where the first step begins: whole days begin at midnight."""
+    """Return the start of the first step; steps of whole days start at midnight."""
     return asked.since - timedelta(seconds=asked.since.timestamp() % asked.step.total_seconds())
 
 
@@ -242,7 +253,7 @@ def _named(rows: Sequence[dict[str, Any]]) -> list[Failing]:
 
 
 def _blocked(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
-    """Return whose lanes stood still longest, and how long."""
+    """Return the subscribers whose lanes were blocked longest, with the time."""
     seconds: dict[str, float] = {}
     for row in rows:
         if row["blocked_seconds"]:

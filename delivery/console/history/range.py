@@ -1,4 +1,4 @@
-"""What the charts of the history are asked for: a piece of time and whose deliveries, as an address has it."""
+"""The query of the history's charts: an interval and names, as read from the page's address."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from enum import StrEnum
 from urllib.parse import urlencode
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-# Longer, and a page would be made of more rows than it can read while somebody waits.
+# A longer interval has more rows than a page can read within a request.
 LONGEST = 400 * DAY
 LONGEST_NAME = 200
 
@@ -43,7 +43,10 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryRange:
-    """Whole hours from `since` to before `until`; an empty name is everybody's. `subscription` is an id or a name."""
+    """Whole hours from `since` up to, not including, `until`.
+
+    An empty name selects all. `subscription` is an id or a name.
+    """
 
     span: HistorySpan
     since: datetime
@@ -54,7 +57,7 @@ class HistoryRange:
 
     @property
     def step(self) -> timedelta:
-        """How much time a point of a chart has, so that there are at most some two hundred."""
+        """The time that one point of a chart covers; a chart has at most about 200 points."""
         length = self.until - self.since
         return next(step for step, most in _STEPS if length <= most)
 
@@ -64,7 +67,7 @@ class HistoryRange:
 
     @property
     def spans(self) -> list[tuple[HistorySpan, str]]:
-        """The ranges that are offered, each with its address."""
+        """The ranges on offer, each with its address."""
         named = {name: getattr(self, name) for name in ("subscriber", "subscription", "event_type")}
         kept = {name: value for name, value in named.items() if value}
         return [
@@ -77,7 +80,10 @@ _STEPS = ((HOUR, 8 * DAY), (6 * HOUR, 32 * DAY), (DAY, 200 * DAY), (7 * DAY, LON
 
 
 def asked(given: Mapping[str, str], *, now: datetime) -> HistoryRange:
-    """Read an address; what is wrong there counts as not given. A `since` or an `until` makes the range custom."""
+    """Read the query from an address; ignore invalid values.
+
+    A `since` or an `until` makes the range custom.
+    """
     names = {
         name: given.get(name, "").strip().replace("\0", "")[:LONGEST_NAME]
         for name in ("subscriber", "subscription", "event_type")
@@ -103,12 +109,15 @@ def _moment(text: str | None) -> datetime | None:
         moment = datetime.fromisoformat(text or "")
     except ValueError:
         return None
-    # At the ends of the calendar there is nothing to reckon with.
+    # Dates at the ends of the calendar would overflow in calculations.
     if not MINYEAR + 1 < moment.year < MAXYEAR - 1:
         return None
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _hour_after(moment: datetime) -> datetime:
-    """Return the end of its hour; of a whole hour that hour itself would be past, so the next."""
+    """Return the end of the hour that contains the moment.
+
+    For a whole hour that is the next one: an end of 10:00 would exclude the hour that starts then.
+    """
     return moment.replace(minute=0, second=0, microsecond=0) + HOUR

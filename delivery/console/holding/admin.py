@@ -1,4 +1,7 @@
-"""The buttons and actions that make subscriptions and subscribers HELD, INACTIVE and ACTIVE, one by one and many at once."""
+"""Buttons and actions that hold, deactivate and activate subscriptions and subscribers.
+
+They work on one row or on many.
+"""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -26,7 +29,7 @@ Owner = Subscription | Subscriber
 
 
 class HoldingAdmin(ConsoleAdmin):
-    """Of subscriptions and of subscribers: who may toggle the ones may toggle the others."""
+    """The admin of subscriptions and of subscribers: one permission covers both."""
 
     actions = ["hold_chosen", "deactivate_chosen", "activate_chosen"]
 
@@ -57,7 +60,7 @@ class HoldingAdmin(ConsoleAdmin):
         return get_object_or_404(self.model, pk=object_id)
 
     def hold(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Hold it, until the moment and with the rate that were given beside the button, if any were."""
+        """Hold it, with the end and the rate from the form beside the button, if any."""
         owner = self._toggled(request, object_id)
         form = HoldForm(request.POST, now=timezone.now())
         if not form.is_valid():
@@ -85,7 +88,7 @@ class HoldingAdmin(ConsoleAdmin):
         return self.back(request, _cancelling(owner, jobs) if jobs else _delivering(owner))
 
     def restore(self, request: HttpRequest, object_id: int, made: str, to: str) -> HttpResponse:
-        """Undo, if nobody has changed it since."""
+        """Undo the change, unless somebody has changed the status since."""
         owner = self._toggled(request, object_id)
         if not {made, to} <= set(SubscriptionStatus.values):
             raise BadRequest("These are no statuses.")
@@ -129,7 +132,7 @@ class HoldingAdmin(ConsoleAdmin):
     def _each(
         self, request: HttpRequest, queryset: QuerySet[Any], verb: Callable[[Any], bool], status: str
     ) -> None:
-        """Each is a change of its own, in the order in which everybody locks them."""
+        """Change each row in its own transaction, in the order in which all code locks them."""
         rows = list(queryset.order_by("pk"))
         changed = sum(verb(row) for row in rows)
         left = f" {len(rows) - changed} had that status already." if changed < len(rows) else ""

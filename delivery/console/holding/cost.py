@@ -1,10 +1,10 @@
-"""What it costs to make a subscription or a subscriber INACTIVE: how many messages come for it, as measured over the last day."""
+"""The cost of making a subscription or subscriber INACTIVE: its messages over the last day."""
 
 from collections.abc import Collection
 
 from delivery.database.queries import named_rows
 
-# Of what waits so many are looked at in each place.
+# At most this many waiting deliveries are counted per lane and mailbox.
 LIMIT = 1_000
 
 
@@ -13,7 +13,7 @@ def of_subscriptions(ids: Collection[int]) -> dict[int, str]:
 
 
 def of_subscribers(ids: Collection[int]) -> dict[int, str]:
-    """Each of all its subscriptions together."""
+    """Return the cost of each subscriber, over all its subscriptions."""
     return _costs({"subscriptions": [], "subscribers": list(ids)}, ids)
 
 
@@ -24,7 +24,7 @@ def _costs(asked: dict[str, list[int]], ids: Collection[int]) -> dict[int, str]:
 
 
 def in_words(messages: int, hours: float) -> str:
-    """Say how many messages would not be kept."""
+    """Return a sentence with the number of messages that would not be kept."""
     if not messages:
         return "Messages published meanwhile will not be kept; none came in the last 24 hours."
     an_hour = round(messages / hours)

@@ -1,4 +1,4 @@
-"""What a person may give with a hold: when it ends by itself, and how fast its backlog is sent then."""
+"""The options of a hold: the time when it ends by itself, and the rate of its backlog then."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +10,10 @@ from subscriptions.models.holding import FASTEST_RATE, SLOWEST_RATE
 
 
 class HoldForm(forms.Form):
-    """Both may be left out: then a person ends it, and its backlog is sent as fast as it goes."""
+    """Both fields are optional.
+
+    Without them a person ends the hold, and its backlog is sent as fast as possible.
+    """
 
     until = forms.DateTimeField(required=False)
     catch_up_rate = forms.FloatField(required=False, min_value=SLOWEST_RATE, max_value=FASTEST_RATE)

@@ -1,4 +1,4 @@
-"""What is held: the subscribers and subscriptions that a person has HELD, since when and by whom, and what waits for them."""
+"""The subscribers and subscriptions that are on hold: since when, by whom, with what backlog."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,10 @@ SHOWN = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldRow:
-    """A HELD or INACTIVE subscriber, or a HELD subscription; `kind` says which. `since` and `actor` are the journal's."""
+    """A HELD or INACTIVE subscriber, or a HELD subscription; `kind` names which.
+
+    `since` and `actor` come from the journal.
+    """
 
     kind: str
     id: int
@@ -32,7 +35,7 @@ def sending_held() -> Installation | None:
 
 
 def read_held(*, limit: int) -> list[HeldRow]:
-    """Return what is held, subscribers first."""
+    """Return held subscribers and subscriptions, subscribers first."""
     rows = named_rows("held", {"rows": limit})
     lanes = waiting.of_lanes([row["lane_id"] for row in rows if row["kind"] == "subscriber"])
     own = waiting.of_subscriptions([row["id"] for row in rows if row["kind"] == "subscription"])

@@ -1,4 +1,4 @@
-"""The page and the banner of the installation's switch: all sending HELD, and released again."""
+"""The page and the banner of the switch that holds and releases all sending."""
 
 from typing import Any
 
@@ -21,7 +21,10 @@ from subscriptions.admin.shared.base import actor_of
 @never_cache
 @require_GET
 def banner(request: HttpRequest) -> HttpResponse:
-    """Answer what every page shows while all sending is HELD, else nothing; who is logged out meanwhile gets the page reloaded."""
+    """Return the banner of every page while all sending is HELD, otherwise nothing.
+
+    A user who was signed out meanwhile gets the page reloaded.
+    """
     if not (request.user.is_active and request.user.is_staff):
         return HttpResponse(headers={"HX-Refresh": "true"})
     shown = {"sending": sending_held(), "may_hold_all": may_hold_all(request.user)}
@@ -29,7 +32,7 @@ def banner(request: HttpRequest) -> HttpResponse:
 
 
 def page(request: HttpRequest, context: dict[str, Any]) -> HttpResponse:
-    """Show whether all sending is HELD, and how to change that."""
+    """Show whether all sending is HELD, with the button that changes it."""
     if not may_hold_all(request.user):
         raise PermissionDenied
     return render(

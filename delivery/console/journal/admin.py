@@ -1,4 +1,4 @@
-"""The journal in the console: what happened, to what, and who did it."""
+"""The journal in the console: events, their subjects, and the people who caused them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -43,7 +43,7 @@ class JournalEntryAdmin(ExportedAdmin):
     ]
 
     def complete(self, rows: Sequence[Any]) -> None:
-        """Add the names of lanes and subscriptions, of those that are still there."""
+        """Add the names of lanes and subscriptions that still exist."""
         lane_ids = {row.lane_id for row in rows if row.lane_id}
         lanes = Lane.objects.filter(pk__in=lane_ids).select_related("subscriber")
         wanted = {row.subscription_id for row in rows if row.subscription_id}
@@ -85,7 +85,7 @@ class JournalEntryAdmin(ExportedAdmin):
 
 
 def _subjects(row: Any) -> list[tuple[str, str]]:
-    """Return address and text of each thing an entry is about; the thing itself may be gone."""
+    """Return the address and text of each subject of an entry; the subject itself may be gone."""
     subjects = []
     if row.message_id is not None:
         subjects.append((_page("delivery_message", row.message_id), public_id(row.message_id)))
@@ -96,7 +96,7 @@ def _subjects(row: Any) -> list[tuple[str, str]]:
         subjects.append((_page("subscriptions_subscription", row.subscription_id), text))
     if row.lane_name is not None:
         lanes = reverse("admin:delivery_lane_changelist")
-        # Lanes that are no subscriber's are few, and not searched for.
+        # Lanes without a subscriber are few, and the search does not cover them.
         query = "" if ":" in row.lane_name else f"?{urlencode({'q': row.lane_name})}"
         subjects.append((f"{lanes}{query}", f"lane {row.lane_name}"))
     return subjects

@@ -1,4 +1,4 @@
-"""The filters of the journal: by what happened, by what it is about, by words, by time."""
+"""The filters of the journal: kind, subject, text and time."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from subscriptions.admin.shared.base import id_of
 from subscriptions.admin.shared.list_filters import ChoiceFilter, ExactText
 from subscriptions.models import Subscription
 
-# Words are looked for in the newest entries: no index finds a part of a text.
+# A search for text covers only the newest entries: no index finds a part of a text.
 SEARCHED = 100_000
 
 
@@ -21,7 +21,7 @@ class JournalKindFilter(ChoiceFilter):
 
 
 class DeliveryFilter(ExactText):
-    """By the id of a delivery; what is no id finds nothing, rather than everything."""
+    """Filter by the id of a delivery. An invalid id matches nothing, rather than everything."""
 
     title = "Delivery"
     parameter_name = "delivery"
@@ -34,7 +34,7 @@ class DeliveryFilter(ExactText):
 
 
 class AboutSubscription(ExactText):
-    """By the id of a subscription, which is what links give, or by its name."""
+    """Filter by the id of a subscription, as links have it, or by its name."""
 
     title = "Subscription (id or name)"
     parameter_name = "subscription"
@@ -49,7 +49,7 @@ class AboutSubscription(ExactText):
 
 
 class LaneFilter(ExactText):
-    """By the name of a lane: its subscriber's, or such as `queue:3`."""
+    """Filter by the name of a lane: its subscriber's name, or a name such as `queue:3`."""
 
     title = "Lane"
     parameter_name = "lane"
@@ -62,7 +62,7 @@ class LaneFilter(ExactText):
 
 
 class TextFilter(ExactText):
-    """By words of the text, among the newest entries."""
+    """Filter by a part of the text, among the newest entries."""
 
     title = f"Text (of the last {SEARCHED:,})"
     parameter_name = "text"
@@ -76,5 +76,5 @@ class TextFilter(ExactText):
 
 
 def _ids(rows: QuerySet[Any]) -> list[int]:
-    # Read first: the planner knows how many entries a given id has, and nothing of one that it must find.
+    # Load the ids first: the planner has statistics for a literal id, but none for a subquery's.
     return list(rows.values_list("pk", flat=True)[:100])

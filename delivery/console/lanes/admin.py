@@ -1,4 +1,4 @@
-"""Lanes in the console: read only but for the ways to get a stopped one going."""
+"""Lanes in the console: read-only, except for the actions that restart a stopped lane."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -53,7 +53,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
     sortable_by = ()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Lane]:
-        # The stopped ones first: they are what this page is opened for.
+        # Stopped lanes first: people open this page because of them.
         stopped = Case(When(state__in=_STOPPED, then=Value(0)), default=Value(1))
         rows: QuerySet[Lane] = Lane.objects.with_shown_state().defer("run_ids", "run_attempts")
         return rows.order_by(stopped, "subscriber__name", "kind", "number")
@@ -90,7 +90,7 @@ class LaneAdmin(CompletedList, ConsoleAdmin):
         return self.back(request, f"{lane} tries again now.")
 
     def skip(self, request: HttpRequest, object_id: int, delivery_id: int) -> HttpResponse:
-        """Skip the delivery that the page showed, and never one that came to the head since."""
+        """Skip the delivery that the page showed, never one that has become the head since."""
         lane: Lane = self.permitted(request, object_id)
         try:
             skipped = unblock.skip(lane, actor=actor_of(request), expected=delivery_id)

@@ -1,4 +1,4 @@
-"""The subscribers that are stopped, blocked or suspended: who, why, since when, and what each button would do."""
+"""The stopped lanes: subscriber, reason, time, and the effect of each button."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,10 +18,13 @@ NAMES_SHOWN = 10
 class BlockedLane:
     """A stopped lane and its head: the delivery that stops it, if it still has one.
 
-    Of a subscriber that `is_concurrent` so many endpoints are `down`, of which the longest have their names in `down_names`, and
-    its others flow; what else is shown is of the first. At `next_try_at` a BLOCKED lane is tried and the probe URL of a SUSPENDED one is asked; without it a SUSPENDED
-    one waits for a person. `others` are the subscriber's other ACTIVE subscriptions, `freed` what waits for them; `subscriptions` all its ACTIVE ones.
-    `cost` says how many messages are not kept when the subscription is INACTIVE, `cost_of_all` when the subscriber is.
+    For a CONCURRENT subscriber (`is_concurrent`), `down` counts the endpoints that are down and
+    `down_names` names those down longest; its other endpoints continue, and the other fields are
+    about the first of them. At `next_try_at` a BLOCKED lane is tried and a SUSPENDED lane's probe
+    URL is called; without it a SUSPENDED lane waits for a person. `subscriptions` counts the
+    subscriber's ACTIVE subscriptions, `others` those but for the head's, and `freed` their waiting
+    deliveries. `cost` says how many messages are not kept while the subscription is INACTIVE,
+    `cost_of_all` while the subscriber is.
     """
 
     lane_id: int
@@ -58,7 +61,10 @@ class BlockedLane:
 
     @property
     def downs(self) -> str:
-        """Say which endpoints of a CONCURRENT subscriber are down, if there are several."""
+        """A sentence with the names of the endpoints that are down.
+
+        Empty unless the subscriber is CONCURRENT and several are down.
+        """
         if not self.is_concurrent or self.down < 2:
             return ""
         more = self.down - len(self.down_names)
@@ -66,12 +72,15 @@ class BlockedLane:
 
     @property
     def may_skip(self) -> bool:
-        """Whether there is anything to cancel: what suspends a lane after a rejection is settled."""
+        """True if there is a delivery to cancel.
+
+        After a rejection, the suspending one is settled.
+        """
         return self.status == Status.PENDING
 
     @property
     def resumes(self) -> str:
-        """Say what happens when a person resumes the suspended lane."""
+        """A sentence on the effect of resuming the suspended lane."""
         if self.may_skip:
             return f"{self.message} is tried again, with all its attempts."
         if not self.waiting:
@@ -81,7 +90,10 @@ class BlockedLane:
 
     @property
     def unblocks(self) -> str:
-        """Say what flows again when the subscription at the head is made INACTIVE."""
+        """A sentence on the effect of making the head's subscription INACTIVE.
+
+        The deliveries that flow again.
+        """
         if self.is_concurrent:
             others = (
                 "the others of this CONCURRENT subscriber flow" if self.others else "no other delivery waits"
@@ -96,7 +108,7 @@ class BlockedLane:
 
 
 def lanes(*, limit: int) -> list[BlockedLane]:
-    """Return the lanes that have been stopped longest."""
+    """Return the stopped lanes, longest first."""
     found = named_rows("stopped_lanes", {"limit": WAITING_LIMIT, "rows": limit, "names": NAMES_SHOWN})
     subscriptions = {row["subscription_id"] for row in found if row["subscription_id"] is not None}
     subscribers = {row["subscriber_id"] for row in found if row["subscriber_id"] is not None}

@@ -1,4 +1,4 @@
-"""What waits in the retry lane: how much, how much of it is due, and when the next is."""
+"""The retry lane's backlog: its size, the number due, and the time of the next."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from delivery.database.queries import named_row
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """`due` is what may be tried now; the next of the others is due at `next_at`."""
+    """`due` may be tried now; the next of the others is due at `next_at`."""
 
     waiting: Bounded
     due: Bounded
@@ -19,7 +19,11 @@ class Retries:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryLane:
-    """All of it. `held` waits for an INACTIVE subscription, or for a URL that is left alone."""
+    """The whole retry lane.
+
+    `held` counts deliveries of held subscriptions (HELD or INACTIVE) and of URLs that are DISABLED
+    or FROZEN.
+    """
 
     retries: Retries
     held: Bounded

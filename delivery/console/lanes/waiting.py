@@ -1,4 +1,4 @@
-"""How much waits, for the rows of one list page at once."""
+"""Numbers of waiting deliveries, for all rows of a list page at once."""
 
 from collections.abc import Collection
 
@@ -11,7 +11,7 @@ def of_lanes(ids: Collection[int]) -> dict[int, Bounded]:
 
 
 def of_subscriptions(ids: Collection[int]) -> dict[int, Bounded]:
-    """Count what is PENDING, also what is held."""
+    """Count PENDING deliveries, including held ones."""
     return _counted("waiting_of_subscriptions", ids)
 
 

@@ -1,4 +1,4 @@
-"""Messages in the console: found by all that is known of them, and shown with all that became of them."""
+"""Messages in the console: found by any known detail, and shown with all their deliveries."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -85,7 +85,10 @@ class MessageAdmin(SplitAdmin):
         return [path("<int:object_id>/raw/", raw, name="delivery_message_raw"), *super().get_urls()]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the list; a search of texts says in its address since when, so that a link to it stays what it is."""
+        """Show the list.
+
+        A text search has its start time in the address, so that a link to it keeps its meaning.
+        """
         if (query := with_range(request.GET)) is not None:
             return HttpResponseRedirect(f"?{query}")
         return super().changelist_view(
@@ -120,13 +123,17 @@ class MessageAdmin(SplitAdmin):
         try:
             return self.page(request, object_id, title=public_id(message_id), template="console/message.html")
         except Http404:
-            # Retention has removed it, and findings, journal and links of people still name it.
+            # Retention has removed the message, but findings, journal and people's links still name
+            # it.
             if not (self.has_view_permission(request) and archive.may_have(message_id)):
                 raise
         return HttpResponseRedirect(reverse("admin:delivery_archivefile_message", args=[message_id]))
 
     def raw(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Answer the exact bytes; as plain text and a file, so that no browser runs what a publisher sent."""
+        """Return the exact bytes, as a plain-text download.
+
+        Otherwise a browser could run a script that a publisher sent.
+        """
         message = self._viewed(request, str(object_id))
         if not may_see_payload(request.user):
             raise PermissionDenied

@@ -1,4 +1,4 @@
-"""What the page of a message shows of callbacks: who may answer it, and what it answers itself."""
+"""Callbacks on the page of a message: who may answer it, and which message it answers."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,10 @@ class ShownCallback:
 
 
 def callbacks_of(message: Message) -> list[ShownCallback]:
-    """Return one for each group that may answer, or has; asks the database of such messages only as can have any."""
+    """Return one for each group that may answer, or has answered.
+
+    Query the database only for messages that can have callbacks.
+    """
     if message.event_type.kind != Kind.QUEUE and message.event_type.name != CALLBACK_EVENT_TYPE:
         return []
     now = timezone.now()

@@ -1,4 +1,4 @@
-"""What the page of a message shows: itself, its deliveries with their attempts, and why each subscription got it or not."""
+"""The page of a message: its deliveries with attempts, and why each subscription got it or not."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -25,13 +25,13 @@ SHOWN_DELIVERIES = 100
 SHOWN_ATTEMPTS = 10
 SHOWN_EXPLANATIONS = 200
 SHOWN_COPIES = 20
-# How the reason begins of what a person sent again; see `delivery.support.resubmit`.
+# The prefix of the reason of a resubmitted delivery; see `delivery.support.resubmit`.
 RESUBMITTED = "resubmitted by "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownAttempt:
-    """`request` is what was sent, as far as it is known; None for what was fetched."""
+    """`request` is rebuilt as far as it is known; None for an attempt from a mailbox."""
 
     attempt: Attempt
     answer: Payload | None
@@ -40,7 +40,10 @@ class ShownAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownDelivery:
-    """A delivery with its newest attempts, newest first; `earlier` are not shown."""
+    """A delivery with its newest attempts, newest first.
+
+    `earlier` counts those that are not shown.
+    """
 
     delivery: Delivery
     attempts: list[ShownAttempt] = field(default_factory=list)
@@ -53,14 +56,15 @@ class ShownDelivery:
 
     @property
     def is_fetched(self) -> bool:
-        """Whether it is fetched from a mailbox, rather than sent."""
+        """True if clients fetch it from a mailbox, rather than Inturn sending it."""
         return self.delivery.subscription.mode == Mode.PULL
 
     @property
     def place(self) -> str:
-        """Where an open delivery of a mailbox is: `HELD` by who fetched it last, `LAPSED`, `LATER`, or `AVAILABLE`.
+        """The state of an open delivery in a mailbox: `HELD`, `LAPSED`, `LATER` or `AVAILABLE`.
 
-        What is LAPSED was held too long: it is handed out again, but can be acknowledged until it is.
+        A HELD one is leased to the client that fetched it last. A LAPSED one was held too long: it
+        is handed out again, but can be acknowledged until then.
         """
         return place_of(self.delivery, now=timezone.now())
 
@@ -74,7 +78,11 @@ class ShownDelivery:
 
     @property
     def fetched_of(self) -> str:
-        """In words: `once`, `3 times`, `3 of at most 5 times`, or `not since it was put back, 3 times before`."""
+        """The count in words: `once`, `3 times`, `3 of at most 5 times`.
+
+        After a delivery was put back it is, for example, `not since it was put back, 3 times
+        before`.
+        """
         before = self.delivery.attempts_before
         if not before:
             return _times(attempts_of(self.delivery))
@@ -84,13 +92,16 @@ class ShownDelivery:
 
     @property
     def reason(self) -> str:
-        """Why it is as it is, unless its newest attempt says so."""
+        """The reason for its status, unless the newest attempt says the same."""
         told = self.attempts[0].attempt.error if self.attempts else ""
         return "" if self.delivery.reason == told else self.delivery.reason
 
     @property
     def sent_again(self) -> str:
-        """Why it is, or was, sent again, unless its reason says so; also that it was not, after a sender died."""
+        """Why it is, or was, sent again; or that it was not, after a sender died.
+
+        Empty if its `reason` says so already.
+        """
         is_told = self.delivery.reason.startswith(RESUBMITTED)
         if is_told or not self.delivery.redelivery:
             return ""
@@ -101,7 +112,7 @@ class ShownDelivery:
 
     @property
     def _ends_in_doubt(self) -> bool:
-        """Whether nothing was sent after the attempt that was lost."""
+        """True if nothing was sent after the lost attempt."""
         is_last_lost = bool(self.attempts) and self.attempts[0].attempt.outcome == OutcomeClass.LOST
         return self.delivery.status not in OPEN and is_last_lost
 
@@ -126,7 +137,7 @@ class MessagePage:
 
 
 def place_of(delivery: Delivery, *, now: datetime) -> str:
-    """See `ShownDelivery.place`; empty for what is settled, and for what is in no mailbox."""
+    """Return `ShownDelivery.place`; empty for settled deliveries and for those not in a mailbox."""
     if delivery.status not in OPEN or delivery.subscription.mode != Mode.PULL:
         return ""
     if delivery.lease_expires_at is not None:
@@ -135,7 +146,10 @@ def place_of(delivery: Delivery, *, now: datetime) -> str:
 
 
 def attempts_of(delivery: Delivery, *, following: int = 0) -> str:
-    """How many attempts count, such as `3 of 13`; only how many when there is no limit. Of a mailbox each fetch is one."""
+    """Return the number of attempts that count, such as `3 of 13`; without a limit, the number.
+
+    In a mailbox each fetch is an attempt.
+    """
     subscription = delivery.subscription
     is_fetched = subscription.mode == Mode.PULL
     most = subscription.max_receives if is_fetched else subscription.policy.max_attempts
@@ -149,7 +163,10 @@ def _times(count: str) -> str:
 
 
 def read_message_page(message: Message, *, may_see: bool) -> MessagePage:
-    """Read all of it; `may_see` is whether payloads are shown: a command that holds one is made for nobody else."""
+    """Load the whole page.
+
+    Without `may_see` it has no command that contains a payload.
+    """
     deliveries = list(
         Delivery.objects.of_message(message.pk)
         .select_related("subscription__subscriber", "subscription__policy", "lane__subscriber", "callback")
@@ -174,7 +191,7 @@ def read_message_page(message: Message, *, may_see: bool) -> MessagePage:
 
 
 def with_attempts(deliveries: Sequence[Delivery], *, limit: int) -> list[ShownDelivery]:
-    """Join to each its newest attempts, up to a limit, by one query for all."""
+    """Add to each delivery its newest attempts up to a limit, with one query for all."""
     attempts: dict[int, list[ShownAttempt]] = defaultdict(list)
     newest = Attempt.objects.filter(delivery__in=deliveries).newest(limit).order_by("-number")
     of = {delivery.pk: delivery for delivery in deliveries}
@@ -198,7 +215,7 @@ def _shown(attempt: Attempt, delivery: Delivery) -> ShownAttempt:
 
 
 def _explanations(message: Message, *, may_see: bool) -> list[Explanation]:
-    """Those that qualify first, for there may be thousands that do not."""
+    """Return those that qualify first: there may be thousands that do not."""
     explanations = sorted(explain_message(message), key=lambda explanation: not explanation.qualifies)
     if may_see:
         return explanations

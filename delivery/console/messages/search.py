@@ -1,4 +1,4 @@
-"""The list of messages while it is searched by what no index knows: how far the search got, and what goes on from there."""
+"""The list of messages as a search without an index: its progress, and the link that continues."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -25,15 +25,15 @@ from subscriptions.admin.shared.keyset import AFTER, BEFORE, KeysetPage
 from subscriptions.admin.shared.list_filters import ExactText
 
 LONGEST_TEXT = 500
-# What a search of texts looks at unless its address says since when, in hours; and what is offered instead.
+# The hours that a text search covers unless its address has a start; and the ranges on offer.
 DEFAULT_HOURS = 24
 SPANS = ((1, "last hour"), (24, "last day"), (24 * 7, "last week"), (None, "any time"))
-# Since the epoch: a time that is given, and leaves nothing out.
+# The epoch: a start that excludes no message.
 ANY_TIME = "1970-01-01T00:00:00"
 
 
 class _SearchedFor:
-    """A filter of the list that the search applies, not the list."""
+    """A filter that the search applies rather than the list."""
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
         return queryset
@@ -44,7 +44,7 @@ class SearchedStatusFilter(_SearchedFor, DeliveryStatusFilter):
 
 
 class HeaderFilter(_SearchedFor, ExactText):
-    """Typed above the list, not in the sheet of filters."""
+    """A field above the list, not in the panel of filters."""
 
     title = "Header"
     parameter_name = "header"
@@ -65,7 +65,10 @@ class SearchedPage(KeysetPage):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchProgress:
-    """What a page of a search says of itself; `reached_at` is when the last message was published that it looked at."""
+    """The progress of one page of a search.
+
+    `reached_at` is the time of publication of the last message examined.
+    """
 
     seconds: float
     reached: int | None
@@ -74,7 +77,7 @@ class SearchProgress:
 
 
 class MessageChangeList(SplitChangeList):
-    """Walks the messages where a text or a status is searched for, instead of asking for a page."""
+    """Walk the messages when searching for a text or a status, instead of querying a page."""
 
     progress: SearchProgress | None = None
 
@@ -119,12 +122,12 @@ class MessageChangeList(SplitChangeList):
 
     @property
     def spans(self) -> list[tuple[str, str]]:
-        """The ranges of time that are offered, each with its address."""
+        """The ranges of time on offer, each with its address."""
         return [(words, self.get_query_string(_since(hours), [BEFORE, AFTER])) for hours, words in SPANS]
 
     @property
     def others(self) -> list[tuple[str, str]]:
-        """What the search form keeps of the address."""
+        """The parameters of the address that the search form keeps."""
         typed = ("header", "body", BEFORE, AFTER, "open")
         return [(name, value) for name, value in self.params.items() if name not in typed]
 
@@ -138,7 +141,10 @@ def asked(params: Any) -> Search:
 
 
 def with_range(params: Any) -> str | None:
-    """Return the query of a search of texts that does not say where to begin, with the last day; None if it need not."""
+    """Return the query of a text search without a start, with the last day as its range.
+
+    None if the query needs no change.
+    """
     given = {name: value for name, value in params.items() if value}
     if not asked(given).reads_payloads or given.keys() & {"since", "id_from", BEFORE}:
         return None

@@ -1,4 +1,4 @@
-"""The charts of the overview: what was accepted, delivered and failed, from rows that were counted beforehand."""
+"""The charts of the overview: accepted, delivered and failed per step, from counted rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ import orjson
 from delivery.database.queries import named_rows
 from delivery.models import TrafficMark
 
-# So long a count may stay behind while the chores work: see `delivery.maintenance.traffic`.
+# The usual delay of the counts while the chores run; see `delivery.maintenance.traffic`.
 _STALE = timedelta(minutes=2)
 
 
 class ChartSpan(StrEnum):
-    """How far back a chart goes: a point a minute, or a quarter of an hour."""
+    """The length of a chart: an hour with a point a minute, or a day with one per 15 minutes."""
 
     HOUR = "hour"
     DAY = "day"
@@ -35,7 +35,7 @@ class ChartSpan(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartPoint:
-    """The counts of a step of time that begins at `at`."""
+    """The counts of the step that begins at `at`."""
 
     at: datetime
     accepted: int = 0
@@ -45,7 +45,10 @@ class ChartPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """Points in the order of time, whole steps only; `is_stale`: nobody has counted since `counted_until`, or ever."""
+    """A chart with its points in order of time, whole steps only.
+
+    `is_stale`: the chores have not counted since `counted_until`, or never have.
+    """
 
     span: ChartSpan
     points: Sequence[ChartPoint]
@@ -74,7 +77,7 @@ class Chart:
 
     @property
     def values(self) -> str:
-        """What the browser draws, as JSON: moments in milliseconds, as JavaScript has them."""
+        """The values of the chart as JSON; times are in milliseconds, as in JavaScript."""
         named = {
             name: [getattr(point, name) for point in self.points]
             for name in ("accepted", "delivered", "failed")
@@ -85,12 +88,12 @@ class Chart:
 
 
 def chosen(asked: str | None) -> ChartSpan:
-    """Return the span that stands in an address; the hour where there is none, or a wrong one."""
+    """Return the span named in the address; HOUR if it names none or an unknown one."""
     return ChartSpan(asked) if asked in list(ChartSpan) else ChartSpan.HOUR
 
 
 def read_chart(span: ChartSpan, *, now: datetime) -> Chart:
-    """Read the chart up to the last step that is counted to its end."""
+    """Load the chart up to the last step that is counted completely."""
     mark = TrafficMark.objects.values_list("until", flat=True).first()
     until = _floor(min(mark or now, now), span.step)
     since = until - span.length

@@ -1,4 +1,4 @@
-"""The parts of pages that refresh themselves."""
+"""The parts of the overview that refresh themselves."""
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -14,7 +14,10 @@ from delivery.console.shared.rights import may_see_overview
 @never_cache
 @require_GET
 def overview_part(request: HttpRequest) -> HttpResponse:
-    """Answer the overview without its page; who is logged out meanwhile gets the page reloaded."""
+    """Return the overview's live part.
+
+    A user who was signed out meanwhile gets the page reloaded.
+    """
     if not (request.user.is_active and may_see_overview(request.user)):
         return HttpResponse(headers={"HX-Refresh": "true"})
     shown = overview.read_overview(now=timezone.now(), user=request.user)
@@ -24,7 +27,7 @@ def overview_part(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_GET
 def overview_traffic(request: HttpRequest) -> HttpResponse:
-    """Answer the figures of the overview's chart."""
+    """Return the overview's chart, with its figures."""
     if not (request.user.is_active and may_see_overview(request.user)):
         return HttpResponse(headers={"HX-Refresh": "true"})
     chart = charts.read_chart(charts.chosen(request.GET.get("span")), now=timezone.now())

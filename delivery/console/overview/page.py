@@ -1,4 +1,4 @@
-"""The overview: how fast it flows, what waits, who is blocked, and what nobody takes."""
+"""The overview: rates, backlog, stopped lanes, held sending and full mailboxes."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -25,9 +25,10 @@ RATE_ROWS = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """What the first page shows; `held` and `in_mailboxes` are parts of `backlog`.
+    """The values of the first page; `held` and `in_mailboxes` are parts of `backlog`.
 
-    `oldest_at` is of what is to be sent: without mailboxes, and what is held. `holdings` are the subscribers and subscriptions that a person has held.
+    `oldest_at` is the oldest delivery to be sent, without mailboxes and held deliveries. `holdings`
+    are the subscribers and subscriptions on hold.
     """
 
     now: datetime
@@ -58,7 +59,7 @@ class Overview:
 
 
 def read_overview(*, now: datetime, user: User | AnonymousUser) -> Overview:
-    """Read all of it in a few statements, each of a bounded cost."""
+    """Load everything in a few statements, each of a bounded cost."""
     rates = named_row("overview_rates", {"since": now - RATE_WINDOW, "now": now, "limit": RATE_ROWS})
     backlog = named_row("overview_backlog", {"limit": BACKLOG_LIMIT})
     lanes = blocked.lanes(limit=blocked.SHOWN + 1)

@@ -1,4 +1,4 @@
-"""The log of payload views in the console: who saw what a message carries, and when."""
+"""The log of payload views in the console: who saw which message's payload, and when."""
 
 from typing import Any
 

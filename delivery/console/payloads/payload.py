@@ -1,4 +1,4 @@
-"""Payloads, which someone else wrote: made fit to be looked at, by those who may, and the log of who did."""
+"""Payloads from others, prepared for display: who may see them, and the log of who did."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,10 @@ _LINE = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Payload:
-    """`text` is plain text, to be escaped as any other; `is_cut` when there is more than is shown."""
+    """A payload for display.
+
+    `text` is plain text, to be escaped like any other; `is_cut` if only the beginning is shown.
+    """
 
     text: str
     size: int
@@ -23,12 +26,12 @@ class Payload:
 
 
 def may_see_payload(user: User | AnonymousUser) -> bool:
-    """Whether somebody may see bodies, header values and excerpts of answers."""
+    """Return whether the user may see bodies, header values and excerpts of answers."""
     return user.has_perm(SEE_PAYLOADS)
 
 
 def log_view(user: User | AnonymousUser, message_id: int) -> None:
-    """Log that somebody is shown a message's payload; call it before it is shown, whatever the page."""
+    """Log that a user sees a message's payload; call it before showing it, on every page."""
     named_row("view_payload", {"actor": user.get_username(), "message": message_id})
 
 
@@ -56,7 +59,7 @@ def hexadecimal(body: bytes) -> str:
 
 
 def _text(body: bytes, *, is_cut: bool) -> str | None:
-    """Return UTF-8 text, or None for what is none; a character cut in two at the end is left out."""
+    """Return UTF-8 text, or None for binary data; drop a character that is cut at the end."""
     try:
         text = body.decode()
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""Findings of the pipeline's VERIFY runs in the console: what was broken, and by which rows."""
+"""Findings of VERIFY runs in the console: each violation with the rows it names."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +21,7 @@ from subscriptions.admin.shared.list_filters import ExactText
 
 
 class RunFilter(ExactText):
-    """By the number of a run; what is none finds nothing."""
+    """Filter by the number of a run. An invalid number matches nothing."""
 
     title = "Run"
     parameter_name = "run"
@@ -58,7 +58,10 @@ class FindingAdmin(KeysetAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """A finding has no page of its own: that of its run tells of all."""
+        """Redirect to the run's page, which shows all its findings.
+
+        A finding has no page of its own.
+        """
         finding = get_object_or_404(Finding, pk=id_of(object_id) or 0)
         return HttpResponseRedirect(reverse("admin:delivery_pipelinerun_change", args=[finding.run_id]))
 

@@ -1,4 +1,4 @@
-"""What the pages of pipeline runs show: how far each is, what it found, and what to do when it failed."""
+"""Values for the pages of pipeline runs: progress, result, and advice after a failure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ TONES = {
     RunState.DONE: "good",
     RunState.FAILED: "bad",
 }
-# What a person runs by a button; what the others need is asked for on pages of their own.
+# The steps with a button; replays and reports have forms of their own.
 BY_BUTTON = (Step.EXPORT, Step.ROLLUP, Step.VERIFY)
 PURPOSES = {
     Step.EXPORT: "archives settled deliveries, and compacts the files",
@@ -31,7 +31,7 @@ _REMEDIES = {
     Step.REPLAY: "Open its replay and have it selected again, or cancel it.",
     Step.REPORT: "Make the report again.",
 }
-# What pages of their own show, or what only programs read.
+# Results that have their own place on a page, or that only programs read.
 _UNTOLD = {"checks", "verdict", "path", "to", "columns"}
 _CLOCK = "%Y-%m-%d %H:%M:%S UTC"
 
@@ -59,7 +59,7 @@ class Shown:
 
     @property
     def took(self) -> str:
-        """In words: `0.4 s`, `2 min 5 s`; `–` for what has not begun."""
+        """The duration as text: `0.4 s`, `2 min 5 s`; `–` for a run that has not started."""
         if self.seconds is None:
             return "–"
         return f"{self.seconds:.1f} s" if self.seconds < 10 else duration(timedelta(seconds=self.seconds))
@@ -79,7 +79,7 @@ class Shown:
 
     @property
     def share(self) -> float | None:
-        """How much of it is done, while that can be known."""
+        """The share of rows done, if the total is known."""
         return min(self.run.done / self.run.count, 1.0) if self.run.count else None
 
     @property
@@ -101,7 +101,10 @@ class Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
-    """What stands above the list of runs: what each step does that a button runs, its schedule, its pace, its open run."""
+    """The part above the list of runs.
+
+    For each step with a button: its purpose, schedule, pace and open run.
+    """
 
     steps: list[tuple[Step, str, PipelineSchedule | None, str, PipelineRun | None]]
     archived_until: datetime | None
@@ -121,13 +124,16 @@ def overview() -> Pipeline:
 
 
 def pace(every_minutes: int) -> str:
-    """Such as `every 15 minutes`, or `every day`."""
+    """Return a pace as text, such as `every 15 minutes` or `every day`."""
     named = {1: "minute", 60: "hour", 1440: "day", 10080: "week"}
     return f"every {named[every_minutes]}" if every_minutes in named else f"every {every_minutes:,} minutes"
 
 
 def in_words(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield names and values as people read them; what is in a value is named with it: `rows of messages`."""
+    """Yield names and values as text; a nested value is named with its parent.
+
+    `rows of messages`.
+    """
     for name, value in told.items():
         words = name.replace("_", " ")
         if name in _UNTOLD or value is None or value in ("", [], {}):
@@ -151,7 +157,7 @@ def _text(value: Any) -> str:
 
 
 def _moment(text: str) -> str:
-    """Return a moment as people read it, and any other text as it is."""
+    """Return a datetime in readable form, any other text unchanged."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

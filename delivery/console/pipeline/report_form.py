@@ -1,4 +1,4 @@
-"""The form that says what a report for auditors has in it."""
+"""The form of a report for auditors: which deliveries it lists, and in which format."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -18,7 +18,11 @@ SETTLED = [
 
 
 class ReportForm(forms.Form):
-    """Who may not see payloads neither has bodies in it nor a filter, which would tell what they hold."""
+    """The form of a report.
+
+    A user who may not see payloads gets neither bodies nor a filter, which would reveal their
+    content.
+    """
 
     since = moment_field("Settled since (UTC)")
     until = moment_field("Settled before (UTC)", help_text="The report ends at the end of the archive.")
@@ -52,7 +56,7 @@ class ReportForm(forms.Form):
         return cleaned
 
     def options(self) -> dict[str, Any]:
-        """What the step is given; what is empty is left out."""
+        """Return the options for the step, without empty ones."""
         plain = {name: _plain(value) for name, value in self.cleaned_data.items()}
         return {name: value for name, value in plain.items() if value not in (None, "", False)}
 

@@ -1,4 +1,7 @@
-"""Reports for auditors in the console: asked for by a form, written by the pipeline, and downloaded from the page of their run."""
+"""Reports for auditors.
+
+Requested by a form, written by the pipeline, and downloaded from the run's page.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +29,7 @@ _CONTENT_TYPES = {".csv": "text/csv; charset=utf-8", ".parquet": "application/vn
 
 
 class Reporting(ConsoleAdmin):
-    """Mix into the admin of pipeline runs."""
+    """Mixin for the admin of pipeline runs."""
 
     def get_urls(self) -> list[URLPattern]:
         def viewed(view: Any) -> Any:
@@ -44,13 +47,16 @@ class Reporting(ConsoleAdmin):
         return request.user.has_perm("delivery.make_report")
 
     def may_download(self, request: HttpRequest, run: PipelineRun) -> bool:
-        """Whether somebody may have the file of a run, which has one: with bodies only who may see payloads."""
+        """Return whether the user may download the file of a run.
+
+        A report with bodies is only for users who may see payloads.
+        """
         if run.step != Step.REPORT or run.state != RunState.DONE or not self.may_report(request):
             return False
         return not run.options.get("with_bodies") or may_see_payload(request.user)
 
     def report(self, request: HttpRequest) -> HttpResponse:
-        """Show the form; posted, have the report written."""
+        """Show the form; on POST, queue a run that writes the report."""
         if not self.may_report(request):
             raise PermissionDenied
         may_see = may_see_payload(request.user)
@@ -72,7 +78,10 @@ class Reporting(ConsoleAdmin):
         return TemplateResponse(request, "console/report.html", context)
 
     def download(self, request: HttpRequest, object_id: int) -> HttpResponseBase:
-        """Answer the file of a report; who took it, and when, stands in the configuration log."""
+        """Return the file of a report.
+
+        The configuration log records who downloaded it, and when.
+        """
         run = get_object_or_404(PipelineRun, pk=object_id)
         if not self.has_view_permission(request, run) or not self.may_report(request):
             raise PermissionDenied
@@ -95,7 +104,7 @@ class Reporting(ConsoleAdmin):
 
 
 def report_file(run: PipelineRun) -> Path | None:
-    """Return the file that a run wrote, if it is there; never one outside the folder of reports."""
+    """Return the file that a run wrote, if it exists; never one outside the folder of reports."""
     folder = settings.reports().resolve()
     file = (folder / str(run.result.get("path", ""))).resolve()
     return file if file.is_relative_to(folder) and file.is_file() else None

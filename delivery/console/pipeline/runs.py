@@ -1,4 +1,4 @@
-"""Runs of the pipeline in the console: begun by a button, watched while they run, and read when they have ended."""
+"""Pipeline runs in the console: started by a button, followed live, and read afterwards."""
 
 from typing import Any
 
@@ -65,7 +65,7 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the list, below the steps with their schedules and buttons."""
+        """Show the list below the steps with their schedules and buttons."""
         shown = {
             **(extra_context or {}),
             "pipeline": overview(),
@@ -76,7 +76,7 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
         return page
 
     def ask(self, request: HttpRequest, step: str) -> HttpResponse:
-        """Have a step run; one that is open already is shown instead."""
+        """Queue a run of the step; if one is open already, show that."""
         if not request.user.has_perm("delivery.add_pipelinerun"):
             raise PermissionDenied
         if step.upper() not in BY_BUTTON:
@@ -100,7 +100,10 @@ class PipelineRunAdmin(Reporting, WatchedAdmin):
         return self.back(request, "The run is stopping; its unfinished work is discarded.")
 
     def _may_stop(self, request: HttpRequest, run: PipelineRun) -> bool:
-        """Who may change runs may stop any; whoever asked for a report may stop that."""
+        """Return whether the user may stop the run.
+
+        Users who may change runs may stop any; others may stop a report that they requested.
+        """
         is_own_report = run.step == Step.REPORT and run.asked_by == actor_of(request)
         return self.may_change_rows(request) or (is_own_report and self.may_report(request))
 

@@ -1,4 +1,7 @@
-"""Schedules of the pipeline in the console: how often which step runs by itself, for administrators to change."""
+"""Schedules of the pipeline in the console.
+
+How often each step runs, for administrators to change.
+"""
 
 from typing import Any
 

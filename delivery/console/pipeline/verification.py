@@ -1,4 +1,4 @@
-"""What a VERIFY run found: its verdict, each check with what was explained, and the findings with the rows they name."""
+"""The result of a VERIFY run: verdict, checks with explained cases, findings with their rows."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any
 from delivery.models import Delivery, Finding, PipelineRun, RunState, Step
 
 SHOWN = 50
-# As `delivery.history.steps.verify` names its checks.
+# The keys are the checks' names in `delivery.history.steps.verify`.
 _WORDS = {
     "ORDER": "First attempts are in the order of publication",
     "TWICE": "Nothing was delivered twice",
@@ -21,7 +21,7 @@ PROVEN = "proven"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """`explained` counts by reason what looks broken and is not."""
+    """One check; `explained` counts, by reason, the cases that look broken but are not."""
 
     kind: str
     words: str
@@ -43,7 +43,7 @@ class Verification:
 
 
 def read_verification(run: PipelineRun) -> Verification | None:
-    """None: it is none of this step, or has not come to its end."""
+    """Return the result; None unless it is a VERIFY run that is done."""
     if run.step != Step.VERIFY or run.state != RunState.DONE:
         return None
     findings = list(Finding.objects.filter(run=run).order_by("id")[: SHOWN + 1])
@@ -56,7 +56,7 @@ def read_verification(run: PipelineRun) -> Verification | None:
 
 
 def with_what_is_there(findings: Sequence[Any]) -> list[Any]:
-    """Say of each finding which of its deliveries have a page: the others are in the archive alone."""
+    """Mark for each finding which of its deliveries have a page; others are only in the archive."""
     named = {id for finding in findings for id in _deliveries(finding)}
     there = set(Delivery.objects.filter(pk__in=named).values_list("pk", flat=True))
     for finding in findings:

@@ -1,4 +1,4 @@
-"""Replays in the console: asked for by a form, looked at before anything is sent, and watched until they are done."""
+"""Replays in the console: requested by a form, previewed before anything is sent, followed live."""
 
 from datetime import timedelta
 from typing import Any
@@ -43,7 +43,7 @@ class ReplayStateFilter(ChoiceFilter):
 
 
 class ChosenSubscription(forms.Form):
-    """Whose replay it is; of what a publisher waits for (SYNC) there is none."""
+    """The subscription of a replay; SYNC has none, since its publisher waits for the answer."""
 
     subscription = forms.ModelChoiceField(
         Subscription.objects.select_related("subscriber", "event_type")
@@ -77,7 +77,7 @@ class ReplayAdmin(WatchedAdmin):
         ]
 
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
-        """Ask for the subscription, then for the rest; posted, have the messages selected."""
+        """Show the form for the subscription, then for the rest; on POST, start the selection."""
         if not self.has_add_permission(request):
             raise PermissionDenied
         chosen = ChosenSubscription(request.GET if "subscription" in request.GET else None)
@@ -178,7 +178,7 @@ class ReplayAdmin(WatchedAdmin):
 
 
 def _asked(form: ReplayForm, *, actor: str) -> Replay | None:
-    """Have it selected; None if it is refused, which the form says then."""
+    """Request the replay; if it is refused, put the reason into the form and return None."""
     try:
         return replays.request_replay(form.subscription, actor=actor, now=timezone.now(), **form.wished())
     except replays.ReplayRefusedError as refused:

@@ -1,4 +1,7 @@
-"""The form that says what is replayed to a subscription, and how fast; it begins with what the subscription has."""
+"""The form of a replay: which messages, and at what rate.
+
+Its initial values are the subscription's.
+"""
 
 from typing import Any
 
@@ -51,7 +54,11 @@ class ReplayForm(forms.Form):
         return checked_filter(self.cleaned_data["filter"])
 
     def wished(self) -> Wished:
-        """What `delivery.replays.replays` is asked for: nothing is left to the subscription, for the form began with what it has."""
+        """Return the arguments of `request_replay`.
+
+        All are explicit: the form starts with the subscription's own values, so none is left to
+        them.
+        """
         given: Wished = {
             "since": self.cleaned_data["since"],
             "until": self.cleaned_data["until"],

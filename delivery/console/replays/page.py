@@ -1,4 +1,4 @@
-"""What the page of a replay shows: what was selected by event type and day, and how far it is."""
+"""The page of a replay: its selection by event type and day, and its progress."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ UNENDED = (ReplayState.SELECTING, ReplayState.READY, ReplayState.RUNNING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayPreview:
-    """Counts by day, the earliest first, each with every event type's count and their total."""
+    """Counts by day, earliest first, each with a count per event type and their total."""
 
     days: Sequence[tuple[str, Sequence[tuple[str, int]], int]]
     totals: Sequence[tuple[str, int]]
@@ -21,7 +21,7 @@ class ReplayPreview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayPage:
-    """`run` is what selects it, while it does or when that failed."""
+    """The values of a replay's page; `run` is its selecting run, while open or after a failure."""
 
     replay: Replay
     preview: ReplayPreview
@@ -45,7 +45,7 @@ class ReplayPage:
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the rate will take for the rest."""
+        """The time for the remaining deliveries at the chosen rate."""
         if self.replay.rate is None or self.replay.state not in (ReplayState.READY, ReplayState.RUNNING):
             return None
         return (self.replay.count - self.replay.done) / self.replay.rate
@@ -59,7 +59,7 @@ def read_replay_page(replay: Replay) -> ReplayPage:
 
 
 def replay_preview(counted: Sequence[Mapping[str, object]]) -> ReplayPreview:
-    """Lay out rows of {event, day, count}."""
+    """Arrange rows of {event, day, count} by day."""
     counts: dict[str, dict[str, int]] = {}
     for row in counted:
         counts.setdefault(str(row["day"]), {})[str(row["event"])] = int(str(row["count"]))

@@ -1,4 +1,7 @@
-"""Retention in the console: for how long what is kept, what each pass removed, and the button that begins one."""
+"""Retention in the console.
+
+Retention periods, the passes with their counts, a button to start one.
+"""
 
 from typing import Any
 
@@ -55,7 +58,7 @@ class RetentionRunAdmin(KeysetAdmin):
         ]
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show the list, below what is kept for how long and the pass that is running."""
+        """Show the list below the retention periods and the running pass."""
         page: HttpResponse = super().changelist_view(
             request, {**(extra_context or {}), **self._shown(request)}
         )
@@ -64,11 +67,14 @@ class RetentionRunAdmin(KeysetAdmin):
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """A pass has no page of its own: the list tells all of it."""
+        """Redirect to the list, which shows everything about a pass: it has no page of its own."""
         return HttpResponseRedirect(reverse("admin:delivery_retentionrun_changelist"))
 
     def part(self, request: HttpRequest) -> HttpResponse:
-        """Answer the progress; the whole page when the pass has ended, or whoever looks is logged out."""
+        """Return the progress.
+
+        Reload the whole page when the pass has ended, or when the user has been signed out.
+        """
         may_see = request.user.is_active and request.user.is_staff and self.has_view_permission(request)
         context = self._shown(request) if may_see else {}
         if not may_see or context["retention"].run is None:

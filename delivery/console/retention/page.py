@@ -1,4 +1,4 @@
-"""What people read of retention: for how long what is kept, and the pass that is running."""
+"""The retention page: the retention periods and the running pass."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ _FOR_EVER = 10**9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """What is kept equally long."""
+    """The kinds of rows with the same retention period."""
 
     how_long: str
     what: str
@@ -22,7 +22,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionPage:
-    """`run` is the pass that is running."""
+    """The values of the page; `run` is the running pass."""
 
     kept: list[Kept]
     waits_for_archive: bool
@@ -41,8 +41,8 @@ def read_retention_page() -> RetentionPage:
 
 
 def kept(rules: RetentionRules) -> list[Kept]:
-    """Return the shortest first, in the order of the settings."""
-    # Sorting keeps the order of equals.
+    """Return the periods, shortest first, in the order of the settings."""
+    # Sorting keeps the order of equal elements.
     ordered = sorted(rules.days.items(), key=_length)
     return [
         Kept(how_long=_in_words(length), what=", ".join(_WORDS.get(name, name) for name, _ in group))

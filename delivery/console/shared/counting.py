@@ -8,7 +8,7 @@ WAITING_LIMIT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A number counted up to `limit`: what was found beyond is only known to be more."""
+    """A number counted up to `limit`: beyond that it is known only to be more."""
 
     found: int
     limit: int
@@ -20,5 +20,5 @@ class Bounded:
         return self.found > 0
 
     def of(self, noun: str) -> str:
-        """Return such as `1 message` or `10,000+ messages`."""
+        """Return the count with its noun, such as `1 message` or `10,000+ messages`."""
         return f"{self} {noun}" if self.found == 1 else f"{self} {noun}s"

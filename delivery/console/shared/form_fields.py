@@ -1,4 +1,4 @@
-"""The fields that forms of the console have in common."""
+"""Form fields that several forms of the console use."""
 
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,7 @@ from subscriptions.values.names import MAX_NAME_LENGTH
 
 class MomentField(forms.DateTimeField):
     def prepare_value(self, value: Any) -> Any:
-        """As browsers want it in a field of type datetime-local."""
+        """Return the format that browsers require for an input of type datetime-local."""
         shown = super().prepare_value(value)
         return f"{shown:%Y-%m-%dT%H:%M:%S}" if isinstance(shown, datetime) else shown
 
@@ -36,7 +36,10 @@ def filter_field(label: str, *, help_text: str) -> forms.CharField:
 
 
 def checked_filter(text: str) -> str:
-    """Return a filter that can be read, or none; raises ValidationError with line and column."""
+    """Return the filter, or "" for a blank one.
+
+    Raise ValidationError with line and column if it is not valid.
+    """
     if not text.strip():
         return ""
     try:

@@ -1,4 +1,4 @@
-"""What is watched until it is done: its page, and the part of it that refreshes itself."""
+"""The page of a job that runs in the background, with a part that refreshes itself."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from subscriptions.admin.shared.keyset import KeysetAdmin
 
 
 class WatchedAdmin(KeysetAdmin):
-    """`shown` tells what is on the page of a row, and in the part of that."""
+    """The admin of a job's rows; `shown` returns the values for the page and for its live part."""
 
     page_template: str
     part_template: str
@@ -23,7 +23,7 @@ class WatchedAdmin(KeysetAdmin):
         raise NotImplementedError
 
     def found(self, object_id: int) -> Any:
-        """Return the row of a page; raises Http404."""
+        """Return the row of a page; raise Http404 if there is none."""
         return get_object_or_404(self.model, pk=object_id)
 
     def get_urls(self) -> list[URLPattern]:
@@ -47,7 +47,7 @@ class WatchedAdmin(KeysetAdmin):
         return TemplateResponse(request, self.page_template, context)
 
     def part(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Answer the part without its page; who is logged out meanwhile gets the page reloaded."""
+        """Return the live part of the page; a user who was signed out meanwhile gets a reload."""
         if not (request.user.is_active and request.user.is_staff and self.has_view_permission(request)):
             return HttpResponse(headers={"HX-Refresh": "true"})
         answer = render(request, self.part_template, self.shown(request, self.found(object_id)))

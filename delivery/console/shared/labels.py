@@ -1,4 +1,7 @@
-"""What cells of lists are made of: coloured labels of statuses, states and outcomes, second lines, and durations."""
+"""Parts of list cells.
+
+Coloured labels of statuses, states and outcomes, second lines, durations.
+"""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -36,21 +39,21 @@ TONES = {
 
 
 def label(name: str, *, text: str | None = None, tone: str | None = None) -> SafeString:
-    """Return a status exactly as it is stored, in the colour of what it means."""
+    """Return a status exactly as it is stored, in the colour of its meaning."""
     return format_html(
         '<span class="inturn-label inturn-{}">{}</span>', tone or TONES.get(name, _NEUTRAL), text or name
     )
 
 
 def two_lines(first: str, second: str) -> SafeString:
-    """Return a cell whose second line tells more, in small."""
+    """Return a cell with a second line of detail in small type."""
     return format_html(
         '<span class="inturn-lines">{}<span class="inturn-second">{}</span></span>', first, second
     )
 
 
 def milliseconds(number: int | None) -> str:
-    """Return a duration in the unit that reads best: `120 ms`, `1.5 s`; `–` for none."""
+    """Return a duration in the most readable unit: `120 ms`, `1.5 s`; `–` for None."""
     if number is None:
         return "–"
     return f"{number} ms" if number < 1000 else f"{number / 1000:,.1f} s"

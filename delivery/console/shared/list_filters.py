@@ -1,4 +1,4 @@
-"""The filters that the lists of delivering share."""
+"""Filters that several lists of the console share."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ class DeliveryStatusFilter(ChoiceFilter):
 
 
 class DeliverySubscriberFilter(SubscriberFilter):
-    """By the ids of the subscriber's subscriptions, which an index of deliveries knows."""
+    """Filter by the ids of the subscriber's subscriptions, which have an index on deliveries."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if not self.typed():
@@ -40,7 +40,7 @@ class DeliverySubscriberFilter(SubscriberFilter):
 
 
 class SubscriptionFilter(ExactText):
-    """By the id of a subscription, which is what links give, or by its name."""
+    """Filter by the id of a subscription, as links have it, or by its name."""
 
     title = "Subscription (id or name)"
     parameter_name = "subscription"
@@ -55,7 +55,7 @@ class SubscriptionFilter(ExactText):
 
 
 class MessageFilter(ExactText):
-    """By the id of a message; what is no id finds nothing, rather than everything."""
+    """Filter by the id of a message. An invalid id matches nothing, rather than everything."""
 
     title = "Message"
     parameter_name = "message"
@@ -70,14 +70,14 @@ class MessageFilter(ExactText):
 
 
 class OfMessageFilter(MessageFilter):
-    """The deliveries of a message."""
+    """Filter deliveries by their message, as a range of primary keys."""
 
     def about(self, queryset: QuerySet[Any], message_id: int) -> QuerySet[Any]:
         return queryset.filter(pk__range=ids_of_message(message_id))
 
 
 class ReplayFilter(ExactText):
-    """By the number of the replay that made it; what is none finds nothing."""
+    """Filter by the number of the replay that created it. An invalid number matches nothing."""
 
     title = "Replay"
     parameter_name = "replay"
@@ -94,7 +94,10 @@ class PublisherFilter(NameFilter):
 
 
 class DestinationFilter(ChoiceFilter):
-    """Delivered to one destination, or published to all who want it."""
+    """Filter by kind of message.
+
+    Delivered to one destination, or published to all subscriptions.
+    """
 
     title = "Destination"
     parameter_name = "destination"
@@ -110,7 +113,7 @@ class DestinationFilter(ChoiceFilter):
 
 
 class IdFrom(ExactText):
-    """From a message's id on; what is no id finds nothing."""
+    """Filter from the id of a message on. An invalid id matches nothing."""
 
     title = "From message"
     parameter_name = "id_from"
@@ -123,7 +126,7 @@ class IdFrom(ExactText):
 
 
 class IdTo(ExactText):
-    """Up to a message's id, that one too; what is no id finds nothing."""
+    """Filter up to and including the id of a message. An invalid id matches nothing."""
 
     title = "To message"
     parameter_name = "id_to"
@@ -146,7 +149,10 @@ class PublishedUntil(Until):
 
 
 class DeliveryPublishedSince(PublishedSince):
-    """By when its message was published: the ids of messages bound those of their deliveries."""
+    """Filter by the message's time of publication.
+
+    The ids of messages bound the ids of their deliveries.
+    """
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if (moment := self.moment()) is None:
@@ -157,7 +163,7 @@ class DeliveryPublishedSince(PublishedSince):
 
 
 class DeliveryPublishedUntil(PublishedUntil):
-    """By when its message was published; see DeliveryPublishedSince."""
+    """Filter by the message's time of publication; see DeliveryPublishedSince."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         if (moment := self.moment()) is None:

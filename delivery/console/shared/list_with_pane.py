@@ -1,7 +1,7 @@
-"""Lists with a pane: the row that is chosen is shown beside the list, where there is room for both.
+"""Lists with a pane: on a wide window, the selected row is shown next to the list.
 
-`?open=` in the address says which, so that a link shows the same; without scripts it works by that alone. On a narrow window
-a row leads to its own page.
+`?open=` in the address names the row, so that a link shows the same; without scripts only that
+works. On a narrow window a row leads to its own page.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ OPEN = "open"
 
 
 class SplitChangeList(KeysetChangeList):
-    """Leaves what is open to the pane: it filters nothing, and other pages of the list begin without it."""
+    """Ignore the open row: it filters nothing, and links to other pages of the list drop it."""
 
     def get_filters_params(self, params: Any = None) -> Any:
         return {name: value for name, value in super().get_filters_params(params).items() if name != OPEN}
@@ -31,7 +31,7 @@ class SplitChangeList(KeysetChangeList):
 
 
 class SplitAdmin(KeysetAdmin):
-    """A list with a pane; `pane_context` tells what the pane shows, by `pane_template`."""
+    """A list with a pane; `pane_context` returns the values for `pane_template`."""
 
     pane_template: str
     list_display_links = None
@@ -42,7 +42,10 @@ class SplitAdmin(KeysetAdmin):
         css = {"all": ["console/messages.css"]}
 
     def pane_context(self, request: HttpRequest, object_id: str) -> dict[str, Any]:
-        """Return what its page shows, the row itself as `opened`; raises Http404 and PermissionDenied as that does."""
+        """Return the values of the row's page, with the row itself as `opened`.
+
+        Raise Http404 and PermissionDenied, as the page does.
+        """
         raise NotImplementedError
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[SplitChangeList]:
@@ -54,7 +57,7 @@ class SplitAdmin(KeysetAdmin):
         return [path("<int:object_id>/pane/", require_GET(self.pane), name=name), *super().get_urls()]
 
     def pane(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Answer what the pane shows; who is logged out meanwhile gets the page reloaded."""
+        """Return the content of the pane; a user who was signed out meanwhile gets a reload."""
         if not (request.user.is_active and request.user.is_staff):
             return HttpResponse(headers={"HX-Refresh": "true"})
         context = self.pane_context(request, str(object_id))
@@ -71,13 +74,13 @@ class SplitAdmin(KeysetAdmin):
         return page
 
     def page(self, request: HttpRequest, object_id: str, *, title: str, template: str) -> TemplateResponse:
-        """Answer the same by itself."""
+        """Return the pane's content as a page of its own."""
         context = self.pane_context(request, object_id)
         around = {**self.admin_site.each_context(request), "opts": self.opts, "title": title}
         return TemplateResponse(request, template, around | context | {"original": context["opened"]})
 
     def opening(self, row: Any, text: str) -> SafeString:
-        """The link of a row: to its page, and to the pane where there is room."""
+        """Return the link of a row: to its page, or to the pane on a wide window."""
         of = f"admin:{self.opts.app_label}_{self.opts.model_name}"
         return format_html(
             '<a class="inturn-link" href="{}" data-pane="{}" data-open="{}">{}</a>',

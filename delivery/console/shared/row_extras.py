@@ -1,4 +1,4 @@
-"""List pages that add to their rows what one query knows of all of them."""
+"""List pages that add values to all their rows with one query."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from django.http import HttpRequest
 class CompletedChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        # Read now, so that the rows shown are the ones completed.
+        # Load the rows now, so that the completed objects are the ones that are shown.
         self.result_list = list(self.result_list)
         self.model_admin.complete(self.result_list)  # type: ignore[attr-defined]
 
 
 class CompletedList:
-    """Mix into a ModelAdmin, and say in `complete` what to add to the rows of a page."""
+    """Mixin for a ModelAdmin; its `complete` adds values to the rows of a page."""
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return CompletedChangeList

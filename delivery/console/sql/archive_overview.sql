@@ -1,4 +1,5 @@
--- What the archive holds of each table: files that count, rows, bytes, and of which days. Reads the ledger, a row a file.
+-- The archive's contents per table: current files, rows, bytes and days. Reads the ledger, one row
+-- a file.
 SELECT
     file."table", count(*) AS files, sum(file.rows)::bigint AS rows, sum(file.bytes)::bigint AS bytes,
     count(DISTINCT file.day) AS days, min(file.day) AS first_day, max(file.day) AS last_day

@@ -1,5 +1,5 @@
--- The subscribers whose mailbox holds something, those with the oldest message first.
--- Looks at one entry of each of the three indexes of mailboxes for each PULL subscription, however much there is.
+-- The subscribers whose mailboxes have messages, oldest message first. Reads one entry of each of
+-- the three mailbox indexes for each PULL subscription, whatever the backlog.
 SELECT subscriber.id AS subscriber_id, subscriber.name AS subscriber
 FROM subscriptions_subscription subscription
 JOIN subscriptions_subscriber subscriber ON subscriber.id = subscription.subscriber_id

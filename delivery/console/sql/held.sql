@@ -1,6 +1,7 @@
--- The subscribers that are not ACTIVE and the subscriptions that are HELD, with the newest journal entry that says so: on
--- subscriber_held, subscription_held, journal_of_lane and journal_of_subscription. INACTIVE subscriptions are not among them: they may be
--- thousands, and nothing comes for them.
+-- The subscribers that are not ACTIVE and the subscriptions that are HELD, with the newest journal
+-- entry about it; uses subscriber_held, subscription_held, journal_of_lane and
+-- journal_of_subscription. INACTIVE subscriptions are left out: there may be thousands, and no
+-- messages are kept for them.
 SELECT held.*, told.at AS since, told.actor
 FROM (
     (

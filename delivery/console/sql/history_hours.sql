@@ -1,8 +1,9 @@
--- What the history counted in a piece of time: once by hour (subscription_id is null), once by subscription (hour is null).
--- One walk: of everybody's hours through history_hour_read, which has all that is asked for; of a subscription's through history_hour_of.
+-- The history's counts in an interval: once by hour (subscription_id is null), once by subscription
+-- (hour is null). One scan: over all hours by history_hour_read, which contains all columns read
+-- here; over one subscription's by history_hour_of.
 SELECT
     hour, subscription_id, subscriber,
-    -- Of bigint sums would be numeric, which takes twice as long; so far a float counts every one.
+    -- Sums of bigint are numeric, which takes twice as long; a float is exact up to these numbers.
     sum(delivered::float8)::bigint AS delivered,
     sum((rejected + unsupported + failed + expired)::float8)::bigint AS failed,
     sum(attempts::float8)::bigint AS attempts,

@@ -1,4 +1,5 @@
--- The names and the endpoint of subscriptions as their newest hour has them; some may be deleted since. One look each: history_hour_of.
+-- The names and endpoints of subscriptions as of their newest hour; some may be deleted since. One
+-- probe of history_hour_of for each.
 SELECT newest.subscription_id, newest.subscription, newest.subscriber, newest.endpoint
 FROM unnest(%(ids)s::bigint[]) AS asked (id)
 CROSS JOIN LATERAL (

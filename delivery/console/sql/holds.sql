@@ -1,4 +1,5 @@
--- Whether all sending is HELD, and how many subscribers and subscriptions are. Leans on subscriber_held and subscription_held.
+-- Whether all sending is HELD, and the number of HELD subscribers and subscriptions. Uses
+-- subscriber_held and subscription_held.
 SELECT
     EXISTS (SELECT FROM subscriptions_installation WHERE id = 1 AND sending = 'HELD') AS is_sending_held,
     (

@@ -1,6 +1,7 @@
--- How many messages came for each of these subscriptions, or for all of each of these subscribers, within the last day, and how much of
--- that day (in hours) it has existed: those that were settled, by the quarters of an hour that were counted, and those that wait, of
--- which the newest are looked at, up to a limit for each lane and mailbox.
+-- The number of messages within the last day for each of these subscriptions, or for all
+-- subscriptions of each of these subscribers, and the hours of that day since the subscription was
+-- created. Settled deliveries come from the counted quarters of an hour; of the waiting ones the
+-- newest are counted, up to a limit for each lane and mailbox.
 SELECT
     owned.owner_id,
     sum(counted.settled + waits.n)::bigint AS messages,

@@ -1,5 +1,6 @@
--- The newest messages of an event type with headers and body, newest first: no more than so many, and none beyond so many
--- bytes of bodies. Leans on message_by_event_type; how long a body is stands beside it, so only what is answered is read.
+-- The newest messages of an event type with headers and body, newest first, up to a number of
+-- messages and a number of bytes in bodies. Uses message_by_event_type; a body's length is read
+-- without the body, so only returned bodies are read.
 WITH newest AS MATERIALIZED (
     SELECT id, octet_length(body) AS bytes
     FROM delivery_message

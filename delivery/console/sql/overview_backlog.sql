@@ -1,7 +1,7 @@
--- What is pending, of that what is held, HELD or INACTIVE, and what is in mailboxes (each up to a limit), and the oldest in a lane
--- that is not held.
--- Jumps from one (lane, skipped, subscription) to the next on delivery_pending, so that it costs by the number of those
--- that have something pending: never by the backlog, by all subscriptions, or by what is settled.
+-- Pending deliveries, those of them that are held (HELD or INACTIVE) and those in mailboxes, each
+-- up to a limit, and the oldest one in a lane that is not held. Jumps from one (lane, skipped,
+-- subscription) to the next on delivery_pending: the cost grows with the number of those that have
+-- pending deliveries, not with the backlog, the number of subscriptions, or the settled deliveries.
 WITH RECURSIVE places AS (
     (
         SELECT lane_id, skipped, subscription_id, id

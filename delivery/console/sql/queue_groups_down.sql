@@ -1,5 +1,6 @@
--- The groups of QUEUE event types for which messages wait and no endpoint of which is UP, of those that are not held: one row an endpoint, with
--- the oldest message of the group, and how many wait for the endpoint that has this, counted up to a limit.
+-- The groups of QUEUE event types that have waiting messages and no endpoint that is UP, without
+-- held ones: one row an endpoint, with the group's oldest message, and the number of messages
+-- waiting for the endpoint that has it, counted up to a limit.
 WITH endpoints AS (
     SELECT
         subscription.*, event_type.name AS event, summary.reason, summary.next_try_at,
@@ -12,7 +13,7 @@ WITH endpoints AS (
     JOIN subscriptions_standing standing ON standing.id = subscription.id AND standing.status = 'ACTIVE'
     JOIN delivery_endpointsummary summary ON summary.subscription_id = subscription.id
     WHERE event_type.kind = 'QUEUE' AND (
-        -- Looked at once: while all is well that is all it costs.
+        -- Evaluated once: while all endpoints are UP, this is the whole cost.
         EXISTS (SELECT FROM delivery_endpointhealth)
         OR EXISTS (SELECT FROM delivery_urlhealth WHERE state <> 'ENABLED')
     )

@@ -1,4 +1,5 @@
--- What waits of a subscription in the retry lane, up to a limit, what of it is due now, and when the next is; on delivery_due.
+-- The deliveries of a subscription in the retry lane, up to a limit, the number due now, and the
+-- time of the next; uses delivery_due.
 SELECT
     (SELECT count(*) FROM (
         SELECT

@@ -1,5 +1,6 @@
--- What waits in the retry lane, what of it is due now, and when the next is; and how many URLs are left alone.
--- `held`: of subscriptions that are held or whose URL is left alone, and so due when that ends. Counted up to a limit. Jumps from
+-- The deliveries in the retry lane, the number due now, and the time of the next; and the number of
+-- DISABLED and FROZEN URLs. `held` counts those of subscriptions that are held or whose URL is
+-- DISABLED or FROZEN; they are due when that ends. All are counted up to a limit. Jumps from
 -- subscription to subscription on delivery_pending, and probes delivery_due for each.
 WITH RECURSIVE places AS (
     SELECT lane.id AS lane_id, first.skipped, first.subscription_id

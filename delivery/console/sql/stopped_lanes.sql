@@ -1,10 +1,12 @@
--- The lanes that are stopped, longest first, with the delivery that stops each and what waits behind it.
--- `waiting`: PENDING of ACTIVE subscriptions without the delivery itself; `freed`: of those, what another subscription's is, and
--- so flows again when the stopping one is made INACTIVE. Both are counted up to a limit on delivery_pending.
--- A BLOCKED lane whose delivery is settled or held meanwhile is left out: its sender is about to go on. So is a SUSPENDED one whose
--- subscriber is held: it is shown among those. Of a CONCURRENT
--- subscriber, whose endpoint is down, only that subscription's wait, and the delivery may be settled; `down` are those of its
--- endpoints, the first of them with their names.
+-- The stopped lanes, longest first, with the delivery that stops each and the deliveries waiting
+-- behind it. `waiting` counts the PENDING deliveries of ACTIVE subscriptions without the stopping
+-- one; `freed` counts those of other subscriptions, which flow again when the stopping subscription
+-- is made INACTIVE. Both use delivery_pending, up to a limit. A BLOCKED lane whose delivery has
+-- been settled or held since is left out: its sender is about to continue. A SUSPENDED lane of a
+-- held subscriber is left out too: the list of held subscribers shows it. For a CONCURRENT
+-- subscriber with an endpoint that is down, `waiting` counts only that subscription's deliveries,
+-- and the stopping delivery may be settled; `down` counts the endpoints that are down, `down_names`
+-- names the first of them.
 SELECT
     lane.id AS lane_id, lane.kind, lane.number, lane.state, lane.since, lane.reason, lane.failures, lane.next_try_at,
     lane.subscriber_id, subscriber.name AS subscriber,

@@ -1,4 +1,5 @@
--- What was accepted, delivered and failed in each step of a stretch of time. Reads one row a minute of it, by their primary key.
+-- Messages accepted, deliveries delivered and failed, for each step of an interval. Reads one row a
+-- minute by primary key.
 SELECT
     date_bin(%(step)s::interval, at, 'epoch') AS begins_at,
     sum(accepted) AS accepted, sum(delivered) AS delivered, sum(failed) AS failed

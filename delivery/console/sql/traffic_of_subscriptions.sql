@@ -1,6 +1,6 @@
--- What was settled of each of these subscriptions, or of all of each of these subscribers, since a moment: by step of time, and by how
--- long the last attempt took (the rows with no time). Reads the rows of each subscription by their primary key: those of at most 96
--- quarters of an hour.
+-- The settled deliveries since a moment of each of these subscriptions, or of all subscriptions of
+-- each of these subscribers: by step of time, and by duration of the last attempt (the rows without
+-- a time). Reads each subscription's rows by primary key: at most 96 quarters of an hour.
 SELECT
     owned.owner_id, date_bin(%(step)s::interval, traffic.at, %(since)s) AS at, traffic.step,
     sum(traffic.delivered)::int AS delivered, sum(traffic.failed)::int AS failed

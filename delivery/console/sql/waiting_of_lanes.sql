@@ -1,5 +1,6 @@
--- How many deliveries of ACTIVE subscriptions wait, held with their subscriber or not, in each of these lanes, counted up to a limit on delivery_pending.
--- Jumps there from subscription to subscription, so that it costs by the number of those with something pending.
+-- The number of waiting deliveries of ACTIVE subscriptions in each of these lanes, whether or not
+-- their subscriber is held, counted up to a limit on delivery_pending. Jumps from subscription to
+-- subscription there: the cost grows with the number of those that have pending deliveries.
 WITH RECURSIVE places AS (
     SELECT lane.id AS lane_id, first.skipped, first.subscription_id
     FROM unnest(%(ids)s::bigint[]) AS lane (id)

@@ -1,4 +1,4 @@
-"""Subscribers with how they fare, and what waits for them: in their lane, and in their mailbox."""
+"""Subscribers in the console, with their health and their backlogs in lane and mailbox."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -43,7 +43,7 @@ class SubscriberAdmin(HoldingAdmin, CompletedList, BaseSubscriberAdmin):
         "about",
     ]
     button_columns = ("toggle",)
-    # The last day of each costs by its subscriptions.
+    # The last day's figures of a subscriber cost time for each of its subscriptions.
     list_per_page = FEW_ROWS
     change_form_outer_before_template = "console/subscriber_mailbox.html"
 
@@ -64,7 +64,10 @@ class SubscriberAdmin(HoldingAdmin, CompletedList, BaseSubscriberAdmin):
         return [live, *super().get_urls()]
 
     def live(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Answer what moves on the page; who is logged out meanwhile gets the page reloaded."""
+        """Return the live part of the page.
+
+        A user who was signed out meanwhile gets the page reloaded.
+        """
         if not (request.user.is_active and self.has_view_permission(request)):
             return HttpResponse(headers={"HX-Refresh": "true"})
         row = get_object_or_404(Subscriber, pk=object_id)
@@ -109,7 +112,7 @@ class SubscriberAdmin(HoldingAdmin, CompletedList, BaseSubscriberAdmin):
 
 
 def _now(subscriber_id: int) -> dict[str, Any]:
-    """What moves on the page of a subscriber, and what its mailbox is reached by."""
+    """Return the live values of a subscriber's page, and the base URL of its mailbox."""
     now = timezone.now()
     lanes = waiting.of_lanes(list(Lane.objects.filter(subscriber=subscriber_id).values_list("pk", flat=True)))
     return {

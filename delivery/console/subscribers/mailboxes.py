@@ -1,4 +1,7 @@
-"""The mailboxes of subscribers: what is there, what is out, and how fast it is fetched and acknowledged."""
+"""The mailboxes of subscribers.
+
+Available and leased messages, and the rates of fetches and acknowledgements.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,7 +17,7 @@ SHOWN = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailboxFigures:
-    """Figures of a mailbox, or of one subscription in it, as they are shown."""
+    """The figures of a mailbox, or of one subscription in it, for display."""
 
     subscriber_id: int
     available: Bounded
@@ -27,25 +30,25 @@ class MailboxFigures:
 
     @property
     def holds(self) -> Bounded:
-        """All that is not acknowledged."""
+        """The number of messages that are not acknowledged."""
         counts = (self.available, self.delayed, self.in_flight, self.held)
         return _bounded(sum(count.found for count in counts))
 
 
 def of_subscription(subscription_id: int, *, now: datetime) -> MailboxFigures | None:
-    """None: it is none of mode PULL."""
+    """Return the figures of a subscription's mailbox; None unless its mode is PULL."""
     found = mailbox_figures.of_subscription(subscription_id, now=now, limit=WAITING_LIMIT)
     return None if found is None else _shown(found)
 
 
 def of_subscribers(subscriber_ids: Collection[int], *, now: datetime) -> dict[int, MailboxFigures]:
-    """Who has no PULL subscription has no mailbox."""
+    """Return the figures by subscriber; a subscriber without PULL subscriptions has no mailbox."""
     found = mailbox_figures.of_subscribers(subscriber_ids, now=now, limit=WAITING_LIMIT)
     return {id: _shown(figures) for id, figures in found.items()}
 
 
 def fullest(*, limit: int, now: datetime) -> list[tuple[str, MailboxFigures]]:
-    """Return whose mailboxes hold something, those with the oldest message first, with the subscriber's name."""
+    """Return the mailboxes that have messages, oldest message first, with the subscriber's name."""
     found = named_rows("fullest_mailboxes", {"rows": limit})
     if not found:
         return []

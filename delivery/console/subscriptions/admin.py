@@ -1,4 +1,4 @@
-"""Subscriptions with their backlog, and the buttons that make them ACTIVE and INACTIVE."""
+"""Subscriptions in the console, with their backlog and the buttons that change their status."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -65,7 +65,10 @@ class SubscriptionAdmin(FilterTester, TestSending, HoldingAdmin, CompletedList, 
         return page
 
     def live(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Answer what moves on the page; who is logged out meanwhile gets the page reloaded."""
+        """Return the live part of the page.
+
+        A user who was signed out meanwhile gets the page reloaded.
+        """
         if not (request.user.is_active and self.has_view_permission(request)):
             return HttpResponse(headers={"HX-Refresh": "true"})
         row = get_object_or_404(
@@ -80,7 +83,7 @@ class SubscriptionAdmin(FilterTester, TestSending, HoldingAdmin, CompletedList, 
         for row in rows:
             row.waiting = counted.get(row.pk)
             row.health = healths[row.pk]
-            # Of what was counted already: a page costs no more for it.
+            # Uses counts that are loaded already, so it adds no query to the page.
             row.cost = cost.in_words(row.health.settled, 24)
 
     @admin.display(description="status", ordering="status")
@@ -111,7 +114,7 @@ class SubscriptionAdmin(FilterTester, TestSending, HoldingAdmin, CompletedList, 
 
 
 def _now(subscription_id: int) -> dict[str, Any]:
-    """What moves on the page of a subscription."""
+    """Return the live values of a subscription's page."""
     now = timezone.now()
     ids = [subscription_id]
     return {

@@ -1,4 +1,4 @@
-"""The buttons that make a subscription or a subscriber ACTIVE, HELD or INACTIVE, wherever it is shown."""
+"""Buttons that change the status of a subscription or subscriber, for all pages that have them."""
 
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -9,13 +9,16 @@ from subscriptions.models import Subscriber, Subscription, SubscriptionStatus
 
 Owner = Subscription | Subscriber
 
-# Said wherever somebody may make a subscription INACTIVE, and how many messages come is not known.
+# The warning where the number of messages is unknown.
 NOT_KEPT = "Messages published while it is INACTIVE will not be kept for it."
 KEPT = "Messages published meanwhile are stored, and sent when it is ACTIVE again."
 
 
 def toggle_buttons(owner: Owner, *, backlog: Bounded | None, cost: str = NOT_KEPT) -> SafeString:
-    """Return the buttons to every other status; two for ACTIVE when there is a backlog to decide about."""
+    """Return a button for every other status.
+
+    Two for ACTIVE when there is a backlog to deliver or cancel.
+    """
     buttons = [*_activating(owner, backlog)] if owner.status != SubscriptionStatus.ACTIVE else []
     if owner.status != SubscriptionStatus.HELD:
         buttons.append(_button(owner, "hold", [], "Hold", title=KEPT))

@@ -1,10 +1,10 @@
-"""What a filter would have matched: the newest messages of an event type, asked as publishing asks them.
+"""Preview of a filter: the newest messages of an event type that it would have matched.
 
-It is asked by `subscriptions.matching.match`, of the stored headers and body, so what it says is what would have happened, but for what
-lies outside the filter: that a subscription is INACTIVE, or that an earlier one of a FIRST subscriber took the message. What was
-delivered to one destination is left out, for then no filter of another subscription had a say.
-
-The work is bounded twice, for bodies may be long: by MESSAGES and by BYTES, which take some 0.2 s to parse.
+`subscriptions.matching.match`, which publishing uses too, evaluates it on stored headers and
+bodies, so the result is what would have happened, apart from reasons outside the filter: the
+subscription was INACTIVE, or an earlier one of a FIRST subscriber took the message. Messages with a
+destination are left out, since no filter of another subscription applied to them. The work has two
+limits, as bodies may be long: MESSAGES, and BYTES, which take about 0.2 s to parse.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,10 @@ EXAMPLES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreviewedMessage:
-    """A message that was asked. `reason` says why it does not match, and quotes nothing of it; empty, it does."""
+    """A message that the filter was evaluated on.
+
+    `reason` says why it does not match, without quoting the message; it is empty for a match.
+    """
 
     message_id: int
     published_at: datetime
@@ -38,7 +41,11 @@ class PreviewedMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterPreview:
-    """`asked` are the newest messages; those of them that were `delivered` to one destination are left out."""
+    """The result of a preview.
+
+    `asked` counts the newest messages; `delivered` counts those with a destination, which are left
+    out.
+    """
 
     asked: int
     delivered: int
@@ -49,7 +56,7 @@ class FilterPreview:
 
     @property
     def published(self) -> int:
-        """How many there were to be matched."""
+        """The number of messages that the filter was evaluated on."""
         return self.asked - self.delivered
 
     @property
@@ -58,12 +65,12 @@ class FilterPreview:
 
     @property
     def is_cut(self) -> bool:
-        """Whether bodies were so long that fewer than MESSAGES were asked."""
+        """True if long bodies reduced the number of messages below MESSAGES."""
         return self.asked < MESSAGES and self.bytes >= BYTES
 
 
 def preview_filter(event_type_id: int, *, header_filter_string: str, filter_text: str) -> FilterPreview:
-    """Ask the newest messages; the filter must be one, as `parse` says."""
+    """Evaluate the filter on the newest messages; it must be one that `parse` accepts."""
     rows = named_rows("newest_messages", {"event_type": event_type_id, "messages": MESSAGES, "bytes": BYTES})
     published = [row for row in rows if not row["destination"]]
     asked = [_ask(row, header_filter_string, filter_text) for row in published]
@@ -88,13 +95,16 @@ def _ask(row: dict[str, Any], header_filter_string: str, filter_text: str) -> Pr
 
 
 def _reason(header_filter_string: str, filter_text: str, seen: Document) -> str:
-    """Say it without the value of the header, which is a part of the payload."""
+    """Return the reason without the header's value, which belongs to the payload."""
     if why_not(header_filter_string, "", seen) is not None:
         return "it has another FILTER_STRING header, or none"
     return why_not(header_filter_string, filter_text, seen) or ""
 
 
 def _headers(stored: Any) -> dict[str, str]:
-    """Django's connection leaves jsonb as it came, for its fields read it themselves."""
+    """Return the headers as a dict.
+
+    Django's connection returns jsonb as text, because its own fields parse it.
+    """
     headers: dict[str, str] = orjson.loads(stored) if isinstance(stored, str) else stored
     return headers

@@ -1,4 +1,4 @@
-"""The filter tester in the form of a subscription: what is typed there is tried as it stands, saved or not."""
+"""The filter tester in the form of a subscription: it tries the typed values, saved or not."""
 
 from typing import Any
 
@@ -16,12 +16,12 @@ from delivery.console.subscriptions.filter_trial import Typed, mistake, trial
 from subscriptions.admin.shared.base import id_of
 from subscriptions.models import EventType, Subscription
 
-# As long as a message may be by default, and more than anybody types.
+# The default limit of a message, and more than anybody types.
 LONGEST_BODY = 1024 * 1024
 
 
 class FilterTester:
-    """Mix into the ModelAdmin of subscriptions."""
+    """Mixin for the ModelAdmin of subscriptions."""
 
     def get_urls(self) -> list[URLPattern]:
         # Not wrapped in admin_view: a redirect to the login page would be swapped into the page.
@@ -29,7 +29,7 @@ class FilterTester:
         return [tester, *super().get_urls()]  # type: ignore[misc]
 
     def get_fieldsets(self, request: HttpRequest, obj: Subscription | None = None) -> list[Any]:
-        """Put the tester below what it tries."""
+        """Put the tester below the filter."""
         fieldsets: list[Any] = super().get_fieldsets(request, obj)  # type: ignore[misc]
         if not may_test(request):
             return fieldsets
@@ -49,7 +49,10 @@ class FilterTester:
     @never_cache
     @require_POST
     def test_filter(request: HttpRequest) -> HttpResponse:
-        """Answer the part of the page below the filter; with `check`, only what is wrong with the filter."""
+        """Return the part of the page below the filter.
+
+        With `check`, only the filter's syntax error.
+        """
         if not (request.user.is_active and request.user.is_staff):
             return HttpResponse(headers={"HX-Refresh": "true"})
         if not may_test(request):
@@ -58,7 +61,8 @@ class FilterTester:
         typed = _typed(request, stored)
         if "check" in request.POST:
             return render(request, "console/filter_checked.html", {"mistake": mistake(typed), "typed": typed})
-        # How many messages a filter of one's own fits tells what they hold, and so does a header filter string.
+        # The number of messages that match a filter of the user's choice reveals their content, and
+        # so does a header filter string.
         is_stored = stored is not None and "filter" not in request.POST
         may_preview = may_see_payload(request.user) or is_stored
         tried = trial(typed, event_type=_event_type(request, stored), may_preview=may_preview)
@@ -81,7 +85,10 @@ def _stored(request: HttpRequest) -> Subscription | None:
 
 
 def _typed(request: HttpRequest, stored: Subscription | None) -> Typed:
-    """Read it as the form does, which takes the white space around it away; who may only look has nothing to type in."""
+    """Read the typed values as the form does, which strips them.
+
+    A user who may only view has no fields, so the stored values are used.
+    """
     if stored is not None and "filter" not in request.POST:
         text, header_filter_string = stored.filter, stored.header_filter_string
     else:

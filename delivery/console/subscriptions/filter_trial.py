@@ -1,4 +1,7 @@
-"""Trying a filter before it is saved: whether it is one, and what it says of a sample, of what was pasted, and of what came."""
+"""A trial of a filter before it is saved.
+
+Its syntax, and its result on sample and recent messages.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +20,7 @@ from subscriptions.values.header_values import HeaderError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """What is wrong with what was typed; of a filter with the line it stands in, and a mark below its column."""
+    """An error in the typed values; for a filter with its line, and a mark below the column."""
 
     text: str
     line: str = ""
@@ -26,7 +29,7 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterVerdict:
-    """What a filter says of one message; without `reason` it is true of it."""
+    """The result of a filter on one message; it matches if `reason` is empty."""
 
     of: str
     reason: str
@@ -35,7 +38,7 @@ class FilterVerdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Typed:
-    """What stands in the form: the filter, and a message to try it on."""
+    """The values of the form: the filter, and a message to try it on."""
 
     filter: str
     header_filter_string: str
@@ -52,7 +55,7 @@ class FilterTrial:
 
 
 def mistake(typed: Typed) -> Mistake | None:
-    """Return what is wrong with the filter itself; none and an empty one are right."""
+    """Return the syntax error of the filter; None if there is none, or no filter."""
     if not typed.filter:
         return None
     try:
@@ -64,7 +67,7 @@ def mistake(typed: Typed) -> Mistake | None:
 
 
 def trial(typed: Typed, *, event_type: EventType | None, may_preview: bool) -> FilterTrial:
-    """Try it on all there is; on nothing when the filter is wrong."""
+    """Try the filter on every message there is; on none when it has a mistake."""
     headers, mistakes = _headers(typed)
     if wrong := mistake(typed):
         mistakes = [wrong]

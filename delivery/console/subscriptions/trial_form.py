@@ -1,4 +1,4 @@
-"""The form of a test message: the event type's sample, or what a person makes of it."""
+"""The form of a test message, filled with the event type's sample."""
 
 import json
 from typing import Any
@@ -18,9 +18,12 @@ from subscriptions.values.media_types import validate_media_type
 
 
 class TestMessageForm(forms.Form):
-    """Anything may be sent, also what publishing would refuse: an endpoint should bear it."""
+    """Anything may be sent, including bodies that publishing would refuse.
 
-    # Not a test of ours, as pytest would take it to be.
+    Endpoints should cope.
+    """
+
+    # Keeps pytest from collecting this class.
     __test__ = False
 
     content_type = forms.CharField(
@@ -77,7 +80,7 @@ class TestMessageForm(forms.Form):
         return content_type
 
     def clean_body(self) -> bytes:
-        # Browsers send each line break as two characters.
+        # Browsers send each line break as CR LF.
         typed: str = self.cleaned_data["body"].replace("\r\n", "\n")
         body = typed.encode(errors="replace")
         most = settings.ENVIRONMENT.max_message_bytes

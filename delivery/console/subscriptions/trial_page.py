@@ -1,4 +1,4 @@
-"""The page from which a test message is sent, and which shows what the endpoint answered."""
+"""The page that sends a test message and shows the endpoint's answer."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -21,13 +21,13 @@ from subscriptions.models import Mode, Subscription
 PULLED = "A mailbox gets no test messages; its page shows how to fetch."
 DELETED = "Nothing was sent: the subscription has just been deleted."
 BUSY = "Nothing was sent: other test messages are being sent. Try again in a few seconds."
-# Credentials and values that the subscription adds are stored masked, and stay so.
+# Credentials and values that the subscription adds are masked, also here.
 _SHOWN_HEADERS = ("webhook-", "inturn-", "content-type")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownTest:
-    """What was sent, and what came of it, as the page shows it; of the other headers only the names."""
+    """The request and its result for display; other headers are shown by name only."""
 
     tested: Tested
     sent: list[tuple[str, str]]
@@ -40,9 +40,9 @@ class ShownTest:
 
 
 class TestSending:
-    """Mix into the ModelAdmin of subscriptions."""
+    """Mixin for the ModelAdmin of subscriptions."""
 
-    # Not a test of ours, as pytest would take it to be.
+    # Keeps pytest from collecting this class.
     __test__ = False
 
     def get_urls(self) -> list[URLPattern]:
@@ -53,7 +53,7 @@ class TestSending:
         return [path("<int:object_id>/test/", page, name=name), *super().get_urls()]  # type: ignore[misc]
 
     def send_test(self, request: HttpRequest, object_id: int) -> HttpResponse:
-        """Show the form; posted, send what it says and show the answer beside it."""
+        """Show the form; on POST, send the message and show the answer next to it."""
         subscription: Subscription = self.permitted(request, object_id)  # type: ignore[attr-defined]
         if subscription.mode == Mode.PULL:
             return self.back(request, PULLED, level=messages.WARNING)  # type: ignore[attr-defined, no-any-return]
