@@ -1,4 +1,4 @@
-"""The OpenAPI document, generated once a process."""
+"""The OpenAPI document, generated once per process."""
 
 import threading
 from functools import lru_cache
@@ -8,7 +8,7 @@ from drf_spectacular.views import SpectacularAPIView
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-# All views share one ApiSchema, which belongs to one view while the document is generated.
+# All views share one ApiSchema object, which is bound to one view at a time during generation.
 _GENERATING = threading.Lock()
 
 

@@ -1,4 +1,4 @@
-"""The application that holds the commands which run Inturn as a whole."""
+"""The Django app of the commands that run Inturn as a whole."""
 
 from django.apps import AppConfig
 

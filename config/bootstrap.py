@@ -1,7 +1,7 @@
-"""The virtual environment that everything runs in: made, kept up to date and entered. Stdlib only.
+"""The virtual environment of Inturn: created, kept up to date and entered. Stdlib only.
 
-An environment is believed complete only if its stamp, written after the last step,
-names the lock file that is in the checkout now.
+An environment is complete only if its stamp, written after the last step, names the lock file that
+the checkout has now.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ ENTERED = "INTURN_ENVIRONMENT"
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A file of hashed requirements; the one for tests holds all of the other."""
+    """A file of hashed requirements; the tests' lock includes all of the runtime lock."""
 
     path: Path
 
@@ -37,7 +37,7 @@ class Lock:
         return self.path.name
 
     def stamp(self) -> str:
-        """What a complete environment says of itself."""
+        """Return the stamp of an environment with this lock installed."""
         digest = hashlib.sha256(self.path.read_bytes()).hexdigest()
         return f"{self.name} {digest}"
 
@@ -51,7 +51,7 @@ class VirtualEnvironment:
         return self.folder / "bin" / "python"
 
     def is_current(self) -> bool:
-        """Whether this very process runs in it."""
+        """Return whether this process runs in the environment."""
         return Path(sys.prefix).resolve() == self.folder.resolve()
 
     def stamp(self) -> str:
@@ -61,14 +61,17 @@ class VirtualEnvironment:
             return ""
 
     def is_complete(self, lock: Lock) -> bool:
-        """Whether the lock is installed. Who runs in it also sees if Python itself was replaced."""
+        """Return whether the lock is installed.
+
+        Inside the environment, also whether Python is the same.
+        """
         stamp, _, tag = self.stamp().rpartition(" ")
         if self.is_current() and tag != sys.implementation.cache_tag:
             return False
         return stamp == lock.stamp() and os.access(self.python, os.X_OK)
 
     def is_writable(self) -> bool:
-        """Whether it is ours to make or to change."""
+        """Return whether Inturn may create or change the environment."""
         if self.folder.exists():
             return os.access(self.folder, os.W_OK)
         parent = next(path for path in self.folder.parents if path.exists())
@@ -76,8 +79,8 @@ class VirtualEnvironment:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Of two processes that start at once, one works and the other waits for it."""
-        # Where it is the home, others have no business in it.
+        """Lock the folder: if two processes start at once, one installs and the other waits."""
+        # The parent may be INTURN_HOME, which is closed to other users.
         self.folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.folder.mkdir(exist_ok=True)
         held = os.open(self.folder, os.O_RDONLY)
@@ -88,7 +91,7 @@ class VirtualEnvironment:
             os.close(held)
 
     def install(self, lock: Lock) -> None:
-        """Make or update it. What a killed predecessor left half done is thrown away."""
+        """Create or update the environment; discard the incomplete work of a killed process."""
         unfinished = self.folder / UNFINISHED
         if unfinished.exists() or not self._is_usable():
             self._clear()
@@ -107,7 +110,7 @@ class VirtualEnvironment:
         return os.access(self.python, os.X_OK)
 
     def _clear(self) -> None:
-        # The folder itself stays: the lock is on it.
+        # The folder itself stays, because the lock is on it.
         for path in self.folder.iterdir():
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
@@ -116,9 +119,9 @@ class VirtualEnvironment:
 
 
 def enter(checkout: str, argv: Sequence[str]) -> None:
-    """Return inside an environment that has what is needed, or replace this process by one that is.
+    """Return inside a suitable environment, or replace this process by one that is.
 
-    An active environment of somebody else's that has Django is left as it is.
+    If an active environment of somebody else's has Django, it is used unchanged.
     """
     root = Path(checkout)
     ours = [VirtualEnvironment(root / ".venv"), VirtualEnvironment(_home(root) / ".venv")]
@@ -146,7 +149,7 @@ def _choose(
 
 
 def _wanted_lock(environment: VirtualEnvironment, root: Path, argv: Sequence[str]) -> Lock:
-    """The tests' lock for `test`, and ever after: nothing is taken away from a developer."""
+    """Return the tests' lock for `test`, and ever after: developers never lose packages."""
     for_tests = argv[1:2] == ["test"] or environment.stamp().startswith(f"{TEST_LOCK} ")
     return Lock(root / "config" / (TEST_LOCK if for_tests else RUNTIME_LOCK))
 
@@ -167,13 +170,14 @@ def _complete(environment: VirtualEnvironment, lock: Lock) -> None:
 
 
 def _exec(environment: VirtualEnvironment) -> NoReturn:
-    # The process number stays, so what we become knows it, and not the children that inherit it.
+    # exec keeps the process number, so the new program recognizes the mark, and its children do
+    # not.
     os.environ[ENTERED] = str(os.getpid())
     os.execv(environment.python, [str(environment.python), *sys.orig_argv[1:]])
 
 
 def _is_provided() -> bool:
-    """Whether the environment we were started in has it all, such as a container's or a developer's."""
+    """Return whether the current environment, such as a container's, has all that is needed."""
     return all(importlib.util.find_spec(name) for name in ("django", "django_q", "granian"))
 
 

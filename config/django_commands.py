@@ -1,4 +1,4 @@
-"""Runs a command that needs Django and, most of them, the database."""
+"""Running commands that need Django, and most of them the database."""
 
 import sys
 
@@ -8,17 +8,17 @@ from django.db import InternalError, OperationalError
 
 from subscriptions.database_away import is_read_only
 
-# Nobody visits the console of a cluster, nor its API: without them it starts sooner, and takes less memory.
+# A cluster serves no console and no API: without them it starts sooner and takes less memory.
 WITHOUT_PAGES = ("qcluster",)
 PAGES = ("unfold", "delivery.console", "rest_framework", "drf_spectacular")
 
-# SQLSTATE's classes of lost connections and of a server that is stopping or starting.
+# SQLSTATE classes of lost connections, and of a server that is stopping or starting.
 AWAY = ("08", "57P")
 REASON_CHARACTERS = 300
 
 
 def run(argv: list[str]) -> None:
-    """Run it; an absent database is told in one line."""
+    """Run a command; an unreachable database is reported in one line."""
     if argv[1:] and argv[1] in WITHOUT_PAGES:
         settings.INSTALLED_APPS = [app for app in settings.INSTALLED_APPS if not app.startswith(PAGES)]
     try:
@@ -34,14 +34,14 @@ def run(argv: list[str]) -> None:
 
 
 def reason(error: Exception) -> str:
-    """What the database said, in one line."""
+    """Return the database's message in one line."""
     return " ".join(str(error).split())[:REASON_CHARACTERS]
 
 
 def _is_away(error: OperationalError) -> bool:
-    """Whether there is no server to talk to; others, such as a deadlock, are faults of ours."""
+    """Return whether no server answers; other errors, such as a deadlock, are faults of Inturn."""
     state: str | None = getattr(error.__cause__, "sqlstate", None)
-    # What a server says while one connects comes without.
+    # Errors during connecting have no SQLSTATE.
     return state is None or state.startswith(AWAY)
 
 

@@ -1,7 +1,7 @@
 """The only reader of the environment: every setting, its unit, its range and its default.
 
-A setting `NAME` may also be given as `NAME_FILE`, the path of a file that holds
-its value, which is how secrets reach a container.
+A setting `NAME` may also be given as `NAME_FILE`, the path of a file with its value, which is how
+containers receive secrets.
 """
 
 import ipaddress
@@ -22,20 +22,21 @@ from config.retention_days import retention_days
 CHECKOUT = Path(__file__).resolve().parent.parent
 LOCAL_HOSTS = ("127.0.0.1", "localhost", "[::1]")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
-# A body is in memory several times on its way; jsonb, as which filters read it, ends at 256 MiB.
+# A body is in memory several times during publishing; jsonb, which filters read, is limited to 256
+# MiB.
 LARGEST_MESSAGE_BYTES = 100 * 1024 * 1024
 
 _HOST = r"[\w.-]+|\[[0-9a-fA-F:.]+\]"
 _BASE_URL = re.compile(rf"https?://({_HOST})(:[0-9]{{1,5}})?(/[^\s?#]*)?")
 _ALLOWED_HOST = re.compile(rf"{_HOST}|\*")
-# A key is looked up by its hash, without a limit of tries: it must be too long to be guessed.
+# A key is looked up by its hash, without a limit of attempts, so it must be too long to be guessed.
 _BOOTSTRAP_KEY = re.compile(r"[!-~]{24,}")
 _RATE = re.compile(r"[1-9][0-9]{0,8} */ *[smh]")
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/]+\S*", re.IGNORECASE)
 _SPARK_MASTER = re.compile(r"local(\[(\*|[1-9][0-9]{0,3})\])?|spark://\S+|yarn|k8s://\S+")
 _SPARK_REMOTE = re.compile(r"sc://\S+")
-# Spark refuses to begin with less.
+# Spark's minimum.
 _MEMORY = re.compile(r"(51[2-9]|5[2-9][0-9]|[6-9][0-9]{2}|[1-9][0-9]{3,6})m|[1-9][0-9]{0,3}g")
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -44,7 +45,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """What this process was told; made once, by `read_environment`."""
+    """The settings of this process, read once by `read_environment`."""
 
     home: Path
     listen: Address
@@ -77,7 +78,7 @@ class Environment:
 
     @property
     def own_url(self) -> str:
-        """Where this machine itself reaches its web server."""
+        """Return the address at which this machine reaches its own web server."""
         return _own_url(self.listen, self.port)
 
 
@@ -142,7 +143,7 @@ def _listen(given: Given) -> Address:
 
 
 def _own_host(listen: Address) -> str:
-    """The host of `own_url`: what listens everywhere is asked at the loopback."""
+    """Return the host of `own_url`: the loopback if the server listens on every address."""
     if listen.version == 4:
         return "127.0.0.1" if listen.is_unspecified else str(listen)
     return "[::1]" if listen.is_unspecified else f"[{listen}]"
@@ -162,7 +163,7 @@ def _base_url(given: Given, *, default: str) -> str:
 
 
 def _allowed_hosts(given: Given, base_url: str, own_host: str) -> list[str]:
-    """Those given, that of the base URL, and this machine's own, which `up` and probes ask."""
+    """Return the hosts given, the base URL's, and this machine's own, which `up` and probes use."""
     hosts = given.items("INTURN_ALLOWED_HOSTS")
     for host in hosts:
         if not _ALLOWED_HOST.fullmatch(host):
@@ -175,7 +176,7 @@ def _allowed_hosts(given: Given, base_url: str, own_host: str) -> list[str]:
 def _bootstrap_key(given: Given) -> str:
     key = given.text("INTURN_BOOTSTRAP_KEY")
     if key and not _BOOTSTRAP_KEY.fullmatch(key):
-        # Not what was given: it is a secret.
+        # Without the value, which is a secret.
         raise ImproperlyConfigured(
             "INTURN_BOOTSTRAP_KEY: what was given is too short, or not of ASCII letters, digits and signs without "
             "spaces; give at least 24 of them, such as `openssl rand -hex 24` prints"
@@ -195,7 +196,7 @@ def _allowed_networks(given: Given) -> tuple[Network, ...]:
 def _database_url(given: Given) -> str:
     url = given.text("DATABASE_URL")
     if url and not _names_a_database(url):
-        # Not what was given: it holds a password.
+        # Without the value, which has a password.
         raise ImproperlyConfigured(
             "DATABASE_URL: what was given is not like postgresql://user:password@host:5432/name; "
             "in a password, write other characters than letters and digits as %XX"
@@ -204,7 +205,7 @@ def _database_url(given: Given) -> str:
 
 
 def _history_url(given: Given, home: Path) -> str:
-    """Return where the archive is: an absolute folder, or a URL of what Spark writes."""
+    """Return the place of the archive: an absolute folder, or a URL to which Spark writes."""
     text = given.text("HISTORY_URL", default=str(home / "archive"))
     if "://" not in text:
         return str(Path(text).expanduser().resolve())
@@ -236,9 +237,9 @@ def _names_a_database(url: str) -> bool:
 
 
 def _kept(path: Path) -> str:
-    """Return the secret kept in the home, made on first use.
+    """Return a secret that is stored in the home, created on first use.
 
-    Machines that share a database must share it, so they are given it by name.
+    Machines that share a database must share their secrets, so there the settings supply them.
     """
     try:
         return path.read_text().strip() if path.exists() else _make_secret(path)
@@ -247,15 +248,16 @@ def _kept(path: Path) -> str:
 
 
 def _make_secret(path: Path) -> str:
-    # Written aside and linked, so that of two processes that start at once both
-    # read the same finished file.
+    # Written to a draft and linked, so that two processes that start at once read the same finished
+    # file.
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.touch(mode=0o600)
     with draft.open("w") as file:
         file.write(secrets.token_urlsafe(48))
         file.flush()
-        # What is encrypted with it must not outlive it when the power fails.
+        # Synced, because after a power failure data encrypted with a lost secret would be
+        # unreadable.
         os.fsync(file.fileno())
     try:
         os.link(draft, path)

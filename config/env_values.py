@@ -1,7 +1,6 @@
-"""What a process was given for its settings, each checked as it is read.
+"""The values of settings in an environment, validated as they are read.
 
-A refusal is one line: the setting, what was given unless it may be a secret, and
-what is allowed.
+An error is one line: the setting, its value unless it may be a secret, and the allowed values.
 """
 
 import re
@@ -17,17 +16,18 @@ FLAGS = {
 
 
 class Given:
-    """The settings in an environment; where `NAME_FILE` names a file, its content is preferred to `NAME`.
+    """The settings in an environment.
 
-    Space around a value, such as the end of a file's line, is no part of it; an empty variable
-    is one that was not given. All methods raise ImproperlyConfigured.
+    If `NAME_FILE` names a file, its content takes precedence over `NAME`. Surrounding white space,
+    such as the line break at the end of a file, is not part of the value; an empty variable counts
+    as unset. All methods raise ImproperlyConfigured.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
 
     def text(self, name: str, *, default: str = "") -> str:
-        """Return what was given. A blank is refused: it is a secret that got lost more often than a wish."""
+        """Return the value; refuses a blank one, which is usually a secret that failed to load."""
         path = self._environment.get(f"{name}_FILE", "")
         source = f"{name}_FILE" if path else name
         content = _content(source, path) if path else self._environment.get(name, "")
@@ -37,7 +37,7 @@ class Given:
 
     def whole(self, name: str, *, default: int, least: int, most: int) -> int:
         text = self.text(name, default=str(default))
-        # Longer ones are out of every range, and int() would refuse to read them.
+        # Longer numbers are out of every range, and int() would refuse them.
         if re.fullmatch(r"[0-9]{1,15}", text) and least <= int(text) <= most:
             return int(text)
         raise wrong(name, text, allowed=f"a whole number from {least} to {most}")
@@ -49,21 +49,24 @@ class Given:
         raise wrong(name, text, allowed="true or false")
 
     def choice(self, name: str, *, default: str, among: Sequence[str]) -> str:
-        """Return one of them; upper or lower case is all the same."""
+        """Return one of the choices, without regard to case."""
         text = self.text(name, default=default)
         if text.upper() in among:
             return text.upper()
         raise wrong(name, text, allowed=f"one of {', '.join(among)}")
 
     def like(self, name: str, *, pattern: re.Pattern[str], allowed: str, default: str = "") -> str:
-        """Return a text that fits the whole pattern, or the default; `allowed` is the pattern in words."""
+        """Return a text that matches the whole pattern, or the default.
+
+        `allowed` describes the pattern.
+        """
         text = self.text(name, default=default)
         if text == default or pattern.fullmatch(text):
             return text
         raise wrong(name, text, allowed=allowed)
 
     def items(self, name: str) -> list[str]:
-        """What stands between commas, without the empty."""
+        """Return the comma-separated items, without empty ones."""
         return [item.strip() for item in self.text(name).split(",") if item.strip()]
 
 

@@ -1,4 +1,4 @@
-"""The tools that can make a virtual environment and fill it: whichever this machine has. Stdlib only."""
+"""The tools that create and fill a virtual environment, whichever this machine has. Stdlib only."""
 
 import os
 import shutil
@@ -12,17 +12,17 @@ HINT = "install Debian's python3-venv (apt-get install python3-venv), or pip, vi
 
 
 class InstallError(RuntimeError):
-    """The environment could not be made; the message is one line for the user."""
+    """The environment could not be created; the message is one line for the user."""
 
 
 def make(folder: Path) -> None:
-    """Make an empty environment in the folder, which exists."""
+    """Create an empty environment in the existing folder."""
     if not any(_quietly(command) for command in _makers(str(folder))):
         raise InstallError(f"no virtual environment could be made: {HINT}")
 
 
 def install(python: Path, lock: Path) -> None:
-    """Install exactly the lock, every file checked by its hash."""
+    """Install exactly the packages of the lock, each file verified by its hash."""
     codes = []
     for command in _installers(str(python), str(lock)):
         codes.append(_loudly(command))
@@ -34,13 +34,13 @@ def install(python: Path, lock: Path) -> None:
 
 
 def cache_tag(python: Path) -> str:
-    """Which Python it is, such as cpython-311."""
+    """Return the kind of Python, such as cpython-311."""
     command = [str(python), "-c", "import sys; print(sys.implementation.cache_tag)"]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _makers(folder: str) -> Iterator[list[str]]:
-    """The ways there are, the fastest first; the last leaves pip to be found elsewhere."""
+    """Yield the commands that create an environment, fastest first; the last one leaves pip out."""
     base = _base_python()
     if uv := shutil.which("uv"):
         yield [uv, "venv", "--allow-existing", "--python", base, folder]
@@ -62,7 +62,7 @@ def _installers(python: str, lock: str) -> Iterator[list[str]]:
 
 
 def _base_python() -> str:
-    """Not that of an environment we may be in: ours would be the one being replaced."""
+    """Return the Python outside of any environment: the current one may be about to be replaced."""
     return getattr(sys, "_base_executable", None) or sys.executable
 
 
@@ -74,6 +74,6 @@ def _quietly(command: list[str]) -> bool:
 
 
 def _loudly(command: list[str]) -> int:
-    # Standard output belongs to the command that the user has called.
+    # Standard output belongs to the user's command.
     environment = os.environ | {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_USER": "0"}
     return subprocess.run(command, stdout=sys.stderr, env=environment, check=False).returncode

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line, one line per fact."""
+"""Structured logs: one JSON object per line, one line per fact."""
 
 import logging
 from datetime import UTC, datetime
@@ -6,14 +6,14 @@ from typing import Any
 
 import orjson
 
-# What a request brought, such as its address, is quoted no further.
+# Texts of a request, such as its address, are cut to this length.
 LONGEST_QUOTE = 1000
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
 class EventFormatter(logging.Formatter):
-    """Write a record as JSON: time, level, logger, event, and whatever was given as `extra`."""
+    """Formats a record as JSON: time, level, logger, event, and the values given as `extra`."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""For how many days what is over is kept, by what became of it."""
+"""Retention period in days for each settled status, for unmatched messages and for the journal."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -7,7 +7,8 @@ from types import MappingProxyType
 from config.env_values import wrong
 
 SETTING = "INTURN_RETENTION_DAYS"
-# None: for ever. The names are the settled statuses, and two more: messages without a subscription, and the journal.
+# None: for ever. Besides the settled statuses there are messages without a subscription, and the
+# journal.
 DEFAULT_DAYS: Mapping[str, int | None] = MappingProxyType(
     {
         "DELIVERED": 30,
@@ -34,9 +35,9 @@ _ALLOWED = (
 
 
 def retention_days(items: Iterable[str]) -> Mapping[str, int | None]:
-    """Return all days: those given as `NAME=days`, the others as they are by default.
+    """Return the days of all names: those given as `NAME=days`, and defaults for the others.
 
-    Raises ImproperlyConfigured for what is no such item.
+    Raises ImproperlyConfigured for an invalid item.
     """
     items = list(items)
     if [item.lower() for item in items] == [NEVER]:

@@ -1,4 +1,4 @@
-"""Django's settings; every value that depends on the installation comes from `config.env`."""
+"""Django's settings; `config.env` supplies every value that depends on the installation."""
 
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,10 +13,10 @@ from config.up import clusters
 django_stubs_ext.monkeypatch()
 
 ENVIRONMENT = env.read_environment()
-# A database whose machine vanished is reported as away within about ten seconds, whatever a connection does at that
-# moment: one is opened, one is idle or waits for its answer (TCP keepalives), or has sent what nobody acknowledges
-# (the user time-out, in milliseconds, where the system has it: keepalives do not run then). Every connection of ours
-# is opened with these: see `delivery.database.connection_parameters`. Sockets that are not TCP ignore them.
+# A connection whose database machine vanished fails within about ten seconds: while connecting,
+# while idle or waiting for an answer (TCP keepalives), and while sent data is not acknowledged (the
+# user time-out, in milliseconds, where the system has it, because keepalives do not run then). All
+# connections use these: see `delivery.database.connection_parameters`. Non-TCP sockets ignore them.
 NOTICES_VANISHED = {
     "connect_timeout": 5,
     "keepalives": 1,
@@ -35,7 +35,7 @@ INSTALLED_APPS = [
     "config",
     "subscriptions",
     "delivery",
-    # Not the one that puts its own admin site in place: ours is `delivery.console.site`.
+    # Without the app that replaces the admin site: ours is `delivery.console.site`.
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
     "delivery.console.apps.ConsoleConfig",
@@ -66,7 +66,7 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
-# An address is right or wrong; a redirect would lose a publisher's POST body.
+# No redirects to an address with a slash: they would lose the body of a publisher's POST.
 APPEND_SLASH = False
 
 TEMPLATES = [
@@ -85,22 +85,22 @@ TEMPLATES = [
 ]
 
 
-# Plans must not depend on statistics that a young or busy table does not have yet: left to itself, PostgreSQL
-# settles one delivery by reading all of a table that it takes to be short. Nor are they made anew for what is
-# prepared. What no index serves is scanned all the same.
+# Plans must not depend on statistics, which a young or busy table may lack: by default PostgreSQL
+# scans a whole table that it believes to be short to settle one delivery. Generic plans also avoid
+# planning a prepared statement again. Queries that no index serves still scan.
 WALKS_INDEXES = (
     "-c enable_seqscan=off",
     "-c enable_hashjoin=off",
     "-c enable_mergejoin=off",
     "-c plan_cache_mode=force_generic_plan",
-    # Before PostgreSQL 18 a scan that cannot be avoided looks so costly that it would be compiled first.
+    # Before PostgreSQL 18 an unavoidable scan has such a high cost estimate that JIT would compile
+    # it.
     "-c jit=off",
 )
 
 
 def _database(url: str) -> dict[str, Any]:
-    # Without a server (a command that needs none, such as `up` itself) Django still
-    # wants an engine.
+    # Commands that need no server, such as `up` itself, have no URL, but Django requires an engine.
     parsed: dict[str, Any] = environ.Env.db_url_config(url or "postgresql://inturn@127.0.0.1:1/inturn")
     given = parsed.get("OPTIONS", {})
     options = " ".join(filter(None, (*WALKS_INDEXES, given.get("options", ""))))
@@ -134,7 +134,7 @@ STATIC_URL = "/static/"
 STATIC_ROOT = ENVIRONMENT.home / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 
-# A working day: whoever leaves a console open is asked again the next morning.
+# A working day: a console that was left open requires a new sign-in the next morning.
 SESSION_COOKIE_AGE = 12 * 3600
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
@@ -142,9 +142,9 @@ CSRF_COOKIE_HTTPONLY = True
 _BASE = urlsplit(ENVIRONMENT.base_url)
 CSRF_TRUSTED_ORIGINS = [f"{_BASE.scheme}://{_BASE.netloc.lower()}"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = _BASE.scheme == "https"
-# Only a proxy speaks TLS here; where there is none, the header would be a stranger's.
+# Only a proxy serves https; without one, any client could set this header.
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if _BASE.scheme == "https" else None
-# A year, as browsers' lists of such hosts want it.
+# A year, which browsers' preload lists require.
 SECURE_HSTS_SECONDS = 365 * 86_400 if _BASE.scheme == "https" else 0
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
@@ -157,14 +157,14 @@ CONTENT_SECURITY_POLICY = {
         "default-src": ["'none'"],
         "connect-src": ["'self'"],
         "font-src": ["'self'"],
-        # data: are the small icons inside the styles of Unfold and of Django's admin.
+        # data: for the small icons in the styles of Unfold and of Django's admin.
         "img-src": ["'self'", "data:"],
-        # No inline script anywhere. Unfold is built on Alpine, which compiles the
-        # expressions in its attributes with eval.
+        # No inline script anywhere. Unfold uses Alpine, which compiles the expressions in its
+        # attributes with eval.
         "script-src": ["'self'", "'unsafe-eval'"],
-        # No inline style but one: the <style> of theme colours that Unfold writes into each
-        # page. It follows from UNFOLD["COLORS"] and Unfold's version: when either changes, the
-        # test of the policy in tests/delivery/console says the new hash.
+        # No inline style but one: the <style> of theme colours that Unfold writes into each page.
+        # It follows from UNFOLD["COLORS"] and Unfold's version: when either changes,
+        # tests/unit/delivery/console/test_security.py reports the new hash.
         "style-src": ["'self'", "'sha256-ZA8xFkNGfuCIDsU2/wdq53EJHJ6dhQwSiWAyWQftvRs='"],
         "base-uri": ["'none'"],
         "form-action": ["'self'"],
@@ -172,7 +172,7 @@ CONTENT_SECURITY_POLICY = {
     },
 }
 
-# The body of a publish is read by our own view, which knows the limit and answers 413.
+# Our own view reads the body of a publish, and answers 413 at its own limit.
 DATA_UPLOAD_MAX_MEMORY_SIZE = max(ENVIRONMENT.max_message_bytes * 20, 20 * 1024 * 1024)
 
 REST_FRAMEWORK = {
@@ -217,12 +217,13 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": ENVIRONMENT.log_level},
     "loggers": {
         "django-q": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
-        # Strangers must not fill the log: by a line for each 4xx, by a traceback for each wrong host.
+        # Strangers must not fill the log with a line for each 4xx or a traceback for each wrong
+        # host.
         "django.request": {"level": "ERROR"},
         "django.security": {"level": "CRITICAL"},
-        # It alone says which origin a proxy hands on that INTURN_BASE_URL does not name.
+        # The only log of the origin that a proxy passes on but INTURN_BASE_URL does not name.
         "django.security.csrf": {"level": "WARNING"},
-        # Spark's bridge tells of each connection that it closes.
+        # py4j logs each connection that it closes.
         "py4j": {"level": "WARNING"},
     },
 }

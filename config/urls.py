@@ -1,4 +1,4 @@
-"""Where everything is served."""
+"""The URLs of all that is served."""
 
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path

@@ -1,1 +1,1 @@
-"""Servers that come as wheels, so that one command on a bare machine runs everything."""
+"""Servers installed as wheels, so that one command runs everything on a bare machine."""

@@ -1,13 +1,14 @@
-"""One PostgreSQL data folder with its password and port: made once, read by everyone.
+"""The PostgreSQL data folder with its password and port: created once, read by all processes.
 
-INTURN_HOME/postgresql-18/data/      PostgreSQL's own
-                          password   of the role that Inturn connects as, 0600
-                          owner      that role's name, once everything is its own
-                          port       where it listens, kept over restarts
-                          lock       held while any process of a server lives
+    INTURN_HOME/postgresql-18/data/      PostgreSQL's files
+                              password   of the role that Inturn connects as, 0600
+                              owner      name of that role, once it owns everything
+                              port       to listen on, kept over restarts
+                              lock       held while any process of a server lives
 
-Inturn connects as a role that owns its database and is no superuser, so that no statement of its own, whoever wrote it, can
-run programs or read files. The superuser has no password: nobody connects as it.
+Inturn connects as a role that owns its database but is no superuser, so that no statement of its
+own, whoever wrote it, can run programs or read files. The superuser has no password, and nobody
+connects as it.
 """
 
 import random
@@ -26,8 +27,8 @@ SUPERUSER = "inturn"
 OWNER = "inturn_owner"
 DATABASE = "inturn"
 _STATEMENTS = Path(__file__).parent
-# Below the range from which systems take the ports of outgoing connections: one of
-# those, made while the server restarts, would take its port away.
+# Below the range of ports for outgoing connections: such a connection, opened while the server
+# restarts, could take its port.
 PORTS = range(20_000, 30_000)
 
 
@@ -53,7 +54,10 @@ class Cluster:
         return f"postgresql://{self._user()}:{password}@127.0.0.1:{port}/{DATABASE}"
 
     def _user(self) -> str:
-        """Until everything is the owner's, an earlier version may still run on this folder, and connect as the superuser."""
+        """Return the superuser until the owner owns everything.
+
+        An earlier version may still run on this folder and connect as the superuser.
+        """
         named = self.folder / "owner"
         return named.read_text() if named.exists() else SUPERUSER
 
@@ -64,14 +68,14 @@ class Cluster:
             return False
 
     def pid(self) -> int | None:
-        """What the server's pid file says; after a crash it names a process long gone."""
+        """Return the pid in the server's pid file; after a crash that process is long gone."""
         try:
             return int(self.pid_file.read_text().split("\n", 1)[0])
         except (OSError, ValueError):
             return None
 
     def answers_as(self, pid: int) -> bool:
-        """Whether this very process, not a predecessor, has written that it takes connections."""
+        """Return whether this very process, not a predecessor, reports that it accepts connections."""
         try:
             lines = self.pid_file.read_text().splitlines()
         except OSError:
@@ -79,7 +83,7 @@ class Cluster:
         return len(lines) > 7 and lines[0] == str(pid) and lines[7].strip() == "ready"
 
     def choose_port(self) -> int:
-        """The port of last time if it is free, else another, remembered."""
+        """Return the stored port if it is free; otherwise choose another and store it."""
         remembered = self.folder / "port"
         port = int(remembered.read_text()) if remembered.exists() else random.choice(PORTS)
         while not _is_free(port):
@@ -88,16 +92,18 @@ class Cluster:
         return port
 
     def create(self, programs: Programs, account: Account, lock: BinaryIO) -> None:
-        """Make the data folder unless it is there. A creation that was cut short starts over.
+        """Create the data folder if it is missing; an interrupted creation starts over.
 
-        What works on the data inherits the lock: should we be killed, nobody starts a server beside it.
+        The programs that work on the data inherit the lock: if this process is killed, no other can
+        start a server on the folder meanwhile.
         """
         account.insist_on_a_way_to(programs.folder)
         account.insist_on_a_way_to(self.folder)
         account.own(self.folder)
         if not self.data.exists():
             self._create(programs, account)
-        # Made by a version that connected as the superuser, or cut short just before.
+        # The folder is from a version that connected as the superuser, or the creation was
+        # interrupted.
         if not (self.folder / "owner").exists():
             self._give_to_owner(programs, account, lock)
 
@@ -129,7 +135,7 @@ class Cluster:
         execute_statements(f"CREATE DATABASE {DATABASE}", account, programs, data=data, database="postgres")
 
     def _give_to_owner(self, programs: Programs, account: Account, lock: BinaryIO) -> None:
-        """Make the owner and give it all there is. May be repeated, should it be cut short."""
+        """Create the owner and give it every object. Can be repeated after an interruption."""
         password = (self.folder / "password").read_text()
         statements = (_STATEMENTS / "owner.sql").read_text().replace("<password>", password)
         execute_statements(statements, account, programs, data=self.data, lock=lock)
@@ -139,7 +145,7 @@ class Cluster:
 
 
 def clusters_of(home: Path) -> list[Cluster]:
-    """Of every major version that has run here, the newest first."""
+    """Return the clusters of every major version that has run here, newest first."""
     folders = sorted(home.glob("postgresql-*"), key=lambda path: path.name.zfill(20), reverse=True)
     return [Cluster(folder) for folder in folders]
 
@@ -153,8 +159,8 @@ def execute_statements(
     database: str = DATABASE,
     lock: BinaryIO | None = None,
 ) -> None:
-    """Let the superuser execute them in single-user mode: nobody ever connects to a server half set up."""
-    # Such a server takes a statement to end with an empty line.
+    """Execute statements in single-user mode, because nobody may connect before setup ends."""
+    # In single-user mode an empty line ends a statement.
     command = [programs.path("postgres"), "--single", "-j", "-D", str(data), database]
     _run(command, account, said=f"{statements.strip()}\n\n", lock=lock)
 

@@ -1,4 +1,5 @@
--- What makes the role that Inturn connects as, and gives it all that is in the database. An empty line ends a statement.
+-- Creates the role that Inturn connects as, and makes it the owner of every object in the database.
+-- An empty line ends a statement.
 DO $$
 BEGIN
     CREATE ROLE inturn_owner;
@@ -7,15 +8,16 @@ EXCEPTION WHEN duplicate_object THEN
 END
 $$;
 
--- As its owner it may make databases beside its own, for tests; and end the bench's rounds with a checkpoint.
+-- The role may create databases, for tests, and run checkpoints, which end the bench's rounds.
 ALTER ROLE inturn_owner LOGIN NOSUPERUSER CREATEDB PASSWORD '<password>';
 
 GRANT pg_checkpoint TO inturn_owner;
 
 ALTER DATABASE inturn OWNER TO inturn_owner;
 
--- Earlier versions connected as the superuser (10 in every installation), which owns what they made. What belongs to an
--- extension stays, and so does what follows its table: indexes and the sequences of columns.
+-- Earlier versions connected as the superuser (oid 10 in every installation), which owns their
+-- objects. Members of an extension stay, and so do objects that follow their table: indexes and the
+-- sequences of columns.
 DO $$
 DECLARE
     statement text;

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL server: started, stopped and found again. Stdlib only."""
+"""The embedded PostgreSQL server: start, stop, and discovery of a running one. Stdlib only."""
 
 import fcntl
 import shutil
@@ -16,11 +16,13 @@ from config.up import processes
 from config.up.logfiles import last_lines, open_log
 from delivery.cluster.orphans import end_with_parent
 
-# For a small machine that must not lose a commit. Anything not here is PostgreSQL's default.
+# For a small machine that must not lose a commit. PostgreSQL's defaults apply to all other
+# settings.
 SETTINGS: Mapping[str, str] = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
-    # Some 25 are used, unless there are more web workers or senders than by default; each costs memory, used or not.
+    # About 25 are used with the default number of web workers and senders; each costs memory even
+    # unused.
     "max_connections": "150",
     "fsync": "on",
     "synchronous_commit": "on",
@@ -31,22 +33,23 @@ SETTINGS: Mapping[str, str] = {
     "random_page_cost": "1.1",
     # Plans here are short and many; compiling one costs more than running it.
     "jit": "off",
-    # A queue's tables change wholly within a minute.
+    # A queue's tables are rewritten completely within a minute.
     "autovacuum_naptime": "10s",
-    # Nothing is replicated logically: a process less.
+    # Logical replication is not used, so this saves a process.
     "max_logical_replication_workers": "0",
     "timezone": "UTC",
     "log_timezone": "UTC",
     "log_checkpoints": "off",
     "log_line_prefix": "%m [%p] %a ",
-    # Statements and details (such as "Failing row contains") hold what people and applications wrote: Django writes values
-    # into the statement. The message itself is logged, and Inturn's own logs say more.
+    # Statements and details (such as "Failing row contains") contain people's and applications'
+    # data, because Django writes values into the statement. The message itself is logged, and
+    # Inturn's own logs say more.
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
     "log_parameter_max_length": "0",
     "log_parameter_max_length_on_error": "0",
 }
-# Everything is a temporary folder here, and what dies are processes, not machines.
+# The data is temporary, and tests kill processes, not machines.
 THROWAWAY: Mapping[str, str] = {"fsync": "off", "full_page_writes": "off"}
 
 RECOVERY_SECONDS = 600
@@ -54,10 +57,10 @@ ATTEMPTS = 3
 
 
 class Server:
-    """A server on INTURN_HOME's data folder, and our own child while it runs.
+    """A server on INTURN_HOME's data folder, which runs as a child of this process.
 
-    The caller holds the lock on the home: whatever else serves this folder is then an
-    orphan, and `start` ends it first. When our process dies the kernel stops the server.
+    The caller holds the lock on the home, so any other server on this folder is an orphan, and
+    `start` ends it first. When this process dies, the kernel stops the server.
     """
 
     def __init__(self, home: Path, *, settings: Mapping[str, str] | None = None) -> None:
@@ -69,10 +72,10 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> str:
-        """Start, creating the data folder if need be, and return the URL once it answers.
+        """Start the server, create its data folder if needed, and return the URL once it answers.
 
-        Waits as long as PostgreSQL takes to recover from a crash. Call it from the main
-        thread: see `end_with_parent`.
+        Waits as long as PostgreSQL takes to recover from a crash. Call it from the main thread: see
+        `end_with_parent`.
         """
         self._insist_on_no_other_major()
         self.cluster.folder.mkdir(parents=True, exist_ok=True)
@@ -83,10 +86,10 @@ class Server:
         return self.cluster.url()
 
     def stop(self) -> None:
-        """Stop and wait. Open transactions are rolled back; nothing committed is lost."""
+        """Stop and wait. Open transactions are rolled back; no commit is lost."""
         if self._process is None:
             return
-        # SIGINT is PostgreSQL's fast stop; SIGTERM would wait for the clients for ever.
+        # SIGINT is PostgreSQL's fast stop; SIGTERM would wait for the clients without limit.
         for number, seconds in ((signal.SIGINT, 30), (signal.SIGQUIT, 5), (signal.SIGKILL, 5)):
             self._process.send_signal(number)
             try:
@@ -100,7 +103,7 @@ class Server:
         return self._process is not None and self._process.poll() is None
 
     def _insist_on_no_other_major(self) -> None:
-        """Refuse to begin empty beside what another major version has stored, which this one cannot read."""
+        """Refuse to start empty if the data here is another major version's, and unreadable."""
         others = [cluster.folder for cluster in clusters_of(self._home) if cluster.data.exists()]
         if others and self.cluster.folder not in others:
             raise PostgresError(
@@ -110,13 +113,13 @@ class Server:
             )
 
     def _take(self, lock: BinaryIO) -> None:
-        """Hold the lock that a server's processes inherit, so that two never share a folder."""
+        """Hold the lock, which a server's processes inherit, so that two never share a folder."""
         if not _try_lock(lock):
             self._evict()
             if not processes.wait_until(lambda: _try_lock(lock), seconds=10):
                 raise PostgresError(f"another PostgreSQL that is not visible here uses {self.cluster.data}")
-        # With the lock held nobody serves the folder, whatever the file says; PostgreSQL
-        # itself would believe it if another process has got the number by now.
+        # While the lock is held no server uses the folder, whatever the pid file says; PostgreSQL
+        # itself would believe the file if another process has that number by now.
         self.cluster.pid_file.unlink(missing_ok=True)
 
     def _evict(self) -> None:
@@ -167,9 +170,9 @@ class Server:
 
 
 def running_url(home: Path) -> str | None:
-    """Where the server that `up` keeps on this home can be reached; None if none runs.
+    """Return the URL of the server that `up` runs on this home, or None.
 
-    Reads files only and never connects: what it names may still refuse.
+    Reads files only and never connects: the server may still refuse connections.
     """
     for cluster in clusters_of(home):
         pid = cluster.pid()
@@ -182,15 +185,15 @@ def running_url(home: Path) -> str | None:
 
 
 def is_embedded(url: str, home: Path) -> bool:
-    """Whether the URL is that of this home's own server, running or not."""
+    """Return whether the URL is that of this home's own server, running or not."""
     return any(cluster.has_url(url) for cluster in clusters_of(home))
 
 
 @contextmanager
 def throwaway() -> Iterator[str]:
-    """The URL of a server that nothing outlives: for tests."""
+    """Yield the URL of a temporary server for tests."""
     home = Path(tempfile.mkdtemp(prefix="inturn-"))
-    # Where PostgreSQL has to run as nobody, it must be able to pass.
+    # PostgreSQL may have to run as nobody, which needs to pass through the folder.
     home.chmod(0o711)
     server = Server(home, settings=THROWAWAY)
     try:

@@ -1,4 +1,4 @@
-"""Where PostgreSQL's programs are, and as whom they may run: stdlib only."""
+"""PostgreSQL's programs, and the account to run them as. Stdlib only."""
 
 import importlib.util
 import os
@@ -14,8 +14,8 @@ from typing import Any
 OLDEST_MAJOR = 15
 NOBODY = 65534
 USER_NAMESPACE = ("unshare", "--user", f"--map-user={NOBODY}", f"--map-group={NOBODY}")
-# Leave to enter any folder survives the change of user as an ambient capability. The
-# change forgets which signal the parent's death sends, so it is asked for again.
+# The capability to enter any folder survives the change of user as an ambient one. The change
+# resets the signal for the parent's death, so it is requested again.
 ENTERING_NOBODY = (
     *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--pdeathsig=INT"),
     *("--inh-caps=+dac_override", "--ambient-caps=+dac_override"),
@@ -23,7 +23,10 @@ ENTERING_NOBODY = (
 
 
 class PostgresError(RuntimeError):
-    """The embedded PostgreSQL cannot be used; the message says why, in one line for the user."""
+    """The embedded PostgreSQL cannot be used.
+
+    The message is one line for the user with the reason.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,11 @@ class Programs:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """As whom `postgres` runs: it refuses root, and root alone has to do something about it.
+    """The account that `postgres` runs as: it refuses to run as root, so root needs another.
 
-    A user namespace is preferred: to PostgreSQL the process is nobody, to the files it
-    is root, so it works in folders that only root may enter. Containers often forbid
-    one; there it runs as nobody, who owns the data folder then.
+    A user namespace is preferred: PostgreSQL sees the process as nobody, the file system as root,
+    so it works in folders that only root may enter. Containers often forbid namespaces; then it
+    runs as nobody, which owns the data folder.
     """
 
     prefix: tuple[str, ...] = ()
@@ -49,20 +52,23 @@ class Account:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What `subprocess` has to be told."""
+        """Return the options for `subprocess`."""
         if self.uid is None or self.prefix:
             return {}
         return {"user": self.uid, "group": self.uid, "extra_groups": []}
 
     def own(self, path: Path) -> None:
-        """Give the file or the folder with all in it to the account, if it is another's."""
+        """Give a file, or a folder with its content, to the account if another owns it."""
         uid = self.uid or 0
         if os.geteuid() == 0 and path.stat().st_uid != uid:
             for owned in (path, *path.rglob("*")):
                 os.chown(owned, uid, uid, follow_symlinks=False)
 
     def insist_on_a_way_to(self, folder: Path) -> None:
-        """Say which folder is closed, where PostgreSQL itself would only say that it found nothing."""
+        """Raise PostgresError that names a closed folder.
+
+        PostgreSQL would only report a missing file.
+        """
         if not self.options:
             return
         for parent in folder.resolve().parents:
@@ -75,7 +81,7 @@ class Account:
 
 @cache
 def find_programs() -> Programs:
-    """The wheel's programs, else those of the machine's newest PostgreSQL."""
+    """Return the wheel's programs, otherwise those of the newest PostgreSQL on the machine."""
     for folder in _folders():
         major = _major(folder)
         if major is not None and major >= OLDEST_MAJOR and (folder / "initdb").exists():

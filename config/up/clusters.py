@@ -1,9 +1,12 @@
-"""The django-q2 cluster of a machine. Each worker runs one task: a loop that ends when Inturn stops.
+"""The django-q2 cluster of a machine: each worker runs one task, a loop, until Inturn stops.
 
-The loops `senders` send (see `delivery.senders.sender`), `chores` does what is to be done now and then (see
-`delivery.chores.loop`), and `history` starts the pipeline's runs (see `delivery.pipeline.loop`). A cluster runs all of them,
-or those of one name. Chores and history wait most of the time, and share a worker. Its queue is named anew each time it starts: its tasks are for its own workers, however many machines have
-the same name.
+There are three loops: `senders` send (see `delivery.senders.sender`), `chores` runs periodic duties
+(see `delivery.chores.loop`), and `history` starts pipeline runs (see `delivery.pipeline.loop`). A
+cluster runs all of them, or those of one name. Chores and history wait most of the time, so they
+share a worker.
+
+The cluster's queue gets a new name at each start, because its tasks are for its own workers only,
+even if several machines have the same name.
 """
 
 import ctypes
@@ -31,26 +34,27 @@ NAMES: tuple[str, ...] = tuple(_LOOPS)
 
 Loop = Callable[[], None]
 
-# A task is begun within a second. What is older was left by a cluster that was killed.
+# A task starts within a second; an older one is left over from a killed cluster.
 _LEFT_AFTER = timedelta(hours=1)
 
 
 def q_cluster(*, workers: int) -> dict[str, Any]:
-    """The settings of django-q2; `run` says how many workers a cluster has."""
+    """Return the settings of django-q2; `run` sets the number of workers."""
     return {
         "name": "inturn",
         "orm": "default",
         "workers": workers,
-        # Our tasks have no time-out of their own, and their rows go as they begin; django-q2 wants both settings.
+        # Our tasks have no time-out, and their rows are deleted as they start; django-q2 requires
+        # both.
         "timeout": 60,
         "retry": 120,
         "ack_failures": True,
         "max_attempts": 1,
-        # A task that ended is no history worth a row.
+        # A finished task is not worth a row.
         "save_limit": -1,
-        # A waiting task is picked up this many seconds after it was queued, at most.
+        # The longest delay in seconds before a queued task is picked up.
         "poll": 0.5,
-        # A worker that died is replaced this many seconds later, at most.
+        # The longest delay in seconds before a dead worker is replaced.
         "guard_cycle": 0.5,
         "scheduler": False,
         "log_level": "WARNING",
@@ -59,10 +63,10 @@ def q_cluster(*, workers: int) -> dict[str, Any]:
 
 
 def die_with_parent() -> None:
-    """Let every process forked from now on be killed when its parent is.
+    """Make the kernel kill every process forked from now on when its parent dies.
 
-    Without it a cluster whose top process is killed leaves its guard and workers
-    running, and nobody to stop them.
+    Without this, killing a cluster's top process would leave its guard and workers running, with
+    nothing to stop them.
     """
     prctl: Callable[[int, int], int] | None = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl is not None:
@@ -71,7 +75,7 @@ def die_with_parent() -> None:
 
 
 def run(name: str | None, *, senders: int) -> None:
-    """Run the loops of that name, or all, until SIGTERM or SIGINT."""
+    """Run the loops with that name, or all, until SIGTERM or SIGINT."""
     from django.db import connections
     from django_q.cluster import Cluster
     from django_q.conf import Conf
@@ -79,21 +83,21 @@ def run(name: str | None, *, senders: int) -> None:
     from delivery.cluster.keeper import Keeper
 
     class StoppableCluster(Cluster):  # type: ignore[misc]
-        """A cluster that tells its busy workers to stop."""
+        """A cluster that notifies its busy workers of a stop."""
 
         def sig_handler(self, signum: int, frame: FrameType | None) -> None:
             stopping.set()
             super().sig_handler(signum, frame)
 
     loops = _loops(name, senders=senders)
-    # django-q2 has read its settings long before a command knows which cluster it is to run.
+    # Set here, because django-q2 reads its settings before the command chooses its cluster.
     Conf.CLUSTER_NAME = f"inturn@{socket.gethostname()[:40]}-{uuid.uuid4().hex}"
     Conf.WORKERS = len(loops)
     _drop_left()
     die_with_parent()
     Keeper(loops).begin()
-    # A connection must not be shared with the processes that are forked now, and what is loaded should be: the collector
-    # would write to every page of it.
+    # Forked processes must not share a connection, but should share loaded objects; without the
+    # freeze the garbage collector would write to every page of them.
     connections.close_all()
     gc.collect()
     gc.freeze()
@@ -101,7 +105,7 @@ def run(name: str | None, *, senders: int) -> None:
 
 
 def _loops(name: str | None, *, senders: int) -> list[Loop]:
-    """Return what each worker runs."""
+    """Return the loop of each worker."""
     from delivery.cluster.keeper import side_by_side
 
     def loop(name: str) -> Loop:

@@ -1,4 +1,4 @@
-"""Runs a command; what the person who gave it can mend is told in one line, without a traceback."""
+"""Running a command; errors that its user can fix are reported in one line, without a traceback."""
 
 import os
 import sys
@@ -7,15 +7,15 @@ from importlib import import_module
 
 from django.core.exceptions import ImproperlyConfigured
 
-# They only start other processes. Setting up Django would cost them more time and memory
-# than all that they do, and `up` runs for years: it imports nothing that it does not need.
+# These only start other processes. Setting up Django would take more time and memory than all their
+# work, and `up` runs for years, so it imports nothing that it does not need.
 WITHOUT_DJANGO = ("up", "web", "test")
 
 
 def run(argv: Sequence[str]) -> None:
-    """Run `manage.py`'s command; a wrong setting or an absent database ends it with exit status 1."""
+    """Run `manage.py`'s command; a wrong setting or an unreachable database exits with status 1."""
     if argv[1:2] != ["test"]:
-        # Logs, the archive, reports: what Inturn writes holds what was published. Processes inherit it.
+        # Logs, archive and reports contain published data; child processes inherit the mask.
         os.umask(0o077)
     try:
         _run(list(argv))

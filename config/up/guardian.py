@@ -1,8 +1,8 @@
-"""What ends everything that `up` started when `up` itself is killed: stdlib only.
+"""The guardian, which ends the processes of `up` if `up` itself is killed. Stdlib only.
 
-A small process in a session of its own. Its standard input is a pipe that only the
-supervisor holds open, so end of file means that the supervisor is gone, whatever
-killed it. After an orderly stop nothing is left to end.
+It is a small process in its own session. Its standard input is a pipe that only the supervisor
+holds open, so end of file means that the supervisor is gone, whatever killed it. After an orderly
+stop nothing is left to end.
 """
 
 import signal

@@ -1,4 +1,4 @@
-"""The files that our processes' output goes to: appended, and never ever growing."""
+"""Log files for the output of our processes: appended to, and bounded in size."""
 
 import os
 import shutil
@@ -11,25 +11,25 @@ KEPT = 3
 
 
 def open_log(folder: Path, name: str) -> BinaryIO:
-    """Open `name`.log for appending: each write goes to the end, also after it was shortened."""
+    """Open `name`.log for appending: each write goes to the end, even in a shortened file."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return (folder / f"{name}.log").open("ab")
 
 
 def shorten(folder: Path) -> None:
-    """Set aside what is in logs over MAX_BYTES: as .1, what was .1 as .2, and so on up to KEPT.
+    """Rotate logs over MAX_BYTES: the content to .1, the old .1 to .2, and so on up to KEPT.
 
-    Called again and again while they are written to: it costs little when there is nothing to do.
+    Called repeatedly while processes write to the logs; cheap if no log is too long.
     """
     for path in folder.glob("*.log"):
-        # One that somebody has just moved away is no reason to end.
+        # A log that somebody has just moved away is no reason to fail.
         with suppress(OSError):
             if path.stat().st_size > MAX_BYTES:
                 _set_aside(path)
 
 
 def last_lines(path: Path, count: int = 5) -> str:
-    """The end of a log, for an error message."""
+    """Return the last lines of a log, for an error message."""
     if not path.exists():
         return ""
     with path.open("rb") as log:
@@ -38,15 +38,15 @@ def last_lines(path: Path, count: int = 5) -> str:
 
 
 def _set_aside(path: Path) -> None:
-    # A full disk must not keep it from being shortened.
+    # Shorten the log even if a full disk prevents the copy.
     with suppress(OSError):
         for age in range(KEPT, 1, -1):
             older = _aged(path, age - 1)
             if older.exists():
                 older.replace(_aged(path, age))
         shutil.copyfile(path, _aged(path, 1))
-    # Not renamed: it is the file descriptor of running processes. What is written between
-    # the end of the copy and here, microseconds, is lost.
+    # Truncated, not renamed, because running processes have it open. Output written in the
+    # microseconds between the end of the copy and here is lost.
     os.truncate(path, 0)
 
 

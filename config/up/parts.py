@@ -1,4 +1,4 @@
-"""The parts that `up` keeps running: each knows how it starts, is found dead and stops."""
+"""The parts that `up` keeps running: how each is started, checked and stopped."""
 
 import signal
 import subprocess
@@ -16,17 +16,17 @@ from config.web.connections import max_connections
 from delivery.cluster.orphans import end_with_parent
 
 MANAGE = str(CHECKOUT / "manage.py")
-# Where the demo's receivers are.
+# The network of the demo's receivers.
 LOOPBACK = "127.0.0.0/8"
 
 FIRST_PAUSE_SECONDS = 0.5
 LONGEST_PAUSE_SECONDS = 30.0
-# A part that ran this long has not failed to start; its next restart is an early one again.
+# After running this long a part counts as started: its next restart has no pause again.
 STEADY_SECONDS = 60.0
 
 
 def say(line: str) -> None:
-    """Tell the person at the terminal; one who has gone must not keep us from stopping."""
+    """Print to the terminal; a closed terminal must not prevent stopping."""
     try:
         print(f"inturn: {line}", file=sys.stderr, flush=True)
     except OSError:
@@ -35,7 +35,7 @@ def say(line: str) -> None:
 
 @dataclass(slots=True)
 class Restarts:
-    """When a part that died may start again: at once, then after pauses that double."""
+    """When a dead part may start again: at once, then after doubling pauses."""
 
     in_a_row: int = 0
     due_at: float = 0.0
@@ -48,7 +48,7 @@ class Restarts:
 
 @dataclass(slots=True)
 class ChildProcess:
-    """A command in a session of its own, with everything it starts."""
+    """A command in its own session, with all processes that it starts."""
 
     name: str
     command: list[str]
@@ -65,7 +65,7 @@ class ChildProcess:
         return f"{self.run}{self.name}"
 
     def start(self) -> None:
-        """Call it from the main thread: see `end_with_parent`."""
+        """Start the command; call it from the main thread, see `end_with_parent`."""
         self._started_at = time.monotonic()
         with open_log(self.logs, self.name) as log:
             self._process = subprocess.Popen(
@@ -80,7 +80,7 @@ class ChildProcess:
             )
 
     def tend(self) -> None:
-        """Start it again if it died, once its pause is over."""
+        """Restart the command if it died, after its pause."""
         now = time.monotonic()
         if self._process is not None and self._process.poll() is not None:
             say(f"{self.name} ended ({_cause(self._process.returncode)}), starting it again")
@@ -94,7 +94,7 @@ class ChildProcess:
             self._process.terminate()
 
     def stop(self) -> None:
-        """Wait for what was asked to stop; what takes longer than `stop_seconds` is killed."""
+        """Wait for the end after `ask_to_stop`; kill the processes after `stop_seconds`."""
         if self._process is None:
             return
         try:
@@ -104,7 +104,7 @@ class ChildProcess:
         self._end_remains()
 
     def _end_remains(self) -> None:
-        # What a killed parent leaves behind would go on working beside its successor.
+        # Children of a killed parent would go on working alongside its successor.
         process, self._process = self._process, None
         if process is not None:
             processes.send_group(signal.SIGKILL, process.pid)
@@ -114,7 +114,7 @@ class ChildProcess:
 
 @dataclass(slots=True)
 class Database:
-    """The embedded PostgreSQL as a part."""
+    """The embedded PostgreSQL as a part of `up`."""
 
     server: Server
     restarts: Restarts = field(default_factory=Restarts)
@@ -125,7 +125,7 @@ class Database:
         return self.server.start()
 
     def tend(self) -> str | None:
-        """Start it again if it died; return its URL if it was started."""
+        """Restart the server if it died; return its URL if it was started."""
         now = time.monotonic()
         if self.server.is_alive() or now < self.restarts.due_at:
             return None
@@ -141,14 +141,18 @@ class Database:
         self.server.stop()
 
 
-# HTTP/2 is for what stands in front: one connection of it is 200 requests at once, which nobody here bounds. And only of
-# HTTP/1 alone granian closes a connection on which no request comes.
+# HTTP/2 is left to a proxy in front: one connection of it carries 200 requests at once, which
+# nothing here bounds. And granian closes a connection without requests only if it serves HTTP/1
+# alone.
 SILENT_MILLISECONDS = 30_000
 SERVING = ("--interface", "rsgi", "--loop", "uvloop", "--http", "1")
 
 
 def web_command(environment: Environment) -> list[str]:
-    """Granian with RSGI: it hands over a header named FILTER_STRING, and lets clients wait without a thread."""
+    """Return granian's command.
+
+    RSGI passes a header named FILTER_STRING on, and lets clients wait without a thread.
+    """
     workers = str(environment.web_workers)
     return [
         *(sys.executable, "-m", "granian", "config.web.rsgi:application"),
@@ -166,9 +170,9 @@ def cluster_command() -> list[str]:
 
 
 def demo_settings(environment: Environment) -> dict[str, str]:
-    """What all parts are told beside the demo: its endpoints are where no endpoint may be otherwise."""
+    """Return settings for all parts of a demo, whose endpoints are on the forbidden loopback."""
     networks = dict.fromkeys([*map(str, environment.allowed_networks), LOOPBACK])
-    # A file that was given instead would be preferred; its networks are among these.
+    # Empty, because a file would take precedence; its networks are included above.
     return {"INTURN_ALLOWED_NETWORKS": ",".join(networks), "INTURN_ALLOWED_NETWORKS_FILE": ""}
 
 

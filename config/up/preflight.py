@@ -1,4 +1,4 @@
-"""What `up` makes sure of before it starts anything."""
+"""Checks of `up` before it starts anything."""
 
 import errno
 import fcntl
@@ -28,14 +28,17 @@ def only_one_on(home: Path) -> Iterator[None]:
                 return False
             return True
 
-        # One that is just ending gets a moment.
+        # Allow another `up` that is just ending a moment.
         if not processes.wait_until(taken, seconds=1):
             raise CannotStartError(f"another `up` is running on {home}: stop it, or set INTURN_HOME")
         yield
 
 
 def raise_file_limit() -> None:
-    """Every endpoint is a socket; the usual soft limit of 1,024 is a default for programs that select()."""
+    """Raise the soft limit of open files to the hard limit, because every endpoint is a socket.
+
+    The usual soft limit of 1,024 is a default for programs that use select().
+    """
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

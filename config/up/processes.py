@@ -1,8 +1,8 @@
-"""Which processes belong to us, and how they end: stdlib only.
+"""The processes of an installation: how to find and end them. Stdlib only.
 
-Every process that `up` starts carries MARKER in its environment, and so does
-everything started by it. That finds orphans whatever became of process groups,
-sessions and parents. It needs /proc; elsewhere only process groups are left.
+Every process that `up` starts has MARKER in its environment, and its children inherit it. That
+finds orphans regardless of process groups, sessions and parents. It needs /proc; without it only
+process groups can be ended.
 """
 
 import os
@@ -13,14 +13,14 @@ from pathlib import Path
 
 MARKER = "INTURN_UP"
 PROC = Path("/proc")
-# Secrets that `prepare` alone needs. Others would only keep them where they can be read, for as long as they run.
+# Secrets that only `prepare` needs; in other processes they would stay readable while those run.
 _USED_ONCE = ("INTURN_ADMIN_PASSWORD", "INTURN_BOOTSTRAP_KEY")
 
 
 def environment(*, postgres: bool = True) -> dict[str, str]:
-    """This process's environment, for a child, without `used_once`.
+    """Return this process's environment for a child, without `used_once`.
 
-    `postgres=False` leaves PG* out: a user's settings for another server would reach ours.
+    `postgres=False` leaves PG* out, because a user's settings for another server would affect ours.
     """
     return {
         name: value
@@ -30,17 +30,17 @@ def environment(*, postgres: bool = True) -> dict[str, str]:
 
 
 def used_once() -> dict[str, str]:
-    """What `prepare` needs beside that."""
+    """Return the variables that only `prepare` gets."""
     return {name: value for name, value in os.environ.items() if _is_used_once(name)}
 
 
 def marked(prefix: str) -> set[int]:
-    """The living processes but this one whose MARKER starts with the prefix."""
+    """Return the other living processes whose MARKER starts with the prefix."""
     return having(f"{MARKER}={prefix}")
 
 
 def having(assignment: str) -> set[int]:
-    """The living processes but this one that have a variable which reads so, or goes on from there."""
+    """Return the other living processes with an environment entry that starts with `assignment`."""
     wanted = assignment.encode()
     return {
         pid
@@ -50,13 +50,13 @@ def having(assignment: str) -> set[int]:
 
 
 def working_in(folder: Path) -> set[int]:
-    """The living processes whose current folder this is: for PostgreSQL, those that serve it."""
+    """Return the living processes with this working directory: for a data folder, PostgreSQL's."""
     wanted = str(folder.resolve())
     return {pid for pid in _pids() if _current_folder(pid) == wanted}
 
 
 def is_alive(pid: int) -> bool:
-    """Whether the process still runs; a zombie does not."""
+    """Return whether the process runs; False for a zombie."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -82,7 +82,7 @@ def send_group(number: signal.Signals, group: int) -> None:
 
 
 def wait_until(condition: Callable[[], bool], *, seconds: float, pause: float = 0.02) -> bool:
-    """Whether the condition came true in time."""
+    """Wait for the condition; return whether it became true in time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:
@@ -92,7 +92,7 @@ def wait_until(condition: Callable[[], bool], *, seconds: float, pause: float = 
 
 
 def end(find: Callable[[], set[int]], steps: Iterable[tuple[signal.Signals, float]]) -> bool:
-    """Send each step's signal to whatever is found, until nothing is; False if something stayed."""
+    """Send each step's signal to the found processes until none is left; False if some remain."""
     for number, seconds in steps:
         send(number, find())
         if wait_until(lambda: not find(), seconds=seconds):

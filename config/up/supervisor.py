@@ -1,4 +1,4 @@
-"""What `up` starts, watches and stops, and in which order."""
+"""The supervisor of `up`: it starts, watches and stops the parts, in order."""
 
 import http.client
 import secrets
@@ -34,34 +34,34 @@ GIVE_UP_AFTER_DEATHS = 5
 LOOK_EVERY_SECONDS = 0.2
 WEB_STOP_SECONDS = 10.0
 CLUSTER_STOP_SECONDS = 15.0
-# What is said just before a crash must reach the log.
+# Unbuffered, so that output just before a crash reaches the log.
 UNBUFFERED = {"PYTHONUNBUFFERED": "1"}
 
 
 class StopRequested(BaseException):
-    """SIGINT, SIGTERM or SIGHUP came; like KeyboardInterrupt it is no Exception."""
+    """SIGINT, SIGTERM or SIGHUP arrived; like KeyboardInterrupt not an Exception."""
 
 
 class Supervisor:
-    """One `up`, from the first check to the last process gone."""
+    """One `up`, from the first check to the end of its last process."""
 
     def __init__(self, environment: Environment, *, demo: bool = False) -> None:
         self._environment = environment
         self._demo = demo
-        # What all parts are told beside this process's own environment.
+        # Settings for all parts, in addition to this process's environment.
         self._settings = UNBUFFERED | (demo_settings(environment) if demo else {})
         self._home = environment.home
         self._logs = self._home / "logs"
-        # Begins with the home, so that the next `up` knows what this one may have left.
+        # Starts with the home, so that the next `up` finds processes that this one left.
         self._run = f"{self._home}#{secrets.token_hex(4)}#"
         self._database: Database | None = None
         self._parts: list[ChildProcess] = []
         self._guardian: subprocess.Popen[bytes] | None = None
 
     def run(self) -> None:
-        """Run until told to stop, then return with nothing left running.
+        """Run until a stop is requested, then return with nothing left running.
 
-        Raises CannotStartError instead if it never became ready.
+        Raises CannotStartError if it never became ready.
         """
         with _signals_raise(), only_one_on(self._home):
             try:
@@ -88,7 +88,7 @@ class Supervisor:
         _announce(f"ready {self._environment.own_url}")
 
     def _start_database(self) -> dict[str, str]:
-        """Start it unless one was given, and return the environment of all that use it."""
+        """Start PostgreSQL unless a URL is given, and return the environment of all parts."""
         url = self._environment.database_url
         if url and not postgres.is_embedded(url, self._home):
             return processes.environment() | self._settings
@@ -102,7 +102,7 @@ class Supervisor:
         done = subprocess.run(
             [sys.executable, MANAGE, "prepare"],
             stdin=subprocess.DEVNULL,
-            # Standard output is for the one line that tools wait for.
+            # Standard output is reserved for the one line that tools wait for.
             stdout=sys.stderr,
             cwd=CHECKOUT,
             env=environment | processes.used_once() | {processes.MARKER: f"{self._run}prepare"},
@@ -149,7 +149,7 @@ class Supervisor:
         shorten(self._logs)
 
     def _move_to(self, url: str) -> None:
-        """Restart what knows an address that a restarted PostgreSQL could not get again."""
+        """Restart the parts that have the old URL, if PostgreSQL could not get its port again."""
         for part in self._parts:
             if part.environment["DATABASE_URL"] != url:
                 part.ask_to_stop()
@@ -158,10 +158,12 @@ class Supervisor:
 
     def _guard(self) -> None:
         self._guardian = subprocess.Popen(
-            # Ours by its pipe alone: no site, no environment, so that it is small and starts always.
+            # Tied to us by its pipe alone: without site and environment it is small and always
+            # starts.
             [sys.executable, "-E", "-S", "-m", "config.up.guardian", self._run],
             stdin=subprocess.PIPE,
-            # It may outlive us by seconds; who waits for our output to end need not wait for it.
+            # Nobody who waits for our output to end should wait for it, as it may outlive us by
+            # seconds.
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             cwd=CHECKOUT,
@@ -170,9 +172,9 @@ class Supervisor:
         )
 
     def _stop(self) -> None:
-        """The web first, so that nothing new is accepted; PostgreSQL last.
+        """Stop the web server first, so that nothing new is accepted, and PostgreSQL last.
 
-        The demo after the senders: to lose their receivers would block every lane of it.
+        The demo stops after the senders: without its receivers each of its lanes would block.
         """
         names = (["web"], [CLUSTER], [DEMO])
         in_order = [[part for part in self._parts if part.name in together] for together in names]
@@ -195,17 +197,17 @@ def _signals_raise() -> Iterator[None]:
         raise StopRequested
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # `nohup` asked to live on without a terminal.
+        # `nohup` ignores SIGHUP, so that the command survives its terminal.
         if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, stop)
     try:
         yield
-    except StopRequested:  # It came before there was anything to stop.
+    except StopRequested:  # Before there was anything to stop.
         return
 
 
 def _ignore_signals() -> None:
-    """From the first request on, a second must not cut the stop short."""
+    """Ignore further signals, so that a second request does not interrupt the stop."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
 

@@ -1,9 +1,9 @@
-"""Sending what a WSGI application answers by RSGI, from the thread that called it."""
+"""Sending a WSGI application's answer by RSGI, from the thread that called the application."""
 
 from collections.abc import Awaitable, Iterable
 from typing import Any, Protocol
 
-# What is longer is sent as it comes, in pieces of this size.
+# Longer answers are streamed in pieces of this size.
 PIECE_BYTES = 256 * 1024
 
 Header = tuple[str, str]
@@ -14,14 +14,14 @@ class Transport(Protocol):
 
 
 class Answering(Protocol):
-    """A request of granian's RSGI, as far as it is answered; may be used from any thread."""
+    """The answering side of a granian RSGI request; may be used from any thread."""
 
     def response_bytes(self, status: int, headers: list[Header], body: bytes) -> None: ...
     def response_stream(self, status: int, headers: list[Header]) -> Transport: ...
 
 
 class Head:
-    """Status and headers of an answer: WSGI's `start_response`."""
+    """Status and headers of an answer, collected as WSGI's `start_response`."""
 
     __slots__ = ("headers", "status")
 
@@ -34,7 +34,7 @@ class Head:
         self.headers = headers
 
     def take(self, name: str) -> str | None:
-        """Take a header out: the application told us, and nobody else."""
+        """Remove a header, which the application set for the bridge only, and return its value."""
         for index, (given, value) in enumerate(self.headers):
             if given.lower() == name:
                 del self.headers[index]
@@ -43,7 +43,7 @@ class Head:
 
 
 def send(answering: Answering, head: Head, body: Iterable[bytes]) -> None:
-    """Send a short body at once, with its length; a longer one piece by piece, until the client has gone."""
+    """Send a short body at once with its length, a longer one in pieces while the client reads."""
     pieces: list[bytes] = []
     size = 0
     transport: Transport | None = None
@@ -62,11 +62,11 @@ def send(answering: Answering, head: Head, body: Iterable[bytes]) -> None:
 
 
 def _is_sent(sent: Awaitable[None]) -> bool:
-    """Whether granian took it: that is known at once, and needs no event loop."""
+    """Return whether granian accepted the piece; that is known at once, without an event loop."""
     try:
         next(iter(sent.__await__()))
     except StopIteration:
         return True
-    except RuntimeError:  # What granian's own errors are.
+    except RuntimeError:  # The base class of granian's errors.
         return False
     return True

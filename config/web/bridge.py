@@ -1,15 +1,17 @@
-"""The bridge from granian's RSGI to Django's WSGI application: a thread for each call, and none for those who wait.
+"""The bridge from granian's RSGI to Django's WSGI: one thread per call, none per waiting client.
 
-A request's body is read before it gets one of the threads; there the application is called and its answer sent. So a
-client that is slow to send holds no thread, and when all are busy requests queue for them.
+A request's body is read before the request gets one of the threads, which calls the application and
+sends its answer. So a client that sends slowly holds no thread, and when all threads are busy,
+requests queue for them.
 
-A long poll is an answer with the header WAIT_HEADER, by which the application says that there is nothing at
-the mailbox of this subscriber. Then the client is a place in `delivery.mailbox.waiters` until there is news; the application is
-called again with the same request; and so on until it has an answer, or `wait` seconds after
-the request began. The header reaches no client.
+For a long poll the application answers with the header WAIT_HEADER if this subscriber's mailbox is
+empty. Then the client becomes an entry in `delivery.mailbox.waiters` until there is news, and the
+application is called again with the same request. This repeats until it has an answer, or until
+`wait` seconds after the beginning of the request. The header is never sent to a client.
 
-A client that has gone is not called for: what is fetched for it would be out until its visibility ends. In the
-milliseconds of a call nobody can tell; what was fetched for one who leaves then does come back in that way.
+For a client that has disconnected, the application is not called, because messages fetched for it
+would be invisible until their visibility ends. A disconnect during the milliseconds of a call
+cannot be noticed; messages fetched by such a call do come back in that way.
 """
 
 import asyncio
@@ -50,27 +52,30 @@ class ShortWay(Protocol):
     """Answers some requests without the application."""
 
     async def answer(self, environ: Environ, body: bytes) -> tuple[int, list[Header], bytes] | None:
-        """Return status, headers and body, or None for what the application is to answer; may raise Problem."""
+        """Return status, headers and body, or None to leave it to the application.
+
+        May raise Problem.
+        """
 
     def close(self) -> None: ...
 
 
 @dataclass(slots=True)
 class BridgedRequest:
-    """A request with its body, as often as it is put to the application."""
+    """A request with its body, for all its calls of the application."""
 
     request: RsgiRequest
     environ: Environ
     body: bytes
     began_at: float
-    # Done when the client has gone; only long polls look.
+    # Done when the client has disconnected; only long polls check it.
     gone: asyncio.Future[None] | None = None
-    # What the application said last, while it is not sent.
+    # The application's latest answer, until it is sent.
     head: Head = field(default_factory=Head)
 
     @property
     def wait_seconds(self) -> float:
-        """How long the client wants to wait; the application has refused what is no number or too much."""
+        """Return the requested wait; the application has refused invalid and excessive values."""
         try:
             given = float(parse_qs(self.environ["QUERY_STRING"]).get("wait", ["0"])[-1])
         except ValueError:
@@ -79,7 +84,7 @@ class BridgedRequest:
 
 
 class Bridge:
-    """An RSGI application for granian, of a WSGI application."""
+    """An RSGI application for granian that wraps a WSGI application."""
 
     def __init__(
         self,
@@ -101,15 +106,15 @@ class Bridge:
 
     @property
     def waiting(self) -> int:
-        """How many clients wait."""
+        """Return the number of waiting clients."""
         return self._waiters.count
 
     def __rsgi_init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Before granian serves."""
+        """Prepare the event loop; granian calls this before it serves."""
         loop.add_signal_handler(signal.SIGTERM, self._stop)
 
     def __rsgi_del__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """After granian served."""
+        """Close everything; granian calls this after it has served."""
         loop.run_until_complete(self._news.close())
         self._threads.close()
         if self._short_way is not None:
@@ -125,7 +130,7 @@ class Bridge:
                 call = BridgedRequest(request, environ, body, began_at)
                 mailbox = await self._threads.call(call)
             if mailbox is not None:
-                # The bytes of a body that nobody needs do not wait with its client.
+                # Free the body, which is not needed while its client waits.
                 call.body, call.environ["CONTENT_LENGTH"] = b"", "0"
                 await self._wait(call, mailbox)
         except Problem as problem:
@@ -134,25 +139,28 @@ class Bridge:
                 self._hang_up.soon(scope.client)
 
     async def _is_answered(self, request: RsgiRequest, environ: Environ, body: bytes) -> bool:
-        """Answer without the application what needs nothing of it."""
+        """Answer requests that need no application; return whether this is one."""
         answer = None if self._short_way is None else await self._short_way.answer(environ, body)
         if answer is not None:
             request.response_bytes(*answer)
         return answer is not None
 
     def _stop(self) -> None:
-        """Answer those who wait; then do as granian does, which stops for SIGINT as well."""
+        """Answer the waiting clients, then stop granian, which stops for SIGINT as well."""
         self._waiters.stop()
         signal.raise_signal(signal.SIGINT)
 
     def _answer(self, call: BridgedRequest) -> int | None:
-        """Call the application, in a thread, and send its answer; if that is to wait, return at which mailbox instead."""
+        """Call the application, in a thread, and send its answer.
+
+        If the client is to wait, return its mailbox instead.
+        """
         if call.gone is not None and call.gone.done():
             return None
         call.head = head = Head()
         try:
             return self._answer_with(head, call)
-        except BaseException:  # The thread must live, whatever was raised.
+        except BaseException:  # The thread must survive any exception.
             log.exception("the application failed", extra={"path": call.environ["PATH_INFO"]})
             _answer_problem(call.request, unexpected())
         return None
@@ -165,7 +173,7 @@ class Bridge:
                 return int(mailbox)
             send(call.request, head, answered)
         finally:
-            # Django gives up its old database connections here.
+            # Django closes old database connections here.
             if close := getattr(answered, "close", None):
                 close()
         return None
@@ -189,7 +197,7 @@ class Bridge:
             call.gone.cancel()
 
     async def _is_turn(self, call: BridgedRequest, waiter: Waiter) -> bool:
-        """Wait for this client's turn to look; False when it waits no longer."""
+        """Wait for this client's turn to fetch; False if its wait has ended."""
         assert call.gone is not None
         remaining = call.began_at + call.wait_seconds - asyncio.get_running_loop().time()
         ends: list[asyncio.Future[Any]] = [waiter.turn, call.gone]

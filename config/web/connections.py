@@ -1,15 +1,15 @@
-"""How many connections a process of the web server may hold. Stdlib only."""
+"""The number of connections that a process of the web server may hold. Stdlib only."""
 
 import resource
 
-# Most of them are of clients that wait.
+# Most of them belong to waiting clients.
 MOST_CONNECTIONS = 4096
-# What else a process needs descriptors for.
+# Descriptors for everything else in a process.
 OTHER_DESCRIPTORS = 256
 
 
 def max_connections() -> int:
-    """Return so many as the hard limit of descriptors allows: granian takes all of them."""
+    """Return the number that the hard limit of descriptors allows; granian uses all of them."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
         return MOST_CONNECTIONS

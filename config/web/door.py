@@ -1,4 +1,4 @@
-"""Whom the web server lets in with how much: the longest body of each path, and who is known before a body is read."""
+"""Limits before a body is read: the longest body of each path, and the identity of the sender."""
 
 import asyncio
 import logging
@@ -22,18 +22,18 @@ log = logging.getLogger(__name__)
 BATCH = "/api/v1/messages:batch"
 CONFIGURATION = "/api/v1/configuration/"
 CALLBACKS = "/callbacks/"
-# A body of a message stands in other bodies as base64, or percent-encoded in a form.
+# Other bodies may contain a message in base64, or percent-encoded in a form.
 MOST_FOR_A_MESSAGE = 4
-# Who was known is not looked up again for so long: a publisher sends one batch after the other.
+# A known sender is not looked up again for this long: a publisher sends one batch after the other.
 KNOWN_SECONDS = 10.0
 UNKNOWN_SECONDS = 1.0
 MOST_REMEMBERED = 10_000
-# One query takes a millisecond: who is behind so many would wait too long.
+# A query takes a millisecond, so a sender behind this many would wait too long.
 MOST_SOUGHT = 200
 
 
 def limit_of(path: str, *, max_message_bytes: int, max_batch_bytes: int) -> int:
-    """Return how long a body may be that is sent to a path."""
+    """Return the longest body that may be sent to a path."""
     if path == BATCH or path.startswith(CONFIGURATION):
         return max_batch_bytes
     is_message = path.startswith(CALLBACKS) or (
@@ -43,10 +43,11 @@ def limit_of(path: str, *, max_message_bytes: int, max_batch_bytes: int) -> int:
 
 
 class Senders:
-    """Who sends a request, by its headers alone; this lets nobody in, the views do.
+    """Identifies a request's sender by its headers; authorization is left to the views.
 
-    It is queried for long bodies only. The queries have a thread of their own: all others may be waiting. Who is not found
-    in time, as while the database is away, counts as a stranger.
+    Only long bodies cause a query. The queries have their own thread, because all others may be
+    waiting. A sender that is not found in time, as while the database is away, counts as a
+    stranger.
     """
 
     def __init__(self, *, seconds: float = 2.0) -> None:
@@ -57,7 +58,7 @@ class Senders:
         self._sought: dict[str, asyncio.Future[bool]] = {}
 
     async def __call__(self, environ: Environ) -> str:
-        """Return what the sender is known by, or nothing."""
+        """Return the sender's credential, or an empty string for a stranger."""
         path: str = environ["PATH_INFO"]
         if path.startswith(CALLBACKS):
             token = path.removeprefix(CALLBACKS)
@@ -94,7 +95,7 @@ class Senders:
 
 
 def _credential(environ: Environ) -> tuple[str, Callable[[str], bool]]:
-    """Return what the request identifies itself by, and how to check it: a key, or a session of the console."""
+    """Return the request's credential, a key or a console session, and the check for it."""
     scheme, _, key = environ.get("HTTP_AUTHORIZATION", "").partition(" ")
     if key and scheme.lower() == "bearer":
         return hash_of(key.strip()), is_usable
@@ -113,9 +114,9 @@ def _look_up(credential: str, is_valid: Callable[[str], bool]) -> bool:
     try:
         return is_valid(credential)
     except Error:
-        # The view will say what is wrong with the database.
+        # The view will report the problem with the database.
         log.warning("who sends a long body cannot be looked up", exc_info=True)
         return False
     finally:
-        # It is rare, and goes back to the pool.
+        # Queries are rare, so the connection goes back to the pool.
         connection.close()

@@ -1,4 +1,4 @@
-"""A request's environ, as granian's own WSGI would make it, from the scope that its RSGI hands over."""
+"""The environ of a request, built from granian's RSGI scope as granian's WSGI would build it."""
 
 import sys
 from functools import lru_cache
@@ -8,7 +8,7 @@ from delivery.api.incoming import UNREADABLE
 
 Environ = dict[str, Any]
 
-# Without the process's own environment, which granian's WSGI mixes in: it holds secrets.
+# Without the process's environment, which granian's WSGI mixes in, because it contains secrets.
 _SAME_FOR_ALL: Environ = {
     "GATEWAY_INTERFACE": "CGI/1.1",
     "SCRIPT_NAME": "",
@@ -24,7 +24,7 @@ _FILTER_STRING = "HTTP_FILTER_STRING"
 
 
 class Headers(Protocol):
-    """A request's headers: names in lower case, one item a value."""
+    """A request's headers: names in lower case, one item per value."""
 
     def __len__(self) -> int: ...
     def __contains__(self, name: str) -> bool: ...
@@ -33,7 +33,7 @@ class Headers(Protocol):
 
 
 class RsgiScope(Protocol):
-    """What granian knows of a request; `headers` are copied each time they are asked for."""
+    """The data of a request that granian provides; each access to `headers` copies them."""
 
     http_version: str
     server: str
@@ -47,10 +47,10 @@ class RsgiScope(Protocol):
 
 
 def environ_of(scope: RsgiScope) -> Environ:
-    """Return the environ, but for `wsgi.input` and the length of a body that does not say it.
+    """Return the environ without `wsgi.input`, and without the length of a body that lacks one.
 
-    Known differences from granian's WSGI: a byte in the path that is not UTF-8 arrives as U+FFFD, and
-    the bytes of a repeated header that are not ASCII leave no empty item behind.
+    Known differences from granian's WSGI: a byte in the path that is not UTF-8 arrives as U+FFFD,
+    and non-ASCII values of a repeated header leave no empty item.
     """
     server_name, _, server_port = scope.server.rpartition(":")
     headers = scope.headers
@@ -83,7 +83,7 @@ def _add_headers(environ: Environ, headers: Headers) -> None:
             given[key] = f"{given[key]}{';' if name == 'cookie' else ','}{value}"
     _add_underscored(environ, underscored)
     if len(names) < len(headers):
-        # granian tells of a value beyond ASCII no more than that there is one: as WSGI does, by an empty one.
+        # granian reports of a non-ASCII value only that it exists; it becomes empty, as in WSGI.
         unreadable = [name for name in headers.keys() if name not in names]  # noqa: SIM118 - not a dict
         environ[UNREADABLE] = ",".join(unreadable)
         for name in unreadable:
@@ -91,12 +91,15 @@ def _add_headers(environ: Environ, headers: Headers) -> None:
 
 
 def _as_latin_1(text: str) -> str:
-    """Return the bytes of a text as WSGI hands them over."""
+    """Return the text's bytes in WSGI's encoding."""
     return text if text.isascii() else text.encode().decode("latin-1")
 
 
 def _add_underscored(environ: Environ, underscored: Environ) -> None:
-    """Of two names that are one in an environ the hyphenated counts: it may be a proxy's, and the other a stranger's."""
+    """Add headers with underscores, unless the same name with hyphens exists.
+
+    The hyphenated one may be a proxy's, the other a stranger's.
+    """
     for key, value in underscored.items():
         if key == _FILTER_STRING:
             environ[key] = value

@@ -1,4 +1,4 @@
-"""What Django itself answers when something is wrong: a problem document under /api/, else a plain line."""
+"""Django's own error answers: a problem document under /api/, otherwise a plain line."""
 
 import sys
 from http import HTTPStatus
@@ -26,13 +26,16 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer 503 when it was the database, also if a middleware asked it, else 500; never a traceback."""
+    """Answer 503 for a database error, in a middleware as well, otherwise 500.
+
+    Never a traceback.
+    """
     return _answer(request, problem_of(sys.exc_info()[1]) or unexpected())
 
 
 @csrf_exempt
 def nothing_here(request: HttpRequest) -> HttpResponse:
-    """Answer what no address fits; under /api/ it is one itself, for DEBUG would show a page of its own."""
+    """Answer 404. It is also a URL under /api/, because DEBUG would show its own page there."""
     return _answer(request, Problem(404, "not-found", f"There is nothing at {request.path[:200]}."))
 
 

@@ -1,9 +1,9 @@
 """Closing the connection of a client that does not send its body.
 
-granian keeps a connection as long as somebody waits for its next bytes, also after an answer that says
-`Connection: close`: a client that sends nothing would hold it for ever. So its socket is looked for among the
-process's own and shut down. One search closes all that were given up within a second. It needs /proc; elsewhere such
-connections stay.
+granian keeps a connection while anybody waits for its next bytes, even after an answer with
+`Connection: close`, so a silent client would hold it for ever. Therefore its socket is searched
+among the process's own and shut down. One search closes all connections that timed out within a
+second. It needs /proc; without it such connections stay.
 """
 
 import asyncio
@@ -13,12 +13,12 @@ from collections.abc import Collection
 from pathlib import Path
 
 OPEN_FILES = Path("/proc/self/fd")
-# So that the answer is sent before.
+# Time to send the answer first.
 PAUSE_SECONDS = 1.0
 
 
 class HangUp:
-    """For the event loop's thread only; `client` is an address as granian says it, with its port."""
+    """For the event loop's thread only; `client` is an address with port in granian's format."""
 
     def __init__(self) -> None:
         self._clients: set[str] = set()
@@ -39,7 +39,7 @@ def shut_down(clients: Collection[str]) -> None:
         try:
             found = socket.socket(fileno=int(name))
         except OSError:
-            # No socket, or closed meanwhile.
+            # Not a socket, or closed meanwhile.
             continue
         try:
             host, port = found.getpeername()[:2]
@@ -48,5 +48,5 @@ def shut_down(clients: Collection[str]) -> None:
         except (OSError, ValueError):
             continue
         finally:
-            # It stays granian's.
+            # granian still owns the descriptor.
             found.detach()

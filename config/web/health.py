@@ -1,4 +1,4 @@
-"""Whether this process lives, and whether it can serve."""
+"""Health checks: whether this process runs, and whether it can serve."""
 
 from functools import lru_cache
 
@@ -11,12 +11,12 @@ from subscriptions.database_away import connect_anew_next_time
 
 
 def live(_request: HttpRequest) -> HttpResponse:
-    """Answer `/healthz`: the process runs; nothing else is asked."""
+    """Answer `/healthz`: the process runs; nothing else is checked."""
     return JsonResponse({"status": "ok"})
 
 
 def ready(_request: HttpRequest) -> HttpResponse:
-    """Answer `/readyz`: 200 when the database answers, takes changes and has all migrations, else 503."""
+    """Answer `/readyz`: 200 if the database is reachable, writable and migrated, otherwise 503."""
     try:
         _require_writable()
         _require_migrations()
@@ -40,7 +40,8 @@ def _require_writable() -> None:
 
 @lru_cache(maxsize=1)
 def _require_migrations() -> None:
-    # What was migrated stays so while we run: only the refusal, an exception, is not remembered.
+    # Cached, because migrations are not undone while we run; a refusal is an exception, which is
+    # not.
     executor = MigrationExecutor(connection)
     if executor.migration_plan(executor.loader.graph.leaf_nodes()):
         raise Problem(503, "not-migrated", "Migrations are missing; run manage.py migrate.")

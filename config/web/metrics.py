@@ -1,4 +1,4 @@
-"""`/metrics`, and how long requests take, which is told there by view, method and status."""
+"""`/metrics`, with the duration of requests by view, method and status."""
 
 import time
 from collections.abc import Callable
@@ -28,12 +28,12 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 def measure(
     get_response: Callable[[HttpRequest], HttpResponseBase],
 ) -> Callable[[HttpRequest], HttpResponseBase]:
-    """Middleware, the outermost."""
+    """Measure requests, as the outermost middleware."""
 
     def measured(request: HttpRequest) -> HttpResponseBase:
         began_at = time.perf_counter()
         response = get_response(request)
-        # Strangers choose paths and methods: what is unknown is one.
+        # Strangers choose paths and methods, so all unknown ones share one label.
         view = request.resolver_match.view_name if request.resolver_match else ""
         method = request.method if request.method in _METHODS else ""
         observe(view, method or "", response.status_code, time.perf_counter() - began_at)
@@ -43,15 +43,15 @@ def measure(
 
 
 def observe(view: str, method: str, status: int, seconds: float) -> None:
-    """Count a request that took so long."""
+    """Record the duration of a request."""
     _of(view, method, status).observe(seconds)
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    """Answer Prometheus; of what a process counts, by the one that was asked.
+    """Answer Prometheus with the figures of the process that got the request.
 
-    On this machine nobody has to say who they are; a proxy's clients and other machines send a key with scope read or
-    manage as Bearer token.
+    Requests from this machine need no key; a proxy's clients and other machines send a key with
+    scope read or manage as Bearer token.
     """
     try:
         if not (_is_local(request) or _has_key(request)):

@@ -1,4 +1,4 @@
-"""Django's middleware for pages: a call of the API needs none of it, and it took a seventh of such a call's time."""
+"""Django's middleware, for pages only: API calls need none, and it took a seventh of their time."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ from django.middleware.clickjacking import XFrameOptionsMiddleware
 from django.middleware.csrf import CsrfViewMiddleware
 from whitenoise.middleware import WhiteNoiseMiddleware
 
-# Called with a key, answered in JSON: no sessions, no forms, nothing that a browser shows.
+# Called with a key and answered in JSON: no sessions, no forms, nothing for a browser to render.
 API = "/api/v1/"
 
 
 class _OfPages:
-    """Mix in before a middleware, to leave calls of the API out."""
+    """Mix in before a middleware, to skip it for API calls."""
 
     get_response: Any
 

@@ -1,18 +1,20 @@
-"""Reading a request's body before it gets a thread: whole or not at all, and bounded in bytes and time.
+"""Reading a request's body before it gets a thread: complete, and bounded in bytes and time.
 
-A slow client holds no thread and nobody else's place:
+A slow client holds no thread, and takes no capacity from others:
 
-- What is longer than its path allows is refused by its `Content-Length`, or as soon as that much has come.
-- A body must come at a least average rate after a time of grace, so none is under way for ever.
-- The bytes of long bodies are counted as they come and until their request is answered. There is so much room for all
-  of a process and no more, and for each sender a part of it: who does not get any is answered 503. Strangers, that is
-  who sends no valid key, session or callback token, share a room of their own, so they cannot fill that of the others.
+- A body longer than its path allows is refused by its `Content-Length`, or as soon as more than
+  that has arrived.
+- After a grace period a body must arrive at a minimum average rate, so no transfer lasts for ever.
+- The bytes of a long body are counted from their arrival until the request is answered. A process
+  has a fixed capacity for them, and each sender a share of it; without capacity the answer is 503.
+  Strangers, senders without a valid key, session or callback token, share a separate capacity, so
+  they cannot use up that of the others.
 
-Short bodies are not counted: as many as there may be connections take SHORT_BYTES each at most.
+Short bodies are not counted: there are at most as many as connections, each of at most SHORT_BYTES.
 
-granian ends a stream that broke off like one that is complete, except that it hands over one more empty piece.
-It does so for trailers as well, which nobody needs: such a body is refused. Half a body must never
-be published as if it were the whole.
+granian ends an interrupted stream like a complete one, except that it yields one more empty piece.
+It does so for trailers as well, which nobody needs, so such a body is refused. Half a body must
+never be published as if it were complete.
 """
 
 import asyncio
@@ -32,7 +34,7 @@ Result = TypeVar("Result")
 
 
 class Streamed(Protocol):
-    """A request of granian's RSGI: the body at once, or piece by piece."""
+    """A request of granian's RSGI: the body as a whole, or piece by piece."""
 
     def __call__(self) -> Awaitable[bytes]: ...
     def __aiter__(self) -> AsyncIterator[bytes]: ...
@@ -40,11 +42,10 @@ class Streamed(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """`limit_of` gives the longest body of a path; `sender_of` who sends the request, or nothing for a stranger.
+    """`limit_of` returns the longest body of a path, `sender_of` the sender, empty for a stranger.
 
-    A sender gets `share` of the room, in bytes; strangers share theirs.
-
-    A body may be silent or slow for `grace_seconds`; after that `bytes_per_second` must have come on the average.
+    A sender gets `share` bytes of the room; strangers share one room. A body may be silent or slow
+    for `grace_seconds`; after that `bytes_per_second` must have arrived on average.
     """
 
     limit_of: Callable[[str], int]
@@ -67,9 +68,10 @@ class Bodies:
 
     @asynccontextmanager
     async def reading(self, environ: Environ, streamed: Streamed) -> AsyncIterator[bytes]:
-        """Give the body, which counts until the end of the context; one of unknown length gets its length.
+        """Yield the body, which counts until the end of the context, and set its length if unknown.
 
-        Without a length Django takes a body for empty. Raises Problem for one that does not come whole.
+        Without a length Django would treat the body as empty. Raises Problem for an incomplete
+        body.
         """
         share = Share()
         try:
@@ -122,14 +124,18 @@ class Bodies:
         return bytes(body)
 
     def _seconds_left(self, began_at: float, received: int) -> float:
-        """How long the next piece may take: what came buys time, but never more than the time of grace at once."""
+        """Return the time limit of the next piece.
+
+        Received bytes extend it, but never beyond the grace period at once.
+        """
         bounds = self._bounds
         allowed = bounds.grace_seconds + received / bounds.bytes_per_second
         left = began_at + allowed - asyncio.get_running_loop().time()
         return max(min(left, bounds.grace_seconds), 0.0)
 
     async def _in_time(self, reading: Coroutine[Any, Any, Result], seconds: float) -> Result:
-        # Not cancelled when it is late: granian would keep its lock. It ends when the connection is closed.
+        # Not cancelled on time-out, because granian would keep its lock; it ends with the
+        # connection.
         coming = asyncio.ensure_future(reading)
         if not (await asyncio.wait([coming], timeout=seconds))[0]:
             coming.add_done_callback(_forget)
@@ -138,14 +144,14 @@ class Bodies:
 
 
 class Room:
-    """So many bytes of bodies may be in memory."""
+    """Capacity for the bytes of bodies in memory."""
 
     def __init__(self, max_bytes: int) -> None:
         self.free = max_bytes
 
 
 class Share:
-    """What one body takes of its rooms."""
+    """The part of its rooms' capacity that one body takes."""
 
     def __init__(self) -> None:
         self.sender = ""
@@ -153,7 +159,7 @@ class Share:
         self._taken = 0
 
     def take(self, count: int) -> bool:
-        """False if there is not so much left in each."""
+        """Take capacity in each room; False if any of them lacks it."""
         if any(count > room.free for room in self.rooms):
             return False
         self._add(count)
@@ -179,12 +185,12 @@ def _may_have_body(environ: Environ) -> bool:
 async def _whole(streamed: Streamed) -> bytes:
     try:
         return await streamed()
-    except RuntimeError as error:  # granian's own are derived from it.
+    except RuntimeError as error:  # The base class of granian's errors.
         raise _broken() from error
 
 
 async def _piece(pieces: AsyncIterator[bytes]) -> bytes | None:
-    # Not anext(pieces, None): Python 3.11 crashes over what granian gives to be awaited.
+    # Not anext(pieces, None): with granian's awaitables Python 3.11 crashes there.
     try:
         return await anext(pieces)
     except StopAsyncIteration:
@@ -197,7 +203,7 @@ def _forget(late: "asyncio.Future[Any]") -> None:
 
 
 def _closing(problem: Problem) -> Problem:
-    """The rest of the body is not read, so the connection is of no more use."""
+    """Close the connection after the answer, because the rest of the body is not read."""
     problem.headers["Connection"] = "close"
     return problem
 

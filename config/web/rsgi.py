@@ -1,4 +1,4 @@
-"""The application that granian serves: Django, over RSGI."""
+"""The application that granian serves: Django over RSGI."""
 
 import gc
 from functools import partial
@@ -6,7 +6,7 @@ from functools import partial
 from django.conf import settings
 from prometheus_client import Gauge
 
-# First: what follows imports models.
+# First, because the imports below import models.
 from config.wsgi import application as wsgi_application
 
 # isort: split
@@ -28,18 +28,18 @@ application = Bridge(
             max_batch_bytes=MAX_BATCH_BYTES,
         ),
         sender_of=Senders(),
-        # As much as all threads can work off at once.
+        # As much as all threads can handle at once.
         room=settings.ENVIRONMENT.web_threads * MAX_BATCH_BYTES,
         share=max(settings.ENVIRONMENT.web_threads // 4, 1) * MAX_BATCH_BYTES,
         room_of_strangers=MAX_BATCH_BYTES,
     ),
-    # So that no key takes all connections.
+    # A fraction, so that no key can take all connections.
     most_at_a_mailbox=max(max_connections() // 4, 1),
     short_way=Publishing(),
 )
 
-# A request makes thousands of objects and leaves next to none that only the collector can free. To look
-# for them at every 700th, among all that was loaded, took a twelfth of the time.
+# A request creates thousands of objects, and almost none that only the garbage collector can free.
+# A collection after every 700th, over all loaded objects, took a twelfth of the time.
 gc.freeze()
 gc.set_threshold(20_000, 10, 10)
 

@@ -1,4 +1,4 @@
-"""What the web server answers without Django: plain posts and batches, which `delivery.ingest` stores."""
+"""Requests answered without Django: plain posts and batches, which `delivery.ingest` stores."""
 
 import time
 from http import HTTPStatus
@@ -10,7 +10,7 @@ from delivery.ingest.intake import Intake
 
 
 class Publishing:
-    """Of one web process. Its requests are counted as those of the view are."""
+    """The fast path of one web process. Its requests are counted like those of the view."""
 
     def __init__(self) -> None:
         self._intake = Intake()

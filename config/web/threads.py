@@ -1,6 +1,7 @@
-"""The threads that call the application: a fixed number, and a queue for what has to wait.
+"""The threads that call the application: a fixed number, with a queue of waiting calls.
 
-Leaner than a ThreadPoolExecutor behind `run_in_executor`, which makes two futures and takes several locks a call.
+Leaner than a ThreadPoolExecutor behind `run_in_executor`, which creates two futures and takes
+several locks for each call.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ Told = TypeVar("Told")
 
 
 class Threads(Generic[Asked, Told]):
-    """Calls `work` in one of `count` threads, which are started when they are needed; `work` must not raise."""
+    """Calls `work` in one of `count` threads, started on demand; `work` must not raise."""
 
     def __init__(self, work: Callable[[Asked], Told], *, count: int) -> None:
         self._work = work
@@ -24,7 +25,7 @@ class Threads(Generic[Asked, Told]):
         self._asked: SimpleQueue[tuple[Asked, asyncio.Future[Told]] | None] = SimpleQueue()
 
     async def call(self, asked: Asked) -> Told:
-        """Have it done by the next thread that is free; for the event loop's thread only."""
+        """Run a task in the next free thread; call this from the event loop's thread only."""
         told: asyncio.Future[Told] = asyncio.get_running_loop().create_future()
         if self._under_way >= len(self._threads) < self._count:
             self._start()
@@ -36,14 +37,14 @@ class Threads(Generic[Asked, Told]):
             self._under_way -= 1
 
     def close(self) -> None:
-        """Wait until all that was asked is done."""
+        """Wait until all queued tasks are done."""
         for _ in self._threads:
             self._asked.put(None)
         for thread in self._threads:
             thread.join()
 
     def _start(self) -> None:
-        # Daemons: a process that fails must end, whatever its threads do.
+        # Daemon threads, so that a failing process ends whatever they do.
         thread = threading.Thread(target=self._run, name=f"web {len(self._threads) + 1}", daemon=True)
         self._threads.append(thread)
         thread.start()
@@ -53,5 +54,5 @@ class Threads(Generic[Asked, Told]):
             question, future = asked
             told = self._work(question)
             future.get_loop().call_soon_threadsafe(future.set_result, told)
-            # Nothing of a request is kept until the next comes.
+            # Drop all references to the request before waiting for the next.
             del asked, question, future, told

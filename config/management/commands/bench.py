@@ -1,4 +1,4 @@
-"""`bench`: measure Inturn on this machine; the benchmarks are part of a checkout's tests."""
+"""`bench`: measure Inturn on this machine. The benchmarks are part of a checkout's tests."""
 
 import signal
 import subprocess
@@ -14,7 +14,7 @@ class Command(BaseCommand):
     help = "Measure how fast messages are accepted and delivered, beside bare loops in the same run."
 
     def run_from_argv(self, argv: list[str]) -> None:
-        # Not Django's parser: the benchmarks have one of their own.
+        # Without Django's parser, because the benchmarks have their own.
         if not (CHECKOUT / "tests" / "bench").is_dir():
             sys.exit(
                 "The benchmarks are in the folder `tests` of a checkout, and it is not here. Clone the repository to measure."
@@ -26,5 +26,5 @@ class Command(BaseCommand):
             try:
                 sys.exit(process.wait())
             finally:
-                # In order, not killed: it has processes of its own to end.
+                # Terminated, not killed: it has child processes to end.
                 process.terminate()

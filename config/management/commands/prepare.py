@@ -1,4 +1,4 @@
-"""`prepare`: what has to be done to the database and the files before anything serves."""
+"""`prepare`: prepare the database and the files before anything serves."""
 
 import time
 from collections.abc import Iterator
@@ -13,7 +13,8 @@ from django.db import DatabaseError, OperationalError, connection
 from config.django_commands import reason
 from delivery.lifecycle import queue_lanes
 
-# Of the advisory lock that whoever prepares a database holds; those of lanes, slots and duties have other upper halves.
+# Of the advisory lock for preparing a database; the locks of lanes, slots and duties have other
+# upper halves.
 PREPARE_LOCK = 0x494E0008 << 32
 LOOK_EVERY_SECONDS = 0.2
 
@@ -27,7 +28,7 @@ class Command(BaseCommand):
                 call_command("migrate", interactive=False, verbosity=0)
                 queue_lanes.ensure(settings.ENVIRONMENT.queue_senders)
                 call_command("provision")
-        except OperationalError:  # It is away: told for all commands in one place.
+        except OperationalError:  # Reported for all commands in one place.
             raise
         except DatabaseError as error:
             raise CommandError(f"the database refuses to be prepared: {reason(error)}") from error
@@ -35,16 +36,17 @@ class Command(BaseCommand):
 
     @contextmanager
     def _one_at_a_time(self) -> Iterator[None]:
-        """Let another machine that prepares this database finish first: two that migrate at once stop each other."""
+        """Wait for another machine that prepares this database: two migrations would collide."""
         has_waited = False
-        # Asked again and again: who waits inside a statement would stop a migration that builds an index concurrently.
+        # Polled, because waiting inside a statement would block a migration that builds an index
+        # concurrently.
         while not _locked():
             if not has_waited:
                 self.stdout.write("another machine prepares the database: waiting for it")
             has_waited = True
             time.sleep(LOOK_EVERY_SECONDS)
         yield
-        # A command that failed ends, and its lock with it.
+        # If the command fails, the process ends and with it the lock.
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [PREPARE_LOCK])
 

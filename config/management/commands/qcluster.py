@@ -1,4 +1,4 @@
-"""`qcluster`: run the loops of this machine, or those of one name: a django-q2 cluster that stops when it is told to."""
+"""`qcluster`: run all loops of this machine, or those with one name, as a django-q2 cluster."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from config.up import clusters
 
 class Command(BaseCommand):
     help = "Run a django-q2 cluster of this machine until SIGTERM or SIGINT."
-    # `prepare` has checked the same.
+    # `prepare` runs the same checks.
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -1,4 +1,7 @@
-"""`test`: linters, types, contracts, migrations, then pytest; `--full` with a short torture run and those tests that take long and say little more."""
+"""`test`: linters, types, contracts, migrations, then pytest.
+
+`--full` adds a short torture run, and tests that take long and rarely find anything.
+"""
 
 import os
 import subprocess
@@ -25,17 +28,19 @@ STEPS: dict[str, list[str]] = {
     "types": [PYTHON, "-m", "mypy"],
     "imports": [str(Path(PYTHON).with_name("lint-imports"))],
     "migrations": [PYTHON, str(CHECKOUT / "manage.py"), "makemigrations", "--check", "--dry-run"],
-    # A seed whose first faults are of all sorts.
+    # A seed whose first faults are of all kinds.
     "torture": [PYTHON, "-m", "tests.torture", "45", "--seed", "312"],
-    # Last: its closing line is the one that counts tests.
+    # Last, because its closing line has the number of tests.
     "pytest": [PYTHON, "-m", "pytest"],
 }
-# Only with `--full`, or by name.
+# Run only with `--full`, or by name.
 LONG = ("torture",)
-# It takes one processor for a minute: the other steps run meanwhile, and what it says comes in one piece.
+# Takes one processor for a minute, so it runs alongside the other steps, and its output is printed
+# as a whole.
 ASIDE = "types"
-# They share a server (tests/support/surroundings.py); each has a database of its own, and what several tests share is started by one of
-# them (tests/conftest.py). One more than the processors of a small machine: a third of the time a test waits for others.
+# The workers share a server (tests/support/surroundings.py); each has its own database, and one of
+# them starts the services that several tests share (tests/conftest.py). There is one more than a
+# small machine has processors, because tests spend a third of their time waiting.
 ALL_OF_THEM = ["--numprocesses=3", "--dist=loadgroup", "--durations=30"]
 
 
@@ -43,7 +48,7 @@ class Command(BaseCommand):
     help = "Run the linters, the type checker and pytest. Other arguments are pytest's."
 
     def run_from_argv(self, argv: list[str]) -> None:
-        # Not Django's parser: it would refuse pytest's options.
+        # Without Django's parser, which would refuse pytest's options.
         parser = ArgumentParser(prog="manage.py test", description=self.help, allow_abbrev=False)
         parser.add_argument("--only", choices=STEPS, action="append", help="this step; may be repeated")
         parser.add_argument(
@@ -64,8 +69,8 @@ class Command(BaseCommand):
 
 
 def run(steps: Sequence[str], pytest_arguments: Sequence[str]) -> int:
-    """Run them all, even after one failed, and return the exit code for the whole."""
-    # pytest's own conftest chooses a database, and names the settings only then.
+    """Run all steps, even after a failure, and return the exit code for the whole."""
+    # pytest's own conftest chooses a database, and only then names the settings module.
     plain = {name: text for name, text in processes.environment().items() if name != "DJANGO_SETTINGS_MODULE"}
     failed = []
     with surroundings() as given, ThreadPoolExecutor(1) as pool:
@@ -83,14 +88,14 @@ def run(steps: Sequence[str], pytest_arguments: Sequence[str]) -> int:
 
 
 def torture(seconds: float, *, seed: int) -> int:
-    """Run `tests.torture`, which starts a product of its own, and return its exit code."""
+    """Run `tests.torture`, which starts its own product, and return its exit code."""
     command = [PYTHON, "-m", "tests.torture", str(seconds), "--seed", str(seed)]
     return subprocess.run(command, cwd=CHECKOUT, check=False).returncode
 
 
 @contextmanager
 def surroundings() -> Iterator[dict[str, str]]:
-    """What the environment of those who look at the code has besides: a home and, unless one is given, a database of their own."""
+    """Yield extra variables for static steps: a home and, unless one is set, a database."""
     with ExitStack() as stack:
         given = {"INTURN_HOME": stack.enter_context(tempfile.TemporaryDirectory(prefix="inturn-"))}
         if "DATABASE_URL" not in os.environ:

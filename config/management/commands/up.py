@@ -1,4 +1,4 @@
-"""`up`: everything on one machine, until Ctrl-C."""
+"""`up`: run everything on one machine until Ctrl-C."""
 
 import sys
 from argparse import ArgumentParser
@@ -11,7 +11,10 @@ from config.up.supervisor import Supervisor
 
 
 class Command:
-    """Not Django's: that brings 4 MB of modules, and `up` runs for years; `prepare` checks what Django would."""
+    """Not a Django command, because `up` runs for years, and that needs 4 MB of modules.
+
+    `prepare` runs Django's checks.
+    """
 
     help = (
         "Run everything on this machine: PostgreSQL (unless DATABASE_URL names one), web server and senders."
@@ -25,7 +28,7 @@ class Command:
             sys.exit(f"inturn: {error}")
 
     def print_help(self, program: str, name: str) -> None:
-        """Called by `manage.py help up`."""
+        """Print the help for `manage.py help up`, which calls this method."""
         self._parser(program, name).print_help()
 
     def _parser(self, program: str, name: str) -> ArgumentParser:

@@ -1,4 +1,4 @@
-"""`web`: the web server alone, for a machine that does not run `up`."""
+"""`web`: run the web server alone, for a machine without `up`."""
 
 import os
 from typing import Any
