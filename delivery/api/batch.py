@@ -1,4 +1,4 @@
-"""`POST messages:batch`: publish many messages, in order, all or (with `partial=true`) each by itself."""
+"""`POST messages:batch`: publish many messages in order, in one transaction or one by one."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -30,7 +30,7 @@ from subscriptions.api.views import PUBLISH, ApiView
 from subscriptions.models import EventType, Kind, Publisher
 from subscriptions.values.names import is_name
 
-# A batch may be as long as so many of the longest messages.
+# A batch may be as long as this many messages of the maximum size.
 MAX_BATCH_MESSAGES = 20
 
 
@@ -38,17 +38,17 @@ MAX_BATCH_MESSAGES = 20
     {"type": "string", "pattern": "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"}
 )
 class Base64(serializers.CharField):
-    """Any bytes, as text."""
+    """Any bytes, encoded as text."""
 
 
 @extend_schema_field(NAME)
 class Name(serializers.CharField):
-    """What something may be called."""
+    """A valid name."""
 
 
 @extend_schema_field(incoming.IDEMPOTENCY_KEY)
 class IdempotencyKeyField(serializers.CharField):
-    """As the header of that name."""
+    """An idempotency key, as in the header of that name."""
 
 
 class ItemSerializer(Strict):
@@ -63,7 +63,7 @@ class ItemSerializer(Strict):
 
 
 class ResultSerializer(serializers.Serializer[Any]):
-    """What became of one item: the message, or with `partial=true` an error."""
+    """The result of one item: the message, or with `partial=true` an error."""
 
     id = serializers.CharField(required=False)
     deliveries = serializers.IntegerField(required=False)
@@ -71,7 +71,7 @@ class ResultSerializer(serializers.Serializer[Any]):
 
 
 class ResultsSerializer(serializers.Serializer[Any]):
-    """One result an item, in their order."""
+    """One result an item, in the order of the items."""
 
     results = ResultSerializer(many=True)
 
@@ -101,7 +101,7 @@ class BatchView(ApiView):
     def post(self, request: Request) -> Response:
         """Publish many messages in the order given; one transaction unless `partial=true`.
 
-        A bad item fails the whole batch: the problem document has its `index`, from 0.
+        An invalid item fails the whole batch: the problem document has its `index`, from 0.
         """
         publisher = publisher_of(request)
         body = read_body(
@@ -115,14 +115,14 @@ class BatchView(ApiView):
 
 
 class MessageBatch:
-    """One publisher's batch; event types are looked up once."""
+    """The batch of one publisher; each event type is loaded once."""
 
     def __init__(self, publisher: Publisher) -> None:
         self._publisher = publisher
         self._event_types: dict[str, EventType] = {}
 
     def together(self, texts: list[str]) -> list[dict[str, Any]]:
-        """Publish all in one transaction, or raise the Problem of the first that is wrong."""
+        """Publish all in one transaction; for the first invalid one raise its Problem."""
         drafts = [self._draft_at(index, text) for index, text in enumerate(texts)]
         try:
             return [answer(accepted) for accepted in publish(self._publisher, drafts)]
@@ -139,7 +139,8 @@ class MessageBatch:
                 problem = problem_of_database(error)
                 if problem is None:
                     raise
-                # Those before it are published, so the answer must still tell which.
+                # The items before this one are published, so the answer must still list their
+                # results.
                 return results + [{"error": problem.document}] * (len(texts) - len(results))
         return results
 
@@ -171,7 +172,7 @@ class MessageBatch:
 
 
 def draft_of(item: Item, event_type_of: Callable[[str], EventType]) -> Draft:
-    """Return what an item wants published; raises Problem."""
+    """Return the message that an item describes; raise Problem if it is invalid."""
     if len(item.body) > settings.ENVIRONMENT.max_message_bytes:
         raise too_large(settings.ENVIRONMENT.max_message_bytes)
     event_type = event_type_of(item.event)
@@ -195,7 +196,7 @@ def _not_sync(event_type: EventType) -> EventType:
 
 
 def _headers(item: Item) -> dict[str, str]:
-    """Return an item's headers as a request of its own would have had them."""
+    """Return an item's headers as they would be in a request of its own."""
     headers = dict(item.headers)
     if item.is_json:
         headers.setdefault("content-type", "application/json")

@@ -1,4 +1,4 @@
-"""The items of a batch: from a JSON array or JSON lines to plain values, each body as the bytes it was sent as."""
+"""The items of a batch, parsed from a JSON array or JSON lines; bodies stay the bytes sent."""
 
 import base64
 import json
@@ -26,7 +26,7 @@ _WHITE = " \t\n\r"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One message of a batch, its fields of the right types. `is_json`: its body was given as JSON."""
+    """One message of a batch, with valid types. `is_json`: its body was sent as JSON."""
 
     event: str
     headers: dict[str, str]
@@ -36,7 +36,10 @@ class Item:
 
 
 def split(body: bytes, *, content_type: str) -> list[str]:
-    """Return the text of each item; raises Problem 400 when the whole is not what it says it is."""
+    """Return the text of each item.
+
+    Raise Problem 400 if the body is not in the format of its content type.
+    """
     if _is_lines(content_type):
         texts = list(islice(_lines(_text(body)), MAX_ITEMS + 1))
     else:
@@ -57,7 +60,10 @@ def _is_lines(content_type: str) -> bool:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Not splitlines(), which also splits at characters that strings in JSON may hold."""
+    """Yield the lines with content.
+
+    `str.splitlines` would also split at characters that are allowed in JSON strings.
+    """
     at = 0
     while at < len(text):
         end = text.find("\n", at)
@@ -68,8 +74,11 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _refuse_too_many(text: str) -> None:
-    """Raise Problem 413 at the first item too many: parsing millions of them would keep everybody waiting."""
-    # What is no JSON is told by the parser.
+    """Raise Problem 413 at the first item over the limit.
+
+    To parse millions of items would delay all other requests.
+    """
+    # The parser reports invalid JSON.
     with suppress(ValueError, IndexError, StopIteration, RecursionError):
         if next(islice(_elements(text), MAX_ITEMS, None), None) is not None:
             raise _too_many()
@@ -80,14 +89,14 @@ def _too_many() -> Problem:
 
 
 def item_of(text: str) -> Item:
-    """Raise Problem 400 for what is not `{event, headers, body, idempotency_key}`."""
+    """Return the item; raise Problem 400 unless it is `{event, headers, body, idempotency_key}`."""
     return _item(parse_json(text.encode("utf-8", "surrogatepass")), text)
 
 
 def attempts(body: bytes, *, content_type: str) -> list[Item | Problem]:
-    """Return what `split` and `item_of` do of each item; an array is parsed once instead of thrice.
+    """Return the results of `split` and `item_of`; an array is parsed once, not three times.
 
-    Raises Problem or ValueError when the whole is not what it says it is, or may not be: `split` says what is wrong.
+    Raise Problem or ValueError if the body is invalid as a whole; `split` then reports the reason.
     """
     if _is_lines(content_type):
         return [_attempt(item_of, text) for text in split(body, content_type=content_type)]
@@ -106,7 +115,7 @@ def _attempt(read: Callable[..., Item], *given: Any) -> Item | Problem:
 
 
 def _item(given: Any, text: str) -> Item:
-    """Return what was read from the text; raises Problem."""
+    """Return the item parsed from the text; raise Problem."""
     if not isinstance(given, dict):
         raise Problem(
             400,
@@ -127,14 +136,14 @@ def _item(given: Any, text: str) -> Item:
 
 
 def body_of(given: Mapping[str, Any], text: str) -> bytes:
-    """Return the bytes of `body`, as they stand in the text that was read as `given`, or those of `body_base64`."""
+    """Return the bytes of `body`, exactly as in the text that was parsed, or of `body_base64`."""
     if ("body" in given) == ("body_base64" in given):
         raise invalid_field("body", "Give either body (as JSON) or body_base64 (any bytes).")
     return _bytes(given) if "body_base64" in given else _slice_of_body(text)
 
 
 def headers_of(given: Any) -> dict[str, str]:
-    """Return headers by lower-case hyphenated name."""
+    """Return headers by lower-case hyphenated name; raise Problem."""
     if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
         raise invalid_field("headers", "Give an object of header names and values, both text.")
     return {header_name(name): value for name, value in given.items()}
@@ -165,8 +174,8 @@ def _bytes(given: Mapping[str, Any]) -> bytes:
         raise invalid_field("body_base64", "This is not base64.") from None
 
 
-# The text is known to be JSON when it is cut up: parsing it again would change
-# numbers and spaces, and the body is stored and signed as it was sent.
+# The text is known to be valid JSON when it is sliced. To parse and serialize it would change
+# numbers and spaces, but the body is stored and signed as it was sent.
 
 _scan: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
 
@@ -175,7 +184,7 @@ def _slice_of_body(text: str) -> bytes:
     body = ""
     for name, value in _members(text):
         if name == "body":
-            # Of a name given twice the last counts, as everywhere in JSON.
+            # For a duplicate name the last value counts, as in JSON parsers.
             body = value
     return body.encode()
 

@@ -1,4 +1,4 @@
-"""The shape of a callback in answers; its token is in none."""
+"""The shape of a callback in answers, without its token."""
 
 from typing import get_args
 
@@ -14,7 +14,7 @@ from delivery.publishing.callbacks import State, state_of
 class CallbackSerializer(serializers.ModelSerializer[Callback]):
     """The callback of one group of a QUEUE message: `answer` goes to `url`.
 
-    `hop`: so many callbacks led to one another, this one included.
+    `hop` is the length of the chain of callbacks, this one included.
     """
 
     queue_group = serializers.IntegerField()

@@ -1,4 +1,4 @@
-"""`POST /callbacks/{token}`: an endpoint that took a QUEUE message answers it, once."""
+"""`POST /callbacks/{token}`: the endpoint that took a QUEUE message answers it, once."""
 
 from functools import lru_cache
 from typing import Any
@@ -21,7 +21,7 @@ from subscriptions.api.bodies import read_body
 from subscriptions.api.problems import Problem
 from subscriptions.api.views import ApiView
 
-# One callback is answered once: who posts more often repeats, or is out of hand.
+# A callback is answered once: further posts are repetitions, or a client out of control.
 POSTS = 20
 SECONDS = 60
 
@@ -29,7 +29,7 @@ _CODES = {400: "callback-refused", 404: "no-such-callback", 409: "answered-alrea
 
 
 class CallbackView(ApiView):
-    """Whoever has the token may answer, so there is no key."""
+    """The token authorizes the answer, so no key is needed."""
 
     authentication_classes = []
     permission_classes = []
@@ -43,8 +43,9 @@ class CallbackView(ApiView):
     def post(self, request: Request, token: str) -> Response:
         """Answer a QUEUE message at the `CallbackURL` that came with it; the body may be anything.
 
-        202 when the answer is on disk; it is then delivered to the URL that the publisher gave. The same body again
-        gets the same answer, another one 409. A `CallbackURL` header asks for an answer to the answer.
+        202 when the answer is on disk; it is then delivered to the URL that the publisher gave.
+        Repeating the same body returns the same answer; a different body gets 409. A `CallbackURL`
+        header requests an answer to the answer.
         """
         try:
             return Response(_accepted(_answer(request, token)), status=202)

@@ -1,4 +1,4 @@
-"""Deliveries: listed, read with their attempts, cancelled, sent again and decided."""
+"""Deliveries: list, read with attempts, cancel, resubmit, and resolve IN_DOUBT."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
@@ -29,7 +29,7 @@ from subscriptions.api.strict import Strict, Text
 from subscriptions.api.views import MANAGE, READ, ApiView
 from subscriptions.values.names import MAX_NAME_LENGTH
 
-# Of a delivery that has been tried for weeks.
+# Only the newest are shown: a delivery may have been tried for weeks.
 SHOWN_ATTEMPTS = 200
 
 
@@ -56,7 +56,7 @@ _LONGEST_ID = 18
 
 
 class CopySerializer(serializers.Serializer[Any]):
-    """The edited message that was published, and its one delivery."""
+    """The published edited message, with its one delivery."""
 
     id = serializers.CharField(help_text="msg_…")
     deliveries = serializers.IntegerField(help_text="1: it goes to no other subscription.")
@@ -78,35 +78,46 @@ class DeliveryViews(ApiView, GenericViewSet[Delivery]):
         return READ if self.action in ("list", "retrieve") else MANAGE
 
     def list(self, request: Request) -> Response:
-        """List deliveries, the newest first."""
+        """List deliveries, newest first."""
         page = self.paginate_queryset(_selected(self.get_queryset(), self.query))
         return self.get_paginated_response(DeliverySerializer(page, many=True).data)
 
     @extend_schema(responses=DeliveryDetailSerializer)
     def retrieve(self, request: Request, pk: str) -> Response:
-        """Read a delivery with its newest 200 attempts; `attempt_count` is how many it had."""
+        """Read a delivery with its newest 200 attempts.
+
+        `attempt_count` is the number of all of them.
+        """
         return self._shown()
 
     @extend_schema(request=None, responses=DeliveryDetailSerializer)
     def cancel(self, request: Request, pk: str) -> Response:
-        """Settle an open or IN_DOUBT delivery as CANCELLED: it is not sent or handed out again. 409 when it is neither."""
+        """Settle an open or IN_DOUBT delivery as CANCELLED: it is not sent or handed out again.
+
+        409 when it has another status.
+        """
         return self._resolved(resolve.cancel, code="not-pending")
 
     @extend_schema(request=None, responses=DeliveryDetailSerializer)
     def mark_delivered(self, request: Request, pk: str) -> Response:
-        """Settle an IN_DOUBT delivery as DELIVERED: the endpoint has it. 409 when it is not IN_DOUBT."""
+        """Settle an IN_DOUBT delivery as DELIVERED: the endpoint has received it.
+
+        409 when it is not IN_DOUBT.
+        """
         return self._resolved(resolve.mark_delivered, code="not-in-doubt")
 
     @extend_schema(request=EditSerializer, responses={200: DeliveryDetailSerializer, 202: CopySerializer})
     def resubmit(self, request: Request, pk: str) -> Response:
-        """Send a settled delivery again; with a body, publish an edited copy for its subscription alone.
+        """Resubmit a settled delivery; with a body, publish an edited copy to its subscription.
 
-        As it is (no body, or `{}`): the same delivery at its old place in the lane, marked as resubmitted, with a fresh
-        budget of attempts. 409 for what was received, is on its way, or was answered to a waiting publisher (SYNC), and for
-        a QUEUE delivery whose group has a DELIVERED.
+        Without a body, or with `{}`: the same delivery at its old place in the lane, marked as
+        resubmitted, with a new budget of attempts. 409 for a delivery that was received, is open,
+        or was answered to a waiting publisher (SYNC), and for a QUEUE delivery whose group has a
+        DELIVERED one.
 
-        Edited: a new message, which refers to the original; no other subscription gets it, and of a QUEUE no other
-        endpoint of the group. The delivery stays as it is; 409 while it is open.
+        Edited: a new message, which refers to the original; no other subscription gets it, and for
+        a QUEUE event type no other endpoint of the group. The delivery stays as it is; 409 while it
+        is open.
         """
         delivery = self.get_object()
         edit = edit_of(request._request, delivery)

@@ -1,4 +1,4 @@
-"""What a person sends instead of a delivery's message: from the request's text to plain values."""
+"""The edited copy of a delivery's message: from the request's text to plain values."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,12 +17,15 @@ from subscriptions.api.problems import Problem, invalid_field
 from subscriptions.api.strict import Strict
 
 _FIELDS = frozenset({"body", "body_base64", "headers"})
-# Base64 takes a third more than the bytes, and JSON may be written with an escape for each character.
+# Base64 takes a third more space than the bytes, and JSON may escape every character.
 _ROOM = 6
 
 
 class EditSerializer(Strict):
-    """Nothing, to send the delivery again as it is; or what an edited copy of its message is to be."""
+    """An empty object resends the delivery unchanged.
+
+    Fields describe an edited copy of its message.
+    """
 
     body = serializers.JSONField(required=False, help_text="Any JSON; stored as the bytes it is sent as.")
     body_base64 = serializers.CharField(required=False, help_text="Instead of body: any bytes.")
@@ -34,7 +37,10 @@ class EditSerializer(Strict):
 
 
 def edit_of(request: HttpRequest, delivery: Delivery) -> Edit | None:
-    """Return what the request wants sent instead, None when it wants the delivery as it is; raises Problem."""
+    """Return the edited copy that the request describes, None for an unchanged one.
+
+    Raise Problem.
+    """
     most = settings.ENVIRONMENT.max_message_bytes
     body = read_body(request, max_bytes=most * _ROOM + incoming.MAX_HEADER_BYTES * _ROOM)
     given = parse_json(body) if body.strip() else {}

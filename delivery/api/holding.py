@@ -1,4 +1,4 @@
-"""What becomes of what waits when a status changes: of a subscription, of a subscriber, and of all sending."""
+"""Status changes of subscriptions, subscribers and all sending, with their effect on the backlog."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -20,14 +20,14 @@ from subscriptions.models import Installation, Sending, Subscriber, Subscription
 from subscriptions.models.holding import FASTEST_RATE, SLOWEST_RATE
 
 _ACTIVE, _HELD = SubscriptionStatus.ACTIVE.value, SubscriptionStatus.HELD.value
-# Recorded by the toggle, with their reason.
+# The toggle records these, with the reason.
 TOGGLED = frozenset({"status", "held_until", "catch_up_rate"})
-# In a body.
+# The names of these fields in a body.
 TOGGLING = frozenset({"status", "until", "catch_up_rate", "backlog"})
 
 
 class HoldingFields(serializers.Serializer[Any]):
-    """How a hold ends."""
+    """The end of a hold."""
 
     until = serializers.DateTimeField(
         source="held_until",
@@ -46,16 +46,16 @@ class HoldingFields(serializers.Serializer[Any]):
 
 
 class BacklogField(serializers.ChoiceField):
-    """With ACTIVE: what to do with what waited."""
+    """With ACTIVE: whether to deliver or to cancel the backlog."""
 
     def __init__(self) -> None:
         super().__init__(["deliver", "cancel"], required=False, write_only=True)
 
 
 def check_holding(given: Mapping[str, Any], *, now: datetime, status: str) -> None:
-    """Refuse what does not go with the status that is given, under this name; raises ValidationError.
+    """Raise ValidationError for fields that contradict the status, whose field is named `status`.
 
-    Null goes with every status, so that an answer can be sent back.
+    Null is valid with every status, so that an answer can be sent back.
     """
     wanted, until = given.get(status), given.get("held_until")
     wrong = {}
@@ -72,14 +72,14 @@ def check_holding(given: Mapping[str, Any], *, now: datetime, status: str) -> No
 
 
 def release_of(owner: Subscription | Subscriber | Installation, given: Mapping[str, Any]) -> Release | None:
-    """How the hold is to end by what is given; the rest stays as it is. None: as it is."""
+    """Return the end of the hold with the fields given; None if none of them is given."""
     if not {"held_until", "catch_up_rate"} & set(given):
         return None
     return Release(given.get("held_until", owner.held_until), given.get("catch_up_rate", owner.catch_up_rate))
 
 
 def apply_status(owner: Subscription | Subscriber, given: Mapping[str, Any], *, actor: str) -> None:
-    """Give it the status that is given, and a hold the end that is given."""
+    """Set the status if it is given, and the end of a hold if one is given."""
     match given.get("status"):
         case SubscriptionStatus.INACTIVE:
             toggle.deactivate(owner, actor=actor)
@@ -93,13 +93,13 @@ def apply_status(owner: Subscription | Subscriber, given: Mapping[str, Any], *, 
 
 
 def split(given: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what the serializer writes, and what the toggle does."""
+    """Return the values for the serializer, and those for the toggle."""
     toggled = {name: given.pop(name) for name in (*TOGGLED, "backlog") if name in given}
     return given, toggled
 
 
 class InstallationSerializer(HoldingFields, Strict):
-    """All sending. HELD: messages are stored, and nothing is sent or handed out, of any subscriber."""
+    """All sending. HELD: messages are stored, and no subscriber is sent or can fetch any."""
 
     sending = serializers.ChoiceField(choices=Sending.choices, required=False)
     updated_at = serializers.DateTimeField(
@@ -128,7 +128,10 @@ class InstallationViews(ApiView, GenericViewSet[Installation]):
 
     @extend_schema(request=InstallationSerializer, responses=InstallationSerializer)
     def partial_update(self, request: Request) -> Response:
-        """Hold all sending of the installation, or release it; within two seconds, on all machines."""
+        """Hold or release all sending of the installation.
+
+        All machines follow within two seconds.
+        """
         given = InstallationSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         values, owner = given.validated_data, holdings.installation()

@@ -1,4 +1,4 @@
-"""What a publisher's request says: which of its headers are the message's, and whether they may be."""
+"""The headers of a publisher's request: which of them belong to the message, and their limits."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32 * 1024
 MAX_IDEMPOTENCY_KEY_LENGTH = 255
 
-# Not facts about the message: how it was carried, and what only Inturn may know.
+# Headers about the transport, not about the message, and credentials for Inturn alone.
 UNSTORED = HOP_BY_HOP | {
     "host",
     "content-length",
@@ -25,7 +25,7 @@ UNSTORED = HOP_BY_HOP | {
     FORWARD_AUTHORIZATION,
 }
 _UNSTORED_PREFIX = "proxy-"
-# Where `config.web.environ` names the headers whose values did not arrive, with commas between.
+# The key under which `config.web.environ` lists the headers with lost values, comma-separated.
 UNREADABLE = "inturn.unreadable_headers"
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -35,9 +35,10 @@ _IDEMPOTENCY_KEY = re.compile(r"[\x21-\x7e][\x20-\x7e]*")
 
 
 def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
-    """Return the headers of a request to store, by lower-case hyphenated name; raises Problem.
+    """Return the headers of a request to store, by lower-case hyphenated name; raise Problem.
 
-    A web server that cannot hand over a value beyond ASCII says so under UNREADABLE: better refused than stored empty.
+    A web server that cannot pass on a value with bytes beyond ASCII lists its name under
+    UNREADABLE: to refuse the request is better than to store an empty value.
     """
     for name in environ.get(UNREADABLE, "").split(","):
         if name and _is_stored(header_name(name)):
@@ -52,7 +53,7 @@ def sent_headers(environ: Mapping[str, Any]) -> dict[str, str]:
 
 
 def storable_headers(given: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Leave out what is not stored; raises Problem for what cannot be."""
+    """Return the headers to store, without the others; raise Problem for invalid ones."""
     headers = {name: value for name, value in given if _is_stored(name)}
     if (
         len(headers) > MAX_HEADERS
@@ -82,7 +83,10 @@ def idempotency_key(headers: Mapping[str, str]) -> str | None:
 
 
 def forwarded_credential(environ: Mapping[str, Any]) -> str:
-    """Return what a publisher wants handed on as Authorization; empty when nothing. It is for memory only."""
+    """Return the credential to send on as Authorization; empty if there is none.
+
+    It must never be stored.
+    """
     unreadable = map(header_name, environ.get(UNREADABLE, "").split(","))
     credential = str(environ.get("HTTP_X_FORWARD_AUTHORIZATION", "")).strip(" \t")
     is_fit = credential.isascii() and not _CONTROL.search(credential)
@@ -104,7 +108,10 @@ def _check(name: str, value: str) -> None:
 
 
 def _decoded(value: str) -> str:
-    """WSGI hands bytes over as if they were Latin-1; most that are not ASCII are UTF-8."""
+    """Decode a header's value.
+
+    WSGI decodes bytes as Latin-1; most values beyond ASCII are UTF-8.
+    """
     if value.isascii():
         return value
     try:

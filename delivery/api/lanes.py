@@ -1,4 +1,4 @@
-"""Lanes: where they stand, and what support does about one that is stopped."""
+"""Lanes: their states, and support's actions on stopped ones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -25,12 +25,14 @@ from subscriptions.api.views import MANAGE, READ, ApiView
 
 
 class LaneSerializer(serializers.ModelSerializer[Lane]):
-    """A lane. `waiting` counts what is PENDING, but for what INACTIVE subscriptions hold, up to 10,000.
+    """A lane. `waiting` counts the PENDING deliveries of ACTIVE subscriptions, up to 10,000.
 
-    BLOCKED: it tries again at `next_try_at`; of a CONCURRENT subscriber endpoints are down (`endpoint_state` of its subscriptions
-    is DOWN), the lane tells of the longest, and the others flow. SUSPENDED: nothing is sent; at `next_try_at` the subscription's
-    probe URL is asked again, and it resumes at the first 2xx; null: only a person resumes it. With a `catch_up_rate` it sends so
-    many deliveries a second, at most, until what was held is sent.
+    BLOCKED: it tries again at `next_try_at`. For a CONCURRENT subscriber, BLOCKED means that
+    endpoints are down (`endpoint_state` of the subscription is DOWN): the lane describes the one
+    down longest, and the others continue. SUSPENDED: nothing is sent; at `next_try_at` the
+    subscription's probe URL is called again, and the lane resumes at the first 2xx; null: only a
+    person resumes it. With a `catch_up_rate` it sends at most that many deliveries a second until
+    the held ones are sent.
     """
 
     name = serializers.CharField()
@@ -100,25 +102,31 @@ class LaneViews(ApiView, GenericViewSet[Lane]):
         return self.get_paginated_response(shown.data)
 
     def retrieve(self, request: Request, name: str) -> Response:
-        """Read one."""
+        """Read a lane."""
         return self._shown()
 
     @extend_schema(request=None, responses=LaneSerializer)
     def retry(self, request: Request, name: str) -> Response:
-        """End the pause of a blocked lane: what blocks it is tried now. 409 when it is not blocked, or suspended."""
+        """End the pause of a blocked lane: the delivery that blocks it is tried now.
+
+        409 when it is not blocked, or suspended.
+        """
         return self._changed(unblock.retry)
 
     @extend_schema(request=None, responses=LaneSerializer)
     def skip(self, request: Request, name: str) -> Response:
-        """Cancel the delivery that stops the lane and go on with the next. 409 when it is not stopped.
+        """Cancel the delivery that stops the lane and continue with the next.
 
-        A SUSPENDED lane is resumed, too.
+        409 when the lane is not stopped. A SUSPENDED lane is resumed as well.
         """
         return self._changed(unblock.skip)
 
     @extend_schema(request=None, responses=LaneSerializer)
     def resume(self, request: Request, name: str) -> Response:
-        """Let a SUSPENDED lane go on: the delivery on top gets all its attempts again. 409 when it is not suspended."""
+        """Resume a SUSPENDED lane: its head delivery gets all its attempts again.
+
+        409 when it is not suspended.
+        """
         return self._changed(unblock.resume)
 
     def get_object(self) -> Lane:
@@ -155,7 +163,7 @@ def _problem(lane: Lane, error: Exception) -> Problem:
 
 
 def _place(name: str) -> dict[str, Any]:
-    """Look a lane up by what its name is made of, which is indexed."""
+    """Return the look-up of a lane by the columns behind its name, which have an index."""
     kind, colon, number = name.partition(":")
     if not colon:
         return {"kind": LaneKind.TOPIC, "subscriber__name": name}

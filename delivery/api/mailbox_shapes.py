@@ -1,4 +1,4 @@
-"""The shapes of mailboxes: what their verbs take and what they answer."""
+"""The shapes of mailboxes: parameters and answers of their verbs."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ class ExtendQuery(ReceiptQuery):
 
 
 class ReceiptsSerializer(Strict):
-    """Receipts as `next` gave them."""
+    """Receipts from `next`."""
 
     receipts = serializers.ListField(
         child=Text(allow_blank=True), min_length=1, max_length=fetch.MOST_AT_ONCE
@@ -69,13 +69,13 @@ class ReceiptResultSerializer(serializers.Serializer[Any]):
 
 
 class ReceiptResultsSerializer(serializers.Serializer[Any]):
-    """What became of each receipt, in the order given."""
+    """The result for each receipt, in the order given."""
 
     results = ReceiptResultSerializer(many=True)
 
 
 class FetchedSerializer(serializers.Serializer[Any]):
-    """A message that is leased to who asked. Either `body` or `body_base64`."""
+    """A message leased to the client that fetched it. Either `body` or `body_base64`."""
 
     id = serializers.CharField(help_text="msg_…, the same each time it is handed out.")
     event = serializers.CharField(help_text="The event type.")
@@ -96,7 +96,7 @@ class FetchedMessagesSerializer(serializers.Serializer[Any]):
 
 
 class MailboxStatusSerializer(serializers.Serializer[Any]):
-    """A mailbox as it is now."""
+    """The current state of a mailbox."""
 
     available = serializers.IntegerField(
         help_text="Messages that `next` would hand out, except those just expiring."

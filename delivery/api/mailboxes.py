@@ -1,7 +1,8 @@
-"""Mailboxes: fetched and acknowledged by their subscriber, with a key of scope fetch.
+"""Mailboxes: their subscriber fetches and acknowledges messages, with a key of scope fetch.
 
-A view never waits: when there is nothing to hand out and the client wants to wait, it says so in an answer's header, and
-`config.web.bridge` waits, holding neither thread nor database connection, and asks again.
+A view never waits. If the mailbox is empty and the client accepts a wait, the view says so in a
+header of the answer; `config.web.bridge` then waits, without a thread or a database connection, and
+repeats the request.
 """
 
 import base64
@@ -29,7 +30,7 @@ from subscriptions.api.problems import Problem, invalid_field
 from subscriptions.api.strict import Strict
 from subscriptions.api.views import FETCH, ApiView
 
-# Figures are exact up to here; counting costs a millisecond for some thousands.
+# Figures are exact up to this number; counting takes a millisecond for some thousands.
 COUNT_LIMIT = 100_000
 
 _VERB: dict[str, Any] = {
@@ -39,7 +40,7 @@ _VERB: dict[str, Any] = {
 
 
 class MailboxViews(ApiView, ViewSet):
-    """Of the one subscriber whose key it is: any other mailbox is not there."""
+    """The mailbox of the key's own subscriber; any other mailbox is answered with 404."""
 
     required_scopes = FETCH
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {
@@ -56,11 +57,12 @@ class MailboxViews(ApiView, ViewSet):
 
     @extend_schema(request=None, responses={200: shapes.FetchedMessagesSerializer, 204: None})
     def next(self, request: Request, subscriber: str) -> HttpResponse:
-        """Fetch the oldest messages; each is yours for `visibility` seconds, and nobody else's.
+        """Fetch the oldest messages; each is leased to you alone for `visibility` seconds.
 
-        Acknowledge each when you have it: what you do not is handed out again, with a new receipt. 204 when the mailbox is
-        empty, or nothing came within `wait` seconds. An answer holds 4 MiB of bodies, or one message. You may get a
-        message again, and not always in order: keep its `id`.
+        Acknowledge each one that you have stored: the others are handed out again, with a new
+        receipt. 204 when the mailbox is empty, or no message came within `wait` seconds. An answer
+        holds up to 4 MiB of bodies, or one message. A message may come again, and not always in
+        order: remember its `id`.
         """
         if request.data:
             raise invalid_field("max", "Give max, wait and visibility in the address; there is no body here.")
@@ -75,34 +77,38 @@ class MailboxViews(ApiView, ViewSet):
 
     @extend_schema(**_VERB)
     def ack(self, request: Request, subscriber: str) -> HttpResponse:
-        """Acknowledge messages by their receipts: they are DELIVERED; repeating it is well.
+        """Acknowledge messages by their receipts: they are DELIVERED. It is safe to repeat.
 
-        A late one counts as long as nobody has fetched the message since. A receipt that did not count says why in its
-        result; 409 when it was the only one.
+        A late acknowledgement counts if nobody has fetched the message since. A receipt that does
+        not count has the reason in its result; 409 when it was the only one.
         """
         return self._ended(fetch.acknowledge)
 
     @extend_schema(**_VERB)
     def reject(self, request: Request, subscriber: str) -> HttpResponse:
-        """Refuse messages by their receipts, for good: they are REJECTED. Results as of `ack`."""
+        """Reject messages for good, by their receipts: they are REJECTED. Results as for `ack`."""
         return self._ended(fetch.reject)
 
     @extend_schema(**_VERB)
     def release(self, request: Request, subscriber: str) -> HttpResponse:
-        """Put messages back by their receipts, to be handed out again after `delay` seconds. Results as of `ack`.
+        """Put messages back by their receipts, to be handed out again after `delay` seconds.
 
-        FAILED is what was handed out as often as its subscription's `max_receives`, or is VOLATILE.
+        Results as for `ack`. A message that was handed out `max_receives` times (of its
+        subscription), or is VOLATILE, becomes FAILED instead.
         """
         return self._ended(fetch.release, delay=self.query["delay"])
 
     @extend_schema(**_VERB)
     def extend(self, request: Request, subscriber: str) -> HttpResponse:
-        """Keep messages for `visibility` more seconds from now, by their receipts. Results as of `ack`."""
+        """Keep messages for `visibility` more seconds from now, by their receipts.
+
+        Results as for `ack`.
+        """
         return self._ended(fetch.extend, visibility=self.query["visibility"])
 
     @extend_schema(responses=shapes.MailboxStatusSerializer)
     def status(self, request: Request, subscriber: str) -> Response:
-        """Read how full the mailbox is and how fast it is worked off; the rates are of the last whole minute."""
+        """Read the mailbox's backlog and its rates, which are of the last whole minute."""
         return Response(_figures(self.subscriber_id, now=timezone.now()))
 
     def _ended(self, verb: Callable[..., list[Result]], **options: int) -> HttpResponse:
@@ -129,7 +135,10 @@ class MailboxViews(ApiView, ViewSet):
 
 
 def _are_receipts(content: Any) -> bool:
-    """Whether the serializer need not be asked, which takes longer than to acknowledge: its part is to say what is wrong."""
+    """Return whether the receipts are valid without asking the serializer.
+
+    The serializer takes longer than the acknowledgement; it is needed only to report mistakes.
+    """
     if not isinstance(content, dict) or content.keys() != {"receipts"}:
         return False
     given = content["receipts"]

@@ -1,4 +1,4 @@
-"""Searching messages: what the query parameters ask for, in SQL."""
+"""The search for messages: from query parameters to SQL."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,13 +18,13 @@ from subscriptions.api.strict import Text
 from subscriptions.values.names import MAX_NAME_LENGTH
 
 MAX_TEXT_LENGTH = 500
-# Searching in headers and bodies reads every message of the range, one after the other.
+# A search in headers and bodies reads every message of the range.
 TEXT_SEARCH_SECONDS = 10
 
 
 @extend_schema_field({"type": "string", "pattern": "^(msg_)?[0-9]{1,18}$"})
 class MessageIdField(Text):
-    """`msg_…`, or its number, as text."""
+    """The id of a message, `msg_…`, or its number as text."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=None, **options)
@@ -78,10 +78,10 @@ _TEXTS = ("header", "body")
 def searched(
     rows: QuerySet[Message], query: Mapping[str, Any], paginate: Callable[[QuerySet[Message]], Any]
 ) -> list[Message]:
-    """Return the page of what is asked for; a search of texts is given up after TEXT_SEARCH_SECONDS."""
+    """Return the page of the search; a text search times out after TEXT_SEARCH_SECONDS."""
     rows = rows.filter(**{lookup: query[name] for name, lookup in _LOOKUPS.items() if name in query})
     if "destination" in query:
-        # What the index on delivered messages needs to hear.
+        # The condition of the partial index on messages with a destination.
         rows = rows.exclude(destination="")
     if "status" in query:
         rows = rows.filter(Exists(Delivery.objects.of_outer_message().filter(status=query["status"])))

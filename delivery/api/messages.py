@@ -1,4 +1,4 @@
-"""Messages: searched, read and explained."""
+"""Messages: search, read and explain."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -29,7 +29,7 @@ SHOWN_CALLBACKS = 100
 
 
 class ExplanationSerializer(serializers.Serializer[Any]):
-    """Whether a subscription qualifies for the message today, and why or why not."""
+    """Whether a subscription qualifies for the message today, with the reason."""
 
     subscription_id = serializers.IntegerField(source="subscription.pk")
     subscription = serializers.CharField(source="subscription.name")
@@ -53,11 +53,11 @@ class MessageViews(ApiView, GenericViewSet[Message]):
 
     @property
     def required_scopes(self) -> frozenset[str]:  # type: ignore[override]
-        # A publisher reads its own messages, one by one.
+        # A publisher may read its own messages, one by one.
         return READ | {Scope.PUBLISH} if self.action == "retrieve" else READ
 
     def list(self, request: Request) -> Response:
-        """Search messages, the newest first."""
+        """Search messages, newest first."""
         rows = self.get_queryset().defer("body", "headers").annotate(size=Length("body"))
         page = searched(rows, self.query, self.paginate_queryset)
         serializer = MessageSerializer(page, many=True, context={"counts": _counts(page)})
@@ -67,9 +67,9 @@ class MessageViews(ApiView, GenericViewSet[Message]):
     def retrieve(self, request: Request, id: str) -> Response:
         """Read a message with its first 100 deliveries and the newest 10 attempts of each.
 
-        All deliveries are in `GET deliveries?message=…`, more attempts in `GET deliveries/{id}`. Its
-        publisher may read a message too, with its own key, and sees outcomes and status codes, but no `reason`, `error`
-        and `excerpt`.
+        All deliveries are in `GET deliveries?message=…`, more attempts in `GET deliveries/{id}`.
+        The publisher may read its own messages too, with its own key, and sees outcomes and status
+        codes, but no `reason`, `error` or `excerpt`.
         """
         callbacks = Prefetch("callbacks", _shown_callbacks(), to_attr="shown_callbacks")
         rows = self.get_queryset().select_related("answers").prefetch_related(callbacks)
@@ -87,7 +87,7 @@ class MessageViews(ApiView, GenericViewSet[Message]):
 
     @extend_schema(responses=ExplanationsSerializer)
     def explain(self, request: Request, id: str) -> Response:
-        """Say of every subscription of its event type whether it qualifies for the message, and why."""
+        """Explain for every subscription of the event type whether it qualifies for the message."""
         explanations = explain_message(self._found(id, self.get_queryset()))
         return Response({"results": ExplanationSerializer(explanations, many=True).data})
 
@@ -95,7 +95,7 @@ class MessageViews(ApiView, GenericViewSet[Message]):
         key = key_of(self.request)
         if key.scope == Scope.PUBLISH:
             rows = rows.filter(publisher=key.publisher_id)
-        # The address only lets ids through.
+        # The URL pattern allows only ids.
         message = rows.filter(pk=parse_public_id(text) or 0).first()
         if message is None:
             raise Http404

@@ -26,7 +26,7 @@ from subscriptions.values.media_types import JSON, is_json, media_type
 from subscriptions.values.names import is_reserved
 
 MAX_CONTENT_TYPE_LENGTH = 255
-# What clients say of a body of which nobody told them anything.
+# The default of clients such as curl when no content type is set.
 UNSAID = "application/x-www-form-urlencoded"
 
 _CODES = {400: "not-json", 404: "deleted-meanwhile", 409: "idempotency-key-reused", 422: "schema-violation"}
@@ -40,7 +40,7 @@ class AcceptedSerializer(serializers.Serializer[Any]):
 
 
 class PublishView(ApiView):
-    """The whole way; plain posts take a shorter one, see `delivery.ingest`."""
+    """The complete path of a message; plain posts take a shorter one, see `delivery.ingest`."""
 
     required_scopes = PUBLISH
 
@@ -93,14 +93,14 @@ class PublishView(ApiView):
         ],
     )
     def post(self, request: Request, event_type: str) -> HttpResponse:
-        """Publish a message; the body is the message, of any content type that the event type takes.
+        """Publish a message: the body, of any content type that the event type accepts.
 
-        An event type whose content type is JSON or that has a schema takes JSON only: without Content-Type, or with what
-        curl says by default, the body is read as JSON; any other content type is answered with 415.
-
-        All headers but hop-by-hop ones, cookies and credentials are stored and may be used in
-        filters. 202 when the message and all its deliveries are on disk. Of an event type of kind SYNC
-        the answer is that of the one endpoint that is called meanwhile, whatever its status.
+        An event type with a schema, or with a JSON content type, accepts JSON only: without
+        Content-Type, or with curl's default, the body is read as JSON; any other content type gets
+        415. All headers except hop-by-hop ones, cookies and credentials are stored and may be used
+             in filters. 202 when the message and all its deliveries are on disk. For a SYNC event
+             type the answer is that of its one endpoint, which is called meanwhile, whatever its
+             status.
         """
         publisher = publisher_of(request)
         draft = draft_of_request(publisher, event_type, request._request)
@@ -111,7 +111,7 @@ class PublishView(ApiView):
 
 
 def draft_of_request(publisher: Publisher, event_type: str, request: HttpRequest) -> Draft:
-    """Return what a request wants published; raises Problem, also when the publisher is too fast."""
+    """Return the message of a request; raise Problem, also when the publisher is too fast."""
     published = allowed_event_type(publisher, event_type)
     headers, content_type = with_content_type(incoming.sent_headers(request.META), published)
     limit_rate(publisher, request.META)
@@ -125,7 +125,7 @@ def draft_of_request(publisher: Publisher, event_type: str, request: HttpRequest
 
 
 def publish_draft(publisher: Publisher, draft: Draft, environ: Mapping[str, Any]) -> Accepted | HttpResponse:
-    """Publish it; of a SYNC event type return the endpoint's answer. Raises Problem."""
+    """Publish it; for a SYNC event type return the endpoint's answer. Raise Problem."""
     try:
         if draft.event_type.kind == Kind.SYNC:
             return sync.publish_sync(publisher, draft, credential=incoming.forwarded_credential(environ))
@@ -151,9 +151,9 @@ def allowed_event_type(publisher: Publisher, name: str) -> EventType:
 
 
 def with_content_type(headers: dict[str, str], event_type: EventType) -> tuple[dict[str, str], str]:
-    """Return the message's headers and its content type, which receivers are told; raises Problem.
+    """Return the message's headers and the content type for its receivers; raise Problem.
 
-    What the event type says counts: clients such as curl call a body a form unless they are told otherwise.
+    The event type's content type counts: clients such as curl call every body a form by default.
     """
     given = headers.get("content-type", "")
     if len(given) > MAX_CONTENT_TYPE_LENGTH:

@@ -1,6 +1,6 @@
-"""How fast a publisher may publish: `INTURN_PUBLISH_RATE_LIMIT`, such as `1000/s`; empty for no limit.
+"""The rate limit of publishers: `INTURN_PUBLISH_RATE_LIMIT`, such as `1000/s`; empty: none.
 
-Each web process counts for itself: with several, a publisher may publish up to so many times as fast.
+Each web process counts on its own: with several, a publisher may publish that many times as fast.
 """
 
 import math
@@ -16,17 +16,17 @@ from django.conf import settings
 from subscriptions.api.problems import Problem
 from subscriptions.models import Publisher
 
-# Where `delivery.ingest` notes that a request has been counted, which it leaves to the view after all.
+# The key by which `delivery.ingest` marks a request as counted before it passes it to the view.
 COUNTED = "inturn.is_counted"
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
 
 
 @dataclass(slots=True)
 class Bucket:
-    """Full at first with one period's messages, and filled again over a period.
+    """A token bucket: it starts with one period's messages, and refills over a period.
 
-    A batch may take more than is there, so that no size of batch is impossible; the
-    next waits for it.
+    A batch may take more than the bucket has, so that no size of batch is impossible; the next
+    request waits for the difference.
     """
 
     messages: int
@@ -36,7 +36,7 @@ class Bucket:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def wait_seconds(self, publisher_id: int, *, messages: int) -> int:
-        """Take so many and return 0, or take none and return how long to wait."""
+        """Take the messages and return 0, or take none and return the seconds to wait."""
         with self._lock:
             now = self.clock()
             left, at = self._left.get(publisher_id, (float(self.messages), now))
@@ -48,7 +48,7 @@ class Bucket:
 
 @lru_cache(maxsize=1)
 def bucket_of(limit: str) -> Bucket | None:
-    """Return the bucket of a limit, whose form `config.env` has checked."""
+    """Return the bucket of a limit, whose format `config.env` has checked."""
     if not limit:
         return None
     messages, _, unit = limit.partition("/")

@@ -1,4 +1,4 @@
-"""Replays: messages of the archive delivered to a subscription, counted before, in the order of publication, with progress."""
+"""Replays: archived messages delivered to a subscription in order, after a count, with progress."""
 
 from typing import Any
 
@@ -24,7 +24,10 @@ from subscriptions.values.names import MAX_NAME_LENGTH
 
 
 class ReplayWishSerializer(Strict):
-    """What to deliver, to whom, and how fast. What is left out, or null, is as the subscription has it; an empty text is no condition."""
+    """Which messages to deliver to which subscription, and how fast.
+
+    A field that is omitted or null has the subscription's value; an empty text is no condition.
+    """
 
     subscription = WholeNumber(help_text="The id of the subscription.")
     since = serializers.DateTimeField(help_text="Messages published at this time or later.")
@@ -48,7 +51,7 @@ class ReplayWishSerializer(Strict):
 
 
 class PreviewedSerializer(serializers.Serializer[Any]):
-    """How many messages of an event type, published on a day (UTC)."""
+    """The number of messages of an event type, published on a day (UTC)."""
 
     event = serializers.CharField()
     day = serializers.DateField()
@@ -56,10 +59,10 @@ class PreviewedSerializer(serializers.Serializer[Any]):
 
 
 class ReplaySerializer(serializers.ModelSerializer[Replay]):
-    """A replay. `done` of `count` messages were gone through so far; of these `made` became deliveries.
+    """A replay. `done` of `count` messages are processed so far; `made` of them became deliveries.
 
-    `preview` is what was selected, once it is READY. `error` says why
-    it FAILED, or why a RUNNING one makes a pause.
+    `preview` is the selection, once it is READY. `error` is the reason why it FAILED, or why a
+    RUNNING one pauses.
     """
 
     subscription = serializers.IntegerField(source="subscription_id")
@@ -106,20 +109,21 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
         return READ if self.action in ("list", "retrieve") else MANAGE
 
     def list(self, request: Request) -> Response:
-        """List replays, the newest first."""
+        """List replays, newest first."""
         page = self.paginate_queryset(self.get_queryset())
         return self.get_paginated_response(ReplaySerializer(page, many=True).data)
 
     def retrieve(self, request: Request, pk: str) -> Response:
-        """Read one, with its preview and its progress."""
+        """Read a replay, with its preview and its progress."""
         return self._shown(self.get_object())
 
     @extend_schema(request=ReplayWishSerializer, responses={201: ReplaySerializer})
     def create(self, request: Request) -> Response:
-        """Have the messages of a replay selected from the archive: it is SELECTING, and READY when they are counted.
+        """Select the messages of a replay from the archive.
 
-        Nothing is delivered before it is started. Selected is what the filter is true of, whether or not the subscription was
-        there when it was published.
+        It is SELECTING, and READY when they are counted. Nothing is delivered before it is started.
+        It selects the messages that match the filter, whether or not the subscription existed when
+        they were published.
         """
         wish = ReplayWishSerializer(data=request.data)
         wish.is_valid(raise_exception=True)
@@ -133,7 +137,10 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
 
     @extend_schema(request=None, responses=ReplaySerializer)
     def start(self, request: Request, pk: str) -> Response:
-        """Have its deliveries made, in the order of publication and at its rate. 409 when it is not READY."""
+        """Create its deliveries, in the order of publication and at its rate.
+
+        409 when it is not READY.
+        """
         Strict(data=request.data).is_valid(raise_exception=True)
         found = self.get_object()
         if not replays.start(found, actor=actor_of(request), now=timezone.now()):
@@ -142,7 +149,7 @@ class ReplayViews(ApiView, GenericViewSet[Replay]):
 
     @extend_schema(request=None, responses=ReplaySerializer)
     def cancel(self, request: Request, pk: str) -> Response:
-        """End it; the deliveries that were made stay, and are sent. 409 when it has ended."""
+        """Cancel it; the deliveries that were created stay, and are sent. 409 when it has ended."""
         Strict(data=request.data).is_valid(raise_exception=True)
         found = self.get_object()
         if not replays.cancel(found, actor=actor_of(request), now=timezone.now()):

@@ -1,4 +1,4 @@
-"""Bulk jobs: many deliveries sent again, or cancelled, by a filter, counted before, with progress."""
+"""Bulk jobs: resubmit or cancel many deliveries by a filter, after a count, with progress."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +31,7 @@ def _one_or_more(verb: BulkVerb) -> dict[str, Any]:
 
 
 class Statuses(serializers.Field[Any, Any, Any, Any]):
-    """One status or a list of them, of those that the verb may be done to."""
+    """One status or a list of them, out of those that the verb applies to."""
 
     verb: BulkVerb
     others: str
@@ -60,7 +60,10 @@ class UnsettledStatuses(Statuses):
 
 
 class FilterSerializer(Strict):
-    """What is selected of all that may be sent again; at least one of these. Without a status it is what failed."""
+    """A filter of settled deliveries, with at least one field.
+
+    Without a status: failed deliveries.
+    """
 
     rules = {"minProperties": 1}
     status: Statuses = SettledStatuses(required=False)
@@ -89,13 +92,16 @@ class FilterSerializer(Strict):
 
 
 class UnsettledFilterSerializer(FilterSerializer):
-    """What is selected of all that may be cancelled; at least one of these. Without a status it is what is open."""
+    """A filter of unsettled deliveries, with at least one field.
+
+    Without a status: open deliveries.
+    """
 
     status = UnsettledStatuses(required=False)
 
 
 class Rate(serializers.FloatField):
-    """A JSON number: no "5", no true."""
+    """A JSON number: neither "5" nor true."""
 
     def to_internal_value(self, data: Any) -> float:
         if type(data) not in (int, float):
@@ -104,7 +110,7 @@ class Rate(serializers.FloatField):
 
 
 class WishSerializer(Strict):
-    """Which deliveries to send again, and how fast."""
+    """Which deliveries to resubmit, and how fast."""
 
     filter = FilterSerializer()
     dry_run = Switch(default=False, help_text="true: only count them.")
@@ -124,7 +130,7 @@ class CancellationWishSerializer(WishSerializer):
 
 
 class PreviewSerializer(serializers.Serializer[Any]):
-    """What `dry_run` answers; nothing is stored."""
+    """The answer to `dry_run`; nothing is stored."""
 
     id = serializers.IntegerField(allow_null=True, help_text="null: there is no resubmission.")
     count = serializers.IntegerField()
@@ -143,7 +149,10 @@ _LAST = ["actor", "created_at", "ended_at"]
 
 
 class ResubmissionSerializer(serializers.ModelSerializer[Resubmission]):
-    """A resubmission. `done` were gone through so far; of these `resubmitted` could be sent again."""
+    """A resubmission.
+
+    `done` deliveries are processed so far; `resubmitted` of them are sent again.
+    """
 
     filter = FilterSerializer()
     state = serializers.ChoiceField(choices=ResubmissionState.choices)
@@ -163,7 +172,10 @@ class ResubmissionSerializer(serializers.ModelSerializer[Resubmission]):
 
 
 class CancellationSerializer(ResubmissionSerializer):
-    """A cancellation. `done` were gone through so far; of these `cancelled` could be cancelled."""
+    """A cancellation.
+
+    `done` deliveries are processed so far; `cancelled` of them were cancelled.
+    """
 
     filter = UnsettledFilterSerializer()
     resubmitted = None  # type: ignore[assignment]
@@ -188,26 +200,26 @@ class ResubmissionViews(ApiView, GenericViewSet[Resubmission]):
         return READ if self.action in ("list", "retrieve") else MANAGE
 
     def list(self, request: Request) -> Response:
-        """List resubmissions, the newest first."""
+        """List resubmissions, newest first."""
         page = self.paginate_queryset(self.get_queryset())
         return self.get_paginated_response(self.serializer_class(page, many=True).data)
 
     def retrieve(self, request: Request, pk: str) -> Response:
-        """Read one, with its progress."""
+        """Read a resubmission, with its progress."""
         return self._shown()
 
     @extend_schema(request=WishSerializer, responses={200: PreviewSerializer, 201: ResubmissionSerializer})
     def create(self, request: Request) -> Response:
-        """Have many settled deliveries sent again, the oldest first; with `dry_run` only count them.
+        """Resubmit many settled deliveries, oldest first; with `dry_run` only count them.
 
-        Selected is what the filter fits now; it is worked off in the background, each delivery once. Those
-        that cannot be sent again when their turn comes are gone through all the same.
+        The job selects the deliveries that match the filter now, and processes each once in the
+        background. Deliveries that can no longer be resubmitted at their turn count as done, too.
         """
         return self._made(request)
 
     @extend_schema(request=None, responses=ResubmissionSerializer)
     def cancel(self, request: Request, pk: str) -> Response:
-        """End it; what was sent again stays so. 409 when it has ended."""
+        """Cancel it; deliveries that were resubmitted stay so. 409 when it has ended."""
         Strict(data=request.data).is_valid(raise_exception=True)
         job = self.get_object()
         try:
@@ -240,24 +252,25 @@ class CancellationViews(ResubmissionViews):
     serializer_class = CancellationSerializer
 
     def list(self, request: Request) -> Response:
-        """List cancellations, the newest first."""
+        """List cancellations, newest first."""
         return super().list(request)
 
     @extend_schema(
         request=CancellationWishSerializer, responses={200: PreviewSerializer, 201: CancellationSerializer}
     )
     def create(self, request: Request) -> Response:
-        """Have many deliveries that are not settled cancelled, the oldest first; with `dry_run` only count them.
+        """Cancel many unsettled deliveries, oldest first; with `dry_run` only count them.
 
-        Selected is what the filter fits and exists now; it is worked off in the background. What is settled when
-        its turn comes is gone through all the same, and stays as it is. What is being sent at that moment is not
-        sent again. IN_DOUBT is cancelled only if that status is given.
+        The job selects the deliveries that exist and match the filter now, and processes them in
+        the background. A delivery that is settled at its turn counts as done, and stays as it is. A
+        delivery that is being sent at that moment is not sent again. IN_DOUBT ones are cancelled
+        only if that status is given.
         """
         return self._made(request)
 
     @extend_schema(request=None, responses=CancellationSerializer)
     def cancel(self, request: Request, pk: str) -> Response:
-        """End it; what was cancelled stays so. 409 when it has ended."""
+        """Cancel it; deliveries that were cancelled stay so. 409 when it has ended."""
         return super().cancel(request, pk)
 
 

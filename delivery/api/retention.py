@@ -1,4 +1,4 @@
-"""Retention: the passes that removed what is old, with their progress, and beginning one now."""
+"""Retention: its passes with their progress, and the start of a new one."""
 
 from django.shortcuts import get_object_or_404
 from django.utils import timezone
@@ -18,7 +18,7 @@ from subscriptions.api.views import MANAGE, READ, ApiView
 
 
 class RetentionRunSerializer(serializers.ModelSerializer[RetentionRun]):
-    """A pass. `messages`, `deliveries` and `attempts` are how many it removed so far."""
+    """A pass. `messages`, `deliveries` and `attempts` count the rows that it has removed so far."""
 
     state = serializers.ChoiceField(choices=RetentionState.choices)
     share = serializers.FloatField(help_text="How much of its way is done, from 0 to 1.")
@@ -40,18 +40,21 @@ class RetentionViews(ApiView, GenericViewSet[RetentionRun]):
         return MANAGE if self.action == "create" else READ
 
     def list(self, request: Request) -> Response:
-        """List passes, the newest first. Those that removed nothing are kept for a week."""
+        """List passes, newest first. Those that removed nothing are kept for a week."""
         page = self.paginate_queryset(self.get_queryset())
         return self.get_paginated_response(RetentionRunSerializer(page, many=True).data)
 
     def retrieve(self, request: Request, pk: str) -> Response:
-        """Read one, with its progress."""
+        """Read a pass, with its progress."""
         run = get_object_or_404(self.get_queryset(), pk=pk)
         return Response(RetentionRunSerializer(run).data)
 
     @extend_schema(request=None, responses={201: RetentionRunSerializer})
     def create(self, request: Request) -> Response:
-        """Begin a pass now, instead of an hour after the last; it goes on in the background. 409 while one is running."""
+        """Start a pass now, instead of an hour after the last; it runs in the background.
+
+        409 while one is running.
+        """
         Strict(data=request.data).is_valid(raise_exception=True)
         try:
             run = retention.start(actor=actor_of(request), now=timezone.now())

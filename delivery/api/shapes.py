@@ -15,12 +15,12 @@ from delivery.models.message import public_id
 from delivery.states import OutcomeClass, Status
 from subscriptions.models import Mode
 
-# What the answers show beside the delivery and its message: to be selected with it.
+# Relations that the answers show with a delivery: select them along with it.
 AROUND_A_DELIVERY = ("subscription__subscriber", "subscription__policy", "lane")
 
 
 class AttemptSerializer(serializers.ModelSerializer[Attempt]):
-    """One try. `excerpt` is the first 4 KiB of the answer of a failed one, as text."""
+    """One attempt. `excerpt` is the first 4 KiB of the answer to a failed one, as text."""
 
     outcome = serializers.ChoiceField(choices=OutcomeClass.choices)
     excerpt = serializers.SerializerMethodField()
@@ -34,11 +34,12 @@ class AttemptSerializer(serializers.ModelSerializer[Attempt]):
 
 
 class DeliverySerializer(serializers.ModelSerializer[Delivery]):
-    """A delivery. `held`: PENDING, but its subscription is INACTIVE.
+    """A delivery. `held`: PENDING, while its subscription or subscriber is HELD or INACTIVE.
 
-    `lane` is where it waits: `retry:0` once it failed under the action RETRY_LANE, null where nothing waits (SYNC). One of a PULL
-    subscription waits in the mailbox of its subscriber, has been fetched `receive_count` times, and is held by who fetched it last
-    until `lease_expires_at`: then it can be fetched again.
+    `lane` is where it waits: `retry:0` after a failure under the action RETRY_LANE, null for SYNC,
+    where nothing waits. A delivery of a PULL subscription waits in its subscriber's mailbox, has
+    been fetched `receive_count` times, and is leased to the client that fetched it last until
+    `lease_expires_at`: then it can be fetched again.
     """
 
     message = serializers.SerializerMethodField()
@@ -120,7 +121,7 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
 
 
 class DeliveryDetailSerializer(DeliverySerializer):
-    """A delivery with its attempts, in their order: the newest only, if `attempt_count` tells that there are more."""
+    """A delivery with its attempts in order: only the newest, if `attempt_count` is larger."""
 
     attempts = AttemptSerializer(source="history", many=True)
 
@@ -129,7 +130,7 @@ class DeliveryDetailSerializer(DeliverySerializer):
 
 
 class DestinationField(serializers.CharField):
-    """Null rather than empty: it was published, not delivered."""
+    """Null rather than empty for a message that was published to all subscriptions."""
 
     def __init__(self) -> None:
         super().__init__(read_only=True, allow_null=True)
@@ -141,7 +142,8 @@ class DestinationField(serializers.CharField):
 class MessageSerializer(serializers.ModelSerializer[Message]):
     """A message in a list: without its body. `deliveries` counts them by status.
 
-    `destination` is whom it was delivered to, a subscriber or subscriber/subscription; null of what was published to all who want it.
+    `destination` is a subscriber or subscriber/subscription that it was delivered to; null for a
+    message that was published to all matching subscriptions.
     """
 
     id = serializers.CharField(source="public_id", help_text="msg_…")
@@ -170,12 +172,11 @@ class MessageSerializer(serializers.ModelSerializer[Message]):
 
 
 class MessageDetailSerializer(serializers.ModelSerializer[Message]):
-    """A message. `body` when it is JSON, else `body_base64`.
+    """A message, with `body` if that is JSON, otherwise `body_base64`.
 
-    For its publisher every `reason`, `error` and `excerpt` is empty: receivers and people are not its business.
-
-    When `delivery_count` tells that it has more deliveries than are here, page through all by `GET
-    deliveries?message=…`.
+    For its publisher every `reason`, `error` and `excerpt` is empty: publishers do not see details
+    of receivers and people. If `delivery_count` is larger than the number of deliveries here, page
+    through all with `GET deliveries?message=…`.
     """
 
     id = serializers.CharField(source="public_id", help_text="msg_…")

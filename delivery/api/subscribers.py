@@ -1,4 +1,4 @@
-"""Subscribers, and what becomes of their backlog when their status changes."""
+"""Subscribers with their status, and its effect on their backlog."""
 
 from typing import Any
 
@@ -26,10 +26,12 @@ from subscriptions.models import Subscriber, SubscriptionStatus
 class StatefulSubscriberSerializer(HoldingFields, SubscriberSerializer):
     """A subscriber. `refill_level` is a fifth of `max_queued_to_send` unless given.
 
-    SERIAL: one delivery at a time, in the order of publication. CONCURRENT: up to `max_in_flight` at a time, in no order, and none
-    waits for another that failed. What is changed here takes effect within two seconds, after what is under way; what was put off
-    while the subscriber was CONCURRENT is sent in order once it is SERIAL. HELD: messages for it are stored, and wait. INACTIVE: none
-    of its subscriptions matches, and what waits is held; each keeps its own status for afterwards.
+    SERIAL: one delivery at a time, in the order of publication. CONCURRENT: up to `max_in_flight`
+    at a time, in no order, and none waits for another that failed. A change takes effect within two
+    seconds, after the deliveries under way; deliveries that were postponed while the subscriber was
+    CONCURRENT are sent in order once it is SERIAL. HELD: messages for it are stored, and wait.
+    INACTIVE: none of its subscriptions matches, and its waiting deliveries are held; each
+    subscription keeps its own status for afterwards.
     """
 
     status = serializers.ChoiceField(choices=SubscriptionStatus.choices, required=False)
@@ -50,7 +52,10 @@ class StatefulSubscriberSerializer(HoldingFields, SubscriberSerializer):
 
 @extend_schema_serializer(component_name="SubscriberChange")
 class SubscriberChangeSerializer(StatefulSubscriberSerializer):
-    """A change of a subscriber. `backlog` says what to do, with `status: ACTIVE`, with what waited."""
+    """A change of a subscriber.
+
+    With `status: ACTIVE`, `backlog` says whether to deliver or cancel it.
+    """
 
     backlog = BacklogField()
 
@@ -73,9 +78,9 @@ class StatefulSubscriberViews(SubscriberViews):
     def partial_update(self, request: Request, **place: str) -> Response:
         """Change the fields that are given.
 
-        `status: HELD` lets messages for it wait, `status: INACTIVE` holds what waits and keeps none that are published
-        meanwhile. `status: ACTIVE` delivers what waited in order, or cancels it: see `backlog`. What its subscriptions hold
-        themselves they go on holding.
+        `status: HELD` makes its messages wait; `status: INACTIVE` holds the waiting ones and keeps
+        none that are published meanwhile. `status: ACTIVE` delivers the backlog in order, or
+        cancels it: see `backlog`. Subscriptions that are held themselves stay held.
         """
         return super().partial_update(request, **place)
 

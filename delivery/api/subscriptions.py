@@ -1,4 +1,4 @@
-"""Subscriptions, and what becomes of their backlog when their status changes."""
+"""Subscriptions with their status, and its effect on their backlog."""
 
 from typing import Any
 
@@ -55,14 +55,17 @@ class NewStatefulSubscriptionSerializer(StatefulSubscriptionSerializer, NewSubsc
         is_held = validated_data.get("status") == SubscriptionStatus.HELD
         written, toggled = split(validated_data) if is_held else (validated_data, {})
         subscription: Subscription = super().create(written)
-        # It is told in the journal, for what waits then has a reason.
+        # The toggle writes a journal entry, so that the waiting deliveries have a reason.
         apply_status(subscription, toggled, actor=actor_of(self.context["request"]))
         return subscription
 
 
 @extend_schema_serializer(component_name="SubscriptionChange")
 class SubscriptionChangeSerializer(StatefulSubscriptionSerializer):
-    """A change of a subscription. `backlog` says what to do, with `status: ACTIVE`, with what was held."""
+    """A change of a subscription.
+
+    With `status: ACTIVE`, `backlog` says whether to deliver or cancel it.
+    """
 
     backlog = BacklogField()
 
@@ -78,21 +81,22 @@ class SubscriptionChangeSerializer(StatefulSubscriptionSerializer):
 
 
 class StatefulSubscriptionViews(SubscriptionViews):
-    """Subscriptions that can be made ACTIVE and INACTIVE, and tell the states of their endpoints."""
+    """Subscriptions whose status can be changed, with the state of their endpoints."""
 
     serializer_class = StatefulSubscriptionSerializer
 
     def get_queryset(self) -> QuerySet[Subscription]:
         rows = super().get_queryset()
-        # Of one that is changed it is read after the change.
+        # For a change the summary is loaded after it.
         return rows.select_related("endpoint_summary") if self.action in ("list", "retrieve") else rows
 
     def partial_update(self, request: Request, **place: str) -> Response:
         """Change the fields that are given.
 
-        `status: HELD` lets the subscription's deliveries wait, those of messages that are published meanwhile, too. `status: INACTIVE` holds
-        its deliveries, and messages published while a subscription is INACTIVE are not kept for it. `status: ACTIVE` delivers what
-        waited in order, or cancels it: see `backlog`.
+        `status: HELD` makes the subscription's deliveries wait, including those of messages
+        published meanwhile. `status: INACTIVE` holds its deliveries, and messages published while a
+        subscription is INACTIVE are not kept for it. `status: ACTIVE` delivers the backlog in
+        order, or cancels it: see `backlog`.
         """
         return super().partial_update(request, **place)
 

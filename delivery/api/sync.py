@@ -1,4 +1,4 @@
-"""What the publisher of a SYNC message is answered: what the endpoint answered, as it is."""
+"""The answer to the publisher of a SYNC message: the endpoint's answer, unchanged."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -50,7 +50,7 @@ HEADER = OpenApiParameter(
 
 
 def refuse_headers(event_type: EventType, headers: Mapping[str, str]) -> None:
-    """Raise Problem for what cannot be had together with a SYNC event type."""
+    """Raise Problem for headers that a SYNC event type does not allow."""
     for name, reason in _REFUSED_HEADERS.items():
         if name in headers:
             detail = (
@@ -60,7 +60,10 @@ def refuse_headers(event_type: EventType, headers: Mapping[str, str]) -> None:
 
 
 def publish_sync(publisher: Publisher, draft: Draft, *, credential: str = "") -> HttpResponse:
-    """Publish and answer; raises PublishRefusedError, and Problem when there is no answer to hand on."""
+    """Publish and answer.
+
+    Raise PublishRefusedError, and Problem when there is no answer to return.
+    """
     refuse_headers(draft.event_type, draft.headers)
     try:
         ended = exchange(publisher, draft, credential=credential)
@@ -84,15 +87,18 @@ def _answer(ended: Exchange, message_id: str) -> HttpResponse:
 def _response(status: int, body: bytes, content_type: str) -> HttpResponse:
     response = HttpResponse(body, status=status, content_type=content_type)
     if not content_type:
-        # Django would call it text/html.
+        # Otherwise Django sets text/html.
         del response["Content-Type"]
-    # A page of the endpoint's making must not run on the console's origin.
+    # A page made by the endpoint must not run on the console's origin.
     response["Content-Security-Policy"] = "sandbox; default-src 'none'"
     return response
 
 
 def _problem(outcome: Outcome, ended: Exchange, message_id: str) -> Problem:
-    """Say that there is no answer: what went wrong in a word, for the endpoint's address is not the publisher's business."""
+    """Return the problem for a missing answer.
+
+    It names the kind of failure only: the endpoint's address is not for the publisher to see.
+    """
     if ended.is_held:
         detail = (
             f"{ended.subscription} is HELD, so its endpoint was not called, and there is no answer. {message_id} is stored "

@@ -1,4 +1,4 @@
-"""URL health: which URLs the circuit breaker leaves alone, and releasing one."""
+"""URL health: the state of URLs in the circuit breaker, and the release of one."""
 
 from collections.abc import Mapping
 from typing import ClassVar
@@ -20,9 +20,10 @@ from subscriptions.values.endpoints import MAX_ENDPOINT_LENGTH
 
 
 class UrlHealthSerializer(serializers.ModelSerializer[UrlHealth]):
-    """How a URL fares that is an endpoint of subscriptions whose policy has `breaks_circuit`, of all of them together.
+    """The health of an endpoint URL, over all subscriptions whose policy has `breaks_circuit`.
 
-    DISABLED: nothing is sent but one attempt at `next_probe_at`. FROZEN: nothing is, until a person releases it.
+    DISABLED: nothing is sent except one attempt at `next_probe_at`. FROZEN: nothing is sent until a
+    person releases it.
     """
 
     state = serializers.ChoiceField(choices=UrlState.choices)
@@ -58,7 +59,7 @@ class UrlHealthQuery(Strict):
 
 
 class ReleaseSerializer(Strict):
-    """Which URL is to be released."""
+    """The URL to release."""
 
     url = Text(
         max_length=MAX_ENDPOINT_LENGTH, help_text="As it is listed: an endpoint without its method prefix."
@@ -85,7 +86,7 @@ class UrlHealthViews(ApiView, GenericViewSet[UrlHealth]):
 
     @extend_schema(request=ReleaseSerializer, responses=UrlHealthSerializer)
     def release(self, request: Request) -> Response:
-        """Enable a URL that is DISABLED or FROZEN, and count anew. 409 when it is ENABLED."""
+        """Enable a URL that is DISABLED or FROZEN, and reset its counts. 409 when it is ENABLED."""
         given = ReleaseSerializer(data=request.data)
         given.is_valid(raise_exception=True)
         url: str = given.validated_data["url"]

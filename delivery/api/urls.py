@@ -1,4 +1,4 @@
-"""Addresses of what is published, and of what became of it."""
+"""URL patterns of messages, deliveries and the resources about them."""
 
 from django.urls import re_path
 
@@ -21,7 +21,7 @@ LANE = rf"(?P<name>{NAME}|[a-z]{{1,8}}:[0-9]{{1,4}})"
 MAILBOX = rf"(?P<subscriber>{NAME})"
 MESSAGE = r"(?P<id>(?:msg_)?[0-9]{1,18})"
 
-# Tried in this order: first what is asked for thousands of times a second.
+# Matched in this order: the routes with thousands of requests a second come first.
 urlpatterns = [
     re_path(rf"^events/(?P<event_type>{NAME})/messages\Z", PublishView.as_view()),
     re_path(r"^messages:batch\Z", BatchView.as_view()),

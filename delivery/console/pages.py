@@ -1,7 +1,4 @@
-"""The console's pages about messages and deliveries.
-
-Each module imported here registers its own.
-"""
+"""The console's pages about messages and deliveries: each imported module registers its own."""
 
 # ruff: noqa: F401
 import delivery.console.archive.admin

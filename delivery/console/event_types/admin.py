@@ -1,7 +1,4 @@
-"""Event types as a catalogue.
-
-Newest message, subscribers, and commands to publish and subscribe.
-"""
+"""Event types as a catalogue, with their newest message, their subscribers and curl commands."""
 
 from collections.abc import Sequence
 from typing import Any

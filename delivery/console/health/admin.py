@@ -1,7 +1,4 @@
-"""URL health in the console.
-
-The state of each URL in the circuit breaker, and a button to release it.
-"""
+"""URL health in the console: the circuit breaker's state of each URL, and a release button."""
 
 from collections.abc import Sequence
 from typing import Any

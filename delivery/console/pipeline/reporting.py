@@ -1,7 +1,4 @@
-"""Reports for auditors.
-
-Requested by a form, written by the pipeline, and downloaded from the run's page.
-"""
+"""Reports for auditors: requested by a form, written by the pipeline, downloaded from the run's page."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,4 @@
-"""Schedules of the pipeline in the console.
-
-How often each step runs, for administrators to change.
-"""
+"""Schedules of the pipeline in the console: how often each step runs; administrators may change it."""
 
 from typing import Any
 

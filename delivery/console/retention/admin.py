@@ -1,7 +1,4 @@
-"""Retention in the console.
-
-Retention periods, the passes with their counts, a button to start one.
-"""
+"""Retention in the console: retention periods, passes with their counts, and a start button."""
 
 from typing import Any
 

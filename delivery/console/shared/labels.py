@@ -1,7 +1,4 @@
-"""Parts of list cells.
-
-Coloured labels of statuses, states and outcomes, second lines, durations.
-"""
+"""Parts of list cells: coloured labels of statuses and outcomes, second lines, durations."""
 
 from django.utils.html import format_html
 from django.utils.safestring import SafeString

@@ -94,10 +94,7 @@ class PublisherFilter(NameFilter):
 
 
 class DestinationFilter(ChoiceFilter):
-    """Filter by kind of message.
-
-    Delivered to one destination, or published to all subscriptions.
-    """
+    """Filter by destination: messages delivered to one, or published to all subscriptions."""
 
     title = "Destination"
     parameter_name = "destination"

@@ -1,7 +1,4 @@
-"""The mailboxes of subscribers.
-
-Available and leased messages, and the rates of fetches and acknowledgements.
-"""
+"""The mailboxes of subscribers: their messages, and the rates of fetches and acknowledgements."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

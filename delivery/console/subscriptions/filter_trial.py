@@ -1,7 +1,4 @@
-"""A trial of a filter before it is saved.
-
-Its syntax, and its result on sample and recent messages.
-"""
+"""A trial of a filter before it is saved: its syntax, and its result on existing messages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
