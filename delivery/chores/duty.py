@@ -44,7 +44,7 @@ class Duty:
         try:
             with transaction.atomic():
                 done = self.run_once(now) if self._is_ours() else 0
-        except Exception as error:  # noqa: BLE001 - a fault of ours in one duty must not end the others
+        except Exception as error:  # noqa: BLE001 - a bug in one duty must not end the others
             self._fail(error)
             return 0
         self.failures = 0

@@ -1,4 +1,4 @@
-"""What a step of the pipeline is given: a Spark session, a connection to PostgreSQL, the archive, and whom to tell how far it is."""
+"""The job of a step: Spark session, PostgreSQL connection, archive, and a receiver of progress."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Connection = psycopg.Connection[Any]
-# Writing that down takes as long as a run.
+# Writing that cache takes as long as a run.
 _ENDING = "ending Spark, which the first time writes down what makes its next start quick"
 
 
 class Stopped(Exception):  # noqa: N818 - nothing is wrong: a person wants the run to stop
-    """Raised by whoever is told of progress, when the run is to end; what a step has not finished leaves no trace."""
+    """Raised by the receiver of progress to end the run; unfinished work leaves no trace."""
 
 
 class Progress(Protocol):
-    """Whom a step tells how far it is; any call may raise Stopped."""
+    """Receives a step's progress; any call may raise Stopped."""
 
     def doing(self, text: str) -> None:
-        """Say what it is at now, for people: `exporting 2026-11-22, 10:00 to 11:00`."""
+        """Report the current activity, for people: `exporting 2026-11-22, 10:00 to 11:00`."""
 
     def advance(self, done: int, count: int | None) -> None:
-        """Say how many rows are done, of how many in all as far as that is known."""
+        """Report how many rows are done, and how many there are in all, if known."""
 
 
 @dataclass(slots=True, kw_only=True)
 class StepJob:
-    """One run. `conninfo` is libpq's, for more connections to the same database, also from Spark's workers."""
+    """One run; `conninfo` is libpq's, for further connections, also from Spark's workers."""
 
     run_id: int
     database: Connection
@@ -45,7 +45,7 @@ class StepJob:
 
     @property
     def spark(self) -> "SparkSession":
-        """The session; started when it is first asked for, so that a run with nothing to do costs no JVM."""
+        """The session, started at the first use, so that a run with nothing to do needs no JVM."""
         return self.start()
 
 
@@ -59,7 +59,7 @@ def job(
     progress: Progress,
     sessions: SparkSessions | None = None,
 ) -> Iterator[StepJob]:
-    """Yield a job with a connection of its own; everything it started ends with it, but for what is of `sessions`."""
+    """Yield a job with its own connection; all that it started ends with it, except `sessions`."""
     with ExitStack() as ending:
         database = ending.enter_context(psycopg.connect(conninfo, autocommit=True))
         # The archive's days are UTC, whatever the server's time zone.

@@ -1,6 +1,7 @@
-"""The archive's tables, as data: names, types and meaning of their columns, for Spark, Arrow and people.
+"""The archive's tables, as data: names, types and meaning of columns, for Spark, Arrow and people.
 
-Days are UTC. Times are microseconds in UTC. A column that is added later is null in the files of older days.
+Days are UTC. Times are microseconds in UTC. A column that is added later is null in the files of
+older days.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-# The folder of a day is `day=2026-11-22`: Hive's way, which every reader of Parquet knows.
+# The folder of a day is `day=2026-11-22`, Hive's convention, which every Parquet reader supports.
 DAY = "day"
 
 _ARROW = {
@@ -26,14 +27,14 @@ _ARROW = {
 
 
 class SchemaError(TypeError):
-    """A frame has not the columns that were promised; the message names the first difference."""
+    """A frame lacks a column of its schema; the message names the first difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`type` is Spark's name of it; `meaning` stands beside reports.
+    """A column; `type` is Spark's name, `meaning` is shown next to reports.
 
-    `is_called`: it follows from the row's subscription (see `names`).
+    With `is_called`, the value follows from the row's subscription (see `names`).
     """
 
     name: str
@@ -45,7 +46,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows are unique by `key`, sorted by it within a file; `at` is the time by which they are exported and laid into days."""
+    """A table; rows are unique by `key`, and sorted by it within a file.
+
+    `at` is the time by which rows are exported and assigned to days.
+    """
 
     name: str
     key: tuple[str, ...]
@@ -58,12 +62,12 @@ class Table:
 
     @property
     def bare(self) -> tuple[Column, ...]:
-        """The columns that are the row's own."""
+        """The columns stored in the row itself."""
         return tuple(column for column in self.columns if not column.is_called)
 
     @property
     def called(self) -> list[str]:
-        """The names of the others."""
+        """The names of the other columns."""
         return [column.name for column in self.columns if column.is_called]
 
     @property
@@ -75,7 +79,10 @@ class Table:
         return arrow_schema(self.columns)
 
     def checked(self, frame: "DataFrame") -> "DataFrame":
-        """Return the frame with exactly these columns in this order; raises SchemaError when one is missing or of another type."""
+        """Return the frame with exactly these columns in this order.
+
+        Raises SchemaError if one is missing or has another type.
+        """
         types = dict(frame.dtypes)
         for column in self.columns:
             if types.get(column.name) != column.type:
@@ -85,7 +92,7 @@ class Table:
 
 
 def spark_schema(columns: Sequence[Column]) -> "StructType":
-    """Everything nullable, as it comes back from files."""
+    """Return Spark's schema with all columns nullable, as files give them back."""
     from pyspark.sql.types import StructType
 
     found = StructType.fromDDL(", ".join(f"{column.name} {column.type}" for column in columns))
@@ -98,7 +105,7 @@ def arrow_schema(columns: Sequence[Column]) -> pa.Schema:
 
 
 def arrow_rows(columns: Sequence[Column], rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
-    """Return rows, each with a value for every column, as Arrow has them."""
+    """Return rows, each with a value for every column, as an Arrow batch."""
     schema = arrow_schema(columns)
     values = [pa.array([row[place] for row in rows], field.type) for place, field in enumerate(schema)]
     return pa.RecordBatch.from_arrays(values, schema=schema)
@@ -128,7 +135,8 @@ MESSAGES = Table(
 
 DELIVERIES = Table(
     "deliveries",
-    # One that a person sent again is here once for each time it was settled; the newest counts.
+    # A delivery that a person sent again is here once for each time it was settled; the newest
+    # counts.
     key=("id", "settled_at"),
     at="settled_at",
     columns=(
@@ -164,7 +172,7 @@ DELIVERIES = Table(
 ATTEMPTS = Table(
     "attempts",
     key=("delivery_id", "number"),
-    # Of its delivery: what belongs together is in one day.
+    # The time of its delivery, so that both are in the same day.
     at="settled_at",
     columns=(
         Column("delivery_id", "bigint"),
@@ -201,7 +209,7 @@ JOURNAL = Table(
     ),
 )
 
-# What follows from a subscription: its columns in the archive, with `subscription_id`.
+# The columns that follow from a subscription, as in the archive, with `subscription_id`.
 CALLED = (
     Column("subscription_id", "bigint"),
     Column("subscriber_id", "bigint"),

@@ -1,6 +1,6 @@
-"""Execution of a run in this process, from its lock to its end. Imports Arrow.
+"""Execution of a run in this process, from its lock to its end.
 
-So only processes that execute runs import it. What is true after each possible interruption:
+Imports Arrow: only processes that execute runs import this module. The state after each kill:
 
     lock ─▶ RUNNING ─▶ the step ─▶ DONE, FAILED, CANCELLED ─▶ lock gone
           1         2           3                          4
@@ -146,7 +146,7 @@ def _ending(
     except (Stopped, KeyboardInterrupt):
         # During the shutdown of Spark, which takes seconds, the step is done and `ending` is set.
         return ending
-    except Exception as error:  # noqa: BLE001 - whatever it is, a person waits to be told
+    except Exception as error:  # noqa: BLE001 - any error must be reported to the person who waits
         if course.interruption is not None:
             return None
         return Ending(state=RunState.FAILED, error=error_text.words(error), log=error_text.log_of(error))

@@ -1,9 +1,10 @@
-"""The archive: folders of Parquet files, in a folder of this machine or at any URL that Spark writes.
+"""The archive: Parquet files in a folder of this machine or at any URL that Spark can write.
 
-    {archive}/{table}/day=2026-11-22/{chunk}-{part}.parquet      what counts, and nothing else
-    {archive}/.staging/{chunk}/…                                 what a run is writing; the next one clears it away
+    {archive}/{table}/day=2026-11-22/{chunk}-{part}.parquet      the files that count, and nothing else
+    {archive}/.staging/{chunk}/…                                 files being written; the next run clears leftovers
 
-Files are moved and removed by Arrow's file systems, which reach what Spark reaches (`s3a://` is `s3://` there) without a JVM.
+Files are moved and removed by Arrow's file systems, which access the same places as Spark (`s3a://`
+is `s3://` there) without a JVM.
 """
 
 import os
@@ -27,11 +28,11 @@ STAGING = ".staging"
 
 
 class ArchiveError(RuntimeError):
-    """The archive is not as the ledger says; the message names the file."""
+    """The archive differs from the ledger; the message names the file."""
 
 
 class Archive:
-    """Where it is: an absolute folder, or a URL such as `s3a://bucket/inturn`."""
+    """An archive at an absolute folder or a URL such as `s3a://bucket/inturn`."""
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/")
@@ -58,18 +59,24 @@ class Archive:
 
     def address(self, relative: str) -> str:
         """Return the address of a file for Spark."""
-        # Hadoop takes a path as it is written: a percent sign would stay one.
+        # Hadoop does not decode paths: a percent-encoded character would stay encoded.
         return f"{'file://' if self.is_folder else ''}{self.url}/{relative}"
 
     def frame(self, spark: "SparkSession", table: Table, files: Iterable[File]) -> "DataFrame":
-        """Return the rows of these files. A column that a file has not is null; of no files there are no rows."""
+        """Return the rows of these files; without files, no rows.
+
+        A column that a file does not have is null.
+        """
         addresses = [self.address(file.path) for file in files]
         if not addresses:
             return frame_of_rows(spark, table.columns, [])
         return spark.read.schema(table.spark).parquet(*addresses)
 
     def rows(self, table: Table, path: str) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a file as it has them in groups; a column that it has not is null. Raises FileNotFoundError."""
+        """Yield the rows of a file by row group; raises FileNotFoundError.
+
+        A column that the file does not have is null.
+        """
         with self.files.open_input_file(self.path(path)) as opened:
             file = parquet.ParquetFile(opened)
             there = set(file.schema_arrow.names)
@@ -82,7 +89,7 @@ class Archive:
                 yield from pa.Table.from_arrays(columns, schema=table.arrow).to_batches()
 
     def move(self, staged: str, path: str) -> None:
-        """Put a file in place. Done already is as good: whoever was killed in between does it again."""
+        """Move a file into place; idempotent, so a killed run can be repeated."""
         source, target = self.path(staged), self.path(path)
         if self.files.get_file_info(source).type == fs.FileType.NotFound:
             if self.files.get_file_info(target).type == fs.FileType.NotFound:
@@ -96,29 +103,32 @@ class Archive:
             _keep(Path(target))
 
     def remove(self, path: str) -> None:
-        """Remove a file, if it is there."""
+        """Remove a file, if it exists."""
         if self.files.get_file_info(self.path(path)).type != fs.FileType.NotFound:
             self.files.delete_file(self.path(path))
 
     def clear(self, folder: str) -> None:
-        """Remove a folder with all that is in it, if it is there."""
+        """Remove a folder with all its files, if it exists."""
         if self.files.get_file_info(self.path(folder)).type != fs.FileType.NotFound:
             self.files.delete_dir(self.path(folder))
 
     def parquet(self, folder: str) -> list[fs.FileInfo]:
-        """Return the files of Parquet in a folder and those below it, by path."""
+        """Return the Parquet files of a folder and its subfolders, by path."""
         found = self.files.get_file_info(
             fs.FileSelector(self.path(folder), recursive=True, allow_not_found=True)
         )
         return sorted((file for file in found if file.extension == "parquet"), key=lambda file: file.path)
 
     def relative(self, path: str) -> str:
-        """Return what `path` was made of."""
+        """Return the argument from which `path` built this path."""
         return path.removeprefix(f"{self._place[1]}/")
 
 
 def _keep(path: Path) -> None:
-    """Let the file, its name and that of its day outlive a power failure: the watermark will say that it is there."""
+    """Sync the file and its directory entries to disk: the watermark will rely on them.
+
+    The entries are those of the file and of its day's folder.
+    """
     for kept in (path, path.parent, path.parent.parent):
         descriptor = os.open(kept, os.O_RDONLY)
         try:

@@ -1,10 +1,12 @@
-"""A chunk in the ledger: what an export or a compaction adds to the archive, all or nothing.
+"""A chunk in the ledger: the files that an export or a compaction adds to the archive, all or none.
 
     WRITING ──verified──▶ MOVING ──files in place──▶ DONE
 
-Killed while WRITING, nothing of it is where anybody reads: the next run forgets it, and clears its folder away. Killed while MOVING,
-some of its files are in place, each of them whole and verified, and the next run puts the others beside them. Only with DONE does the ledger count them, and in
-the same transaction the watermark moves: what retention goes by. What a compaction replaced is removed after that.
+If a run is killed while WRITING, none of its files is where readers look: the next run deletes the
+chunk and clears its folder. If it is killed while MOVING, some files are in place, each of them
+whole and verified, and the next run moves the others. Only at DONE does the ledger count them; the
+same transaction moves the watermark, which retention relies on. Files that a compaction replaced
+are removed after that.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +26,10 @@ from delivery.history.schemas import Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenFile:
-    """A file that a run has written: where it is (`staged`), and where it belongs (`path`), relative to the archive."""
+    """A file that a run has written.
+
+    `staged` is where it is, `path` where it belongs, both relative to the archive.
+    """
 
     table: str
     day: date
@@ -38,7 +43,11 @@ class WrittenFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """What a chunk brings: verified files, with the rows by table; the `snapshot` they were read in, or the files they replace."""
+    """The content of a chunk: verified files, with the number of rows by table.
+
+    For an export, `snapshot` is the one they were read in; for a compaction, `replaced` are the
+    files that they replace.
+    """
 
     written: Sequence[WrittenFile]
     counts: Mapping[str, int]
@@ -48,7 +57,7 @@ class Content:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """As it is in the ledger."""
+    """A chunk as in the ledger."""
 
     id: int
     kind: str
@@ -71,14 +80,14 @@ def begin(
 
 
 def forget(database: psycopg.Connection[Any], chunk: Chunk) -> None:
-    """Let nothing be left in the ledger of a chunk that is being written."""
+    """Delete a WRITING chunk from the ledger."""
     database.execute("DELETE FROM delivery_archivechunk WHERE id = %s AND state = 'WRITING'", [chunk.id])
 
 
 def add_to_archive(
     database: psycopg.Connection[Any], archive: Archive, chunk: Chunk, content: Content
 ) -> None:
-    """Make verified files part of the archive, in place of those they replace."""
+    """Add verified files to the archive, in place of those they replace."""
     rows = [
         {
             "table": one.table,
@@ -108,14 +117,17 @@ def add_to_archive(
 
 
 def finish(database: psycopg.Connection[Any], archive: Archive, chunk: Chunk) -> None:
-    """Let its files, which are all in place, count."""
+    """Mark a chunk whose files are all in place as DONE, so that they count."""
     database.execute(statement("archive_finish"), {"chunk": chunk.id})
     archive.clear(chunk.staging)
     remove_replaced(database, archive)
 
 
 def recover(database: psycopg.Connection[Any], archive: Archive) -> None:
-    """Finish or forget what a killed run has left. Call it under the lock of the export, before anything else."""
+    """Finish or delete the chunks that a killed run left.
+
+    Call it under the lock of the export, before anything else.
+    """
     for id, kind, state, until in database.execute(statement("archive_unfinished")).fetchall():
         chunk = Chunk(id=id, kind=kind, state=state, until=until)
         if state == "WRITING":
@@ -125,13 +137,13 @@ def recover(database: psycopg.Connection[Any], archive: Archive) -> None:
         for staged, path in database.execute(files, [id]).fetchall():
             archive.move(staged, path)
         finish(database, archive, chunk)
-    # Also of chunks that were begun when the connection was lost.
+    # Including the files of chunks that were under way when the connection was lost.
     archive.clear(STAGING)
     remove_replaced(database, archive)
 
 
 def remove_replaced(database: psycopg.Connection[Any], archive: Archive) -> None:
-    """Remove files that no longer count, unless somebody may be reading them; the next call goes on here."""
+    """Remove replaced files, unless a run may be reading them; the next call removes the rest."""
     with alone(database) as is_alone:
         replaced = database.execute(statement("archive_replaced")).fetchall() if is_alone else []
         for id, path in replaced:
@@ -140,14 +152,17 @@ def remove_replaced(database: psycopg.Connection[Any], archive: Archive) -> None
 
 
 def written(archive: Archive, chunk: Chunk, table: Table) -> list[WrittenFile]:
-    """Return what Spark has written of a table into the chunk's staging folder."""
+    """Return the files that Spark wrote for a table into the chunk's staging folder."""
     return [
         _written(archive, chunk, table, file) for file in archive.parquet(f"{chunk.staging}/{table.name}")
     ]
 
 
 def _written(archive: Archive, chunk: Chunk, table: Table, file: fs.FileInfo) -> WrittenFile:
-    """`…/day=2026-11-22/part-00000-….parquet` goes to `messages/day=2026-11-22/17-00000.parquet`."""
+    """Describe a staged file and its place.
+
+    `…/day=2026-11-22/part-00000-….parquet` belongs at `messages/day=2026-11-22/17-00000.parquet`.
+    """
     day, name = file.path.split("/")[-2:]
     metadata = parquet.read_metadata(file.path, filesystem=archive.files)
     place = metadata.schema.to_arrow_schema().get_field_index(table.key[0])

@@ -1,13 +1,18 @@
-"""Counts and checksums of rows, computed alike by PostgreSQL and from Arrow: what is the same has the same.
+"""Counts and checksums of rows, computed by PostgreSQL and from Arrow: equal rows, equal results.
 
-A row's checksum is the exclusive or of its values, each laid over itself, shifted by its column's own number of bits: of its numbers and
-times, and of the first 64 bits of the MD5 of its texts and bytes. Of rows it is the sum of those, spread, in 64 bits. It tells a row that is
-missing, doubled or different, or has another's value, whatever the order. One number that is different always makes the row's different; several
-in one row could make up for each other, but the columns are shifted so far apart that numbers which go together, as ids and times of
-neighbours do, do not: of the million deliveries, attempts and messages of `bench history` no two have the same. It guards against faults, not against forgers.
+A row's checksum is the XOR of its values: its numbers and times, each XORed with itself shifted
+left by a number of bits specific to the column, and the first 64 bits of the MD5 of its texts and
+bytes. The checksum of several rows is the sum of their checksums, after spreading their bits, in 64
+bits. It detects missing, duplicate and different rows and values swapped between rows,
+independently of the order. A difference in one number always changes the row's checksum. Several
+differences in one row could cancel out, but the columns' shifts are so far apart that related
+numbers, such as ids and times of neighbouring rows, do not: among the million deliveries, attempts
+and messages of `bench history` no two checksums are equal. It protects against faults, not against
+forgery.
 
-Both take it within a microsecond. PostgreSQL's own hashes of numbers took Arrow twenty times as long as these shifts, and sums over
-expressions for each column took PostgreSQL longer than reading the rows.
+Both sides compute it within a microsecond per row. PostgreSQL's own hashes of numbers took Arrow
+twenty times as long as these shifts, and sums over expressions for each column took PostgreSQL
+longer than reading the rows.
 """
 
 import hashlib
@@ -19,24 +24,26 @@ from pyarrow import compute
 
 from delivery.history.schemas import Column
 
-# The column of a row's checksum.
+# The column with a row's checksum.
 CHECKSUM = "checksum"
 _MASK = 2**64 - 1
-# In place of a number or a text that is null: hardly one that anybody has.
+# In place of null numbers and texts: values that hardly ever occur.
 _NO_NUMBER = 1 - 2**63
 _NO_TEXT, _BETWEEN = b"\x02", b"\x01"
-# What a small value is worth looking up among those that were hashed already, in bytes.
+# Up to this mean size in bytes, hashing each distinct value once is faster.
 _SMALL = 64
 _DIGEST_BYTES = 8
-# Side by side, small numbers of neighbouring columns would cancel each other; and far beyond, their upper bits would be lost.
+# With smaller shifts, small numbers of neighbouring columns would cancel out; with much larger
+# ones, their upper bits would be lost.
 _FIRST_SHIFT, _SHIFT_APART = 11, 3
-# An odd number with bits everywhere (the golden ratio), and by how much a product's upper bits are brought down (as SplitMix64 does).
+# An odd number with well-distributed bits (the golden ratio), and the shifts that move a product's
+# upper bits down (as in SplitMix64).
 _SPREADING_FACTOR, _SPREADING_BITS = 0x9E3779B97F4A7C15, (30, 27)
 
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """How many rows, and their checksum."""
+    """The number of rows and their checksum."""
 
     rows: int = 0
     checksum: int = 0
@@ -46,7 +53,7 @@ class Fingerprint:
 
 
 def in_postgresql(columns: Sequence[Column]) -> str:
-    """Return the expression of a row's checksum, of columns with these names."""
+    """Return the SQL expression of a row's checksum over columns with these names."""
     values = [_whole(column) for column in _numbers(columns)]
     laid = [f"{value} # ({value} << {_shift(place)})" for place, value in enumerate(values)]
     digest = f"substr(md5({_joined(columns)}), 1, {2 * _DIGEST_BYTES})"
@@ -54,9 +61,9 @@ def in_postgresql(columns: Sequence[Column]) -> str:
 
 
 def given(checksums: pa.Array) -> Fingerprint:
-    """Return the fingerprint of rows with these checksums: their sum, once their bits are spread.
+    """Return the fingerprint of rows with these checksums: the sum of the spread checksums.
 
-    For what two rows have of each other would not show in the sum of what is shifted.
+    Without spreading, values swapped between two rows would not change the sum.
     """
     spread = checksums.cast(pa.uint64(), safe=False)
     for bits in _SPREADING_BITS:
@@ -66,14 +73,14 @@ def given(checksums: pa.Array) -> Fingerprint:
 
 
 def of_batches(columns: Sequence[Column], batches: Iterable[pa.RecordBatch]) -> Fingerprint:
-    """Compute it of these columns of batches."""
+    """Compute the fingerprint of these columns of batches."""
     return sum((given(_checksums(columns, batch)) for batch in batches), Fingerprint())
 
 
 def _checksums(columns: Sequence[Column], batch: pa.RecordBatch) -> pa.Array:
     found = pa.repeat(pa.scalar(0, pa.uint64()), batch.num_rows)
     for place, column in enumerate(_numbers(columns)):
-        # A time is microseconds since 1970.
+        # Times are microseconds since 1970.
         value = batch.column(column.name).cast(pa.int64()).fill_null(_NO_NUMBER).cast(pa.uint64(), safe=False)
         for each in (value, compute.shift_left(value, pa.scalar(_shift(place), pa.uint64()))):
             found = compute.bit_wise_xor(found, each)
@@ -89,7 +96,7 @@ def _shift(place: int) -> int:
 
 
 def _digest(values: pa.Array) -> pa.Array:
-    """Return the first 64 bits of the MD5 of each value; small ones are few different as a rule."""
+    """Return the first 64 bits of each value's MD5. Small values usually have few distinct ones."""
     if values.nbytes > _SMALL * len(values):
         return pa.array(map(_md5, values.to_pylist()), pa.uint64())
     encoded = values.dictionary_encode()
@@ -101,7 +108,10 @@ def _md5(value: bytes) -> int:
 
 
 def _whole(column: Column) -> str:
-    """Return a number as PostgreSQL's bigint, a time in microseconds since 1970: floating point has them to the last until 2106."""
+    """Return a column as bigint; a time becomes microseconds since 1970.
+
+    Floating point is exact to the microsecond until 2106.
+    """
     if column.type == "timestamp":
         value = f"(date_part('epoch', {column.name}) * 1000000)::bigint"
     else:
@@ -110,7 +120,7 @@ def _whole(column: Column) -> str:
 
 
 def _joined(columns: Sequence[Column]) -> str:
-    """Return the texts, and behind them the bytes, as one value."""
+    """Return the texts, followed by the bytes, as one value."""
     texts = f" || {_literal(_BETWEEN)} || ".join(_filled(column) for column in _texts(columns))
     octets = [f" || {_literal(_BETWEEN)}::bytea || {_filled(column)}" for column in _bytes(columns)]
     return f"convert_to({texts}, 'UTF8'){''.join(octets)}" if octets else texts

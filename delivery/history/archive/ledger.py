@@ -1,7 +1,7 @@
-"""The ledger of the archive, in PostgreSQL: which pieces of time are exported, and which files count.
+"""The ledger of the archive, in PostgreSQL: the exported intervals, and the files that count.
 
-Read in a snapshot, it is consistent with the tables of that snapshot: what is settled before `until` is in the files, all of
-it, and everything else is in the tables.
+Read in a snapshot, it is consistent with the tables of that snapshot: the files have all that was
+settled before `until`, and the tables have everything else.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,13 +14,17 @@ import psycopg
 
 from delivery.database.statements import statement
 
-# An advisory lock: shared by those who read the archive's files, held alone by who removes some. Keys: see `delivery.pipeline.locks`.
+# An advisory lock: shared by readers of the archive's files, exclusive for their removal. Keys: see
+# `delivery.pipeline.locks`.
 FILES_LOCK = 0x494E0007 << 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """A Parquet file of a table; `path` is relative to the archive, ids are of its rows."""
+    """A Parquet file of a table.
+
+    `path` is relative to the archive; `first_id` and `last_id` are ids of its rows.
+    """
 
     id: int
     table: str
@@ -33,7 +37,7 @@ class File:
 
 
 def read_files(database: psycopg.Connection[Any], *, before_waiting: Callable[[], None]) -> None:
-    """Let no file that the ledger names be removed until the connection ends; waits while somebody removes some."""
+    """Protect the ledger's files against removal until the connection ends; waits for a removal."""
     row = database.execute("SELECT pg_try_advisory_lock_shared(%s)", [FILES_LOCK]).fetchone()
     if row != (True,):
         before_waiting()
@@ -42,7 +46,7 @@ def read_files(database: psycopg.Connection[Any], *, before_waiting: Callable[[]
 
 @contextmanager
 def alone(database: psycopg.Connection[Any]) -> Iterator[bool]:
-    """Yield whether nobody reads the files, and let nobody begin to while the block lasts."""
+    """Yield whether nobody reads the files; if so, nobody can begin to while the block lasts."""
     row = database.execute("SELECT pg_try_advisory_lock(%s)", [FILES_LOCK]).fetchone()
     is_alone = row is not None and bool(row[0])
     try:
@@ -53,7 +57,7 @@ def alone(database: psycopg.Connection[Any]) -> Iterator[bool]:
 
 
 def archived_until(database: psycopg.Connection[Any]) -> datetime | None:
-    """Return the watermark: everything before it is in the archive; None while nothing is."""
+    """Return the watermark, before which everything is in the archive; None without exports."""
     row = database.execute("SELECT until FROM delivery_archived WHERE id = 1").fetchone()
     return None if row is None else row[0]
 
@@ -61,7 +65,7 @@ def archived_until(database: psycopg.Connection[Any]) -> datetime | None:
 def files(
     database: psycopg.Connection[Any], table: str, *, since: date | None = None, until: date | None = None
 ) -> list[File]:
-    """Return the files of a table that count, of the days from `since` to `until`, both included."""
+    """Return the files of a table that count, of the days from `since` to `until` inclusive."""
     rows = database.execute(
         statement("archive_files"), {"table": table, "since": since, "until": until}
     ).fetchall()

@@ -1,7 +1,8 @@
-"""Looking up rows of the archive, without a JVM: Arrow reads the few files that may have them.
+"""Look-ups of rows in the archive, without a JVM: Arrow reads the few files that may have them.
 
-The ledger says which files those are, and the statistics of their row groups which parts; rows come in small batches, so that many large
-bodies are never in memory together. What has no file any more though the ledger names it raises ArchiveError.
+The ledger names those files, and the statistics of their row groups select the parts to read. Rows
+come in small batches, so that many large bodies are never in memory together. A file that the
+ledger names but that is missing raises ArchiveError.
 """
 
 import heapq
@@ -21,7 +22,7 @@ from delivery.history.schemas import ATTEMPTS, DELIVERIES, MESSAGES, Table
 
 Row = dict[str, Any]
 
-# Bodies are up to a MiB.
+# A body may have up to 1 MiB.
 _BATCH_ROWS = 64
 _BATCH_ROWS_WITHOUT_BODIES = 16_384
 _EVERY_ID = 2**63 - 1
@@ -29,7 +30,7 @@ _EVERY_ID = 2**63 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArchiveLine:
-    """Of a message what its line in a list shows."""
+    """The columns of a message that a list shows."""
 
     id: int
     published_at: datetime
@@ -39,21 +40,24 @@ class ArchiveLine:
 
 
 class Lookup:
-    """The archive as the ledger has it in this connection's transaction; its cursor rows are tuples."""
+    """The archive, with the ledger read in this connection's transaction.
+
+    The connection's cursors must return tuples.
+    """
 
     def __init__(self, archive: Archive, database: psycopg.Connection[Any]) -> None:
         self._archive = archive
         self._database = database
 
     def messages(self, ids: Sequence[int]) -> Iterator[list[Row]]:
-        """Yield those of these messages that are archived, some at a time."""
+        """Yield those of these messages that are archived, in batches."""
         if ids:
             yield from self._with_ids(MESSAGES, "id", ids, first=min(ids), last=max(ids))
 
     def published(
         self, *, since: datetime, until: datetime, event_type: str = "", limit: int
     ) -> list[ArchiveLine]:
-        """Return the first messages published from `since` to before `until`; their bodies are not read."""
+        """Return the first messages from `since` to before `until`, without reading bodies."""
         files = ledger.files(self._database, MESSAGES.name, since=since.date(), until=until.date())
         at, kind = compute.field("published_at"), MESSAGES.arrow.field("published_at").type
         wanted = (at >= pa.scalar(since, kind)) & (at < pa.scalar(until, kind))
@@ -71,7 +75,7 @@ class Lookup:
         return [ArchiveLine(**row) for row in first]
 
     def deliveries(self, message_id: int, *, since: date) -> list[Row]:
-        """Return the deliveries of a message published on that day, as each was settled last, by id."""
+        """Return the deliveries of a message published on that day, by id, each as last settled."""
         found: dict[int, Row] = {}
         for rows in self._with_ids(DELIVERIES, "message_id", [message_id], since=since):
             for row in rows:
@@ -80,7 +84,7 @@ class Lookup:
         return [found[id] for id in sorted(found)]
 
     def attempts(self, delivery_ids: Sequence[int], *, since: date) -> list[Row]:
-        """Return the attempts at these deliveries, by delivery and number."""
+        """Return the attempts of these deliveries, by delivery and number."""
         if not delivery_ids:
             return []
         bounds = {"first": min(delivery_ids), "last": max(delivery_ids)}
@@ -102,7 +106,7 @@ class Lookup:
         chosen = {"table": table.name, "since": since, "first": first, "last": last}
         files = self._database.execute(statement("archive_files_with"), chosen).fetchall()
         field = compute.field(column)
-        # The bounds leave out row groups; of a list Arrow may not see what it leaves out.
+        # The bounds skip row groups by their statistics; Arrow may not derive bounds from a list.
         wanted = (field >= min(ids)) & (field <= max(ids)) & field.isin(list(ids))
         return self._rows(table, [path for (path,) in files], wanted)
 

@@ -1,1 +1,1 @@
-"""What is checked of the whole history: the promises of README, each a pure transform that returns what breaks it."""
+"""The checks of the whole history: one pure transform per README promise, returning violations."""

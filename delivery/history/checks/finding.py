@@ -1,4 +1,4 @@
-"""What a check finds: each row of its frame has the findings about it in `broken`, an array that is mostly empty."""
+"""Findings of checks: each row of a frame has its findings in `broken`, usually an empty array."""
 
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,10 @@ def finding(
     delivery_id: "Column | None" = None,
     other: "Column | None" = None,
 ) -> "Column":
-    """Return a finding about the row's message and delivery, `delivery_id` if not told otherwise; null unless `when`."""
+    """Return a finding about the row's message and delivery; null unless `when`.
+
+    The delivery is the row's `delivery_id` unless another one is passed.
+    """
     from pyspark.sql import functions as sql
 
     nobody = sql.lit(None).cast("bigint")
@@ -41,28 +44,28 @@ def finding(
 
 
 def words(*parts: "str | Column") -> "Column":
-    """Return a sentence: strings are words, columns values."""
+    """Return a sentence; strings are literal text, columns are values."""
     from pyspark.sql import functions as sql
 
     return sql.concat(*(sql.lit(part) if isinstance(part, str) else part.cast("string") for part in parts))
 
 
 def moment(column: "str | Column") -> "Column":
-    """A time in UTC as people read it; the session's time zone is UTC."""
+    """Return a time in UTC as people read it; the session's time zone is UTC."""
     from pyspark.sql import functions as sql
 
     return sql.date_format(column, "yyyy-MM-dd HH:mm:ss.SSSSSS 'UTC'")
 
 
 def with_broken(frame: "DataFrame", *found: "Column") -> "DataFrame":
-    """Add `broken`: those of the findings that are there."""
+    """Add `broken`: the findings that are not null."""
     from pyspark.sql import functions as sql
 
     return frame.withColumn("broken", sql.array_compact(sql.array(*found)))
 
 
 def broken_counts() -> "Column":
-    """Return how many findings of each kind there are, as an aggregate."""
+    """Return the number of findings of each kind, as an aggregate."""
     from pyspark.sql import functions as sql
 
     def count(kind: str) -> "Column":
@@ -73,5 +76,5 @@ def broken_counts() -> "Column":
 
 
 def findings(frame: "DataFrame") -> "DataFrame":
-    """Return the findings of a frame with `broken`, a row each."""
+    """Return the findings of a frame with `broken`, one per row."""
     return frame.selectExpr("inline(broken)").select(*COLUMNS)

@@ -1,6 +1,7 @@
-"""GROUP: of the endpoints of a QUEUE group one takes the message. Pure transforms.
+"""GROUP: exactly one endpoint of a QUEUE group takes the message. Pure transforms.
 
-Never two DELIVERED; REDUNDANT only beside a DELIVERED. That all are settled and nobody took it is explained: all refused, or were given up.
+Never two DELIVERED; REDUNDANT only together with a DELIVERED. A group that is settled without a
+DELIVERED is explained: all endpoints refused the message, or their deliveries were given up.
 """
 
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def groups(known: "DataFrame") -> "DataFrame":
-    """Return each group with what is `broken`: it took the message twice, or some think that it did and nobody did."""
+    """Return each group with its `broken`: delivered twice, or REDUNDANT without a DELIVERED."""
     from pyspark.sql import functions as sql
 
     is_delivered, is_redundant = sql.col("status") == "DELIVERED", sql.col("status") == "REDUNDANT"
@@ -33,7 +34,7 @@ def groups(known: "DataFrame") -> "DataFrame":
 
 
 def group_counts() -> "Column":
-    """Return what was checked and what is explained, as an aggregate of `groups`."""
+    """Return the numbers of checked and explained groups, as an aggregate of `groups`."""
     from pyspark.sql import functions as sql
 
     nobody = (sql.col("delivered") == 0) & (sql.col("open") == 0) & (sql.col("redundant") == 0)

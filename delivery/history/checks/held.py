@@ -1,7 +1,8 @@
-"""When deliveries of a subscription were held back, so that later ones might overtake them: a pure transform over the journal.
+"""Times when deliveries of a subscription were held, so that later ones might overtake them.
 
-Held is what is of an INACTIVE or HELD subscription, or subscriber, all while all sending is HELD, and what goes to a URL that is
-disabled or frozen. Each takes effect within two seconds, and so does its end: a run that was read before may be under way.
+A pure transform over the journal. A delivery is held while its subscription or subscriber is
+INACTIVE or HELD, while all sending is HELD, or while its URL is disabled or frozen. Each of these
+takes effect, and ends, within two seconds: a run that was read before may be under way.
 """
 
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ _JUDGED = {"DISABLED": True, "FROZEN": True, "ENABLED": False}
 
 
 def about_holds(journal: "DataFrame") -> "DataFrame":
-    """Return of the journal what tells of this: little."""
+    """Return the few journal entries that record holds."""
     from pyspark.sql import functions as sql
 
     return journal.filter(sql.col("kind").isin(*_TOGGLED, *_JUDGED)).select(
@@ -27,23 +28,25 @@ def about_holds(journal: "DataFrame") -> "DataFrame":
 
 
 def about_urls(journal: "DataFrame") -> "DataFrame":
-    """Return of the journal what tells of URLs."""
+    """Return the journal entries about URLs."""
     from pyspark.sql import functions as sql
 
     return journal.filter(sql.col("kind").isin(*_JUDGED))
 
 
 def about_many(journal: "DataFrame") -> "DataFrame":
-    """Return of the journal what tells of subscribers, and of all sending."""
+    """Return the journal entries about subscribers, and about all sending."""
     from pyspark.sql import functions as sql
 
     return journal.filter(sql.col("kind").isin(*_TOGGLED) & sql.col("subscription_id").isNull())
 
 
 def held(journal: "DataFrame", places: "DataFrame", owners: "DataFrame") -> "DataFrame":
-    """Return, for each subscription that ever was, `holds`: pieces of time in order, that neither overlap nor meet.
+    """Return the `holds` of each subscription that ever existed: sorted, disjoint intervals.
 
-    `places` are `subscription_id` and `url`, `owners` are `subscription_id` and `subscriber_id`, each once. What begins with ACTIVE or enabled was held since ever.
+    `places` has `subscription_id` and `url`, `owners` has `subscription_id` and `subscriber_id`,
+    each row once. A subscription whose first entry is ACTIVATED or ENABLED was held from the
+    beginning.
     """
     from pyspark.sql import functions as sql
 
@@ -53,7 +56,7 @@ def held(journal: "DataFrame", places: "DataFrame", owners: "DataFrame") -> "Dat
     many = about_many(journal)
     whole = _pieces(many, _TOGGLED, sql.col("subscriber_id")).withColumnRenamed("key", "subscriber_id")
     everything = _pieces(many.filter("subscriber_id IS NULL"), _TOGGLED, sql.lit(0)).drop("key")
-    # An entry about a URL begins with it.
+    # The text of an entry about a URL begins with the URL.
     broken = _pieces(journal, _JUDGED, sql.substring_index("text", " ", 1)).withColumnRenamed("key", "url")
     pieces = (
         inactive.unionByName(broken.join(places, "url").drop("url"))

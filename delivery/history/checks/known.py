@@ -1,11 +1,13 @@
-"""One row for each delivery of the whole history: how it is now, and what its attempts come to. Pure transforms.
+"""One row for each delivery of the whole history: its current state, and a summary of its attempts.
 
-What PostgreSQL has that is not archived yet is newer than what the archive has of the same delivery, and has all of its attempts. Of what is settled
-more than once in the archive the newest settlement counts; its attempts are those of all settlements. Attempts without their
-delivery make a row, too, of which `settlements` is 0.
+Pure transforms. The rows of PostgreSQL that are not archived yet are newer than the archive's rows
+of the same delivery, and include all of its attempts. If a delivery was settled more than once in
+the archive, the newest settlement counts; its attempts are those of all settlements. Attempts
+without their delivery make a row, too, whose `settlements` is 0.
 
-It is what the checks spend most of their time on. So it is made of numbers alone, which Spark aggregates in place, without sorting: a status
-goes in the lower bits of the time it was settled at, and the largest is the newest.
+The checks spend most of their time here. So the rows consist of numbers alone, which Spark
+aggregates in place, without sorting: a status is stored in the lower bits of the time of
+settlement, and the largest value is the newest.
 """
 
 from typing import TYPE_CHECKING
@@ -19,16 +21,17 @@ if TYPE_CHECKING:
 OPEN = ("PENDING", "IN_FLIGHT")
 _CODES = (*OPEN, *STATUSES.values())
 _BITS = 4
-# The bits of a number that are no sign.
+# The bits of a bigint without its sign.
 _MOST_TIMES = 63
 
 
 def known(deliveries: "DataFrame", attempts: "DataFrame", unarchived: "DataFrame") -> "DataFrame":
-    """Return FIXED, GROWING and TRIED of each delivery by `id`, its `status`, and what its settlements come to.
+    """Return FIXED, GROWING and TRIED of each delivery by `id`, its `status`, and its settlements.
 
-    That is how many `settlements` there are, `copies` (rows of the archive too many), whether it is `in_archive`, and whether it `is_untried`:
-    settled without an attempt before a person sent it again. Flags are 1 or 0. By the numbers that they have, it was settled
-    `times`, of which `times_kept` are there; null where older files have no numbers.
+    The latter are: the number of `settlements`; `copies` (surplus rows in the archive);
+    `in_archive`; `is_untried` (settled without an attempt before a person sent it again); flags are
+    1 or 0. `times` is how often it was settled according to the settlements' own numbers,
+    `times_kept` how many of those settlements exist; null where older files have no numbers.
     """
     from pyspark.sql import functions as sql
 
@@ -58,7 +61,7 @@ def known(deliveries: "DataFrame", attempts: "DataFrame", unarchived: "DataFrame
 
 
 def places(deliveries: "DataFrame") -> "DataFrame":
-    """Return `subscription_id` and `url`: where deliveries of the archive went, without the method that may be before it."""
+    """Return `subscription_id` and `url` of archived deliveries, without a method prefix."""
     from pyspark.sql import functions as sql
 
     url = sql.regexp_replace("endpoint", "^[A-Za-z]+:(https?://)", "$1")
@@ -66,7 +69,7 @@ def places(deliveries: "DataFrame") -> "DataFrame":
 
 
 def _archived(deliveries: "DataFrame") -> "DataFrame":
-    """Return UNARCHIVED, without anything about attempts, of each settlement in the archive."""
+    """Return UNARCHIVED of each settlement in the archive, without anything about attempts."""
     from pyspark.sql import functions as sql
 
     is_in_turn = (
@@ -88,14 +91,14 @@ def _archived(deliveries: "DataFrame") -> "DataFrame":
 
 
 def _now(rows: "DataFrame") -> "DataFrame":
-    """Return how each delivery is after its newest settlement, or while it is open."""
+    """Return each delivery's state after its newest settlement, or while it is open."""
     from pyspark.sql import functions as sql
 
     code = sql.array_position(sql.array(*(sql.lit(status) for status in _CODES)), sql.col("status"))
     at = sql.unix_micros(sql.coalesce("settled_at", sql.lit(NEVER)))
     largest = [*names(FIXED), *names(GROWING), *names(TRIED)]
     kept = [sql.max(name).alias(name) for name in largest]
-    # Laid by delivery at once: both groupings, and the join with attempts, find it so.
+    # Partitioned by delivery once: both groupings and the join with attempts use it.
     once = (
         rows.withColumn("state", sql.shiftleft(at, _BITS) + code)
         .repartition("id")
@@ -122,12 +125,15 @@ def _now(rows: "DataFrame") -> "DataFrame":
 
 
 def _times() -> "list[Column]":
-    """How often each was settled, and how many of those times are there: each sets a bit. What is beyond those shares the last."""
+    """Return how often a delivery was settled, and how many of those settlements exist.
+
+    Each settlement sets a bit; those beyond the number of bits share the last one.
+    """
     from pyspark.sql import functions as sql
 
     place = sql.least("settled_before", sql.lit(_MOST_TIMES - 1))
     is_settled = _code(sql.col("state")) > len(OPEN)
-    # Python's shiftleft wants the number of bits to be the same for all.
+    # PySpark's shiftleft accepts only a constant number of bits.
     bit = sql.expr(f"shiftleft(1L, least(settled_before, {_MOST_TIMES - 1}))")
     is_numbered = sql.count("settled_before") == sql.count("*")
     return [
@@ -149,7 +155,7 @@ def _code(state: "Column") -> "Column":
 
 
 def _tried(attempts: "DataFrame") -> "DataFrame":
-    """Return TRIED of each delivery of which the archive has attempts."""
+    """Return TRIED of each delivery that has attempts in the archive."""
     from pyspark.sql import functions as sql
 
     is_success = sql.col("outcome").isin(*SUCCESSES)

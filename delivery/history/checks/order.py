@@ -1,20 +1,29 @@
-"""ORDER and, of what was never tried, GAPS: first attempts happen in the order of publication (README, promise 2). Pure transforms.
+"""ORDER, and GAPS of untried deliveries: first attempts happen in publication order.
 
-A was certainly accepted before B was published iff A's transaction had ended when B's looked (`A.transaction_id < B.seen_before`), or if both
-are of one transaction, whose messages are published in the order of their ids. Then, of one subscriber whose
-deliveries are sent one after the other (and of one replay, which is an order of its own), B's first attempt must not be before A's.
+Pure transforms for promise 2 of README. A was certainly accepted before B was published if and only
+if A's transaction had ended when B's took its snapshot (`A.transaction_id < B.seen_before`), or if
+both belong to one transaction, whose messages are published in the order of their ids. Then, for a
+subscriber whose deliveries are sent one after the other (and within a replay, which is an order of
+its own), B's first attempt must not be before A's.
 
-For each A there is a moment until which no later delivery may be tried, `due_at`: when it was tried itself, else the end of time. It is
-explained, and not broken, that a later one overtook A
+For each A there is a time until which no later delivery may be tried, `due_at`: the time of A's
+first attempt, otherwise the end of time. It is explained, and no violation, that a later delivery
+overtook A
 
-- while A's subscription was held (see `held`): then `due_at` is when it began to be held. When that ends, A is due again for
-  all that is published from then on, until it is tried or held again; a run that was read before knows nothing of A,
-- after A had expired, or was settled without an attempt and sent again by a person much later, or was of a VOLATILE message.
+- while A's subscription was held (see `held`): then `due_at` is the beginning of the hold. When the
+  hold ends, A is due again for all messages published from then on, until it is tried or held
+  again; a run that was read before does not contain A,
+- after A had expired, or if A was settled without an attempt and sent again by a person much later,
+  or if A's message was VOLATILE.
 
-One pass over all deliveries, sorted by message, finds the subscribers of whom anything is doubted; one over theirs, sorted by
-transaction, carries the last `due_at` so far, and which delivery that was of is looked for if something is broken. First attempts have the
-times of their senders' clocks. What was published before transactions were recorded proves nothing, and is counted as such.
-Whether a subscriber is SERIAL is known of when the delivery was archived: what was sent while that changed may be judged wrongly.
+One pass over all deliveries, sorted by message, finds the subscribers with suspected violations. A
+second pass over theirs, sorted by transaction, carries the largest `due_at` so far; the delivery
+that it belongs to is searched only if there is a violation.
+
+Limits: times of first attempts come from their senders' clocks. Messages published before
+transactions were recorded prove nothing, and are counted as such. Whether a subscriber is SERIAL is
+known as of the time when the delivery was archived: deliveries sent while that changed may be
+judged wrongly.
 """
 
 from typing import TYPE_CHECKING
@@ -30,10 +39,10 @@ _NAMED = ("message_id", "delivery_id", "transaction_id", "seen_before", "first_a
 
 
 def in_turn(known: "DataFrame", held: "DataFrame") -> "DataFrame":
-    """Return the deliveries that an order is promised for: were tried, or wait to be.
+    """Return the deliveries that have a promised order: tried ones, and ones waiting to be tried.
 
-    With `replay` (0: none), `holds` (those that concern it), `due_at`, and whether it `holds_others` back, for it is none of
-    the explained.
+    Adds `replay` (0: none), `holds` (those that concern the delivery), `due_at`, and
+    `holds_others`, false if a later delivery may overtake it by one of the explanations.
     """
     from pyspark.sql import functions as sql
 
@@ -67,9 +76,10 @@ def in_turn(known: "DataFrame", held: "DataFrame") -> "DataFrame":
 
 
 def doubted(in_turn: "DataFrame") -> "DataFrame":
-    """Add `is_doubted`: it was tried before another, of a message with a smaller id, was tried or given up.
+    """Add `is_doubted`: tried before a delivery of a message with a smaller id was tried or given up.
 
-    Whatever is accepted before another has the smaller id, too. So nothing is late that is not doubted, and in a sound history little is.
+    A message accepted before another has the smaller id, too. So every late delivery is doubted,
+    and a sound history has few doubted ones.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
@@ -81,18 +91,18 @@ def doubted(in_turn: "DataFrame") -> "DataFrame":
 
 
 def of_doubted(doubted: "DataFrame") -> "DataFrame":
-    """Return all that is in turn with what is doubted: what `late` has to look at."""
+    """Return all deliveries in the lanes with a doubted one: the input of `late`."""
     return doubted.join(doubted.filter("is_doubted").select(*_LANE).distinct(), [*_LANE], "left_semi")
 
 
 def late(in_turn: "DataFrame") -> "DataFrame":
-    """Return what was tried before something else was due, and `due_at`, when that was; of several the last."""
+    """Return the deliveries tried before others were due, with the latest `due_at` of those."""
     rows = in_turn.filter(_is_proof())
     return _by_transaction(rows).unionByName(_since_held(rows)).dropDuplicates(["delivery_id"])
 
 
 def overtaken(late: "DataFrame", in_turn: "DataFrame") -> "DataFrame":
-    """Return what is late with what it overtook, as `broken`."""
+    """Return the late deliveries with the one that each overtook, as `broken`."""
     from pyspark.sql import functions as sql
 
     due = in_turn.filter("holds_others").select(
@@ -121,7 +131,7 @@ def overtaken(late: "DataFrame", in_turn: "DataFrame") -> "DataFrame":
 
 
 def order_counts() -> "Column":
-    """Return how many first attempts were checked and are doubted, and how many are explained, as an aggregate of `doubted`."""
+    """Return the numbers of checked, doubted and explained attempts: an aggregate of `doubted`."""
     from pyspark.sql import functions as sql
 
     return sql.struct(
@@ -140,17 +150,19 @@ def _is_proof() -> "Column":
 
 
 def _by_transaction(rows: "DataFrame") -> "DataFrame":
-    """Return what was tried before one of an earlier transaction, or an earlier one of its own, was due."""
+    """Return deliveries tried before an earlier one was due, by transaction and then by batch."""
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
-    # Asks at what it had seen, before what became visible from there on; stands where it was written, in the order of its batch.
+    # `asks` compares a delivery with all that its transaction had seen: it sorts before the rows of
+    # transaction `seen_before`. `written` adds the delivery at its own transaction, in the order of
+    # its batch.
     asks = _event(place="seen_before", nth=sql.lit(0), stands=sql.lit(None))
     stands = sql.when(sql.col("holds_others"), sql.col("due_at"))
     written = _event(place="transaction_id", nth=sql.col("message_id"), stands=stands)
     events = rows.select(*_LANE, *_NAMED, sql.inline(sql.array(asks, written)))
     before = Window.partitionBy(*_LANE).orderBy("place", "nth").rowsBetween(Window.unboundedPreceding, -1)
-    # Not of the same message: of that a subscriber may get several, in any order.
+    # Excludes the same message: a subscriber may get several deliveries of it, in any order.
     batch = Window.partitionBy(*_LANE, "place").orderBy("nth").rangeBetween(Window.unboundedPreceding, -1)
     return (
         events.withColumn("earlier", sql.max("stands").over(before))
@@ -174,13 +186,13 @@ def _event(*, place: str, nth: "Column", stands: "Column") -> "Column":
 
 
 def _since_held(rows: "DataFrame") -> "DataFrame":
-    """Return what was published after another was held no more, and tried before that was due."""
+    """Return deliveries published after another's hold, and tried before that one was due."""
     from pyspark.sql import functions as sql
 
     after = (
         rows.filter("holds_others AND size(holds) > 0")
         .select(*_LANE, "transaction_id", sql.inline(_dues()))
-        # When it was due without having been held is the other's to tell.
+        # The time before the first hold is handled by `_by_transaction`.
         .filter("since IS NOT NULL")
         .groupBy(*_LANE, "since")
         .agg(sql.max("due_at").alias("due_at"), sql.max("transaction_id").alias("last_transaction_id"))
@@ -196,7 +208,7 @@ def _since_held(rows: "DataFrame") -> "DataFrame":
 
 
 def _dues() -> "Column":
-    """Every moment at which it was due: before it was held, and after each time it was (from `since` on)."""
+    """Return each `due_at` of a delivery: before the holds, and after each (from `since` on)."""
     from pyspark.sql import functions as sql
 
     def again(hold: "Column", place: "Column") -> "Column":

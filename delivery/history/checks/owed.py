@@ -1,6 +1,7 @@
-"""OWED and, of messages, STRAY: an accepted message has every delivery that it was accepted with (README, promises 1 and 6). Pure transforms.
+"""OWED, and STRAY of messages: a message has every delivery that it was accepted with.
 
-Deliveries that a replay made later are not among them. Of messages that were accepted before that number was kept nothing can be proven.
+README, promises 1 and 6; pure transforms. Deliveries that a replay created later do not count.
+Nothing can be proven of messages accepted before that number was recorded.
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def owed(messages: "DataFrame", known: "DataFrame") -> "DataFrame":
-    """Return each message of the archive, and each that only its deliveries tell of, with what is `broken`."""
+    """Return each archived message, and each known only from its deliveries, with its `broken`."""
     from pyspark.sql import functions as sql
 
     published = messages.groupBy("id").agg(sql.count("*").alias("rows"), sql.max("owed").alias("owed"))
@@ -22,7 +23,7 @@ def owed(messages: "DataFrame", known: "DataFrame") -> "DataFrame":
         .agg(
             sql.count_if(sql.col("replay_id").isNull()).alias("deliveries"),
             sql.min("id").alias("delivery_id"),
-            # What was never archived has its message in PostgreSQL, which sees to that.
+            # For a delivery that was never archived, PostgreSQL guarantees the message.
             sql.min(sql.when(sql.col("in_archive") == 1, sql.col("id"))).alias("archived_delivery_id"),
         )
     )
@@ -36,7 +37,7 @@ def owed(messages: "DataFrame", known: "DataFrame") -> "DataFrame":
 
 
 def owed_counts() -> "Column":
-    """Return what was checked, and what cannot be proven, as an aggregate of `owed`."""
+    """Return the numbers of checked and unprovable messages, as an aggregate of `owed`."""
     from pyspark.sql import functions as sql
 
     is_archived = sql.col("rows") > 0

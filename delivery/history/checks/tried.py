@@ -1,10 +1,11 @@
-"""TWICE, GAPS and STRAY: what each delivery's attempts must come to. Pure transforms.
+"""TWICE, GAPS and STRAY: the rules for the attempts of each delivery. Pure transforms.
 
-- TWICE: a delivery whose success is recorded is never sent again (README, promise 3). Explained: a person settled it while it was being sent,
-  and had it sent again later, although its success was in its history by then.
-- GAPS: its attempts are numbered from 1 to as many as it counts (README, promises 4 and 6). A lost one has its number, too. And it has as many
-  settlements as it counts: each is kept.
-- STRAY: no attempt without its delivery, no row of the archive twice.
+- TWICE: a delivery with a recorded success is never sent again (README, promise 3). Explained: a
+  person settled it while it was being sent, and had it sent again later, although its history had
+  the success by then.
+- GAPS: its attempts are numbered from 1 to its number of attempts (README, promises 4 and 6). A
+  lost attempt has its number, too. And all settlements that it counts exist: each is kept.
+- STRAY: no attempt without its delivery, no duplicate row in the archive.
 """
 
 from typing import TYPE_CHECKING
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def tried(known: "DataFrame") -> "DataFrame":
-    """Return each delivery with what is `broken` of these three kinds: at most one each."""
+    """Return each delivery with its `broken` of these three kinds, at most one of each."""
     from pyspark.sql import functions as sql
 
     return with_broken(known.withColumn("delivery_id", sql.col("id")), _twice(), _gaps(), _stray())
 
 
 def tried_counts() -> "Column":
-    """Return what was checked, and how much of it is explained, as an aggregate of `known`."""
+    """Return the numbers of checked and explained deliveries, as an aggregate of `known`."""
     from pyspark.sql import functions as sql
 
     is_there = sql.col("settlements") > 0

@@ -1,6 +1,7 @@
-"""What Spark's workers do for an export: each takes a piece of PostgreSQL's rows, and writes them as Parquet as they come.
+"""The work of Spark's workers in an export: each writes a piece of PostgreSQL's rows as Parquet.
 
-With each row PostgreSQL sends its checksum. Afterwards every file is read again, and must come to the same.
+PostgreSQL sends a checksum with each row. Afterwards every file is read again, and must give the
+same checksum.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ from delivery.history.schemas import ATTEMPTS, BY_NAME, DAY, Column, Table, arro
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """A piece, and what the names of its files have of it."""
+    """A piece and its number, which is part of its files' names."""
 
     number: int
     piece: Piece
@@ -34,7 +35,7 @@ class Numbered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extraction:
-    """What a worker has to know besides its piece: where PostgreSQL is, which snapshot it shows, and where files belong."""
+    """The common parameters of all workers: database, snapshot, and the place of the files."""
 
     conninfo: str
     snapshot: str
@@ -43,7 +44,7 @@ class Extraction:
     chunk: Chunk
 
     def write(self, numbered: Numbered) -> "Extracted":
-        """Write a piece into the chunk's staging folder, a file for each day, and tell what PostgreSQL says of the rows."""
+        """Write a piece into the staging folder, one file per day; return what PostgreSQL sent."""
         table = BY_NAME[numbered.piece.table]
         select = _with_checksum(table, numbered.piece.select)
         schema = arrow_schema((*table.bare, Column(CHECKSUM, "bigint")))
@@ -62,7 +63,7 @@ class Extraction:
         return Extracted(table=table.name, files=written, sent=sent, counted=counted)
 
     def _count(self, piece: Piece) -> int:
-        """Have PostgreSQL count the rows of a piece."""
+        """Count the rows of a piece in PostgreSQL."""
         with psycopg.connect(self.conninfo, autocommit=True) as connection:
             for prelude in in_snapshot(self.snapshot):
                 connection.execute(prelude.encode())
@@ -71,7 +72,10 @@ class Extraction:
         return int(row[0])
 
     def _named(self, table: Table, day: date, number: int) -> tuple[str, str]:
-        """Return where the file is staged, and where it belongs. Each try has its own: a worker that was given up may still write."""
+        """Return where the file is staged, and where it belongs.
+
+        Each try has its own staged name: a worker that was given up may still write.
+        """
         folder = f"{table.name}/{DAY}={day}"
         return (
             f"{self.chunk.staging}/{folder}/{number:05}-{token_hex(4)}.parquet",
@@ -81,7 +85,10 @@ class Extraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extracted:
-    """The files of a piece, the fingerprint of the rows as PostgreSQL sent it with them, and how many it `counted`, if nobody has before."""
+    """The files of a piece, the fingerprint of the rows as PostgreSQL sent it, and a count.
+
+    `counted` is PostgreSQL's own count of the rows, 0 if the export has counted them before.
+    """
 
     table: str
     files: list[WrittenFile]
@@ -98,17 +105,24 @@ class Extracted:
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """Reads files of the archive again: the columns of a table's own with `names`, of which it tells whether the rest agrees; else all of them."""
+    """Reads files of the archive back.
+
+    With `names` it reads the table's own columns, and checks that the other columns agree with the
+    names; otherwise it reads all columns.
+    """
 
     archive: Archive
     names: Names | None = None
 
     def count(self, files: Sequence[tuple[str, str]]) -> list[tuple[str, Fingerprint]]:
-        """Count the rows of files, given their tables and paths; return the tables, too."""
+        """Count the rows of files, given as table and path; return each with its table."""
         return [(table, self._count(BY_NAME[table], path)) for table, path in files]
 
     def _count(self, table: Table, path: str) -> Fingerprint:
-        """Of a file that is not there, or names others, there are none."""
+        """Count the rows of a file.
+
+        A missing file has none, and batches with other names do not count.
+        """
         columns = table.columns if self.names is None else table.bare
         found = Fingerprint()
         try:
@@ -121,7 +135,7 @@ class ReadBack:
 
 
 def by_table(counted: Iterable[Sequence[tuple[str, Mapping[str, Any]]]]) -> dict[str, Fingerprint]:
-    """Sum what counting gave, as JSON has it, table by table."""
+    """Sum JSON results of counting, by table."""
     found: dict[str, Fingerprint] = {}
     for table, fingerprint in chain.from_iterable(counted):
         found[table] = found.get(table, Fingerprint()) + Fingerprint(**fingerprint)
@@ -129,7 +143,7 @@ def by_table(counted: Iterable[Sequence[tuple[str, Mapping[str, Any]]]]) -> dict
 
 
 class _File:
-    """A file that is being written: a group of rows for each batch, which is as large as memory shall hold."""
+    """A file being written, with a row group per batch; a batch is as large as memory allows."""
 
     def __init__(self, archive: Archive, table: Table, names: tuple[str, str]) -> None:
         self._staged, self._path = names
@@ -173,9 +187,10 @@ class _File:
 
 
 def _with_checksum(table: Table, select: str) -> str:
-    """Return the statement that gives rows in their order, each with its checksum."""
+    """Return the statement that selects the rows in their order, each with its checksum."""
     order = f"ORDER BY {', '.join(table.key)}"
-    # Within, rows are put in order before they are wider, and by an index if there is one; outside it costs nothing more.
+    # The inner ORDER BY sorts rows before the checksum widens them, by an index if there is one;
+    # then the outer one costs nothing more.
     return f"SELECT *, {in_postgresql(table.bare)} FROM ({select} {order}) AS found {order}"  # noqa: S608 - ours
 
 
@@ -183,7 +198,7 @@ def _by_day(batch: pa.RecordBatch, at: str) -> Iterator[tuple[date, pa.RecordBat
     days = batch.column(at).cast(pa.date32())
     ends = compute.run_end_encode(days)
     if len(ends.run_ends) == len(compute.unique(ends.values)):
-        # In order, as most are: nothing has to be copied.
+        # The rows are in order, as usual: nothing has to be copied.
         first = 0
         for day, end in zip(ends.values.to_pylist(), ends.run_ends.to_pylist(), strict=True):
             yield day, batch.slice(first, end - first)

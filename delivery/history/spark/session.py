@@ -17,34 +17,36 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-# What the workers of a cluster import.
+# The packages that the workers of a cluster import.
 _SHIPPED = ("delivery", "subscriptions")
 LOCAL = "local[*]"
-# What the results depend on, wherever it runs.
+# Settings that affect results, for every kind of session.
 _ANYWHERE = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.python.filterPushdown.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.compression.codec": "zstd",
-    # What goes to Python's workers, and what waits for them, is bounded by bytes: 10,000 bodies burst the heap.
+    # Batches for Python workers, and rows queued for them, are bounded by bytes: 10,000 bodies
+    # exhausted the heap.
     "spark.sql.execution.arrow.maxBytesPerBatch": "8m",
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
-    # What all are told may take as long as a whole archive takes to be read.
+    # A broadcast may take as long as reading the whole archive.
     "spark.sql.broadcastTimeout": "-1",
-    # What is kept is read a few times, and gone with the run.
+    # Persisted frames are read a few times, and dropped with the run.
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
 }
 
 
 class SparkError(RuntimeError):
-    """Spark could not do what it was asked for; the message is its own."""
+    """Spark failed; the message is its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spark:
-    """Where it runs. `remote` (sc://host:port, Spark Connect) is preferred to `master`; `cache` None keeps none.
+    """Where Spark runs; `remote` (sc://host:port, Spark Connect) takes precedence over `master`.
 
-    `is_brief`: Python does nearly all of the work, not the JVM.
+    With `cache` None there is no cache. `is_brief` means that Python does nearly all of the work,
+    not the JVM.
     """
 
     master: str = LOCAL
@@ -61,12 +63,12 @@ class Spark:
 
 @contextmanager
 def spark_session(spark: Spark) -> Iterator["SparkSession"]:
-    """Yield a session, and end it with its JVM. One at a time in a process. Raises JavaError."""
+    """Yield a session, and end it with its JVM; one at a time per process. Raises JavaError."""
     if spark.remote:
         with _connected(spark) as session:
             yield session
         return
-    # Of a cluster's workers, too, unless it says where theirs is.
+    # Also for the workers of a cluster, unless the environment names another Python.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     jvm = Jvm(
         memory=spark.memory,
@@ -80,7 +82,8 @@ def spark_session(spark: Spark) -> Iterator["SparkSession"]:
         with _driven(spark) as session:
             yield session
     except BaseException:
-        # Left alone it would write its cache first, for many seconds, and who interrupts us wants an end.
+        # Otherwise it would first write its cache, for many seconds, while the person who
+        # interrupted waits.
         process.kill()
         raise
     finally:
@@ -91,9 +94,9 @@ def spark_session(spark: Spark) -> Iterator["SparkSession"]:
 
 
 class SparkSessions:
-    """Spark for runs of one process, one after the other: what the first has started serves the others, and ends with the block.
+    """One Spark for consecutive runs of a process: started by the first run, ended with the block.
 
-    All of them are given the same `Spark`: a process has one at a time.
+    All runs use the same `Spark`: a process has one at a time.
     """
 
     def __init__(self) -> None:
@@ -110,7 +113,7 @@ class SparkSessions:
 
     @contextmanager
     def used(self, spark: Spark) -> Iterator["SparkSession"]:
-        """Yield the session for a run, whose words stay readable when the run has failed."""
+        """Yield the session for a run; errors of Spark stay readable after the session's end."""
         if self._session is None:
             self._session = self._ending.enter_context(spark_session(spark))
         with _said_in_time():
@@ -128,7 +131,7 @@ def _driven(spark: Spark) -> Iterator["SparkSession"]:
             yield session
     finally:
         session.stop()
-        # PySpark would hand the ended one's gateway to the next session of this process.
+        # PySpark would pass the ended session's gateway to the next session of this process.
         gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
         if gateway is not None:
             gateway.shutdown()
@@ -150,7 +153,7 @@ def _connected(spark: Spark) -> Iterator["SparkSession"]:
 
 @contextmanager
 def _said_in_time() -> Iterator[None]:
-    """Raise SparkError in place of PySpark's exceptions, which ask the JVM for their words: later there is none."""
+    """Raise SparkError for PySpark's exceptions, whose text needs the JVM to be running."""
     from pyspark.errors import PySparkException
 
     try:
@@ -160,16 +163,17 @@ def _said_in_time() -> Iterator[None]:
 
 
 def _options(spark: Spark) -> dict[str, str]:
-    """What the JVM is started with; a cluster's own settings come from its `spark-defaults.conf`."""
+    """Return the JVM's options; a cluster's own settings come from its `spark-defaults.conf`."""
     options = _ANYWHERE | {
         "spark.master": spark.master,
         "spark.app.name": "inturn history",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # Else each call on a frame or a column tells the JVM where it was made, and asks it first how deep to look: a tenth of a run.
+        # Otherwise each call on a frame or a column sends its call site to the JVM, and first
+        # queries how deep to look: a tenth of a run.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
-        # A group of rows is in memory; and bodies may be as large as pages.
+        # A row group is held in memory, and a single body may be as large as a page.
         "spark.hadoop.parquet.block.size": str(16 * 1024 * 1024),
         "spark.hadoop.parquet.page.size.row.check.min": "8",
     }
@@ -181,11 +185,11 @@ def _options(spark: Spark) -> dict[str, str]:
             "spark.driver.host": "127.0.0.1",
             "spark.sql.shuffle.partitions": str(cores),
             "spark.default.parallelism": str(cores),
-            # Planning a query anew after each of its stages takes longer here than it saves.
+            # Re-planning a query after each of its stages takes longer here than it saves.
             "spark.sql.adaptive.enabled": "false",
-            # Hadoop sets the modes of the files that it writes by this, whatever the process has.
+            # Hadoop sets the modes of its files by this setting, not by the process's umask.
             "spark.hadoop.fs.permissions.umask-mode": "077",
-            # Python workers find our modules as this process does.
+            # Python workers import our modules as this process does.
             "spark.executorEnv.PYTHONPATH": str(CHECKOUT),
         }
     return options
@@ -193,9 +197,10 @@ def _options(spark: Spark) -> dict[str, str]:
 
 @contextmanager
 def _shipped(session: "SparkSession") -> Iterator[None]:
-    """Let the workers import our modules: they may be on other machines, with the packages of our lock but not our code.
+    """Let the workers import our modules for the duration of the block.
 
-    They fetch them when their first task begins, so that is how long the file is there.
+    They may run on other machines, with the packages of our lock but without our code. They fetch
+    the file when their first task begins, so it exists as long as the block.
     """
     with tempfile.TemporaryDirectory(prefix="inturn-modules-") as folder:
         modules = Path(folder, "inturn.zip")

@@ -1,7 +1,8 @@
--- What of the attempts goes into the archive: of deliveries that were settled in a piece of time, of a range of their ids. Each
--- settlement has the attempts since the one before it, by their numbers: clocks may go back. Those that an attempt amended later were
--- archived only if an export saw them. Its chunk's snapshot tells whether it did; what was ended after the chunk was seen in any case,
--- also by a database that was restored meanwhile and counts its transactions anew.
+-- Selects the attempts to archive: of deliveries settled in an interval, in a range of their ids.
+-- Each settlement has the attempts since the previous one, by their numbers: clocks may go back. A
+-- settlement that a later attempt amended was archived only if an export saw it, which its chunk's
+-- snapshot shows. One that ended after its chunk was certainly seen, even if the database was
+-- restored meanwhile and counts its transactions from the start.
 WITH earlier AS MATERIALIZED (
     SELECT earlier.delivery_id, earlier.settled_before, earlier.is_amended, earlier.attempts
     FROM delivery_earliersettlement earlier
@@ -41,8 +42,9 @@ SELECT
 FROM settled
 JOIN delivery_attempt attempt ON attempt.delivery_id = settled.delivery_id
 LEFT JOIN archived ON archived.delivery_id = settled.delivery_id AND archived.settled_at = settled.settled_at
-    -- Two settlements may have one time: while the clock is behind the archive (see `delivery_clock`).
+    -- Two settlements may have the same time, while the clock is behind the archive (see
+    -- `delivery_clock`).
     AND archived.settled_before = settled.settled_before
--- The range once more: it does not follow for the planner.
+-- The range once more, because the planner does not derive it.
 WHERE attempt.delivery_id >= %(first)s AND attempt.delivery_id < %(last)s
     AND attempt.number > coalesce(archived.attempts, 0) AND (settled.stands OR attempt.number <= settled.attempts)

@@ -1,5 +1,5 @@
--- How many rows of a relation there are in a piece of time, and the ids that part them into ranges of about as many rows: of
--- `rows` each, but no more than `most` ranges.
+-- Returns the number of rows of a relation in an interval, and the ids that divide them into ranges
+-- of equal size: of about `rows` each, but at most `most` ranges.
 WITH found AS MATERIALIZED (
     SELECT {id} AS id FROM {relation} WHERE {at} >= %(since)s AND {at} < %(until)s
 ), counted AS (

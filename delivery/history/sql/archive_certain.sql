@@ -1,6 +1,7 @@
--- Whether nothing will be written any more with a time before `until`, once a chunk that ends there has begun: the clock is past it, and
--- no transaction writes that began before. From the chunk's beginning `delivery_clock` gives no earlier time, so a clock that goes back
--- later changes nothing.
+-- Returns whether no more rows will be written with a time before `until`, once a chunk that ends
+-- there has begun: the clock is past it, and no writing transaction began before it. From the
+-- chunk's beginning `delivery_clock` returns no earlier time, so a clock that goes back later
+-- changes nothing.
 SELECT
     clock_timestamp() >= %(until)s AND NOT EXISTS (
         SELECT

@@ -1,5 +1,7 @@
--- What of the deliveries goes into the archive, without what follows from their subscriptions: settled in a piece of time, of a range
--- of ids. Leans on delivery_settled_at and earlier_settlement_at. Each message is looked up: those of neighbours are the same, or neighbours.
+-- Selects the deliveries to archive, without the columns that follow from their subscriptions:
+-- settled in an interval, in a range of ids.
+-- Leans on delivery_settled_at and earlier_settlement_at. Each message is looked up: neighbouring
+-- deliveries have the same message or neighbouring ones.
 SELECT
     settled.delivery_id AS id, settled.settled_at, settled.status, settled.message_id, message.published_at,
     settled.subscription_id, settled.queue_group::int AS queue_group, settled.callback_id, settled.replay_id,

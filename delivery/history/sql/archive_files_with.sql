@@ -1,4 +1,5 @@
--- The files of a table of the archive that count, of days from one on, which may hold ids of a range: of the attempts, the deliveries'.
+-- The files of a table of the archive that count, from a day on, that may hold ids of a range; for
+-- attempts these are delivery ids.
 SELECT file.path
 FROM delivery_archivefile file
 JOIN delivery_archivechunk chunk ON chunk.id = file.chunk_id

@@ -1,4 +1,5 @@
--- Lets a chunk whose files are in place count, and moves the watermark to its end: both or neither.
+-- Marks a chunk whose files are in place as DONE, and moves the watermark to its end: both or
+-- neither.
 WITH finished AS (
     UPDATE delivery_archivechunk
     SET state = 'DONE', ended_at = clock_timestamp()

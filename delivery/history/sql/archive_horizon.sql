@@ -1,6 +1,8 @@
--- Until when everything is committed that was written before; and who ends it early, by writing for more than a minute.
--- A row has the time of the moment it is written, and its transaction is known to write (backend_xid) a moment later: `lag` covers
--- that. Whoever still writes holds the end back to its own beginning.
+-- Returns the time before which all written rows are committed, and the process that limits it by
+-- writing for more than a minute.
+-- A row has the time at which it was written, and its transaction becomes visible as a writer
+-- (backend_xid) a moment later: `lag` covers that. A transaction that still writes limits the time
+-- to its own beginning.
 SELECT
     least(clock_timestamp() - %(lag)s::interval, min(xact_start)) AS until,
     (array_agg(pid ORDER BY xact_start) FILTER (WHERE xact_start < clock_timestamp() - interval '1 minute'))[1] AS waits_for

@@ -1,7 +1,8 @@
--- What of the journal goes into the archive: noted in a piece of time, of a range of ids. Leans on journal_by_time.
+-- Selects the journal entries to archive: recorded in an interval, in a range of ids. Leans on
+-- journal_by_time.
 SELECT
     entry.id, entry.at, entry.kind, entry.text, entry.actor, entry.message_id, entry.delivery_id,
-    -- Few have to be looked up.
+    -- Few need this look-up.
     coalesce(
         entry.subscription_id, (SELECT subscription_id FROM delivery_delivery WHERE id = entry.delivery_id)
     ) AS subscription_id,

@@ -1,4 +1,5 @@
--- What of the messages goes into the archive: published in a piece of time, of a range of ids. Leans on message_by_time.
+-- Selects the messages to archive: published in an interval, in a range of ids. Leans on
+-- message_by_time.
 SELECT
     message.id, message.published_at, event_type.name AS event_type, publisher.name AS publisher,
     message.headers::text AS headers, message.content_type, message.body, message.destination,

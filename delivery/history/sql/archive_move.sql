@@ -1,4 +1,5 @@
--- Notes that a chunk is verified, with the files that belong to it and those that they replace: they are moved into place now.
+-- Records that a chunk is verified, with its files and those that they replace: they are moved into
+-- place next.
 WITH files AS (
     INSERT INTO delivery_archivefile (chunk_id, "table", day, path, staged, rows, bytes, first_id, last_id)
     SELECT %(chunk)s, "table", day, path, staged, rows, bytes, first_id, last_id

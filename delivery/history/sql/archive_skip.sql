@@ -1,4 +1,4 @@
--- Forgets a chunk in whose time nothing happened, and moves the watermark over it: both or neither.
+-- Deletes a chunk whose interval is empty, and moves the watermark past it: both or neither.
 WITH skipped AS (
     DELETE FROM delivery_archivechunk WHERE id = %(chunk)s RETURNING until
 )

@@ -1,7 +1,9 @@
--- The next piece of time to be exported: from the watermark, or the first row there is, to `end`, or as far as there are no more
--- rows than that, and no more than a month. A rest of less than half as many rows comes along: by itself it would cost seconds.
--- Settlements that a person ended are few, and not counted. Nothing while `until` is not after `since`. Leans on message_by_time,
--- delivery_settled_at, earlier_settlement_at and journal_by_time.
+-- The next interval to export: from the watermark, or the first row, to `end`, limited to a number
+-- of rows and to a month.
+-- A rest of less than half that number of rows is included: exporting it separately would take
+-- seconds. Settlements that a person ended are few, and not counted. The interval is empty unless
+-- `until` is after `since`. Leans on message_by_time, delivery_settled_at, earlier_settlement_at
+-- and journal_by_time.
 WITH piece AS (
     SELECT coalesce(
         (SELECT until FROM delivery_archived WHERE id = 1),

@@ -1,2 +1,3 @@
--- Takes the messages of a replay as lines of replay and message; its primary key refuses a message twice.
+-- Copies the messages of a replay from lines of replay and message; the primary key refuses
+-- duplicates.
 COPY delivery_replayitem (replay_id, message_id) FROM STDIN

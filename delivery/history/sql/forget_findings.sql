@@ -1,2 +1,2 @@
--- Removes the findings of a run, to be written anew in the same transaction.
+-- Removes the findings of a run, which are written again in the same transaction.
 DELETE FROM delivery_finding WHERE run_id = %(run)s

@@ -1,5 +1,6 @@
--- The chunks of the archive that are to be rolled up: those that were not yet, or all; each from where the one before ended, for there
--- is no chunk of a time in which nothing happened, but in which something may have stood still.
+-- The archive's chunks to roll up: those not rolled up yet, or all.
+-- Each begins where the previous one ended, because an interval without rows has no chunk, although
+-- a lane may have been stopped in it.
 SELECT id, since, until
 FROM (
     SELECT id, coalesce(lag(until) OVER (ORDER BY since), since) AS since, until, is_rolled_up

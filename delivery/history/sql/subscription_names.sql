@@ -1,4 +1,4 @@
--- What the subscriptions are called, and what they are for, now: `CALLED` of delivery/history/schemas.py.
+-- The current names and settings of the subscriptions: `CALLED` of delivery/history/schemas.py.
 SELECT
     subscription.id AS subscription_id, subscription.subscriber_id, subscriber.name AS subscriber, subscriber.processing,
     subscription.name AS subscription, subscription.mode, event_type.name AS event_type, event_type.kind, subscription.endpoint

@@ -1,5 +1,5 @@
--- What is not in the archive yet: deliveries that are open, and settlements since the watermark, also those that a person ended; each with
--- what the attempts of its delivery come to.
+-- The deliveries that are not archived yet, each with a summary of its attempts: open ones, and
+-- settlements since the watermark, including those that a person ended.
 SELECT
     found.delivery_id AS id, found.status, found.settled_at, found.message_id, found.subscription_id,
     subscription.subscriber_id,

@@ -1,7 +1,7 @@
-"""Compaction: many small files of a day become a few, with the same rows.
+"""Compaction: merges many small files of a day into a few, with the same rows.
 
-Readers of Parquet pay for each file. What the ledger counts changes in one transaction; a stranger who reads the folders in the moment
-between that and the removal of what was replaced sees both.
+Parquet readers pay for each file. The ledger's change is one transaction; a foreign reader that
+reads the folders between that and the removal of the replaced files sees both.
 """
 
 from itertools import groupby
@@ -14,20 +14,24 @@ from delivery.history.postgres.extract import ReadBack, by_table
 from delivery.history.schemas import DAY, TABLES, Table
 from delivery.history.spark.workers import each, shares
 
-# Of a day and a table: from so many small files on they are worth the work.
+# For a day and a table, compaction pays from this number of small files on.
 MANY = 8
 SMALL_BYTES = 32 * 1024 * 1024
 WHOLE_BYTES = 128 * 1024 * 1024
 
 
 class CompactionError(RuntimeError):
-    """The rows of the new files are not those of the old; nothing was replaced. The message names the day."""
+    """The rows of the new files differ from the old; nothing was replaced.
+
+    The message names the day.
+    """
 
 
 def compact(job: StepJob, *, many: int = MANY) -> int:
-    """Write small files together, day by day, and return how many were replaced. Under the lock of the export.
+    """Merge small files, day by day; return how many were replaced. Under the lock of the export.
 
-    Not while a run reads files: it would miss those that are replaced. One that begins meanwhile waits.
+    Does nothing while a run reads files: it would miss the replaced ones. A run that begins
+    meanwhile waits.
     """
     with alone(job.database) as is_alone:
         return _compact_days(job, many=many) if is_alone else 0

@@ -1,8 +1,9 @@
-"""Export: what is settled goes from PostgreSQL into the archive, chunk by chunk, verified before it counts.
+"""Export: copies settled deliveries to the archive, chunk by chunk, each verified before it counts.
 
-Each chunk is one piece of time in one snapshot (see `window`): written aside by Spark's workers, read back, compared with PostgreSQL by count and
-checksum, and only then moved into place (see `chunk`). Run again after a kill at any point, it goes on with nothing lost
-and nothing twice. One at a time in the whole installation: its caller holds the lock of the export.
+Each chunk is one interval in one snapshot (see `window`): Spark's workers write it to a staging
+folder, it is read back, compared with PostgreSQL by count and checksum, and only then moved into
+place (see `chunk`). After a kill at any point the next run continues, with nothing lost and nothing
+twice. One at a time in the whole installation: the caller holds the lock of the export.
 """
 
 from collections import Counter
@@ -32,10 +33,12 @@ from delivery.history.schemas import ATTEMPTS, DELIVERIES, JOURNAL, MESSAGES, TA
 from delivery.history.spark.workers import each, shares
 from delivery.history.steps import compaction
 
-# What one worker writes at a time; fewer rows are not worth another, nor more files of a day.
+# The rows that one worker writes at a time; fewer are not worth another worker, nor more files of a
+# day.
 _ROWS_A_PIECE = 50_000
 _MOST_PIECES = 4
-# What is in a piece of time is found in these, by these columns; attempts belong to their deliveries.
+# The relations that are counted, with their id and time columns; attempts belong to their
+# deliveries.
 _RELATIONS = (
     ("delivery_message", "id", "published_at", (MESSAGES,)),
     ("delivery_settlement", "delivery_id", "settled_at", (DELIVERIES, ATTEMPTS)),
@@ -44,13 +47,15 @@ _RELATIONS = (
 
 
 class MismatchError(RuntimeError):
-    """What was written is not what PostgreSQL has; nothing of it counts. The message names the table."""
+    """The written rows differ from PostgreSQL's; none of them counts. The message has the table."""
 
 
 def export(job: StepJob, *, rows: int = ROWS, lag: timedelta = LAG) -> dict[str, Any]:
-    """Archive everything that is certain by now; return `rows` by table, `chunks`, `compacted` files, and `until` when.
+    """Archive everything that is certain by now.
 
-    `waits_for` is the process of a transaction of PostgreSQL that keeps newer rows from being certain, if one does.
+    Returns `rows` by table, the numbers of `chunks` and `compacted` files, and `until`. `waits_for`
+    is the process of a PostgreSQL transaction that keeps newer rows from being certain, if there is
+    one.
     """
     chunks.recover(job.database, job.archive)
     now = horizon(job.database, lag=lag)
@@ -73,9 +78,10 @@ def export(job: StepJob, *, rows: int = ROWS, lag: timedelta = LAG) -> dict[str,
 
 
 def _export_window(job: StepJob, window: ExportWindow) -> dict[str, int] | None:
-    """Archive a piece of time, and return how many rows of each table: none at all leave no chunk.
+    """Archive an interval; return the number of rows by table.
 
-    None: it is not certain any more what happened then, and the next export goes on from here.
+    An empty interval leaves no chunk, and returns an empty mapping. None means that the interval is
+    no longer certain; the next export continues from here.
     """
     job.progress.doing(f"counting what happened until {window.until:%Y-%m-%d %H:%M:%S}")
     chunk = chunks.begin(
@@ -102,9 +108,9 @@ def _export_window(job: StepJob, window: ExportWindow) -> dict[str, int] | None:
 
 
 def _pieces(seen: Snapshot, window: ExportWindow) -> tuple[list[Piece], Counter[str]]:
-    """Return what workers are to read, each about as many rows, and how many rows there are by table, but for attempts.
+    """Return the workers' pieces, of about equal size, and the number of rows by table.
 
-    Together they are all ids there are, whatever was counted.
+    Attempts are not counted. Together the pieces cover all possible ids, whatever was counted.
     """
     found, counted = [], Counter[str]()
     for relation, id, at, tables in _RELATIONS:
@@ -129,7 +135,7 @@ def _pieces(seen: Snapshot, window: ExportWindow) -> tuple[list[Piece], Counter[
 
 
 def _extracted(job: StepJob, extraction: Extraction, pieces: Sequence[Piece]) -> list[Extracted]:
-    """Let workers write the pieces into the staging folder, and return what they wrote."""
+    """Have workers write the pieces into the staging folder; return the results."""
     job.progress.doing(f"exporting what happened until {extraction.chunk.until:%Y-%m-%d %H:%M:%S}")
     numbered = [Numbered(number, piece) for number, piece in enumerate(pieces)]
     return [Extracted.of_json(told) for told in each(job.spark, numbered, extraction.write)]
@@ -138,16 +144,18 @@ def _extracted(job: StepJob, extraction: Extraction, pieces: Sequence[Piece]) ->
 def _compared(
     job: StepJob, names: Names, extracted: Sequence[Extracted], counted: Counter[str]
 ) -> dict[str, int]:
-    """Read back what was written, and return its rows by table; raise MismatchError unless they are what PostgreSQL has.
+    """Read the written files back and return the rows by table; MismatchError if they differ.
 
-    That is what it `counted` and what it sent: none of the rows may be lost, either.
+    They must equal both the rows that PostgreSQL `counted` and those that it sent: none may be
+    lost, either.
     """
     counted = counted + sum((Counter({one.table: one.counted}) for one in extracted), Counter())
     files = sorted((file for one in extracted for file in one.files), key=lambda file: -file.bytes)
     staged = shares([(file.table, file.staged) for file in files])
     job.progress.doing(f"comparing {sum(file.rows for file in files):,} rows with PostgreSQL")
     if files and not job.archive.is_folder:
-        # Arrow has written it. Where Spark lacks what reads such a URL, it must not count.
+        # Arrow wrote the file. If Spark lacks the connector for such a URL, this fails, and the
+        # chunk does not count.
         job.spark.read.parquet(job.archive.address(files[0].staged))
     found = by_table(each(job.spark, staged, ReadBack(job.archive, names).count))
     for table in dict.fromkeys(one.table for one in extracted):

@@ -1,14 +1,15 @@
-"""Selecting what a replay sends: the messages of the archive that its filter is true of, as it is now.
+"""Selection of a replay's messages: the archived messages that match its filter, as it is now.
 
-Which subscriptions had a message when it was published is nothing to a replay: it is for those who were not there yet, too. But what
-was delivered to one destination is for that alone, and what a person edited and sent again is for no other subscription: the original
-is replayed.
+The subscriptions that had a message at its publication do not matter: a replay also serves newer
+ones. But a message delivered to one destination is for that one alone, and an edited copy sent
+again by a person is for no other subscription: the original is replayed.
 
-    read the replay ─▶ ask Spark, spool ids ─▶ lock it; is it SELECTING? ─▶ copy the items, count, READY ─▶ commit
-                    1                        2                                                        3
+    read the replay ─▶ query Spark, spool ids ─▶ lock it; is it SELECTING? ─▶ copy the items, count, READY ─▶ commit
+                     1                         2                                                         3
 
-1–3. Who is killed, or stopped, has done nothing: the replay is selected again from the beginning. Who cancels it meanwhile is seen
-under the lock, and so is another run that was quicker. Spark's minutes are none of the transaction's: only the copying is.
+A run killed or stopped at 1–3 has changed nothing: the replay is selected again from the beginning.
+A cancellation meanwhile is seen under the lock, and so is another, faster run. The transaction does
+not include Spark's minutes, only the copying.
 """
 
 import tempfile
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 SELECTING = "SELECTING"
 FILTER_STRING = header_name("FILTER_STRING")
-# Told after so many rows.
+# The number of rows between two progress reports.
 _ROWS_A_WORD = 10_000
 
 Counts = Counter[tuple[str, date]]
@@ -41,7 +42,10 @@ Counts = Counter[tuple[str, date]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaySelection:
-    """Messages published from `since` to before `until`. `destinations` are names of the subscription that messages may be for."""
+    """Messages published from `since` to before `until`.
+
+    `destinations` are the names of the subscription that messages may have as their destination.
+    """
 
     since: datetime
     until: datetime
@@ -52,7 +56,7 @@ class ReplaySelection:
 
     @property
     def condition(self) -> Condition | None:
-        """What is asked of header and body: as matching asks it."""
+        """The condition on header and body, as in matching."""
         asked: list[Condition] = []
         if self.header_filter_string:
             path = Path(Root.HEADER, (FILTER_STRING,), is_text=True)
@@ -67,7 +71,7 @@ class ReplaySelection:
 
 
 def matching(messages: "DataFrame", wanted: ReplaySelection) -> "DataFrame":
-    """Return id, event_type and day (UTC) of the messages that are wanted."""
+    """Return id, event_type and day (UTC) of the matching messages."""
     from pyspark.sql.functions import col, lit, to_date
 
     found = messages.where(
@@ -83,9 +87,9 @@ def matching(messages: "DataFrame", wanted: ReplaySelection) -> "DataFrame":
 
 
 def select(job: StepJob, *, replay_id: int) -> dict[str, Any]:
-    """Find the messages of a replay, keep them as its items, and make it READY; return its `count` and `preview`.
+    """Store the messages of a replay as its items, and set it to READY; return `count` and `preview`.
 
-    Of one that is not SELECTING any more nothing is changed: `state` is what it is then.
+    A replay that is not SELECTING any more is unchanged; `state` is its state then.
     """
     state, wanted = _wish(job, replay_id)
     if state != SELECTING:
@@ -118,7 +122,7 @@ def _wish(job: StepJob, replay_id: int) -> tuple[str, ReplaySelection]:
 
 
 def _spool(job: StepJob, found: "DataFrame", spool: IO[bytes], replay_id: int) -> Counts:
-    """Write the ids aside as COPY takes them, however many they are, and count them by event type and day."""
+    """Write any number of ids to the spool, in COPY's format; count them by event type and day."""
     counts: Counts = Counter()
     for number, (id, event_type, day) in enumerate(found.toLocalIterator(prefetchPartitions=True), start=1):
         spool.write(b"%d\t%d\n" % (replay_id, id))

@@ -1,10 +1,12 @@
-"""Report: what was settled in a piece of time, one row for each settlement, with its message and its attempts, in one file for auditors.
+"""Report: one file for auditors, with a row for each settlement of an interval.
 
-A delivery that a person sent again is in it once for each time it was settled then, as it was settled: an auditor asks what happened.
-`REPORT` says what the columns mean.
+A row has its message and its attempts. A delivery that a person sent again has a row for each
+settlement in the interval, with the state of that settlement: auditors need the events. `REPORT`
+describes the columns.
 
-Spark writes the rows in parts, sorted, aside in the archive; they are joined into the file row by row, under a hidden name, and only
-the whole file gets its own. So neither bodies nor rows have to fit into memory, and who is killed leaves no file that looks like one.
+Spark writes sorted parts of the rows to a hidden folder of the archive. The parts are joined into
+the file row by row, under a hidden name, and only the complete file gets its final name. So neither
+bodies nor rows have to fit into memory, and a killed run leaves no file that looks complete.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,20 +30,21 @@ from subscriptions.filters.to_spark import to_spark
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-# In the archive, where its readers do not look: what is being written of reports, by run.
+# The folder of unfinished reports, by run, hidden in the archive from its readers.
 PARTS = ".reports"
 _BATCH_ROWS = 1_000
 _LONGEST_ID = 18
 
 
 class ReportError(ValueError):
-    """The report cannot be made as it was asked for; the message says what to ask for instead."""
+    """The report cannot be made as requested; the message says what to request instead."""
 
 
 class ReportOptions(TypedDict, total=False):
-    """What is in a report: settled from `since` to before `until` (ISO, UTC); what is left out restricts nothing.
+    """The settlements of a report: settled from `since` to before `until` (ISO, UTC).
 
-    `subscription` is an id, or a name. `filter` is one of the filter language, of the message. `to` is the folder of the file.
+    A missing key does not restrict. `subscription` is an id or a name. `filter` is a filter on the
+    message. `to` is the folder of the file.
     """
 
     since: str
@@ -58,7 +61,7 @@ class ReportOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportRequest:
-    """What is asked for, read and checked."""
+    """A parsed and validated request for a report."""
 
     since: datetime
     until: datetime
@@ -74,12 +77,12 @@ class ReportRequest:
 
     @property
     def table(self) -> Table:
-        """What Spark writes: bodies as bytes, whatever the file will have."""
+        """The columns that Spark writes: bodies as bytes, whatever the file's format."""
         return replace(REPORT, columns=(*REPORT.columns, *IN_FULL)) if self.with_bodies else REPORT
 
     @property
     def columns(self) -> Table:
-        """What the file has."""
+        """The columns of the file."""
         return replace(REPORT, columns=(*REPORT.columns, *AS_TEXT)) if self._has_text else self.table
 
     @property
@@ -88,7 +91,10 @@ class ReportRequest:
 
 
 def report(job: StepJob, **asked: Unpack[ReportOptions]) -> dict[str, Any]:
-    """Write the file, and return its `path`, `rows`, `bytes`, `columns`, and `until` when it is complete: no later than the watermark."""
+    """Write the file; return its `path`, `rows`, `bytes`, `columns` and `until`.
+
+    The file is complete up to `until`, which is no later than the watermark.
+    """
     wanted = read_report_request(asked)
     archived = ledger.archived_until(job.database)
     if archived is None:
@@ -112,7 +118,7 @@ def report(job: StepJob, **asked: Unpack[ReportOptions]) -> dict[str, Any]:
 
 
 def read_report_request(asked: ReportOptions) -> ReportRequest:
-    """Return what is asked for; raises ReportError, and FilterError for its filter."""
+    """Return the request; raises ReportError, and FilterError for its filter."""
     form = asked.get("format", "csv")
     if form not in FORMATS:
         raise ReportError(f"A report is {' or '.join(FORMATS)}, not {form}.")
@@ -134,7 +140,7 @@ def read_report_request(asked: ReportOptions) -> ReportRequest:
 
 
 def settled(deliveries: "DataFrame", wanted: ReportRequest) -> "DataFrame":
-    """Return the settlements that are wanted, as far as the deliveries themselves tell."""
+    """Return the requested settlements, by the conditions on the deliveries themselves."""
     from pyspark.sql.functions import col, lit
 
     found = deliveries.where(
@@ -146,7 +152,7 @@ def settled(deliveries: "DataFrame", wanted: ReportRequest) -> "DataFrame":
 
 
 def tried(attempts: "DataFrame") -> "DataFrame":
-    """Return the figures of the attempts that belong to each settlement."""
+    """Return the figures of the attempts of each settlement."""
     from pyspark.sql import functions
 
     last = ("outcome", "status_code", "error", "duration_ms")
@@ -161,7 +167,7 @@ def tried(attempts: "DataFrame") -> "DataFrame":
 def reported(
     deliveries: "DataFrame", *, messages: "DataFrame", attempts: "DataFrame", wanted: ReportRequest
 ) -> "DataFrame":
-    """Return the rows of the report, in order; of messages and attempts may be given more than is needed."""
+    """Return the report's rows, in order; surplus messages and attempts are ignored."""
     from pyspark.sql.functions import coalesce, col, lit
 
     if wanted.filter:
@@ -199,7 +205,7 @@ def _write_parts(job: StepJob, wanted: ReportRequest, folder: str) -> None:
 
 
 def _published(deliveries: "DataFrame") -> tuple[date, date] | None:
-    """Return on which days their messages were published; a replay's may be of years ago."""
+    """Return the days on which the messages were published; a replay's may be years old."""
     from pyspark.sql import functions
 
     day = functions.to_date("published_at")
@@ -212,7 +218,7 @@ def _files(job: StepJob, table: Table, since: date, until: date) -> list[ledger.
 
 
 def _join(job: StepJob, wanted: ReportRequest, *, folder: str, target: Path) -> int:
-    """Write all rows of the parts into one file; return how many."""
+    """Write all rows of the parts into one file; return their number."""
     rows = 0
     job.progress.doing(f"writing {target.name}")
     with writing(target, wanted.columns, form=wanted.format) as file:
@@ -230,7 +236,7 @@ def _batches(job: StepJob, folder: str) -> Iterator[pa.RecordBatch]:
 
 
 def _forget_killed(job: StepJob) -> None:
-    """Clear away what runs that are no more have left."""
+    """Remove the leftovers of runs that are no longer running."""
     rows = job.database.execute(statement("pipeline_running")).fetchall()
     running = {str(id) for (id,) in rows}
     for left in {job.archive.relative(file.path).split("/")[1] for file in job.archive.parquet(PARTS)}:

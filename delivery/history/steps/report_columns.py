@@ -1,4 +1,4 @@
-"""What the columns of a report are and mean: one row for each settlement of a delivery."""
+"""The columns of a report and their meaning: one row for each settlement of a delivery."""
 
 from delivery.history.schemas import Column, Table
 
@@ -48,12 +48,12 @@ REPORT = Table(
     ),
 )
 
-# With bodies; in Parquet they are the exact bytes.
+# With bodies; in Parquet these are the exact bytes.
 IN_FULL = (
     Column("headers", "string", "JSON: text by lower-case name", is_nullable=True),
     Column("body", "binary", "the exact bytes", is_nullable=True),
 )
-# In CSV, which has text only.
+# In CSV, which has only text.
 AS_TEXT = (
     IN_FULL[0],
     Column("body", "string", "as text, if it is UTF-8", is_nullable=True),

@@ -1,4 +1,4 @@
-"""The file of a report: CSV (RFC 4180, UTF-8, safe to open in a spreadsheet) or Parquet, there when it is whole."""
+"""Report files: CSV (RFC 4180, UTF-8, safe in spreadsheets) or Parquet, visible once complete."""
 
 import base64
 import csv
@@ -16,19 +16,23 @@ from pyarrow import parquet
 from delivery.history.schemas import Table
 
 FORMATS = ("csv", "parquet")
-# With these a spreadsheet takes a cell for a formula, and runs what somebody else wrote.
+# A spreadsheet interprets a cell with such a beginning as a formula, and runs another person's
+# code.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 class RowWriter(Protocol):
-    """What takes the rows of a report."""
+    """Writes the rows of a report."""
 
     def write(self, batch: pa.RecordBatch) -> None: ...
 
 
 @contextmanager
 def writing(target: Path, table: Table, *, form: str) -> Iterator[RowWriter]:
-    """Yield what takes the rows; the file has its name, and is on disk, when all are written. Only its owner can read it."""
+    """Yield a writer of rows; the file gets its name, and is synced, when all rows are written.
+
+    Only its owner can read it.
+    """
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     hidden = target.with_name(f".{target.name}.part")
     try:
@@ -44,7 +48,7 @@ def writing(target: Path, table: Table, *, form: str) -> Iterator[RowWriter]:
 
 @contextmanager
 def _parquet(file: IO[bytes], table: Table) -> Iterator[RowWriter]:
-    # Each column says what it means.
+    # Each column carries its meaning.
     fields = [
         field.with_metadata({"description": column.meaning}) if column.meaning else field
         for field, column in zip(table.arrow, table.columns, strict=True)
@@ -64,7 +68,7 @@ class _Parquet:
 
 @contextmanager
 def _csv(file: IO[bytes], table: Table) -> Iterator[RowWriter]:
-    # It must not translate the ends of lines: RFC 4180 has them, and bodies keep theirs.
+    # Without translation of line ends: the writer follows RFC 4180, and bodies keep theirs.
     text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=True)
     try:
         yield _Csv(text, table)
@@ -73,7 +77,7 @@ def _csv(file: IO[bytes], table: Table) -> Iterator[RowWriter]:
 
 
 class _Csv:
-    """The names first, also of no rows. What looks like a formula begins with an apostrophe."""
+    """Writes the column names first, even without rows; prefixes formulas with an apostrophe."""
 
     def __init__(self, file: IO[str], table: Table) -> None:
         self._names = table.names
@@ -86,7 +90,7 @@ class _Csv:
 
 
 def cell(value: object) -> str:
-    """Return what stands in a cell; numbers are never a formula."""
+    """Return a cell's text; numbers are never a formula."""
     match value:
         case None:
             return ""

@@ -1,11 +1,13 @@
-"""Rollup: the hours that new chunks of the archive touch are measured again, whole, and replaced in PostgreSQL.
+"""Rollup: measures the hours of the archive's new chunks again and replaces them in PostgreSQL.
 
-A chunk holds all that happened since the one before it ended, so the hours of that time are what it touches; one that ends within an hour is
-followed by one that touches the hour again. What stood still at the end of the one is counted until there, and goes on in the other.
+A chunk covers the time since the previous one ended, so it affects the hours of that time; if a
+chunk ends within an hour, the next one affects that hour again. A lane stopped at the end of a
+chunk is counted up to there, and continues in the next one.
 
-What it begins with it reads in one snapshot: the chunks, and the files that count. The old hours go, the new ones come, and the chunks are
-marked in one transaction. Killed anywhere before its commit, the old hours are there and the next run does it again. One at
-a time: a second one is refused when it is asked for (`pipeline_run_sole`), for it could put older figures in place of newer.
+A run reads its input in one snapshot: the chunks and the files that count. One transaction deletes
+the old hours, writes the new ones and marks the chunks. If the run is killed before that commit,
+the old hours are still there and the next run repeats the work. One at a time: a request for a
+second run is refused (`pipeline_run_sole`), because it could replace newer figures by older ones.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,10 +32,10 @@ from delivery.history.transforms.stops import stopped_seconds, stops
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-# Rows between two words on how far it is.
+# The number of rows between two progress reports.
 BATCH = 1_000
 _HOUR = timedelta(hours=1)
-# As PostgreSQL reads it, to the last space; which also tells no text from an empty one.
+# PostgreSQL's CSV, with all spaces kept; it distinguishes null from an empty text.
 _CSV = {
     "escape": '"',
     "ignoreLeadingWhiteSpace": "false",
@@ -52,7 +54,7 @@ class HourSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollupWork:
-    """What a run has to do, and from which files."""
+    """The work of a run, and its input files."""
 
     chunks: Sequence[int]
     spans: Sequence[HourSpan]
@@ -64,7 +66,10 @@ class RollupWork:
 
 
 def rollup(job: StepJob, *, everything: bool = False) -> dict[str, Any]:
-    """Measure the hours of new chunks, or all, and return how many `chunks` and `rows` (of an hour each), `since` and `until`."""
+    """Measure the hours of new chunks, or of all; return how many `chunks` and `rows`.
+
+    A row is one hour of a key. Also returns `since` and `until`.
+    """
     work = _work(job.database, everything=everything)
     if work is None:
         return {"chunks": 0, "rows": 0, "since": None, "until": None}
@@ -81,7 +86,7 @@ def rollup(job: StepJob, *, everything: bool = False) -> dict[str, Any]:
 
 
 def spans(pieces: Sequence[tuple[datetime, datetime]]) -> list[HourSpan]:
-    """Return the whole hours that these pieces of time touch, in order, those that meet as one."""
+    """Return the whole hours that these intervals touch, in order; adjacent ones are merged."""
     found: list[HourSpan] = []
     for since, until in sorted(pieces):
         if until <= since:
@@ -96,7 +101,7 @@ def spans(pieces: Sequence[tuple[datetime, datetime]]) -> list[HourSpan]:
 
 
 def hours(job: StepJob, work: RollupWork) -> "DataFrame":
-    """Return the rows of the hours of the work."""
+    """Return the rows for the hours of the work."""
     deliveries = _within(job.archive.frame(job.spark, DELIVERIES, work.deliveries), "settled_at", work.spans)
     attempts = _within(job.archive.frame(job.spark, ATTEMPTS, work.attempts), "settled_at", work.spans)
     journal = job.archive.frame(job.spark, JOURNAL, work.journal)
@@ -106,7 +111,7 @@ def hours(job: StepJob, work: RollupWork) -> "DataFrame":
 
 
 def _work(database: psycopg.Connection[Any], *, everything: bool) -> RollupWork | None:
-    """Return what there is to do, as one snapshot shows it; None when that is nothing."""
+    """Return the work to do, read in one snapshot; None if there is none."""
     with database.transaction():
         database.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
         chunks = database.execute(statement("rollup_chunks"), {"everything": everything}).fetchall()
@@ -120,7 +125,7 @@ def _work(database: psycopg.Connection[Any], *, everything: bool) -> RollupWork 
             until=until,
             deliveries=_files(database, "deliveries", touched),
             attempts=_files(database, "attempts", touched),
-            # All of it: what stands still now may do so for long.
+            # The whole journal: a lane stopped now may have been stopped long ago.
             journal=ledger.files(database, "journal"),
             names=database.execute(statement("subscription_names")).fetchall(),
         )
@@ -146,7 +151,7 @@ def _within(frame: "DataFrame", column: str, spans: Sequence[HourSpan]) -> "Data
 
 
 def _computed(frame: "DataFrame") -> Iterator[str]:
-    """Return the rows as lines for COPY, of which the first is there: the work is done before a transaction is begun."""
+    """Return the rows as lines for COPY; the first is computed before the transaction begins."""
     from pyspark.sql import functions as sql
 
     line = sql.to_csv(sql.struct(*COLUMNS), _CSV)
@@ -155,7 +160,7 @@ def _computed(frame: "DataFrame") -> Iterator[str]:
 
 
 def _replace(job: StepJob, work: RollupWork, rows: Iterator[str], *, everything: bool) -> int:
-    """Put the rows in place of those of the same hours, and return how many they are."""
+    """Replace the rows of the same hours; return the number of rows."""
     job.progress.doing("writing the hours")
     written = 0
     forgotten = {

@@ -1,10 +1,13 @@
-"""Verify: do README's promises hold for the whole history? "Proven", or "broken here" with the rows.
+"""Verify: checks README's promises over the whole history; "proven", or "broken here" with the rows.
 
-The whole history is the archive and what is not archived yet, as one snapshot of PostgreSQL shows both: the ledger's files, and the deliveries
-that are open or were settled since the watermark. Those are read first, onto the disk of whoever computes, and the snapshot ends
-before the archive is read, however large that is. What each delivery comes to is kept there too, once, for the checks to go through.
+The whole history is the archive and the rows that are not archived yet, as one snapshot of
+PostgreSQL shows both: the ledger's files, and the deliveries that are open or were settled since
+the watermark. The latter are read first, onto the disks of the workers, and the snapshot ends
+before the archive is read, however large that is. The summary of each delivery is kept there too,
+once, for all checks to read.
 
-The findings of a run, at most so many of each kind, are written in one transaction at its end; their whole number is in its result.
+The findings of a run, at most MOST_FINDINGS of each kind, are written in one transaction at its
+end; its result has their total number.
 """
 
 from collections.abc import Iterator
@@ -41,14 +44,14 @@ _PLACES = (schemas.Column("subscription_id", "bigint"), schemas.Column("endpoint
 
 
 class Judgement:
-    """What the checks have found so far."""
+    """The findings of the checks so far."""
 
     def __init__(self) -> None:
         self.broken = dict.fromkeys(KINDS, 0)
         self.findings: list[tuple[Any, ...]] = []
 
     def judge(self, frame: "DataFrame", counts: "Column | None" = None) -> Counts:
-        """Take in what is `broken` of the frame, and return its counts."""
+        """Add the findings in `broken` of the frame, and return its counts."""
         columns = [broken_counts().alias("broken")] + ([] if counts is None else [counts.alias("counts")])
         row = frame.agg(*columns).first()
         assert row is not None
@@ -62,7 +65,7 @@ class Judgement:
 
 
 def verify(job: StepJob) -> dict[str, Any]:
-    """Check the whole history, write the findings, and return the verdict with what was checked, explained and broken."""
+    """Check the whole history and write the findings; return the verdict and all counts."""
     judgement = Judgement()
     with _history(job) as history:
         job.progress.doing("checking attempts")
@@ -104,7 +107,7 @@ def _judge_order(judgement: Judgement, turns: "DataFrame") -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedHistory:
-    """What is known of each delivery, when subscriptions were held, the archive's messages, and the watermark."""
+    """The input of the checks: deliveries, holds, archived messages, and the watermark."""
 
     deliveries: "DataFrame"
     holds: "DataFrame"
@@ -114,7 +117,7 @@ class CheckedHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnarchivedRows:
-    """What a snapshot of PostgreSQL showed: what is not archived yet, kept by Spark, and which files of the archive count."""
+    """Unarchived rows of a PostgreSQL snapshot, kept by Spark, and the archive's valid files."""
 
     until: datetime | None
     deliveries: "DataFrame"
@@ -137,7 +140,7 @@ def _history(job: StepJob) -> Iterator[CheckedHistory]:
         journal = kept.enter_context(_kept(journal))
         owners = _owners(job, found, archived, journal)
         holds = kept.enter_context(_kept(held(journal, _places(job, found, archived, journal), owners)))
-        # The first that goes through it is who waits for it.
+        # Computed by the first check that reads it.
         attempts = found.archived(job, schemas.ATTEMPTS)
         deliveries = kept.enter_context(
             _kept(known(archived, attempts, found.deliveries), is_needed_now=False)
@@ -151,7 +154,10 @@ def _history(job: StepJob) -> Iterator[CheckedHistory]:
 
 
 def _rows(job: StepJob, kept: ExitStack) -> UnarchivedRows:
-    """Read all that is wanted of PostgreSQL in one snapshot, and let go of it: joining the archive may take minutes."""
+    """Read all input from PostgreSQL in one snapshot.
+
+    End it then: joining the archive may take minutes.
+    """
     job.progress.doing("reading unarchived rows")
     with snapshot(job.conninfo) as seen:
         until = ledger.archived_until(seen.connection)
@@ -169,7 +175,7 @@ def _rows(job: StepJob, kept: ExitStack) -> UnarchivedRows:
 
 @contextmanager
 def _kept(frame: "DataFrame", *, is_needed_now: bool = True) -> "Iterator[DataFrame]":
-    """Keep the frame on disk, once it is computed."""
+    """Keep the frame on disk once it is computed."""
     from pyspark import StorageLevel
 
     frame = frame.persist(StorageLevel.DISK_ONLY)
@@ -184,7 +190,7 @@ def _kept(frame: "DataFrame", *, is_needed_now: bool = True) -> "Iterator[DataFr
 def _places(
     job: StepJob, found: UnarchivedRows, deliveries: "DataFrame", journal: "DataFrame"
 ) -> "DataFrame":
-    """Return where deliveries go now, and where they went, if any URL was ever stopped."""
+    """Return the current URLs of deliveries, and the earlier ones if any URL was ever stopped."""
     now = frame_of_rows(job.spark, _PLACES, found.places)
     if about_urls(journal).isEmpty():
         return places(now)
@@ -194,7 +200,10 @@ def _places(
 def _owners(
     job: StepJob, found: UnarchivedRows, deliveries: "DataFrame", journal: "DataFrame"
 ) -> "DataFrame":
-    """Return whose the subscriptions are and were, if any subscriber, or all sending, was ever held."""
+    """Return the owners of subscriptions, current and earlier.
+
+    Earlier ones are read only if a subscriber, or all sending, was ever held.
+    """
     now = frame_of_rows(job.spark, _OWNERS, found.owners)
     if about_many(journal).isEmpty():
         return now

@@ -1,7 +1,8 @@
-"""What the history measures of each hour, subscriber, subscription and event type: pure transforms.
+"""Measures of the history by hour, subscriber, subscription and event type: pure transforms.
 
-Each settlement belongs to the hour of its `settled_at`, with the attempts that the archive has of it. One that a person sent again was
-settled more than once: each time counts in its own hour, for that is what happened then. Percentiles are exact.
+Each settlement belongs to the hour of its `settled_at`, with its attempts in the archive. A
+delivery that a person sent again was settled more than once: each settlement counts in its own
+hour, because it happened then. Percentiles are exact.
 """
 
 from functools import reduce
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 KEY = ("hour", "subscription_id", "subscriber", "event_type")
-# Columns of the hour, and the status that they count.
+# Columns of the hour, and the status that each counts.
 STATUSES = {
     "delivered": "DELIVERED",
     "rejected": "REJECTED",
@@ -28,7 +29,7 @@ SUCCESSES = ("SUCCESS", "ACKNOWLEDGED")
 COUNTS = (*STATUSES, "attempts", "failed_attempts", "retried", "bytes")
 _PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 _SPREAD = (*_PERCENTILES, "max")
-# Of the row of an hour, as it is in PostgreSQL.
+# The columns of an hour's row in PostgreSQL.
 COLUMNS = (
     *KEY,
     "subscription",
@@ -40,10 +41,11 @@ COLUMNS = (
 
 
 def measured(deliveries: "DataFrame", attempts: "DataFrame") -> "DataFrame":
-    """Return one row of an hour for each key that something was settled of; all COLUMNS but `blocked_seconds`."""
+    """Return one row per hour and key with a settlement; all COLUMNS but `blocked_seconds`."""
     from pyspark.sql import functions as sql
 
-    # Laid by hour and subscription once, settlements and attempts alike: all that follows finds them so.
+    # Partitioned by hour and subscription once, settlements and attempts alike, for all that
+    # follows.
     rows = _settled(deliveries).unionByName(_tried(attempts)).repartition("hour", "subscription_id")
     return (
         _in_order(rows)
@@ -58,17 +60,18 @@ def measured(deliveries: "DataFrame", attempts: "DataFrame") -> "DataFrame":
             *_spread("latency", ~sql.col("is_attempt")),
             *_spread("response", sql.col("is_attempt")),
         )
-        # Of attempts alone nothing was settled.
+        # Groups with attempts alone have no settlement, and are dropped by this join.
         .join(sql.broadcast(_named(deliveries)), "named")
         .select(*(column for column in COLUMNS if column != "blocked_seconds"))
     )
 
 
 def with_stops(measured: "DataFrame", stopped: "DataFrame", names: "DataFrame") -> "DataFrame":
-    """Add how long the subscriptions blocked a lane in each hour, also in hours in which nothing of them was settled.
+    """Add how long each subscription blocked a lane in each hour, also in hours without settlements.
 
-    `names` are those of the subscriptions that there are: `subscription_id`, `subscriber`, `subscription`, `event_type`, `endpoint`. A
-    subscription that was renamed within the hour has several rows then: the first has the time.
+    `names` are those of the existing subscriptions: `subscription_id`, `subscriber`,
+    `subscription`, `event_type`, `endpoint`. A subscription that was renamed within the hour has
+    several rows in it: the first gets the time.
     """
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
@@ -93,14 +96,14 @@ def with_stops(measured: "DataFrame", stopped: "DataFrame", names: "DataFrame") 
 
 _NAMES = ("subscriber", "subscription", "event_type", "endpoint")
 _HOURLY = ("hour", "subscription_id")
-# Numbers in place of KEY: Spark groups and sorts by them in a fraction of the time. Only of one subscription in one hour may two `who`
-# be taken for the same.
+# Numbers in place of KEY: Spark groups and sorts by them in a fraction of the time. Two hashes in
+# `who` can only be confused within one subscription and hour.
 _GROUP = (*_HOURLY, "who")
 _HOUR_MICROSECONDS = 3_600_000_000
 
 
 def _settled(deliveries: "DataFrame") -> "DataFrame":
-    """Return what counts of settlements, of which `value` is the latency in milliseconds."""
+    """Return the measures of settlements; `value` is the latency in milliseconds."""
     from pyspark.sql import functions as sql
 
     waited = (sql.unix_micros("settled_at") - sql.unix_micros("published_at")) / 1000.0
@@ -120,7 +123,7 @@ def _settled(deliveries: "DataFrame") -> "DataFrame":
 
 
 def _tried(attempts: "DataFrame") -> "DataFrame":
-    """Return what counts of attempts, in the columns of settlements: `value` is the milliseconds that the response took."""
+    """Return the measures of attempts, in those columns; `value` is the response's milliseconds."""
     from pyspark.sql import functions as sql
 
     return attempts.select(
@@ -137,7 +140,7 @@ def _tried(attempts: "DataFrame") -> "DataFrame":
 
 
 def _group() -> "list[Column]":
-    """The columns of _GROUP, of what was settled."""
+    """Return the columns of _GROUP, by the time of settlement."""
     from pyspark.sql import functions as sql
 
     at = sql.unix_micros("settled_at")
@@ -149,14 +152,17 @@ def _group() -> "list[Column]":
 
 
 def _named(deliveries: "DataFrame") -> "DataFrame":
-    """Return the names that there are, by `named`."""
+    """Return the existing names, by their hash `named`."""
     from pyspark.sql import functions as sql
 
     return deliveries.select(*_NAMES).distinct().withColumn("named", sql.xxhash64(*_NAMES))
 
 
 def _in_order(rows: "DataFrame") -> "DataFrame":
-    """Add the `place` of each value, from 0, among those of its group's settlements or attempts, and the `last`; null stands behind that."""
+    """Add each value's `place` from 0 within its group's settlements or attempts, and the `last`.
+
+    Null values come after `last`.
+    """
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
@@ -166,14 +172,15 @@ def _in_order(rows: "DataFrame") -> "DataFrame":
 
 
 def _spread(measure: str, is_of: "Column") -> "list[Column]":
-    """Percentiles of values that are in order, exact, between two of them in proportion; and the largest. Null when there are none.
+    """Return exact percentiles of sorted values, linearly interpolated, and the maximum.
 
-    Spark's own `percentile` counts each group's values in a table of its own, which takes four times as long.
+    Null if there are no values. Spark's own `percentile` counts each group's values in a table of
+    its own, which takes four times as long.
     """
     from pyspark.sql import functions as sql
 
     def at(share: float) -> "Column":
-        # Of the two values beside the place that is wanted each counts the more the nearer it is, and none of the others.
+        # Weights the two values next to the wanted place by their nearness, and all others by 0.
         part = 1 - sql.abs(sql.col("place") - sql.col("last") * share)
         return sql.sum(sql.when(is_of & (part > 0), part * sql.col("value")))
 

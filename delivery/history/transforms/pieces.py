@@ -1,4 +1,4 @@
-"""Pieces of time of a subscription, from `since` to `until`: a pure transform."""
+"""Intervals of a subscription, from `since` to `until`: a pure transform."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ PIECES = "subscription_id bigint, since timestamp, until timestamp"
 
 
 def merged(pieces: "DataFrame") -> "DataFrame":
-    """Return the same time in pieces that neither overlap nor meet; empty ones are left out."""
+    """Return the same time as disjoint intervals that do not touch; empty ones are left out."""
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 

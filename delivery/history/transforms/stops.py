@@ -1,7 +1,8 @@
-"""How long lanes stood still, by hour and subscription, as the journal tells: a pure transform.
+"""How long lanes were stopped, by hour and subscription, according to the journal: pure transforms.
 
-A lane stands still from an entry BLOCKED or SUSPENDED to the next entry RESUMED of that lane. Another BLOCKED or SUSPENDED goes on with
-it, from then on for the delivery that it names. What has no end in the journal lasts until the watermark.
+A lane is stopped from an entry BLOCKED or SUSPENDED to its next entry RESUMED. Another BLOCKED or
+SUSPENDED continues the stop, from then on for the delivery that it names. A stop without an end in
+the journal lasts until the watermark.
 """
 
 from datetime import datetime
@@ -14,12 +15,15 @@ if TYPE_CHECKING:
 
 STOPPED = ("BLOCKED", "SUSPENDED")
 FLOWS = "RESUMED"
-# Of the journal.
+# The columns of the journal.
 READ = ("id", "at", "kind", "lane_id", "subscription_id")
 
 
 def stops(journal: "DataFrame", *, until: datetime) -> "DataFrame":
-    """Return `subscription_id`, `since`, `until`: when something of a subscription stopped a lane. They may overlap."""
+    """Return `subscription_id`, `since`, `until` of each stop by a delivery of a subscription.
+
+    The intervals may overlap.
+    """
     from pyspark.sql import Window
     from pyspark.sql import functions as sql
 
@@ -39,7 +43,10 @@ def stops(journal: "DataFrame", *, until: datetime) -> "DataFrame":
 
 
 def stopped_seconds(stops: "DataFrame") -> "DataFrame":
-    """Return `hour`, `subscription_id` and `blocked_seconds`: of an hour at most 3,600, though several lanes were stopped at once."""
+    """Return `hour`, `subscription_id` and `blocked_seconds`.
+
+    At most 3,600 per hour, though several lanes were stopped at once.
+    """
     from pyspark.sql import functions as sql
 
     hour = sql.col("hour")
