@@ -1,9 +1,10 @@
 """The attempts of one job: check, record, send, judge, commit.
 
-    choose ─▶ record what is under way ─▶ send ─▶ answer ─▶ commit ─▶ done, or choose the next …
-           1                            2       3         4
+    choose ─▶ record the attempt ─▶ send ─▶ answer ─▶ commit ─▶ done, or choose the next …
+           1                      2       3         4
 
-The windows in which a sender may die are in `README.md`. Where order is kept the run was recorded when it was read.
+`README.md` lists the windows in which a sender may die. An ordered lane recorded its run when it
+read the deliveries.
 """
 
 import asyncio
@@ -27,27 +28,30 @@ from delivery.verdict import NextStep, Rules, judge_lost, pause_seconds
 
 log = logging.getLogger(__name__)
 
-# They leave the delivery first in its lane, so its run is over.
+# These steps leave the delivery first in its lane, so its run is over.
 _STOPPING = frozenset({NextStep.BLOCK, NextStep.AGAIN, NextStep.SUSPEND})
 
 
 class SendingJob:
-    """One task of a lane that sends."""
+    """One sending task of a lane."""
 
     def __init__(self, lane: Lane, context: SenderContext) -> None:
         self._lane = lane
         self._context = context
 
     async def deliver(self, taken: tuple[Group, Parcel] | None) -> None:
-        """Deliver one group after another, as long as something may be sent."""
-        # Asked for once: each look at the running task costs a system call.
+        """Deliver one group after another while the lane has something to send."""
+        # Read once: each look at the running task costs a system call.
         self._loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
         while taken is not None:
             await self._deliver_group(*taken)
             taken = self._lane.take()
 
     async def _deliver_group(self, group: Group, first: Parcel) -> None:
-        """Try the endpoints of the group until one takes the message; `first` has its place already."""
+        """Try the endpoints of the group until one accepts the message.
+
+        `first` has its place already.
+        """
         lane = self._lane
         parcels = list(group.left)
         parcel: Parcel | None = first
@@ -63,7 +67,10 @@ class SendingJob:
             lane.stock.release(parcels)
 
     async def _try(self, group: Group, parcel: Parcel) -> bool:
-        """Make one attempt and commit what it led to; True when the endpoint took the message."""
+        """Make one attempt and commit its result.
+
+        Return True if the endpoint accepted the message.
+        """
         lane, context = self._lane, self._context
         endpoint = context.endpoints[parcel.subscription_id]
         is_doubtful = not endpoint.is_active or endpoint.is_disabled
@@ -71,23 +78,25 @@ class SendingJob:
             await self._set_aside(group, parcel)
             return False
         if endpoint.fault and not parcel.is_volatile:
-            # Ours, and no attempt: it never costs the receiver one. Its siblings may take the message.
+            # This is a fault on our side, not an attempt: it never costs the receiver one. A
+            # sibling may still accept the message.
             lane.under_way.remove(parcel)
             await context.commit(lane, *lane.stops.learn_fault(parcel, endpoint.rules, fault=endpoint.fault))
             return False
         outcome = await self._send(group, parcel)
         if outcome is None:
             if group.batch is not None and group.generation == lane.stock.generation:
-                # It may be too late for more of its run.
+                # The rest of the run may be overdue as well.
                 lane.stock.forget()
             await context.commit(lane, lane.run(), *lane.stops.tell(parcel))
             return False
         return await self._conclude(group, parcel, outcome)
 
     async def _set_aside(self, group: Group, parcel: Parcel) -> None:
-        """Drop what the parcel's subscription holds back, and record an ordered lane's run without it.
+        """Drop the deliveries that the parcel's subscription holds back.
 
-        Otherwise, after a crash, one of these would be taken for the delivery in doubt.
+        An ordered lane's run is recorded without them. Otherwise the successor of a crashed sender
+        would treat one of them as the delivery in doubt.
         """
         lane, context = self._lane, self._context
         lane.under_way.remove(parcel)
@@ -99,7 +108,10 @@ class SendingJob:
                 await self._end_batch(group.batch)
 
     async def _send(self, group: Group, parcel: Parcel) -> Outcome | None:
-        """Make one attempt; None if it must not be made any more once it is recorded: it is too late, or a person may have cancelled it."""
+        """Make one attempt; return None if it must no longer be made once it is recorded.
+
+        It is then overdue, or a person may have cancelled it.
+        """
         lane, context = self._lane, self._context
         endpoint = context.endpoints[parcel.subscription_id]
         if endpoint.fault:
@@ -117,11 +129,12 @@ class SendingJob:
             lane.under_way.begin(parcel, self._task, now=time.monotonic())
             return await context.send(lane.id, parcel, request=lane.request)
         finally:
-            # Its outcome is handed in before anything else can run, and so before a run without it.
+            # The outcome is handed in before any other coroutine runs, so before a run without this
+            # attempt.
             lane.under_way.remove(parcel)
 
     async def _conclude(self, group: Group, parcel: Parcel, outcome: Outcome) -> bool:
-        """Commit what an outcome leads to; True when the endpoint took the message."""
+        """Commit the result of an outcome; return True if the endpoint accepted the message."""
         lane, context = self._lane, self._context
         endpoint = context.endpoints[parcel.subscription_id]
         verdict = lane.window.judge(outcome, endpoint.rules, parcel.tries)
@@ -142,14 +155,15 @@ class SendingJob:
         return is_stored and verdict.status is Status.DELIVERED
 
     async def _record(self, settlement: Settlement, parcel: Parcel, also: Sequence[Entry]) -> bool:
-        """Commit an outcome; False if it cannot be stored, which is as good as lost.
+        """Commit an outcome; return False if it cannot be stored, which is as good as lost.
 
-        It must not end the attempts of everybody else in the lane, nor be made again and again without a pause. Where
-        order is kept the lane ends instead, and is begun again with what may have been sent.
+        The failure must not end the other attempts of the lane, and the attempt must not be
+        repeated without a pause. An ordered lane ends instead, and starts again with the delivery
+        in doubt.
         """
         lane, context = self._lane, self._context
         if not also:
-            # It runs while the commit is waited for, which takes longer.
+            # Runs while this task waits for the commit, which takes longer.
             self._loop.call_soon(lane.prepare, context.make_request)
         try:
             await context.commit(lane, settlement, *also)
@@ -158,7 +172,7 @@ class SendingJob:
                 raise
             log.exception("outcome not stored", extra={"lane": lane.id, "delivery": settlement.delivery_id})
             rules = context.endpoints[parcel.subscription_id].rules
-            # What it was to say of the lane and the endpoint may be old by now.
+            # The changes of lane and endpoint that it carried may be out of date by now.
             is_change = any(isinstance(entry, Change) for entry in also)
             changes = lane.stops.changes(parcel.place) if is_change else []
             await context.commit(lane, _as_lost(settlement, rules, is_only=parcel.is_volatile), *changes)
@@ -166,7 +180,7 @@ class SendingJob:
         return True
 
     async def _end_batch(self, batch: RunBatch) -> None:
-        """At the end of a run the lane may have to pause."""
+        """End the run; the lane may have to pause."""
         await self._context.commit(self._lane, *self._lane.stops.learn_of_batch(batch))
 
 

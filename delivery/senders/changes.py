@@ -1,8 +1,8 @@
-"""Which subscriptions and lanes were configured otherwise since a sender last looked, and what holds and paces all of them now.
+"""The configuration changes since a sender's last look, and the present hold and rates of lanes.
 
-A look begins where the one before it was: with the oldest transaction that was under way then. So no change is missed,
-however late it commits and whatever the clocks say; one that was seen may be seen again, and has the version that is
-known already.
+A look begins at the oldest transaction that was under way during the previous look. So it misses no
+change, however late that commits and whatever the clocks show. It may find a change twice: the
+version is then the known one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,10 @@ from delivery.senders.reader import Reader
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """Versions of subscriptions by id, and rows of lanes; `is_all`: whatever is known may be old.
+    """Versions of subscriptions by id, and rows of lanes.
 
-    `is_held`: all sending is HELD. `rates` are those of the lanes that catch up on what was held.
+    `is_all`: everything in memory may be old. `is_held`: all sending is HELD. `rates` has the rates
+    of lanes that catch up on held deliveries.
     """
 
     versions: Mapping[int, str]
@@ -28,7 +29,7 @@ class Changed:
 
 
 class Changes:
-    """The looks of one sender; the first finds nothing, so it comes before anything is known."""
+    """The looks of one sender. The first look finds nothing, so make it before reading anything."""
 
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -41,7 +42,8 @@ class Changes:
         rows = await self._reader.fetch("changed_subscriptions", since)
         lanes = await self._reader.fetch("changed_lanes", {"horizon": self._horizon})
         rates = {row["id"]: row["catch_up_rate"] for row in await self._reader.fetch("catching_up")}
-        # Another server may answer a new connection, or a backup was restored: they number their transactions anew.
+        # A new connection may reach another server, or a backup was restored: both number their
+        # transactions from a different point.
         is_another = self._reader.connected != self._connected
         is_all = self._horizon is not None and (is_another or rows[0]["horizon"] < self._horizon)
         self._connected = self._reader.connected

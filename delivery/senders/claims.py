@@ -1,14 +1,16 @@
-"""Which lanes a sender serves: its shards, their lanes with work, recovery, and giving back.
+"""The lanes that a sender serves: its shards, their lanes with work, recovery, and giving back.
 
-    foreign ── nobody has its lock ──▶ claimed ── another is to have it ──▶ leaving ── no lane is served ──▶ foreign
-                                          ▲                                   │
-                                          └── an attempt takes long ──────────┘
+    foreign ── its lock is free ──▶ claimed ── another sender's share ──▶ leaving ── no lane is served ──▶ foreign
+                                       ▲                                    │
+                                       └────── an attempt takes long ───────┘
 
-A claimed shard's lanes are served from the moment at which they have work until they are idle for a while. What a lane's last sender may
-have sent without recording it is settled before anything else of the lane: it died, or lost its shard.
+The lanes of a claimed shard are served from the moment they have work until they have been idle for
+a while. Deliveries that a lane's last sender may have sent without recording an outcome are settled
+before anything else of the lane is sent: that sender died, or lost its shard.
 
-A shard that another sender is to have is left for a moment only: its lanes begin no attempt, and must not wait for one that takes
-long. If one does, the shard is kept, and left later. Nobody waits for it meanwhile: the lanes are served here.
+A shard that belongs to another sender is in the leaving state only briefly: its lanes begin no
+attempt, and must not wait for one that takes long. If an attempt does take long, the shard is kept
+and left later. Nothing is delayed meanwhile, because its lanes are served here.
 """
 
 import asyncio
@@ -33,22 +35,22 @@ from delivery.verdict import judge_lost
 
 log = logging.getLogger(__name__)
 
-# Lanes of a shard that is left wait so long for each other's attempts.
+# The lanes of a shard that is being left wait this long for each other's attempts.
 LEAVE_SECONDS = 1.0
-# A shard that could not be left is left again after so long, and then after twice as long each time.
+# A shard that could not be left is tried again after this time, which doubles with each try.
 STAY_SECONDS = 10.0
 MAX_STAY_SECONDS = 320.0
 
 
 class Claims:
-    """The shards of one sender and their lanes, each lane served by a task of its own."""
+    """The shards of one sender and their lanes; each lane is served by a task of its own."""
 
     def __init__(self, context: SenderContext, tasks: asyncio.TaskGroup) -> None:
         self._context = context
         self._tasks = tasks
         self.sharing = Sharing()
         self._wanted: frozenset[int] = frozenset()
-        # By whom they are shared, and which of them we are.
+        # The slots that share the shards, and our own slot.
         self._shared: tuple[frozenset[int], int] | None = None
         self._leaving: dict[int, float] = {}
         self._stays: dict[int, tuple[float, float]] = {}
@@ -57,7 +59,7 @@ class Claims:
         self._is_closed = False
 
     async def meet(self, *, busy_percent: int = 0) -> None:
-        """Look who else is at work; take the shards that are to be ours, and leave the others."""
+        """Find the senders at work, claim this sender's shards, and leave the others."""
         settler = self._context.settler
         sharing = self.sharing
         myself, others = await settler.members(busy_percent=busy_percent, sharing=sharing.sharing)
@@ -74,12 +76,12 @@ class Claims:
 
     async def serve(self, lane_ids: Iterable[int]) -> None:
         """Begin to serve those of these lanes that are ours and have no task yet."""
-        # Each once: begun twice, it would be served twice.
+        # Without duplicates: a lane begun twice would be served twice.
         wanted = [id for id in dict.fromkeys(lane_ids) if self._is_wanted(id)]
         if not wanted:
             return
         epochs = {id: self._context.settler.holding.epoch_of(id) for id in wanted}
-        # Whoever else begins lanes meanwhile must not begin these.
+        # Keeps concurrent calls from beginning the same lanes.
         self._beginning.update(wanted)
         try:
             rows = await self._context.reader.fetch("read_lanes", {"lane": wanted})
@@ -87,23 +89,26 @@ class Claims:
         finally:
             self._beginning.difference_update(wanted)
         for row in rows:
-            # The row is of this epoch only if that is still ours.
+            # The row is valid only while the shard is ours in the epoch in which it was read.
             epoch = epochs[row["id"]]
             if self._is_wanted(row["id"]) and epoch == self._context.settler.holding.epoch_of(row["id"]):
                 assert epoch is not None
                 self._begin(row, settlements[row["id"]], epoch=epoch)
 
     async def serve_unfinished(self) -> None:
-        """Begin to serve the lanes that were left in the middle of something, which may have nothing more to send."""
+        """Begin to serve the lanes whose run was left unfinished.
+
+        They may have nothing more to send.
+        """
         shards, self._unfinished = self._unfinished, set()
         if shards:
             rows = await self._context.reader.fetch("unfinished_lanes", {"shard": list(shards)})
             await self.serve(row["lane_id"] for row in rows)
 
     def notice_windows(self, changed: Iterable[Mapping[str, Any]]) -> None:
-        """Give back lanes that are served otherwise than their subscriber wants now; they are begun anew.
+        """Give back the lanes whose window has changed; they are begun again.
 
-        So one lane is never served in two ways at once: what was begun in one way ends before the other begins.
+        So a lane is never served in two ways at once: the old way ends before the new one begins.
         """
         for row in changed:
             lane = self._context.lanes.get(row["id"])
@@ -126,16 +131,17 @@ class Claims:
         for shard in shards:
             self._leave_one(shard, lanes[shard])
         for lane in self._context.lanes.values():
-            # Of shards that are to be ours again, too.
+            # Includes lanes whose shard has become ours again.
             if shard_of(lane.id) not in self._leaving:
                 lane.resume()
         await self.release_left()
 
     async def release_left(self) -> None:
-        """Release the shards that are being left, as soon as none of their lanes is served any more."""
+        """Release the shards that are being left, as soon as none of their lanes is served."""
         served = {shard_of(lane_id) for lane_id in self._context.lanes} if self._leaving else frozenset()
         if left := [shard for shard in self._leaving if shard not in served]:
-            # They count as being left until they are released: none of their lanes may begin meanwhile.
+            # They count as being left until they are released: none of their lanes may begin
+            # meanwhile.
             await self._context.settler.release(left)
             for shard in left:
                 del self._leaving[shard]
@@ -154,12 +160,15 @@ class Claims:
             self._stays[shard] = now + rest, min(2 * rest, MAX_STAY_SECONDS)
 
     def _are_hanging(self, lanes: Iterable[Lane], *, since: float) -> bool:
-        """Whether one waits for an answer, or for a row that somebody has locked, since before that moment."""
+        """True if a lane has waited for an answer or a locked row since before `since`."""
         held_up = self._context.settler.held_up
         return any(lane.id in held_up or lane.under_way.is_hanging(since=since) for lane in lanes)
 
     def _let_lost_go(self) -> None:
-        """Wake the lanes that another sender has now: they would learn it only when they have something to record."""
+        """Wake the lanes that another sender has now.
+
+        Otherwise they would notice only when they commit.
+        """
         for lane in self._context.lanes.values():
             if not self._context.settler.holding.is_serving(lane.id):
                 lane.give_back()
@@ -180,7 +189,7 @@ class Claims:
     async def _serve(self, lane: Lane, unfinished: Sequence[Settlement | Run]) -> None:
         try:
             if unfinished:
-                # Nothing may be sent before it is known what was.
+                # Send nothing before the deliveries in doubt are settled.
                 await self._context.settler.commit(lane.id, *unfinished)
             await serve(lane, self._context)
         except LaneLostError:
@@ -192,11 +201,11 @@ class Claims:
             self._context.settler.holding.end(lane.id)
             del self._context.lanes[lane.id]
             if lane.news.is_set():
-                # It came while the lane was given back, when nobody listened for it.
+                # The notification came while the lane was being given back, when no task read it.
                 self._tasks.create_task(self.serve([lane.id]))
 
     async def _lost(self, lane_ids: Sequence[int]) -> Mapping[int, list[Settlement]]:
-        """Return what of these lanes may have been sent without a recorded outcome, settled as the policy wants it."""
+        """Return the deliveries of these lanes in doubt, settled as their policies say."""
         found: defaultdict[int, list[Settlement]] = defaultdict(list)
         if not lane_ids:
             return found
@@ -227,5 +236,5 @@ class Claims:
 
 
 def _no_run(lane: Mapping[str, Any]) -> Run:
-    """Nothing is under way; whether the lane was served in order stays known."""
+    """Return an empty run that keeps whether the lane was served in order."""
     return Run(lane_id=lane["id"], ids=(), attempts=(), is_concurrent=lane["run_is_concurrent"])

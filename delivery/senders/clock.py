@@ -1,4 +1,4 @@
-"""The clock by which a time to live is over: unlike the monotonic one it goes on while the machine sleeps."""
+"""The clock for times to live; unlike the monotonic clock it runs while the machine sleeps."""
 
 import time
 
@@ -6,5 +6,5 @@ _CLOCK: int = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def seconds_since_boot() -> float:
-    """Return the seconds since some moment before; nobody sets this clock."""
+    """Return the seconds since some moment in the past; nobody sets this clock."""
     return time.clock_gettime(_CLOCK)

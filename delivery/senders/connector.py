@@ -1,4 +1,4 @@
-"""The connections that attempts are made on: to allowed addresses only, and bounded in what they take in before an answer."""
+"""The connections for attempts: to allowed addresses only, with bounded input before an answer."""
 
 import asyncio
 import socket
@@ -22,22 +22,25 @@ if TYPE_CHECKING:
     from aiohttp.tracing import Trace
 
 KEEPALIVE_SECONDS = 30
-# How long a resolved name is believed.
+# How long a resolved name is kept.
 RESOLVED_SECONDS = 10
-# A second address is tried beside the first after this long, for both have only the time to connect.
+# After this long a second address is tried alongside the first, because both share the time to
+# connect.
 NEXT_ADDRESS_SECONDS = 0.25
-# What may come of informational answers and of the answer's header.
+# The limit for informational answers and the answer's header together.
 MAX_HEADER_BYTES = 64 * 1024
-# So much is parsed in one go: of what comes beyond the limits, no more than this keeps the event loop busy.
+# The most that is parsed at once: data beyond the limits keeps the event loop busy for no more than
+# this.
 _PARSED_BYTES = 4 * 1024
 
 
-# Whether the request of this task may be written now; asked when there is a connection for it, and when its first byte is written.
+# Whether the request of this task may still be written; checked when it gets a connection and when
+# its first byte is written.
 may_begin: ContextVar[Callable[[], bool]] = ContextVar("may_begin")
 
 
 class NotBegunError(Exception):
-    """The request was not written, and must not be now: it is no attempt."""
+    """The request was not written, and must not be written now: no attempt was made."""
 
 
 def _must_not_begin() -> bool:
@@ -46,12 +49,16 @@ def _must_not_begin() -> bool:
 
 
 class GuardedRequest(aiohttp.ClientRequest):
-    """Written at once, or not at all: the process may be frozen, and wake up much later, between any two lines."""
+    """A request written at once or not at all.
+
+    The process may be frozen between any two lines, and wake up much later.
+    """
 
     async def write_bytes(
         self, writer: AbstractStreamWriter, conn: "Connection", content_length: int | None = None
     ) -> None:
-        # Others had the event loop since there was a connection. The header waits for the body, to be written with it.
+        # Other tasks have run since the connection was made. The header waits for the body, to be
+        # written with it.
         if _must_not_begin() and conn.protocol is not None:
             conn.protocol.set_exception(NotBegunError())
             conn.close()
@@ -60,11 +67,14 @@ class GuardedRequest(aiohttp.ClientRequest):
 
 
 class FloodError(aiohttp.ClientConnectionError):
-    """The receiver sends too much that is no answer; the message says what."""
+    """The receiver sends too much data that is not an answer; the message says which."""
 
 
 class GuardedConnector(aiohttp.TCPConnector):
-    """Connects to allowed addresses; each socket is made by the guard, whatever the resolver said before."""
+    """Connects to allowed addresses only.
+
+    The guard opens each socket, whatever the resolver returned before.
+    """
 
     def __init__(self, *, allowed_networks: Sequence[Network], resolver: Resolver) -> None:
         self._allowed_networks = allowed_networks
@@ -76,13 +86,16 @@ class GuardedConnector(aiohttp.TCPConnector):
             happy_eyeballs_delay=NEXT_ADDRESS_SECONDS,
             resolver=_Names(resolver, allowed_networks=allowed_networks),
         )
-        # There is no public way to say which protocol a connection speaks.
+        # aiohttp has no public way to choose the protocol class of a connection.
         self._factory = partial(_BoundedHandler, self._loop)  # type: ignore[assignment]
 
     async def connect(
         self, req: aiohttp.ClientRequest, traces: "list[Trace]", timeout: aiohttp.ClientTimeout
     ) -> "Connection":
-        """Get a connection; raises NotBegunError if nothing may be written to it by now."""
+        """Return a connection.
+
+        Raise NotBegunError if the request must no longer be written to it.
+        """
         connection = await super().connect(req, traces, timeout)
         if _must_not_begin():
             connection.release()
@@ -96,7 +109,7 @@ class GuardedConnector(aiohttp.TCPConnector):
 
 
 class _Names(AbstractResolver):
-    """Resolves by the resolver that the rest of Inturn uses; of several addresses, those that are allowed."""
+    """Resolves with the resolver of all Inturn, and keeps only the allowed addresses."""
 
     def __init__(self, resolver: Resolver, *, allowed_networks: Sequence[Network]) -> None:
         self._resolver = resolver
@@ -122,14 +135,15 @@ class _Names(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Nothing: the resolver is used by others, too."""
+        """Do nothing: the resolver is shared."""
 
 
 class _BoundedHandler(ResponseHandler):
-    """Ends a connection on which more comes than the one answer that is asked for.
+    """Ends a connection that sends more than the one requested answer.
 
-    aiohttp skips any number of informational answers, and parses and queues whatever comes, without back-pressure, on the
-    event loop that all lanes of a sender share; also on a kept connection that nothing was asked on.
+    aiohttp skips any number of informational answers, and parses and queues all that arrives,
+    without back-pressure, on the event loop shared by all lanes of a sender; it does so even on an
+    idle kept connection.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -139,7 +153,7 @@ class _BoundedHandler(ResponseHandler):
         self._is_answered = False
 
     def set_response_params(self, **params: Any) -> None:
-        """Begin to wait for an answer: it is called once a request."""
+        """Begin to wait for an answer; called once for each request."""
         self._informational = self._header_bytes = 0
         self._is_answered = False
         super().set_response_params(**params)

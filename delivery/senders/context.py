@@ -1,4 +1,4 @@
-"""What all lanes of one sender share: its connections, its client, and what it knows of endpoints."""
+"""State shared by all lanes of one sender: connections, HTTP client, and known endpoints."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,15 +19,16 @@ from delivery.senders.settler import Settler
 from delivery.senders.successes import Successes
 from delivery.states import OutcomeClass
 
-# The unsent deliveries that a sender may hold, shared by its lanes. Each lane gets MIN_ROWS and one body all
-# the same, so the memory of a process grows with its lanes: 5,000 lanes with bodies of 1 MiB hold 5 GB.
+# The limit of unsent deliveries in memory, shared by a sender's lanes. Each lane gets MIN_ROWS and
+# one body regardless, so the memory of a process grows with its lanes: 5,000 lanes with bodies of 1
+# MiB hold 5 GB.
 PREFETCH_BYTES = 32 * 1024 * 1024
 PREFETCH_ROWS = 10_000
 MIN_ROWS = 8
 
 
 class SenderContext:
-    """Made once a sender; `lanes` are those that the sender serves now."""
+    """One for each sender; `lanes` are the lanes that the sender serves now."""
 
     def __init__(self, *, settler: Settler, reader: Reader, client: HttpClient) -> None:
         self.settler = settler
@@ -36,15 +37,16 @@ class SenderContext:
         self.endpoints: dict[int, Endpoint] = {}
         self.lanes: dict[int, Lane] = {}
         self.successes = Successes()
-        # Whether all sending is HELD, as far as was heard.
+        # Whether all sending is HELD, as of the last look.
         self.is_held = False
         self._asked: set[int] = set()
         self._asking = asyncio.Lock()
 
     async def send(self, lane_id: int, parcel: Parcel, *, request: Request | None = None) -> Outcome:
-        """Make one attempt; raises LaneLostError if another sender may have the lane by the time it could begin.
+        """Make one attempt; raise LaneLostError if another sender may hold the lane by then.
 
-        Until its first byte is written the attempt can be put off: the lease may be over by the time there is a connection.
+        The attempt can be put off until its first byte is written: the lease may expire before
+        there is a connection.
         """
         endpoint = self.endpoints[parcel.subscription_id]
         while True:
@@ -66,32 +68,32 @@ class SenderContext:
             await self.settler.commit(lane.id, *entries)
 
     def make_request(self, parcel: Parcel) -> Request | None:
-        """Make the request of a parcel that is sent soon."""
+        """Make the request of a parcel that will be sent soon."""
         endpoint = self.endpoints.get(parcel.subscription_id)
         return make_request(parcel, endpoint, now=datetime.now(UTC)) if endpoint is not None else None
 
     async def know(self, subscription_ids: Iterable[int]) -> None:
-        """Make sure that these subscriptions are known."""
+        """Load these subscriptions unless they are loaded."""
         unknown = {id for id in subscription_ids if id not in self.endpoints}
         if not unknown:
             return
         self._asked |= unknown
         async with self._asking:
-            # One statement answers all that waited here: thousands of lanes begin at once.
+            # One statement serves all callers that waited here: thousands of lanes begin at once.
             asked = [id for id in self._asked if id not in self.endpoints]
             if asked:
                 await self.refresh(asked)
             self._asked.difference_update(asked)
 
     async def refresh(self, subscription_ids: Collection[int]) -> list[Endpoint]:
-        """Read these subscriptions again; return those that differ from what was known."""
+        """Read these subscriptions again; return those that have changed."""
         found = await self.reader.endpoints(list(subscription_ids))
         changed = [endpoint for endpoint in found if self.endpoints.get(endpoint.subscription_id) != endpoint]
         self.endpoints.update({endpoint.subscription_id: endpoint for endpoint in changed})
         return changed
 
     def stale(self, changed: Changed) -> Collection[int]:
-        """Return the subscriptions of which another version is known."""
+        """Return the subscriptions whose loaded version differs from the changed one."""
         if changed.is_all:
             return list(self.endpoints)
         known = self.endpoints
@@ -100,7 +102,7 @@ class SenderContext:
         ]
 
     def pace(self, rates: Mapping[int, float]) -> None:
-        """Let lanes catch up at these rates, and the others send as fast as they can."""
+        """Set these rates for lanes that catch up; the other lanes send as fast as they can."""
         for lane in self.lanes.values():
             lane.keep_pace(rates.get(lane.id))
 
@@ -115,15 +117,18 @@ class SenderContext:
         ]
 
     async def see_circuit(self, settlement: Settlement) -> None:
-        """After a failure was counted, see whether it has disabled the URL: the next is not sent if so."""
+        """Check whether a counted failure has disabled the URL.
+
+        If so, the next delivery is not sent.
+        """
         if settlement.circuit is not None and settlement.outcome.outcome is not OutcomeClass.SUCCESS:
             await self.refresh([settlement.circuit])
 
     async def may_send(self, subscription_id: int) -> bool:
-        """Look in the database whether it may be sent to now.
+        """Return whether the database allows sending to this subscription now.
 
-        It must not be held. When the circuit breaker has disabled its URL, one attempt is let through every
-        so often: True means that it is ours.
+        The subscription must not be held. If the circuit breaker has disabled its URL, one attempt
+        is allowed at intervals: True then means that this sender has claimed it.
         """
         await self.refresh([subscription_id])
         endpoint = self.endpoints[subscription_id]
@@ -132,18 +137,20 @@ class SenderContext:
         return bool(await self.reader.fetch("claim_probe", {"subscription": subscription_id}))
 
     def is_overdue(self, parcel: Parcel) -> bool:
-        """Whether it must not be sent any more: its time to live is over, or the server that a VOLATILE one is of.
+        """True if the parcel must not be sent any more.
 
-        Ask after the run that names it is committed. Then what begins to be sent in time stands in a run
-        before it expires, where whoever settles what expired finds it. And what a crash of the server took
-        back was read from that server, and is not sent: another message may get its number.
+        It has expired, or it is VOLATILE and was read under an earlier start of the database
+        server. Call it after the run naming the parcel is committed. An attempt that begins in time
+        is then in a run before the parcel expires, and the duty that settles expired deliveries
+        finds it there. A VOLATILE message that a server crash undid was read from the server before
+        the crash, and is not sent: another message may get its number.
         """
         if parcel.deadline is not None and seconds_since_boot() >= parcel.deadline:
             return True
         return parcel.is_volatile and parcel.server_started_at != self.settler.server_started_at
 
     def rows_of_a_lane(self) -> int:
-        """How many deliveries a lane may hold, so that all may."""
+        """Return how many deliveries a lane may hold, so that every lane gets a share."""
         return max(MIN_ROWS, PREFETCH_ROWS // max(len(self.lanes), 1))
 
     def bytes_of_a_lane(self) -> int:

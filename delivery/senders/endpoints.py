@@ -1,4 +1,4 @@
-"""What a sender knows of subscriptions: rows as plain values, secrets deciphered."""
+"""Endpoints as a sender needs them: subscription rows as plain values, secrets decrypted."""
 
 import base64
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from subscriptions.values.endpoints import INTERNAL, parse_endpoint
 
 
 def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
-    """Make an Endpoint of a row of `endpoints.sql`; what is wrong on our side becomes its `fault`."""
+    """Make an Endpoint from a row of `endpoints.sql`; a configuration error becomes its `fault`."""
     method, url, fault = "POST", "", ""
     headers: dict[str, str] = {}
     keys: tuple[bytes, ...] = ()
@@ -48,7 +48,7 @@ def endpoint_of(row: Mapping[str, Any]) -> Endpoint:
 
 
 def rules_of(row: Mapping[str, Any]) -> Rules:
-    """Make Rules of a policy's columns."""
+    """Make Rules from the columns of a policy."""
     return Rules(
         name=row["name"],
         actions={
@@ -85,7 +85,10 @@ def schedule_of(row: Mapping[str, Any]) -> RetrySchedule:
 
 
 def _target(endpoint: str) -> tuple[str, str]:
-    """Return method and URL; of a SYNC subscription that its script answers for, no URL that could be called."""
+    """Return method and URL.
+
+    For a SYNC subscription answered by its script the URL cannot be called.
+    """
     if endpoint == INTERNAL:
         return "POST", INTERNAL
     parsed = parse_endpoint(endpoint)

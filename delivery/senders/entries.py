@@ -1,4 +1,4 @@
-"""What a sender commits: entries; `delivery.senders.group_statements` writes them."""
+"""The entries that a sender commits; `delivery.senders.group_statements` writes them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,8 +13,8 @@ from delivery.verdict import Verdict
 class Settlement:
     """The outcome of one attempt; `number` is the attempt's, counted from 1.
 
-    `circuit` is the subscription whose URL's health it tells, if its policy keeps that, after so many successes there
-    that are not written yet.
+    `circuit` is the subscription whose URL's health the outcome changes, if its policy uses the
+    circuit breaker; `successes_before` are earlier successes there that are not written yet.
     """
 
     lane_id: int
@@ -29,7 +29,10 @@ class Settlement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The deliveries that a lane is about to send, in that order, with the attempts each had; concurrent ones all at once."""
+    """The deliveries that a lane is about to send, in order, with the attempts of each.
+
+    Concurrent ones are under way all at once.
+    """
 
     lane_id: int
     ids: tuple[int, ...]
@@ -39,10 +42,10 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaneChange:
-    """What a lane is at from now on; it also ends the lane's run unless told otherwise.
+    """The new state of a lane; it also ends the lane's run unless `ends_run` is false.
 
-    The next try is in `wait_seconds`, by the database's clock. `stays`: only if it is in that state already,
-    for a person may have changed it.
+    The next try is in `wait_seconds`, by the database's clock. `stays`: apply the change only if
+    the lane is in that state already, because a person may have changed it.
     """
 
     lane_id: int
@@ -57,9 +60,11 @@ class LaneChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointChange:
-    """An endpoint is DOWN from now on, because of that delivery; without one it is not, as far as its lane is concerned.
+    """An endpoint is DOWN because of a delivery, or no longer DOWN.
 
-    Only of lanes without order. Of an ordered lane its own change says it: the endpoint of the delivery that stops it is DOWN.
+    Without a delivery it is not DOWN as far as its lane is concerned. For lanes without order only.
+    For an ordered lane the LaneChange covers it: the endpoint of the delivery that stops the lane
+    is DOWN.
     """
 
     lane_id: int
@@ -72,7 +77,7 @@ class EndpointChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redundant:
-    """A delivery of a QUEUE group was DELIVERED: what is PENDING of the group is sent to nobody."""
+    """A delivery of a QUEUE group was DELIVERED: its PENDING siblings are sent to nobody."""
 
     lane_id: int
     message_id: int
@@ -82,7 +87,7 @@ class Redundant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FreshBudget:
-    """A suspended lane resumes: what its first delivery was tried so far counts against no limit any more."""
+    """A suspended lane resumes: earlier attempts of its first delivery count against no limit."""
 
     lane_id: int
     delivery_id: int
@@ -90,7 +95,7 @@ class FreshBudget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptOutputMade:
-    """What a version of a subscription's script has made of a delivery that was never attempted."""
+    """The output of a version of a script for a delivery that was never attempted."""
 
     lane_id: int
     delivery_id: int
@@ -108,9 +113,9 @@ Entry = Settlement | Run | Change | Redundant | FreshBudget | ScriptOutputMade
 def settle(
     parcel: Parcel, endpoint: Endpoint, *, lane_id: int, verdict: Verdict, outcome: Outcome
 ) -> Settlement:
-    """The outcome of the attempt that follows those the parcel was read with.
+    """Return the outcome of the attempt that follows those counted in the parcel.
 
-    One that went elsewhere than to the endpoint's URL tells nothing of that URL.
+    An attempt that went to another URL than the endpoint's does not count for the endpoint's URL.
     """
     return Settlement(
         lane_id=lane_id,

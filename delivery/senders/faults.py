@@ -1,7 +1,8 @@
-"""What prevented an answer, in words of our own.
+"""Texts for failed attempts, in our own words.
 
-aiohttp's words hold the whole URL, where receivers keep tokens, and bytes that the receiver sent. An outcome's error is read by whoever
-may see deliveries or the journal, also without the right to see payloads, so it holds neither: at most host and port.
+aiohttp's texts hold the whole URL, where receivers keep tokens, and bytes that the receiver sent.
+An outcome's error is visible to everybody who may see deliveries or the journal, also without the
+right to see payloads. So it holds neither: at most host and port.
 """
 
 import logging
@@ -18,12 +19,12 @@ from subscriptions.values.addresses import AddressRefusedError
 
 log = logging.getLogger(__name__)
 
-# What is wrong, as an outcome and in words.
+# The outcome class and its text.
 Fault = tuple[OutcomeClass, str]
 
 
 def fault_of(error: Exception, *, connect_seconds: float, seconds: float) -> Fault:
-    """Class what was raised instead of an answer. It is the receiver's fault, or UNSENDABLE."""
+    """Classify an exception raised instead of an answer: the receiver's fault, or UNSENDABLE."""
     refused = _refusal(error)
     if refused is not None:
         return OutcomeClass.REFUSED_ADDRESS, str(refused)
@@ -44,14 +45,17 @@ def fault_of(error: Exception, *, connect_seconds: float, seconds: float) -> Fau
 
 
 def evidence(error: Exception) -> bytes:
-    """What the receiver sent instead of an answer, as far as it is known: an excerpt, for those who may see payloads."""
+    """Return an excerpt of the bytes sent instead of an answer.
+
+    It is shown only to those who may see payloads.
+    """
     if not isinstance(error, aiohttp.ClientResponseError):
         return b""
     return error.message.encode(errors="replace")[:EXCERPT_BYTES]
 
 
 def _refusal(error: BaseException) -> AddressRefusedError | None:
-    """Find the guard's refusal: connecting wraps it, once for several addresses."""
+    """Find the guard's refusal; aiohttp wraps it, once for several addresses."""
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, AddressRefusedError):
@@ -64,7 +68,7 @@ def _refusal(error: BaseException) -> AddressRefusedError | None:
 
 
 def _without_tls(error: BaseException) -> str:
-    """Say it as OpenSSL does."""
+    """Return the fault in OpenSSL's words."""
     place = f" ({error.host}:{error.port})" if isinstance(error, aiohttp.ClientConnectorError) else ""
     cause = getattr(error, "certificate_error", None) or getattr(error, "os_error", None) or error
     if isinstance(cause, ssl.SSLCertVerificationError):
@@ -96,6 +100,6 @@ def _unanswered(error: Exception) -> str:
 
 
 def _of_system(error: OSError) -> str:
-    """As the operating system says it, beginning in lower case; empty if that had nothing to say."""
+    """Return the operating system's text, beginning in lower case; empty if there is none."""
     words = os.strerror(error.errno) if error.errno else ""
     return f"{words[:1].lower()}{words[1:]}"

@@ -23,20 +23,21 @@ from delivery.verdict import NextStep
 
 Query = tuple[str, dict[str, Any]]
 
-# They tell nothing of the URL: nobody knows whether it was asked, or we could not ask it.
+# These outcomes count neither for nor against a URL: nobody knows whether it was called, or we
+# could not call it.
 _TELL_NOTHING = NEVER_ASKED | {OutcomeClass.LOST}
 
 
 def queries(entries: Sequence[Entry]) -> list[Query]:
     """Return the statements that commit these entries in one transaction.
 
-    Of several runs or changes of a lane the last counts. Runs come before changes of lanes: of one lane in one group,
-    the change is the later.
+    Of several runs or changes of a lane the last counts. Runs come before lane changes, because the
+    change of a lane is always later than its run in the same group.
     """
     if len(entries) == 1 and (delivered := _delivered(entries[0])) is not None:
         return [delivered]
     settlements = [entry for entry in entries if isinstance(entry, Settlement)]
-    # Locked in the order of ids, as by all who lock several deliveries: nobody waits in a circle.
+    # Locked in the order of ids, as by every statement that locks several deliveries: no deadlock.
     in_order = sorted(settlements, key=lambda entry: entry.delivery_id)
     rows = [(entry, _settlement_row(entry)) for entry in in_order]
     runs = {entry.lane_id: entry for entry in entries if isinstance(entry, Run)}
@@ -66,9 +67,9 @@ def queries(entries: Sequence[Entry]) -> list[Query]:
     return [_query(text, rows) for text, rows in columns if rows]
 
 
-# Many rows travel as one JSON text: measured against arrays, it halves the server's time and takes a
-# third of ours (40 settlements: 190 µs of Python instead of 640). One alone goes without: the
-# server then has neither JSON to read nor a join to make.
+# Many rows travel as one JSON text: measured against arrays, it halves the server's time and takes
+# a third of ours (40 settlements: 190 µs of Python instead of 640). A single row goes as plain
+# parameters: the server then has neither JSON to read nor a join to make.
 _VERDICT = {
     "delivery_id": "bigint",
     "number": "int",
@@ -101,7 +102,7 @@ _SETTLE_ONE = _settle_one()
 
 
 def _delivered(entry: Entry) -> Query | None:
-    """Return the one statement that commits a success on its own; None if it is none, or there is more to write."""
+    """Return the one statement that commits a plain success; None if there is more to write."""
     if not isinstance(entry, Settlement) or entry.circuit is not None:
         return None
     outcome = entry.outcome
@@ -160,9 +161,10 @@ def _change_row(change: LaneChange | EndpointChange) -> dict[str, Any]:
 def _endpoints(
     lanes: Iterable[LaneChange], entries: Iterable[Entry]
 ) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Say which endpoints are DOWN; of one that two queue lanes tell of, what was handed in last counts.
+    """Return the statements for DOWN and UP endpoints.
 
-    An ordered lane's change ends its run, and a lane that flows has no endpoint that is DOWN.
+    If two queue lanes change one endpoint, the change handed in last counts. An ordered lane's
+    change ends its run, and a flowing lane has no endpoint that is DOWN.
     """
     endpoints = {entry.subscription_id: entry for entry in entries if isinstance(entry, EndpointChange)}
     rows = [_change_row(entry) for entry in endpoints.values()]
@@ -173,7 +175,7 @@ def _endpoints(
 
 
 def _circuits(settlements: Iterable[Settlement]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Count what the attempts tell of their URLs, and then see what follows."""
+    """Return the statements that count attempts at URLs and then judge the URLs."""
     told: dict[int, list[bool]] = {}
     for entry in settlements:
         if entry.circuit is not None and entry.outcome.outcome not in _TELL_NOTHING:
@@ -195,5 +197,6 @@ def _circuit_row(subscription_id: int, failed: Sequence[bool]) -> dict[str, Any]
 
 
 def _text(text: str) -> str:
-    # What a receiver wrote may hold what PostgreSQL's text cannot: NUL, lone surrogates.
+    # A receiver's text may hold characters that PostgreSQL's text type cannot: NUL, lone
+    # surrogates.
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""Groups: entries of one lane that are committed together, and those of them that wait for a row which somebody else has locked."""
+"""Groups: entries of one lane that are committed together, and groups that wait for a row lock."""
 
 import asyncio
 import logging
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 class EntryGroup:
-    """Entries that are committed together, and who waits for them."""
+    """Entries that are committed together, with the future that their lane awaits."""
 
     __slots__ = ("committed", "entries", "lane_id")
 
@@ -28,11 +28,11 @@ def fail(groups: Iterable[EntryGroup], error: Exception) -> None:
 
 
 class HeldUp:
-    """Groups whose commit met a lock, by lane, each lane's in the order in which they were handed in.
+    """Groups whose commit met a lock, by lane, in the order in which they were handed in.
 
-    What a lane hands in while one of its groups is here waits behind that: were it committed first, an older run
-    of the lane would replace the newer one, and after a crash what was sent would not be known.
-    `is_any` is set while there is one.
+    Entries that a lane hands in while one of its groups is here wait behind that group: committed
+    first, they would be overwritten by an older run of the lane, and after a crash nobody would
+    know which deliveries were sent. `is_any` is set while there is a group.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,10 @@ class HeldUp:
         return list(self._lanes)
 
     def join(self, groups: Iterable[EntryGroup]) -> list[EntryGroup]:
-        """Put those behind their lane's that are here already, and return the others."""
+        """Queue groups of lanes that are held up behind the earlier ones.
+
+        Return the other groups.
+        """
         others = []
         for group in groups:
             if group.lane_id in self._lanes:
@@ -54,13 +57,13 @@ class HeldUp:
         return others
 
     def put_back(self, groups: Sequence[EntryGroup]) -> None:
-        """They could not be committed: they are the first of their lanes."""
+        """Put groups whose commit met a lock first in their lanes."""
         for group in reversed(groups):
             self._lanes.setdefault(group.lane_id, deque()).appendleft(group)
         self.is_any.set()
 
     def take(self, lane_id: int) -> EntryGroup | None:
-        """Take out the lane's first that somebody still waits for; None if there is none."""
+        """Take out the lane's first group that somebody still waits for; None if there is none."""
         groups = self._lanes.get(lane_id, deque())
         found = None
         while groups and found is None:

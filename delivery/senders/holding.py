@@ -1,4 +1,4 @@
-"""The shards that a sender has, and the lanes of them that it serves."""
+"""The shards that a sender holds, and the lanes of them that it serves."""
 
 import asyncio
 import logging
@@ -15,10 +15,10 @@ from delivery.senders.session import Session
 log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS = 0.2
-# Who lost the database when we did has this long to come back and take its shards: what was under way
-# there is known to it, and would be in doubt to us.
+# A sender that lost the database when we did has this long to reconnect and take its shards back:
+# it knows what was under way there, while we would have to treat that as in doubt.
 GRACE_SECONDS = 2.0
-# Who must not send yet looks again this often.
+# A lane that must not send yet checks again this often.
 LOOK_SECONDS = 0.05
 
 
@@ -27,53 +27,57 @@ class LaneLostError(Exception):
 
 
 class ShardHolding:
-    """What the locks of one session stand for. Its coroutines are awaited one at a time: see `Settler`."""
+    """The shards locked by one session. Await its coroutines one at a time: see `Settler`."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._epochs: dict[int, int] = {}
         # The lanes that are served under these epochs.
         self._lanes: set[int] = set()
-        # Connected again, but another sender may have had the shards meanwhile: nobody knows before they are claimed.
+        # Set after a reconnection until the shards are claimed again: another sender may have had
+        # them meanwhile.
         self._is_doubtful = False
         self.may_claim_at = float("-inf")
 
     @property
     def shards(self) -> Iterable[int]:
-        """The shards that this sender has, as far as it knows."""
+        """The shards of this sender, as far as it knows."""
         return self._epochs.keys()
 
     def epoch_of(self, lane_id: int) -> int | None:
-        """The epoch of a lane's shard; None if the shard is not ours."""
+        """Return the epoch of a lane's shard; None if the shard is not ours."""
         return self._epochs.get(shard_of(lane_id))
 
     def begin(self, lane_id: int, *, epoch: int) -> None:
-        """Serve a lane from now on; raises LaneLostError unless its shard is ours in that epoch."""
+        """Begin to serve a lane; raise LaneLostError unless its shard is ours in that epoch."""
         if self.epoch_of(lane_id) != epoch:
             raise LaneLostError
         self._lanes.add(lane_id)
 
     def end(self, lane_id: int) -> None:
-        """Serve a lane no more."""
+        """Stop serving a lane."""
         self._lanes.discard(lane_id)
 
     def is_serving(self, lane_id: int) -> bool:
-        """Whether the lane is ours and was, since it was begun."""
+        """True if the lane has been ours without a break since it was begun."""
         return lane_id in self._lanes
 
     def may_send(self, lane_id: int) -> bool:
-        """Whether an attempt of the lane may begin at this very moment; see `delivery.senders.session`."""
+        """True if an attempt of the lane may begin at this moment.
+
+        See `delivery.senders.session`.
+        """
         return lane_id in self._lanes and self._session.is_leased and not self._is_doubtful
 
     async def wait_until_it_may_send(self, lane_id: int) -> None:
-        """Wait until the server has answered; raises LaneLostError if the lane is no longer ours then."""
+        """Wait until the server has answered; raise LaneLostError if the lane is lost by then."""
         while not self.may_send(lane_id):
             if lane_id not in self._lanes:
                 raise LaneLostError
             await asyncio.sleep(LOOK_SECONDS)
 
     async def claim(self, shards: Sequence[int]) -> set[int]:
-        """Take those of these shards that nobody has, and return them."""
+        """Claim those of these shards that nobody holds, and return them."""
         locked = await self._session.lock(shards)
         try:
             claimed = await self._session.claim(locked)
@@ -84,7 +88,7 @@ class ShardHolding:
         return set(claimed)
 
     async def release(self, shards: Sequence[int]) -> None:
-        """Give shards back; a lane of theirs that is served is lost."""
+        """Give shards back; a lane of theirs that is still served is lost."""
         held = [shard for shard in shards if self._epochs.pop(shard, None) is not None]
         self._let_go()
         await self._session.release(held)
@@ -102,10 +106,10 @@ class ShardHolding:
             await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _take_back(self, locked: Sequence[int]) -> None:
-        """Keep the shards that nobody else had meanwhile; whatever is under way in the others is lost to us."""
+        """Keep the shards that nobody else had meanwhile; work under way in the others is lost."""
         claimed = await self._claim_back(locked)
         kept = {shard: epoch for shard, epoch in claimed.items() if self._epochs[shard] == epoch}
-        # They are claimed anew, as from any other sender.
+        # They are claimed again, as from any other sender.
         await self._session.release([shard for shard in claimed if shard not in kept])
         self.may_claim_at = time.monotonic() + GRACE_SECONDS
         log.info("connected again", extra={"shards": len(kept), "lost": len(self._epochs) - len(kept)})
@@ -114,11 +118,14 @@ class ShardHolding:
         self._is_doubtful = False
 
     def _let_go(self) -> None:
-        """Serve no lane whose shard is not ours."""
+        """Stop serving lanes whose shard is not ours."""
         self._lanes = {lane_id for lane_id in self._lanes if shard_of(lane_id) in self._epochs}
 
     async def _claim_back(self, locked: Sequence[int]) -> dict[int, int]:
-        """Return the epochs of these shards; their locks are held while the database takes no changes."""
+        """Return the epochs of these shards.
+
+        Hold their locks while the database takes no changes.
+        """
         while True:
             try:
                 return await self._session.claim(locked)

@@ -1,7 +1,7 @@
 """Sending one parcel with aiohttp.
 
-What the receiver does wrong is an Outcome, never an exception. Redirects are not followed. Which addresses
-are connected to is for `delivery.senders.connector` to say.
+A receiver's fault is an Outcome, never an exception. Redirects are not followed.
+`delivery.senders.connector` decides which addresses may be connected to.
 """
 
 import asyncio
@@ -42,7 +42,8 @@ class HttpClient:
     def __init__(self, *, allowed_networks: Sequence[Network], resolver: Resolver = this_resolver) -> None:
         self._allowed_networks = tuple(allowed_networks)
         self._resolver = resolver
-        # Set when Inturn stops: an attempt that is cancelled then has no answer, and says so.
+        # Set when Inturn stops: the outcome of an attempt cancelled from then on is that there was
+        # no answer.
         self.is_closing = False
 
     async def __aenter__(self) -> "HttpClient":
@@ -54,8 +55,8 @@ class HttpClient:
             skip_auto_headers=("Accept", "Accept-Encoding"),
             headers={"User-Agent": "Inturn"},
         )
-        # Else aiohttp sends a PUT or DELETE again by itself when a kept connection breaks: one attempt is
-        # one request. There is no public way to say so.
+        # Otherwise aiohttp repeats a PUT or DELETE by itself when a kept connection breaks: one
+        # attempt is one request. There is no public setting.
         self._session._retry_connection = False
         return self
 
@@ -72,10 +73,11 @@ class HttpClient:
         request: Request | None = None,
         may_begin: Callable[[], bool] = _always,
     ) -> Outcome:
-        """Make one attempt and say what happened; ends within the time-out whatever the receiver does.
+        """Make one attempt and return its outcome.
 
-        A request that was made ahead is used if it suits. Raises NotBegunError if the attempt `may_begin` no more when
-        there is a connection for it, or when it is written.
+        Ends within the time-out whatever the receiver does. Uses a request made ahead if it suits.
+        Raises NotBegunError if `may_begin` is false when the attempt gets a connection, or when its
+        request is written.
         """
         started_at = datetime.now(UTC)
         start = time.perf_counter()
@@ -105,7 +107,7 @@ class HttpClient:
         )
 
     async def probe(self, url: str, *, seconds: float) -> str:
-        """Ask by GET whether what was down is there again: an empty text if so, else what is wrong."""
+        """GET a probe URL; return an empty text if it answers 2xx, otherwise the fault."""
         try:
             async with self._session.get(
                 URL(url, encoded=True), allow_redirects=False, timeout=_timeout(seconds)
@@ -153,7 +155,7 @@ class _Reception:
 
 
 async def _read(response: aiohttp.ClientResponse, now: datetime) -> _Reception:
-    """Judge by the status; the body is only an excerpt, and only of a failure."""
+    """Judge by the status; keep an excerpt of the body, and only of a failure."""
     answer = _Reception(class_of(response.status), status_code=response.status)
     if answer.outcome is OutcomeClass.SUCCESS:
         await _drain(response)
@@ -168,13 +170,13 @@ async def _excerpt(response: aiohttp.ClientResponse) -> bytes:
         excerpt = await response.content.read(EXCERPT_BYTES)
         await _drain(response)
     except (aiohttp.ClientError, TimeoutError, asyncio.IncompleteReadError):
-        # The status has come: that is the answer, with or without its body.
+        # The status has arrived: that is the answer, with or without its body.
         excerpt = b""
     return excerpt
 
 
 async def _drain(response: aiohttp.ClientResponse) -> None:
-    """Read the rest of a short body, so that the connection can be kept; give up on a long one."""
+    """Read the rest of a short body to keep the connection; close it after a long one."""
     content = response.content
     if content.at_eof():
         return
@@ -187,7 +189,7 @@ async def _drain(response: aiohttp.ClientResponse) -> None:
 
 
 def retry_after(value: str, *, now: datetime) -> float | None:
-    """Return the seconds that a Retry-After header asks for (RFC 9110, 10.2.3); None if it makes no sense."""
+    """Return the seconds that a Retry-After header asks for (RFC 9110, 10.2.3); None if invalid."""
     value = value.strip()
     if value.isascii() and value.isdigit():
         # A number of any length is allowed; the policy bounds it.

@@ -1,6 +1,7 @@
-"""The keys of a lane: what waits when an attempt fails, and for how long.
+"""The keys of a lane: which deliveries wait after a failed attempt, and for how long.
 
-An ordered lane has one key, itself; elsewhere each endpoint is a key. The picture is in `README.md`.
+An ordered lane has one key, itself; in other lanes each endpoint is a key. `README.md` has the
+state diagram.
 """
 
 import itertools
@@ -16,9 +17,9 @@ from delivery.senders.window import WHOLE_LANE, Window
 from delivery.states import NEVER_ASKED, OutcomeClass, Status
 from delivery.verdict import NextStep, Rules, Verdict, asked_seconds, pause_seconds
 
-# An endpoint that failed is tried after its siblings for so long.
+# For this long a failed endpoint is tried after its siblings.
 TRIED_LAST_SECONDS = 60.0
-# After so many failures in a row it is blocked, though it answers.
+# After this many failures in a row an endpoint is blocked, even if it answers.
 FAILURES_UNTIL_BLOCKED = 5
 
 _UNREACHABLE = frozenset(
@@ -43,14 +44,18 @@ class Failure:
 
 @dataclass(slots=True)
 class KeyHealth:
-    """How one key fares: `failures` counts those in a row, `turn` is its last in the order of all."""
+    """The health of one key.
+
+    `failures` counts the failures in a row, `turn` is the number of its last attempt in the order
+    of all.
+    """
 
     under_way: int = 0
     turn: int = 0
     failures: int = 0
     failed_at: float = float("-inf")
     blocked_until: float = float("-inf")
-    # The last with which it was blocked.
+    # The failure that blocked the key last.
     failure: Failure | None = None
 
     def is_blocked(self) -> bool:
@@ -58,7 +63,7 @@ class KeyHealth:
 
     @property
     def seconds_left(self) -> float:
-        """In how many seconds its pause is over."""
+        """The seconds until its pause is over."""
         return max(self.blocked_until - time.monotonic(), 0.0)
 
     def has_failed_lately(self) -> bool:
@@ -71,7 +76,7 @@ class KeyHealth:
         return self.under_way < (1 if was_blocked else places) and not self.is_blocked()
 
     def answered(self) -> None:
-        """It took a message, or refused that one for good."""
+        """Note that the key accepted a message, or refused one for good."""
         self.failures = 0
         self.blocked_until = float("-inf")
         self.failure = None
@@ -85,20 +90,20 @@ class KeyHealth:
         self.failed_at = time.monotonic()
 
     def block(self, seconds: float) -> None:
-        """It failed, and waits for so long."""
+        """Note a failure, and block the key for so many seconds."""
         self.failed()
         self.blocked_until = self.failed_at + seconds
 
     def try_now(self) -> None:
-        """End its pause; what was blocked is tried with one message."""
+        """End the pause; a key that was blocked is tried with one message."""
         self.blocked_until = min(self.blocked_until, time.monotonic())
 
 
 def learn_in_order(health: KeyHealth, verdict: Verdict, rules: Rules) -> bool:
-    """Take in what an attempt of an ordered lane led to; True if the lane is blocked by it.
+    """Update the key from an attempt of an ordered lane; return True if it blocks the lane.
 
-    What is set aside tells nothing of the lane. An endpoint is never asked earlier than it wished, nor than the pause
-    would be over.
+    A skipped delivery says nothing about the lane. An endpoint is never called earlier than it
+    requested, nor before the pause is over.
     """
     match verdict.step:
         case NextStep.AGAIN:
@@ -114,9 +119,10 @@ def learn_in_order(health: KeyHealth, verdict: Verdict, rules: Rules) -> bool:
 
 
 def learn_of_endpoint(health: KeyHealth, outcome: Outcome, verdict: Verdict, rules: Rules) -> None:
-    """Take in what an attempt tells of its endpoint; one that was never asked tells nothing.
+    """Update the key from an attempt at its endpoint.
 
-    What fails while it is blocked already tells nothing new.
+    An attempt that was never made changes nothing. A failure of an endpoint that is blocked already
+    changes nothing either.
     """
     if outcome.outcome in NEVER_ASKED:
         return
@@ -134,14 +140,14 @@ def learn_of_endpoint(health: KeyHealth, outcome: Outcome, verdict: Verdict, rul
 
 
 class Keys:
-    """The keys of one lane that are known, and whose turn it is."""
+    """The known keys of one lane, and the order in which they are served."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
         self._is_ordered = window.is_ordered
         self._health: dict[Key, KeyHealth] = {}
         self._turns = itertools.count(1)
-        # How many attempts are under way, of all keys.
+        # The number of attempts under way, of all keys.
         self.under_way = 0
         self._share = window.per_key or window.size
 
@@ -165,7 +171,7 @@ class Keys:
         return found
 
     def blocked(self) -> list[Key]:
-        """The keys of which nothing is sent now."""
+        """Return the keys to which nothing is sent now."""
         return [key for key, health in self._health.items() if health.is_blocked()]
 
     def may_try(self, key: Key) -> bool:
@@ -183,17 +189,19 @@ class Keys:
         self.under_way -= 1
 
     def divide(self, ready: Collection[Key]) -> None:
-        """Reckon how many attempts a key may have under way: the slow must not take what the others could use.
+        """Set how many attempts a key may have under way: slow keys must leave room for others.
 
-        Once for each group that is taken: who takes it chooses by the same.
+        Call it once for each group that is taken: the choice within the group uses the same share.
         """
         sharers = sum(not self.health(key).is_blocked() for key in ready)
         self._share = math.ceil(self._window.size / max(sharers, 1))
 
     def choose(self, parcels: Collection[Parcel]) -> Parcel | None:
-        """Pick the one to try: in doubt first, those that failed lately last, else whose last turn is longest ago.
+        """Choose the parcel to try.
 
-        So the endpoints of a group share evenly, and one that comes back gets no more than its share.
+        Parcels in doubt come first, keys that failed recently last; otherwise the key whose last
+        turn is the longest ago is chosen. So the endpoints of a group share evenly, and one that
+        recovers gets no more than its share.
         """
         candidates = [parcel for parcel in parcels if self.may_try(self.key_of(parcel))]
         if len(candidates) < 2:
@@ -206,6 +214,6 @@ class Keys:
         return not parcel.redelivery, health.has_failed_lately(), health.turn
 
     def try_now(self) -> None:
-        """End all pauses: a person asked for it, or a subscription changed."""
+        """End all pauses, because a person requested it or a subscription changed."""
         for health in self._health.values():
             health.try_now()

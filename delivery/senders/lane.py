@@ -1,11 +1,12 @@
-"""One lane as its sender keeps it in memory: when it begins, yields and ends, what it takes next, and its run.
+"""One lane in its sender's memory: its beginning, yielding and end, its next delivery, its run.
 
     serving ── quiesce ──▶ yielding ── nothing is under way ──▶ ended
        ▲                     │  ▲
        └────── resume ───────┘  └── give_back, a fault: for good
 
-What stops it is in `stops`, what is read in `stock`, what is sent in `under_way`; the lane's task reads, and its `jobs`
-send. Nothing here waits, so each transition is made at once.
+`stops` has the reasons for which it is stopped, `stock` the deliveries read, `under_way` those
+being sent. The lane's task reads, and its `jobs` send. No method here awaits, so each transition is
+atomic.
 """
 
 import asyncio
@@ -23,90 +24,92 @@ from delivery.senders.stops import Stops
 from delivery.senders.under_way import Jobs, UnderWay
 from delivery.senders.window import WHOLE_LANE, window_of
 
-# A pause that is over, and what was put off, are looked for this often where deliveries are independent.
+# Lanes without order check this often for ended pauses and postponed deliveries.
 LOOK_SECONDS = 0.5
-# A lane that failed reads little: most of it would only be read again.
+# A lane that failed reads few deliveries: most of them would only be read again.
 ROWS_AFTER_FAILURE = 16
-# A run of so many stays recorded when all of it is settled: to empty it costs a commit.
+# A run up to this length stays recorded when all of it is settled: emptying it costs a commit.
 SHORT_RUN = 8
 
 
 class Lane:
-    """The state of serving one lane; the database has what must outlive the process.
+    """The state of serving one lane; state that must outlive the process is in the database.
 
-    `news` is set when there is new work, `nudge` when what waits should be looked at again: a person asked for it, or a
-    subscription changed. `changed` is set whenever there may be something to do.
+    `news` is set when there is new work. `nudge` is set when waiting deliveries should be checked
+    again, because a person requested it or a subscription changed. `changed` is set whenever there
+    may be something to do.
     """
 
     def __init__(self, row: Mapping[str, Any]) -> None:
         self.id: int = row["id"]
-        # It stays so: a lane whose subscriber wants another is given back, and begun anew.
+        # Never changes: a lane whose subscriber needs another window is given back, and begun
+        # again.
         self.window = window_of(row["kind"], row)
         self.news, self.nudge, self.changed = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self.task: asyncio.Task[None] | None = None
         self.fault: Exception | None = None
         self._is_given_back = self._is_quiescing = False
-        # Each delivers one group after another.
+        # Each job delivers one group after another.
         self.jobs = Jobs(self._end_job)
         self.under_way = UnderWay()
         self.stops = Stops(row, self.window, is_tried=self.under_way.is_tried, forget=self._forget_ready)
         self.keys = self.stops.keys
         self.stock = Stock(self.window, self.keys)
-        # One that was made ahead.
+        # A request made ahead.
         self.request: Request | None = None
         self.pace = Pace(row["catch_up_rate"])
-        # How many deliveries the run of an ordered lane has that was recorded last.
+        # The number of deliveries in the run of an ordered lane that was recorded last.
         self._recorded = 0
         if self.stops.is_suspended:
-            # Its new sender has to see why, before it can hear of what changes that.
+            # The new sender must read the reason before it can be notified of a change to it.
             self.nudge.set()
 
-    # What wakes it, and what ends it.
+    # Waking and ending the lane.
 
     def serve_in(self, task: asyncio.Task[None]) -> None:
         self.task = task
 
     def bring_news(self) -> None:
-        """There is new work."""
+        """Note that there is new work."""
         self.news.set()
         self.changed.set()
 
     def wake(self) -> None:
-        """There is a reason to look again, and to end a pause; what was read is stale."""
+        """Check all again and end a pause; deliveries read before are stale."""
         self.stock.outdate()
         self.nudge.set()
         self.bring_news()
 
     @property
     def is_yielding(self) -> bool:
-        """Whether no attempt is to begin, and the lane is to end after those under way."""
+        """True if no attempt may begin, and the lane ends after those under way."""
         return self._is_given_back or self._is_quiescing or self.fault is not None
 
     def give_back(self) -> None:
-        """Let the lane end after the attempts that are under way."""
+        """End the lane after the attempts that are under way."""
         self._is_given_back = True
         self.wake()
 
     def quiesce(self) -> None:
-        """Let the lane end like that, unless it is to stay before it has."""
+        """Do the same, but allow `resume` until the lane has ended."""
         self._is_quiescing = True
         self.wake()
 
     def resume(self) -> None:
-        """Go on, if the lane was to leave and has not ended yet."""
+        """Continue if the lane was quiesced and has not ended yet."""
         if self._is_quiescing:
             self._is_quiescing = False
             self.wake()
 
     def fail(self, fault: Exception) -> None:
-        """Let the lane end because of a fault. If the lane is lost, no answer is of any use."""
+        """End the lane because of a fault. If the lane is lost, no answer is of any use."""
         self.fault = self.fault or fault
         if isinstance(fault, LaneLostError):
             self.under_way.cut_off()
         self.nudge.set()
         self.changed.set()
 
-    # What it sends.
+    # Sending.
 
     @property
     def is_sending(self) -> bool:
@@ -114,7 +117,10 @@ class Lane:
 
     @property
     def waits_for_jobs(self) -> bool:
-        """Whether it goes on when nothing is running. Where order is kept a nudge is heard between two attempts."""
+        """True if the lane continues only when no job is running.
+
+        An ordered lane acts on a nudge between two attempts.
+        """
         is_nudged = self.window.is_ordered and self.nudge.is_set()
         return self.is_sending and (self.is_yielding or self.stops.is_suspended or is_nudged)
 
@@ -124,7 +130,7 @@ class Lane:
         self.changed.set()
 
     def take(self) -> tuple[Group, Parcel] | None:
-        """Take what may be sent now: a group, and whom of it to try."""
+        """Take a group that may be sent now, and the parcel of it to try."""
         if self.is_yielding or self.stops.is_suspended or self.keys.under_way >= self.window.size:
             return None
         if self.pace.is_kept and self.pace.seconds_left > 0:
@@ -136,7 +142,7 @@ class Lane:
         return taken
 
     def take_sibling(self, group: Group) -> Parcel | None:
-        """Choose who is tried next of a group that another did not take."""
+        """Choose the parcel to try next in a group that another endpoint did not accept."""
         parcel = None if self.is_yielding else self.keys.choose(group.left)
         if parcel is not None:
             self._enter(parcel)
@@ -145,28 +151,32 @@ class Lane:
     def _enter(self, parcel: Parcel) -> None:
         self.keys.enter(parcel)
         if self.window.is_ordered:
-            # It stands in the run that is recorded already.
+            # It is in the run that is recorded already.
             self.under_way.add(parcel, WHOLE_LANE)
 
     def leave(self, parcel: Parcel) -> None:
-        """The parcel's attempt is over, or was not made."""
+        """Note that the parcel's attempt is over, or was not made."""
         self.keys.leave(parcel)
         self.under_way.remove(parcel)
         if not self.window.is_ordered or self.stock.is_low:
             self.changed.set()
 
     def keep_pace(self, rate: float | None) -> None:
-        """Begin so many deliveries a second, at most; None: as many as it can."""
+        """Begin at most so many deliveries a second; None: without a limit."""
         if self.pace.keep(rate):
             self.changed.set()
 
     def prepare(self, make: Callable[[Parcel], Request | None]) -> None:
-        """Make the next request of an ordered lane ahead, unless that is sent only after a while: it bears the time."""
+        """Make the next request of an ordered lane ahead.
+
+        A lane that keeps a pace sends it only after a while, and the request contains the time:
+        none is made then.
+        """
         if self.window.is_ordered and not self.pace.is_kept and (parcel := self.stock.first()) is not None:
             self.request = make(parcel)
 
     def run(self, ahead: Sequence[Parcel] = ()) -> Run:
-        """What is to be recorded: what is under way; of an ordered lane all that is still to be sent, in order."""
+        """Return the run to record: attempts under way and, in an ordered lane, all that follow."""
         parcels = self.under_way.parcels
         if self.window.is_ordered:
             parcels += [*self.stock.parcels(), *ahead]
@@ -178,15 +188,15 @@ class Lane:
             is_concurrent=not self.window.is_ordered,
         )
 
-    # What it reads, and how long it waits for a reason to.
+    # Reading, and waiting for a reason to read.
 
     @property
     def places(self) -> Collection[Key]:
-        """Where it is known to send to."""
+        """The endpoints that the lane is known to send to."""
         return self.keys.known
 
     def rows(self, of_a_lane: int) -> int:
-        """How many deliveries are read at a time, if a lane may hold so many."""
+        """Return how many deliveries to read at a time, if a lane may hold so many."""
         rows = self.window.rows(of_a_lane)
         return min(rows, ROWS_AFTER_FAILURE) if self.window.is_ordered and self.stops.failures else rows
 
@@ -196,7 +206,7 @@ class Lane:
         )
 
     def look_again(self) -> bool:
-        """End all pauses, and read all of it again. Return whether anything had been read."""
+        """End all pauses, and read everything again. Return whether anything had been read."""
         self.nudge.clear()
         self.news.set()
         self.keys.try_now()
@@ -207,14 +217,14 @@ class Lane:
 
     @property
     def is_busy(self) -> bool:
-        """Whether there is something to do, now or after a pause."""
+        """True if there is something to do, now or after a pause."""
         is_waiting = bool(self.keys.blocked()) or self.stops.skipped.seconds_left > 0
         return bool(self.stock) or self.is_sending or is_waiting
 
     def settle_down(self) -> list[Entry]:
-        """An ordered lane that has nothing to send is not stopped by anything, and empties its run unless that is short.
+        """End the stop of an idle ordered lane, and empty its run unless that is short.
 
-        A settled delivery in a run means nothing. But whoever takes the shard looks at each.
+        A settled delivery in a run means nothing, but the next sender of the shard checks each one.
         """
         is_idle = not (self.stock or self.stock.more or self.news.is_set() or self.is_sending)
         if not self.window.is_ordered or not is_idle:
@@ -224,7 +234,10 @@ class Lane:
         return [self.run(), *changes] if changes or self._recorded > SHORT_RUN else []
 
     def seconds_to_wait(self, linger: float) -> float | None:
-        """How long to wait for a change; without end while an ordered lane is sending."""
+        """Return how long to wait for a change.
+
+        None, without limit, while an ordered lane sends.
+        """
         if self.pace.is_kept and self.stock and not (self.window.is_ordered and self.is_sending):
             return min(self.pace.seconds_left, LOOK_SECONDS)
         if not self.window.is_ordered:
@@ -235,6 +248,6 @@ class Lane:
         return next((left for left in (blocked_left, self.stops.skipped.seconds_left) if left > 0), linger)
 
     def notice_time(self) -> None:
-        """Nothing changed for so long: what was put off may be due."""
+        """Note that nothing has changed for that time: postponed deliveries may be due."""
         if not self.window.is_ordered or self.stops.skipped.end_if_over():
             self.news.set()

@@ -1,4 +1,4 @@
-"""Listening: notifications make things quick; that nothing is missed is the poll's part."""
+"""Listening for notifications: they save time; the poll makes sure that nothing is missed."""
 
 import asyncio
 import logging
@@ -11,19 +11,23 @@ from delivery.database.connections import AWAY, CHANNEL, connect
 log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS = 0.5
-# What we tell ourselves when we listen again.
+# The payload that stands for a gap in listening.
 GAP = "gap"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notification:
-    """What one or more notifications said: which lanes have work, which to nudge, whether subscriptions changed, and whether a sender gave shards back."""
+    """The content of one or more notifications.
+
+    The lanes with work, the nudged lanes, whether subscriptions changed, and whether a sender gave
+    shards back.
+    """
 
     lanes: frozenset[int] = frozenset()
     nudged: frozenset[int] = frozenset()
     is_change: bool = False
     is_release: bool = False
-    # We did not listen for a while: each lane has to look whether it was nudged.
+    # We did not listen for a while: each lane has to check whether it was nudged.
     is_gap: bool = False
 
 
@@ -37,7 +41,7 @@ class NotificationListener:
         self._connection: psycopg.AsyncConnection | None = None
 
     async def run(self) -> None:
-        """Listen, until cancelled; connects again as often as needed."""
+        """Listen until cancelled; reconnect as often as needed."""
         while True:
             try:
                 await self._listen()
@@ -46,7 +50,10 @@ class NotificationListener:
                 await asyncio.sleep(RECONNECT_SECONDS)
 
     async def next(self, *, seconds: float) -> Notification | None:
-        """Return what was said since the last call, all at once; None if nothing within that time."""
+        """Return all notifications since the last call as one.
+
+        None if there is none within that time.
+        """
         try:
             payloads = [await asyncio.wait_for(self._calls.get(), seconds)]
         except TimeoutError:
@@ -70,7 +77,7 @@ class NotificationListener:
 
 
 def understand(payloads: list[str]) -> Notification:
-    """Read payloads such as `work 1,2`, `nudge 3`, `released` and `changed`."""
+    """Parse payloads such as `work 1,2`, `nudge 3`, `released` and `changed`."""
     lanes: set[int] = set()
     nudged: set[int] = set()
     is_change = is_release = is_gap = False

@@ -1,20 +1,20 @@
-"""The pace of a lane that catches up on what was held: at most so many deliveries are begun a second."""
+"""The pace of a lane that catches up on held deliveries: a maximum of begun deliveries a second."""
 
 import time
 
-# What was not begun in time, because the lane was waiting for something else, is made up for so long.
+# Delay up to this long, while the lane waited for something else, is made up for.
 LATE_SECONDS = 0.1
 
 
 class Pace:
-    """Of one lane; without a rate it costs nothing to look."""
+    """The pace of one lane; without a rate the check costs nothing."""
 
     def __init__(self, rate: float | None) -> None:
         self._rate = rate
         self._due_at = time.monotonic()
 
     def keep(self, rate: float | None) -> bool:
-        """Keep this rate from now on; return whether that is another."""
+        """Use this rate from now on; return whether it differs from the last."""
         if rate == self._rate:
             return False
         self._rate = rate
@@ -27,10 +27,10 @@ class Pace:
 
     @property
     def seconds_left(self) -> float:
-        """In how many seconds the next may begin."""
+        """The seconds until the next delivery may begin."""
         return max(self._due_at - time.monotonic(), 0.0)
 
     def count(self) -> None:
-        """One begins now."""
+        """Count a delivery that begins now."""
         if self._rate is not None:
             self._due_at = max(self._due_at, time.monotonic() - LATE_SECONDS) + 1 / self._rate

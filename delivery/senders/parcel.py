@@ -1,4 +1,4 @@
-"""Plain values for one attempt: what is sent, and what must be known of where it goes."""
+"""Plain values for one attempt: the message and everything needed to send it to its endpoint."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,13 +7,17 @@ from datetime import datetime
 from delivery.senders.batch import RunBatch
 from delivery.verdict import Rules, Tries
 
-# What waits when an attempt fails: a subscription, the scheme, host and port of a URL, or a whole lane.
+# The unit that waits after a failed attempt: a subscription, the scheme, host and port of a URL, or
+# a whole lane.
 Key = int | str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Transformation:
-    """What the subscription's script adds to a parcel, whose body it has made; with a `fault` it has made nothing, and nothing is sent."""
+    """The additions of the subscription's script to a parcel, whose body it has made.
+
+    With a `fault` it has made nothing, and nothing is sent.
+    """
 
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     path: str = ""
@@ -22,12 +26,13 @@ class Transformation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parcel:
-    """One delivery as its lane's sender read it; `attempts` were recorded before, and `attempts_before` of them do not count.
+    """One delivery as its lane's sender read it.
 
-    `callback_id` is the callback that whoever takes it may answer to. With a `url`, of that `origin`, it goes
-    there instead of to the endpoint's. After the `deadline`, in seconds since boot, it is not sent any more;
-    a VOLATILE one not under another database server than that which `server_started_at` then. `headers` are the
-    message's, and were read only if the subscription sends some along.
+    `attempts` were recorded before, and `attempts_before` of them do not count. `callback_id` is
+    the callback that the accepting receiver may answer to. A parcel with a `url`, whose server is
+    `origin`, goes there instead of to the endpoint's URL. It is not sent after the `deadline`, in
+    seconds since boot. A VOLATILE one is sent only under the database server start recorded in
+    `server_started_at`. `headers` are the message's, read only if the subscription forwards some.
     """
 
     delivery_id: int
@@ -56,21 +61,21 @@ class Parcel:
 
     @property
     def tries(self) -> Tries:
-        """How often it failed, if the attempt to be judged now did."""
+        """The count of failures if the attempt to be judged now failed."""
         return Tries(self.attempts - self.attempts_before + 1, self.seconds_since_first, self.is_volatile)
 
     @property
     def place(self) -> Key:
-        """Where it goes, as far as health is concerned: the subscription, or the server of its own `url`."""
+        """The key of its health: the subscription, or the server of its own `url`."""
         return self.origin or self.subscription_id
 
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """One QUEUE message and those deliveries of one group of it that may still be tried.
+    """One QUEUE message and the deliveries of one of its groups that may still be tried.
 
-    A delivery that is none of a queue is a group of its own, without a number. `generation` is its lane's when it was
-    read, `batch` the run of an ordered lane that it belongs to.
+    A delivery outside a queue is a group of its own, without a number. `generation` is its lane's
+    when it was read, `batch` the run of an ordered lane that it belongs to.
     """
 
     message_id: int
@@ -86,13 +91,14 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A subscription as a sender must know it.
+    """A subscription as a sender needs it.
 
-    `is_active`: it is not held, by itself or as a whole. `is_held_whole`: its subscriber is not ACTIVE, or all sending is HELD.
-    `is_disabled`: the circuit breaker keeps attempts from its URL. `fault` tells why nothing can be sent to
-    it, a fault on our side: the lane then waits, and no attempt is made. `version` differs after any change.
-    `headers` are the subscription's own and its credentials, `forward_headers` the patterns of those of messages. Without a
-    `script` its `script_version` says whether there was one.
+    `is_active`: it is not held, by itself or as a whole. `is_held_whole`: its subscriber is not
+    ACTIVE, or all sending is HELD. `is_disabled`: the circuit breaker blocks attempts at its URL.
+    `fault` is a fault on our side that prevents sending: the lane then waits, and no attempt is
+    made. `version` differs after any change. `headers` are the subscription's own with its
+    credentials, `forward_headers` the patterns of message headers to forward. Without a `script`
+    the `script_version` says whether there was one.
     """
 
     subscription_id: int

@@ -1,6 +1,6 @@
-"""Reading runs: the requests of many lanes are answered by one statement.
+"""Reading runs: one statement answers the requests of many lanes.
 
-Nothing here holds a lock, so a lost connection only means to read again.
+The reading connection holds no locks, so after losing it the reads are simply repeated.
 """
 
 import asyncio
@@ -22,18 +22,19 @@ from delivery.senders.parcel import Endpoint, Group, Parcel
 log = logging.getLogger(__name__)
 
 RECONNECT_SECONDS = 0.2
-# Of one statement, until that is taken for a fault of ours.
+# After this many refusals of one statement we treat the error as a fault of ours.
 MOST_REFUSALS = 3
-# Making parcels of very many rows at once would hold up the answers that arrive meanwhile. So many lanes are read together
-# as had about ROWS_A_STATEMENT rows the last time: a statement for each ten of a hundred lanes that have one delivery
-# each took twice as long as one for all.
+# Making parcels of very many rows at once would delay answers that arrive meanwhile. So the number
+# of lanes read together is the number that had about ROWS_A_STATEMENT rows the last time: a
+# statement for each ten of a hundred lanes with one delivery each took twice as long as one for
+# all.
 ROWS_A_STATEMENT = 50
 FEWEST_WISHES, MOST_WISHES = 10, 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """How much a lane wants to read: at most so many rows and bytes, none of those it holds already."""
+    """The limits of a lane's read: rows, bytes, and no deliveries that it holds already."""
 
     lane_id: int
     rows: int
@@ -52,24 +53,27 @@ class Reader:
         self._turn = asyncio.Lock()
         self._together = FEWEST_WISHES
         self._connection: psycopg.AsyncConnection | None = None
-        # How often it has connected.
+        # The number of connections made so far.
         self.connected = 0
 
     async def parcels(self, wish: RunRequest) -> list[Parcel]:
-        """Return the lane's oldest deliveries that may be sent, in order; waits while the database is away."""
+        """Return the lane's oldest sendable deliveries, in order.
+
+        Waits while the database is away.
+        """
         answer: asyncio.Future[list[Parcel]] = asyncio.get_running_loop().create_future()
         self._waiting.append((wish, answer))
         self._arrived.set()
         return await answer
 
     async def run(self) -> None:
-        """Answer wishes, until cancelled."""
+        """Answer requests until cancelled."""
         while True:
             await self._arrived.wait()
             self._arrived.clear()
             while self._waiting:
                 wishes, self._waiting = self._waiting[: self._together], self._waiting[self._together :]
-                # A lane that gave up a wish may have made another.
+                # A lane that cancelled a request may have made another.
                 await self._grant([(wish, answer) for wish, answer in wishes if not answer.done()])
 
     async def _grant(self, wishes: "list[tuple[RunRequest, asyncio.Future[list[Parcel]]]]") -> None:
@@ -92,9 +96,10 @@ class Reader:
         return [endpoint_of(row) for row in rows]
 
     async def fetch(self, name: str, parameters: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-        """Execute a named statement that reads, as often as it takes while the database is away.
+        """Execute a named reading statement; repeat it while the database is away.
 
-        What the database refuses time and again is raised: it is a fault of ours, and must stop nobody else.
+        An error that the database returns repeatedly is raised: it is a fault of ours, and must
+        stop no other lane.
         """
         refused = 0
         while True:
@@ -106,7 +111,7 @@ class Reader:
                     if refused >= MOST_REFUSALS:
                         raise
                     log.warning("cannot read", extra={"error": str(error)})
-                    # A migration may have made a prepared plan useless: a new connection knows none.
+                    # A migration may have invalidated a prepared plan: a new connection has none.
                     await self.close()
             await asyncio.sleep(RECONNECT_SECONDS)
 
@@ -125,7 +130,7 @@ class Reader:
 
 
 def wishes_together(wishes: int, *, rows: int) -> int:
-    """Return how many wishes to answer by the next statement, when so many had so many rows."""
+    """Return how many requests the next statement answers, when so many had so many rows."""
     return min(max(ROWS_A_STATEMENT * wishes // max(rows, 1), FEWEST_WISHES), MOST_WISHES)
 
 
@@ -140,10 +145,11 @@ def _columns(wishes: Sequence[RunRequest]) -> dict[str, Any]:
 
 
 def groups_of(rows: Sequence[dict[str, Any]], *, asked_at: float, generation: int = 0) -> list[Group]:
-    """Make groups of the rows of `read_groups.sql`, or of those of `read_due.sql`, each a group of its own.
+    """Make groups from rows of `read_groups.sql`, or one group for each row of `read_due.sql`.
 
-    `asked_at`, in seconds since boot, was before they were read: so what has a time to live is not sent past it. So
-    was the `generation`: what is cancelled while it is read is not sent.
+    `asked_at`, in seconds since boot, is from before the read: so deliveries with a time to live
+    are not sent past it. `generation` is from before the read as well: so a delivery cancelled
+    during the read is not sent.
     """
     groups: dict[tuple[int, int | None, int], Group] = {}
     for row in rows:

@@ -1,4 +1,4 @@
-"""Reading on for a lane: when little is left, by the statement of its window."""
+"""Reading on for a lane when little is left, by the statement of its window."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +18,7 @@ from delivery.senders.window import WHOLE_LANE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRequest:
-    """What is read at a time: at most so many rows and bytes, nothing of closed keys, and nothing that is held."""
+    """The limits of one read: rows and bytes, no closed keys, and no deliveries held in memory."""
 
     rows: int
     max_bytes: int
@@ -29,7 +29,7 @@ class ReadRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What was read; of the keys in `more` there may be more. `is_full`: it is as much as was wished for."""
+    """The result of a read; the keys in `more` may have more. `is_full`: it filled the request."""
 
     groups: Sequence[Group]
     more: set[Key]
@@ -38,7 +38,7 @@ class Found:
 
 
 async def read_on(lane: Lane, context: SenderContext) -> None:
-    """Read on if the lane wants to, and record an ordered lane's run, before any of it is sent."""
+    """Read on if the lane needs it, and record an ordered lane's run before any of it is sent."""
     rows, max_bytes = lane.rows(context.rows_of_a_lane()), context.bytes_of_a_lane()
     closed = lane.stock.closed(rows=rows, max_bytes=max_bytes)
     if not lane.wants_more(closed, rows=rows):
@@ -52,7 +52,7 @@ async def read_on(lane: Lane, context: SenderContext) -> None:
     if lane.window.is_ordered and parcels and lane.stock.generation == generation:
         await context.commit(lane, lane.run(parcels), *found.outputs)
         if lane.stock.generation != generation:
-            # None of them is sent.
+            # Nothing of the run is sent.
             await context.commit(lane, lane.run())
     elif found.outputs and lane.stock.generation == generation:
         await context.commit(lane, *found.outputs)
@@ -61,7 +61,10 @@ async def read_on(lane: Lane, context: SenderContext) -> None:
 
 
 async def _read_in_order(lane: Lane, context: SenderContext, reading: ReadRequest) -> Found:
-    """Read the next run. When it is over the lane reads again: there may be more, if only what was skipped."""
+    """Read the next run.
+
+    When it is over the lane reads again: there may be more, even if only skipped deliveries.
+    """
     wish = RunRequest(
         lane_id=lane.id,
         rows=reading.rows,
@@ -94,7 +97,8 @@ async def _read_due(lane: Lane, context: SenderContext, reading: ReadRequest) ->
         "excluded_origins": [key for key in reading.closed if isinstance(key, str)],
     }
     rows = await context.reader.fetch(lane.window.statement, wish)
-    # What we held then may be settled by now, while the row that was read says otherwise.
+    # A delivery held in memory during the read may be settled by now, although its row says
+    # otherwise.
     groups = [
         group
         for group in groups_of(rows, asked_at=asked_at, generation=reading.generation)
@@ -109,7 +113,7 @@ async def _read_due(lane: Lane, context: SenderContext, reading: ReadRequest) ->
 async def _transformed_groups(
     groups: list[Group], context: SenderContext, *, max_bytes: int
 ) -> tuple[list[Group], set[Key], Sequence[ScriptOutputMade]]:
-    """Execute scripts; also return the places of groups that there was no time for, and which are read again."""
+    """Execute scripts; also return the keys of groups that must be read again for lack of time."""
     read = [parcel for group in groups for parcel in group.left]
     parcels, outputs = await transformed(read, context, max_bytes=max_bytes)
     if parcels is read:
@@ -125,7 +129,7 @@ async def _transformed_groups(
 def _keys_with_more(
     rows: Sequence[Mapping[str, Any]], groups: Collection[Group], *, is_cut: bool
 ) -> set[Key]:
-    """The keys of subscriptions that filled their share of what was read."""
+    """Return the keys of subscriptions that filled their share of the rows."""
     counts = Counter(row["subscription_id"] for row in rows)
     filled = {
         row["subscription_id"] for row in rows if is_cut or counts[row["subscription_id"]] >= row["share"]

@@ -1,7 +1,7 @@
-"""The groups that a lane has read and not begun, by their keys.
+"""Groups that a lane has read and not begun, by their keys.
 
-What belongs to a key that takes nothing now stays here. So that it neither fills the memory nor keeps what
-others may get from being read, a key that has its share is full, and nothing more of it is read.
+The groups of a blocked key stay here. A key that has its share is full, and nothing more of it is
+read: so it neither fills the memory nor prevents reading for the other keys.
 """
 
 from collections import Counter, deque
@@ -11,7 +11,7 @@ from delivery.senders.parcel import Group, Key, Parcel
 
 
 class Ready:
-    """Groups of the same keys come out in the order in which they were read."""
+    """Groups of the same keys are taken in the order in which they were read."""
 
     def __init__(self) -> None:
         self._groups: dict[frozenset[Key], deque[Group]] = {}
@@ -29,7 +29,10 @@ class Ready:
         self._bytes[keys] += len(group.left[0].body)
 
     def take(self, may_try: Callable[[Key], bool]) -> Group | None:
-        """Take the oldest group of keys one of which may be tried; those keys come last next time."""
+        """Take the oldest group of keys one of which may be tried.
+
+        Those keys come last next time.
+        """
         for keys, groups in self._groups.items():
             if any(map(may_try, keys)):
                 group = groups.popleft()
@@ -55,14 +58,14 @@ class Ready:
         return [group for group, _ in removed]
 
     def clear(self) -> list[Group]:
-        """Forget them all, and return them."""
+        """Forget all groups, and return them."""
         forgotten = [group for groups in self._groups.values() for group in groups]
         self._groups.clear()
         self._bytes.clear()
         return forgotten
 
     def full(self, *, groups: int, max_bytes: int) -> set[Key]:
-        """The keys that have so many groups or bytes."""
+        """Return the keys that have so many groups or bytes."""
         counts, sizes = Counter[Key](), Counter[Key]()
         for keys, held in self._groups.items():
             for key in keys:
@@ -72,19 +75,19 @@ class Ready:
 
     @property
     def keys(self) -> Collection[Key]:
-        """The keys that have something ready."""
+        """The keys that have ready groups."""
         return frozenset[Key]().union(*self._groups)
 
     def parcels(self) -> list[Parcel]:
-        """All that is ready."""
+        """Return all ready parcels."""
         return [parcel for groups in self._groups.values() for group in groups for parcel in group.left]
 
     def first(self) -> Parcel | None:
-        """What is sent next, where there is one key."""
+        """Return the next parcel; for lanes with one key."""
         for groups in self._groups.values():
             return groups[0].left[0]
         return None
 
     def open_count(self, closed: Collection[Key]) -> int:
-        """How many groups may go to another key than those."""
+        """Count the groups that may go to a key other than those."""
         return sum(len(groups) for keys, groups in self._groups.items() if not keys.issubset(closed))

@@ -1,4 +1,4 @@
-"""What is sent beside the body: made for one attempt, if need be a moment before it."""
+"""The URL and headers of one attempt; they may be prepared a moment ahead."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,13 +11,16 @@ from delivery.senders.parcel import Endpoint, Parcel
 from delivery.senders.signing import signature
 from subscriptions.values.forwarding import forwarded_headers
 
-# The signature says when it was made; receivers allow for minutes.
+# The signature contains its time; receivers allow for minutes.
 KEEPS_FOR = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The headers of an attempt to send this parcel to this endpoint; the `note` says which of the message's are missing."""
+    """The headers of an attempt to send this parcel to this endpoint.
+
+    The `note` lists message headers that are missing.
+    """
 
     parcel: Parcel
     endpoint: Endpoint
@@ -33,12 +36,12 @@ class Request:
         return with_path(self.endpoint.url, transformation.path) if transformation else self.endpoint.url
 
     def suits(self, parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> bool:
-        """Whether it can be used for that attempt."""
+        """True if it can be used for that attempt."""
         is_fresh = self.made_at <= now < self.made_at + KEEPS_FOR
         return self.parcel is parcel and self.endpoint is endpoint and is_fresh
 
     def told(self, error: str) -> str:
-        """What an attempt is recorded with: what went wrong, if anything, and the note."""
+        """Return the recorded error text of an attempt: the error, if any, and the note."""
         return f"{error}; {self.note}" if error and self.note else error or self.note
 
 
@@ -61,7 +64,7 @@ def make_request(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> Reques
 
 
 def _own_headers(parcel: Parcel, endpoint: Endpoint) -> dict[str, str]:
-    """The subscription's headers, and those that its script has made, which count where both give one."""
+    """Return the subscription's headers and those of its script; the script's override."""
     if parcel.transformation is None or not parcel.transformation.headers:
         return endpoint.headers
     made = parcel.transformation.headers
@@ -70,7 +73,7 @@ def _own_headers(parcel: Parcel, endpoint: Endpoint) -> dict[str, str]:
 
 
 def _headers(parcel: Parcel, endpoint: Endpoint, *, now: datetime) -> dict[str, str]:
-    """Return the headers of an attempt but for the message's; ours cannot be overridden by the subscription's."""
+    """Return the attempt's headers except the message's; Inturn's override the subscription's."""
     webhook_id = public_id(parcel.message_id)
     timestamp = int(now.timestamp())
     headers = _own_headers(parcel, endpoint) | {

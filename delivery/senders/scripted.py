@@ -1,6 +1,7 @@
-"""Scripts of subscriptions: executed when their deliveries are read, stored before the first attempt.
+"""Scripts of subscriptions: executed when deliveries are read, stored before the first attempt.
 
-Nothing here is asked for deliveries to subscriptions that never had a script. States, races and crash windows are in `README.md`.
+Deliveries to subscriptions that never had a script skip all of this. `README.md` has states, races
+and crash windows.
 """
 
 import asyncio
@@ -15,7 +16,8 @@ from subscriptions.scripts.jobs import Job, ScriptFault
 from subscriptions.scripts.pool import Result, pool
 from subscriptions.values.media_types import is_json
 
-# So long the first of what was read waits for the scripts of those behind it; these are read again.
+# The first delivery of a read waits at most this long for the scripts of those behind it; the rest
+# is read again.
 BATCH_SECONDS = 0.1
 
 Outputs = Sequence[ScriptOutputMade]
@@ -24,9 +26,9 @@ Outputs = Sequence[ScriptOutputMade]
 async def transformed(
     read: list[Parcel], context: SenderContext, *, max_bytes: int
 ) -> tuple[list[Parcel], Outputs]:
-    """Return the parcels as they are sent, or the first of them, and what is to be stored before that.
+    """Return the parcels as sent, or the first of them, and the outputs to store before sending.
 
-    Without any script it is the very list.
+    Without any script the result is the same list object.
     """
     await context.know(parcel.subscription_id for parcel in read)
     scripted = [parcel for parcel in read if context.endpoints[parcel.subscription_id].script_version]
@@ -35,7 +37,7 @@ async def transformed(
     wish = {"delivery": [parcel.delivery_id for parcel in scripted], "bytes": max_bytes}
     rows = {row["id"]: row for row in await context.reader.fetch("script_inputs", wish)}
     if len(rows) < len(scripted):
-        # Their stored outputs are more than may be held.
+        # The stored outputs of the rest exceed the memory limit.
         read = read[: read.index(scripted[len(rows)])]
     batch = [
         Scripted(parcel, context.endpoints[parcel.subscription_id], rows[parcel.delivery_id])
@@ -46,7 +48,7 @@ async def transformed(
 
 @dataclass(frozen=True, slots=True)
 class Scripted:
-    """A parcel whose subscription has, or had, a script; `row` is of `script_inputs.sql`."""
+    """A parcel whose subscription has, or had, a script; `row` is from `script_inputs.sql`."""
 
     parcel: Parcel
     endpoint: Endpoint
@@ -54,9 +56,11 @@ class Scripted:
 
     @property
     def is_to_be_executed(self) -> bool:
-        """Whether the script of today makes what is sent: no attempt was made since it was published or resubmitted, and nothing is stored.
+        """True if the current script makes the output.
 
-        What is stored is made anew only while no attempt was ever made: what may have been sent stays as it is.
+        That is so if nothing is stored, and no attempt was made since the delivery was published or
+        resubmitted. A stored output is replaced only while no attempt was ever made: an output that
+        may have been sent stays.
         """
         parcel, version = self.parcel, self.row["script_version"]
         if not self.endpoint.script:
@@ -67,7 +71,7 @@ class Scripted:
 
 
 async def _execute(batch: Sequence[Scripted]) -> dict[int, Result]:
-    """Return the results that there was time for, by delivery; that of the first is always among them."""
+    """Return the results available in time, by delivery; always including the first."""
     jobs = {
         one.parcel.delivery_id: job_of(one.parcel, one.endpoint, headers=one.row["headers"])
         for one in batch
@@ -82,7 +86,7 @@ async def _execute(batch: Sequence[Scripted]) -> dict[int, Result]:
 def _made(
     read: Sequence[Parcel], batch: Sequence[Scripted], results: Mapping[int, Result], *, room: int
 ) -> tuple[list[Parcel], Outputs]:
-    """Return the parcels up to the first that has to wait: for its script, or for memory."""
+    """Return the parcels before the first that has to wait for its script or for memory."""
     known = {one.parcel.delivery_id: one for one in batch}
     parcels: list[Parcel] = []
     outputs: list[ScriptOutputMade] = []
@@ -112,7 +116,10 @@ def job_of(parcel: Parcel, endpoint: Endpoint, *, headers: str) -> Job:
 
 
 def transform(parcel: Parcel, endpoint: Endpoint, result: Result) -> tuple[Parcel, ScriptOutputMade | None]:
-    """Return the parcel as the script's output makes it, and what is to be stored of that; of a fault nothing is."""
+    """Return the parcel with the script's output, and the output to store.
+
+    A fault stores nothing.
+    """
     if isinstance(result, ScriptFault):
         return replace(parcel, transformation=Transformation(fault=str(result))), None
     content_type = "application/json" if result.is_json and not is_json(parcel.content_type) else ""
@@ -129,7 +136,7 @@ def transform(parcel: Parcel, endpoint: Endpoint, result: Result) -> tuple[Parce
 
 
 def as_stored(parcel: Parcel, row: Mapping[str, Any]) -> Parcel:
-    """Return the parcel as its stored output makes it, if there is one."""
+    """Return the parcel with its stored output, if there is one."""
     if row["script_version"] is None or parcel.is_volatile:
         return parcel
     output = ScriptOutputMade(

@@ -1,7 +1,8 @@
 """A sender: one process that serves lanes, from its start until Inturn stops.
 
-It is a task of the django-q2 cluster that does not end: a worker runs it as long as it lives. Its work is a poll twice a second, for
-everything that a notification may have failed to tell, and whatever notifications say in between.
+It is an endless task of the django-q2 cluster: a worker runs it as long as it lives. It polls every
+second for changes of which a notification may have been lost, looks for other senders twice a
+second, and acts on notifications in between.
 """
 
 import asyncio
@@ -27,20 +28,20 @@ from delivery.senders.settler import Settler
 
 log = logging.getLogger(__name__)
 
-# Who else is at work is looked at this often: whatever a dead sender served waits for it.
+# The interval of looking for other senders: the lanes of a dead sender wait for it.
 MEET_SECONDS = 0.5
-# What notifications may have failed to tell is looked at this often.
+# The interval of the poll for lost notifications.
 POLL_SECONDS = 1.0
-# Whether Inturn stops, and whether a shard can be released, is looked at this often.
+# The interval of checking whether Inturn stops, and whether a shard can be released.
 LOOK_SECONDS = 0.25
 # When Inturn stops, an attempt under way has this long to get its answer.
 STOP_SECONDS = 5.0
-# And all that can still be recorded is, this long after.
+# This long after the stop request everything that can be recorded has been recorded.
 GIVE_UP_SECONDS = 10.0
 
 
 class Sender:
-    """One sender at work, from `run` on until `must_stop` says so."""
+    """One sender, from `run` until `must_stop` returns True."""
 
     def __init__(self, *, must_stop: Callable[[], bool]) -> None:
         self._must_stop = must_stop
@@ -63,7 +64,10 @@ class Sender:
             await self._settler.close()
 
     async def _give_up_when_overdue(self) -> None:
-        """Without a database nothing ends in order: what is under way is left as a crash would leave it."""
+        """End the process when it cannot stop in order, for example without a database.
+
+        The attempts under way are left as a crash would leave them.
+        """
         while not self._must_stop():
             await asyncio.sleep(LOOK_SECONDS)
         await asyncio.sleep(GIVE_UP_SECONDS)
@@ -84,7 +88,8 @@ class Sender:
         listener = NotificationListener(name=f"inturn listener {os.getpid()}")
         works = (self._settler.run(), self._reader.run(), listener.run())
         try:
-            # A task of these that fails ends the sender, and another begins: no lane would be served.
+            # If one of these tasks fails, end the sender, and another begins: without them no lane
+            # is served.
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(work) for work in works]
                 await self._serve(context, listener)
@@ -108,7 +113,7 @@ class Sender:
             await context.successes.write(context.reader)
 
     async def _poll(self, context: SenderContext, claims: Claims) -> None:
-        """Look at everything that a notification may have failed to tell."""
+        """Check for everything of which a notification may have been lost."""
         await context.successes.write(context.reader)
         await self._notice_changes(context, claims)
         pauses = [
@@ -124,12 +129,12 @@ class Sender:
             await self._bring_news(context, claims, [row["lane_id"] for row in rows])
 
     async def _meet(self, claims: Claims) -> None:
-        """Look who else is at work."""
+        """Look for other senders."""
         await claims.meet(busy_percent=self._busy.percent())
         await claims.serve_unfinished()
 
     async def _attend(self, context: SenderContext, claims: Claims, listener: NotificationListener) -> None:
-        """Act on notifications until it is time to look at the others again."""
+        """Act on notifications until it is time to look for other senders again."""
         due = time.monotonic() + MEET_SECONDS
         while (seconds := due - time.monotonic()) > 0 and not self._must_stop():
             call = await listener.next(seconds=min(seconds, LOOK_SECONDS))
@@ -138,7 +143,7 @@ class Sender:
                 await self._act_on(call, context, claims)
 
     async def _act_on(self, call: Notification, context: SenderContext, claims: Claims) -> None:
-        # First, for it takes no time: what was cancelled is not sent from here on.
+        # First, because it takes no time: from here on nothing that was cancelled is sent.
         for lane_id in list(context.lanes) if call.is_gap else call.nudged:
             _wake(context, lane_id)
         if call.is_release:
@@ -167,7 +172,7 @@ class Sender:
                 lane.wake()
 
     async def _cut_off(self, context: SenderContext) -> None:
-        """Do not wait for ever for answers when Inturn stops: record that none came."""
+        """Wait only a limited time for answers when Inturn stops; then record that none came."""
         latest = time.monotonic() + STOP_SECONDS
         while context.lanes and time.monotonic() < latest:
             await asyncio.sleep(0.02)
@@ -177,14 +182,14 @@ class Sender:
 
 
 class Busy:
-    """How busy this process is, looked at about every poll."""
+    """The load of this process, measured about every poll."""
 
     def __init__(self) -> None:
         self._percent = 0
         self._at, self._computed = time.monotonic(), time.process_time()
 
     def percent(self) -> int:
-        """Return the part of the time for which it computed, since the last look that is long enough ago."""
+        """Return the percentage of time spent computing since a look MEET_SECONDS ago or more."""
         at, computed = time.monotonic(), time.process_time()
         if at - self._at >= MEET_SECONDS:
             self._percent = min(round(100 * (computed - self._computed) / (at - self._at)), 100)
@@ -199,15 +204,16 @@ def _wake(context: SenderContext, lane_id: int) -> None:
 
 
 def raise_file_limit() -> None:
-    """Every lane may hold a connection of its own."""
+    """Raise the limit of open files: every lane may hold a connection of its own."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def collect_garbage_rarely() -> None:
-    """Take what is loaded out of the collector's sight, and let it look less often.
+    """Exempt loaded objects from garbage collection, and collect less often.
 
-    Sending leaves next to no cycles, yet by its defaults the collector took a fifth of a sender's time.
+    Sending creates almost no cycles, yet with its defaults the collector took a fifth of a sender's
+    time.
     """
     gc.collect()
     gc.freeze()

@@ -1,10 +1,10 @@
 """The engine: serving one lane, whatever its window.
 
-    look again, if somebody nudged it ─▶ read on ─▶ begin jobs ─▶ review what its row says ─▶ wait for a change ─┐
-      ▲                                                                                                          │
-      └──────────────────────────────────────────────────────────────────────────────────────────────────────────┘
+    check again after a nudge ─▶ read on ─▶ begin jobs ─▶ review the rows' endpoints ─▶ wait for a change ─┐
+      ▲                                                                                                    │
+      └────────────────────────────────────────────────────────────────────────────────────────────────────┘
 
-The jobs send; see `delivery.senders.attempt`. States, crash windows and locks are in `README.md`.
+The jobs send; see `delivery.senders.attempt`. `README.md` has states, crash windows and locks.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ from delivery.senders.parcel import Key
 from delivery.senders.reading import read_on
 from delivery.senders.suspending import see_suspension
 
-# How long an idle lane is kept in memory in case more comes.
+# An idle lane stays in memory this long, in case more arrives.
 LINGER_SECONDS = 5.0
 
 
 async def serve(lane: Lane, context: SenderContext) -> None:
-    """Serve the lane until it has been idle for a while, or is asked to yield; raises what made it fail."""
+    """Serve the lane until it has been idle for a while, or must yield; raise its fault, if any."""
     try:
         await _serve(lane, context)
     except asyncio.CancelledError:
@@ -42,7 +42,7 @@ async def _serve(lane: Lane, context: SenderContext) -> None:
     while not is_ended:
         await _serve_until_yielding(lane, context)
         await _wait_for_jobs(lane)
-        # It may be asked to stay before it has ended.
+        # It may be resumed before it has ended.
         is_ended = not lane.is_sending
     if lane.fault is None:
         await _forget(lane, context, had_more=lane.stock.forget())
@@ -50,7 +50,7 @@ async def _serve(lane: Lane, context: SenderContext) -> None:
 
 
 async def _serve_until_yielding(lane: Lane, context: SenderContext) -> None:
-    """Serve the lane until it is idle for a while, or is to yield."""
+    """Serve the lane until it has been idle for a while, or must yield."""
     idle_until, was_busy = 0.0, True
     while not lane.is_yielding:
         lane.changed.clear()
@@ -65,7 +65,7 @@ async def _serve_until_yielding(lane: Lane, context: SenderContext) -> None:
             await _review(lane, context, lane.stops.down)
         is_review_due = lane.stops.is_review_due
         if is_review_due:
-            # What shows that an endpoint is still down comes first.
+            # Read before the review: the deliveries may show that an endpoint is still down.
             lane.news.set()
         await read_on(lane, context)
         _begin(lane, context)
@@ -87,13 +87,13 @@ def _begin(lane: Lane, context: SenderContext) -> None:
 
 
 async def _forget(lane: Lane, context: SenderContext, *, had_more: bool) -> None:
-    """What was read is forgotten. Leave nothing of it in doubt: what is not sent is not under way."""
+    """Record that the forgotten deliveries are not under way: unsent, they must not be in doubt."""
     if had_more and lane.window.is_ordered:
         await context.commit(lane, lane.run())
 
 
 async def _review(lane: Lane, context: SenderContext, down: Collection[Key]) -> None:
-    """Forget that those endpoints are down for which nothing waits any more."""
+    """Remove the DOWN state of endpoints for which nothing waits any more."""
     lane.stops.begin_review()
     if not down:
         return
@@ -109,7 +109,7 @@ async def _wait(lane: Lane, *, linger: float) -> None:
 
 
 async def _wait_for_jobs(lane: Lane) -> None:
-    """Wait until nothing is under way, if the lane is to go on only then."""
+    """Wait until nothing is under way, if the lane continues only then."""
     while lane.waits_for_jobs:
         lane.changed.clear()
         await lane.changed.wait()

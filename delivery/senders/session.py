@@ -1,10 +1,12 @@
-"""The connection on which a sender holds its locks and commits: what it holds ends with it.
+"""The connection on which a sender holds its locks and commits; its locks end with it.
 
-A sender that is frozen (stopped, swapped out, on a machine that sleeps) must not hold its shards for ever, and must send
-nothing after another has them. The server ends a session that says nothing for IDLE_TIMEOUT, and the other senders end one whose
-server process has waited for its client for FROZEN_SECONDS; a sender begins no attempt when its last successful statement began
-more than LEASE_SECONDS ago, which is less. All these clocks go on while a process is
-frozen, so whoever wakes up late sends nothing before it has spoken to the server, and learns then that its session is over.
+A sender that is frozen (stopped, swapped out, on a machine that sleeps) must not hold its shards
+for ever, and must send nothing after another sender has them. The server ends a session that is
+idle for IDLE_TIMEOUT, and the other senders end one whose server process has waited for its client
+for FROZEN_SECONDS. A sender begins no attempt when its last successful statement began more than
+LEASE_SECONDS ago, which is less. All these clocks run while a process is frozen, so a sender that
+wakes up late sends nothing before it has called the server, and finds then that its session is
+over.
 """
 
 import contextlib
@@ -28,17 +30,19 @@ from delivery.senders.silence import Heard, Silence
 
 log = logging.getLogger(__name__)
 
-# Whoever holds a row for longer, other senders included, holds up only the lanes that want it: see `Settler`.
+# Somebody, another sender included, who holds a row lock for longer delays only the lanes that need
+# the row: see `Settler`.
 LOCK_TIMEOUT = "200ms"
-# So long may a commit that met a lock before keep all others waiting.
+# A commit that met a lock before may delay all others by this much.
 BRIEF_LOCK_TIMEOUT = "10ms"
-# Others take a frozen sender's shards this long after its last statement at the latest; see also `delivery.senders.silence`.
+# Other senders take a frozen sender's shards at the latest this long after its last statement; see
+# also `delivery.senders.silence`.
 IDLE_TIMEOUT = "7s"
 LEASE_SECONDS = 5.0
-# So many senders may be at work in the whole installation.
+# The limit of senders in the whole installation.
 MAX_SENDERS = 1_000
 
-# The locks of a killed sender whose commit waits for a row must not be held until it gets that row.
+# A killed sender whose commit waits for a row must lose its locks before it gets that row.
 _SETTINGS = f"""
     SET client_connection_check_interval = '500ms';
     SET lock_timeout = '{LOCK_TIMEOUT}';
@@ -52,7 +56,10 @@ _BRIEFLY: Statement = ("SELECT set_config('lock_timeout', %(time)s, true)", {"ti
 
 
 class Session:
-    """One connection at a time. `slot` is the number by which the other senders know it, once it has one."""
+    """One connection at a time.
+
+    `slot` is the number by which other senders know this one, once it has one.
+    """
 
     def __init__(self) -> None:
         self._connection: psycopg.AsyncConnection | None = None
@@ -70,16 +77,19 @@ class Session:
 
     @property
     def is_leased(self) -> bool:
-        """Whether the server, as far as it lies with us, holds our locks now."""
+        """True if the server, as far as we can know, holds our locks now."""
         return self.seconds_silent < LEASE_SECONDS
 
     @property
     def seconds_silent(self) -> float:
-        """How long ago the last statement began that was answered."""
+        """The seconds since the last answered statement began."""
         return seconds_since_boot() - self._spoke_at
 
     async def take_slot(self) -> bool:
-        """Connect anew and take the slot that it had before, or the lowest free one; False if all are taken."""
+        """Connect again and take the previous slot, or the lowest free one.
+
+        False if all are taken.
+        """
         await self.close()
         began = seconds_since_boot()
         self._connection = connection = await connect("inturn")
@@ -91,14 +101,17 @@ class Session:
         rows = await self.fetch("take_slot", {"slot": slots, "lock_class": MEMBER_LOCKS})
         slot: int | None = rows[0]["slot"] if rows else None
         if slot is not None and slot == self.slot:
-            # So that whoever looks at it meanwhile learns nothing new.
+            # Publish the previous values, so that senders who look meanwhile see no change.
             await self.fetch("members", {"name": self._name})
         self.slot = slot
         self._spoke_at = began
         return slot is not None
 
     async def members(self, *, busy_percent: int, sharing: int) -> tuple[Member, list[Member]]:
-        """Tell the other senders of this one, and return it and them; those that are frozen lose their sessions."""
+        """Publish this sender's values, and return them and those of the running senders.
+
+        Sessions of frozen senders are ended.
+        """
         myself = Member(self.slot or 0, busy_percent, sharing)
         self._name = f"inturn sender {os.getpid()} {myself.slot} {busy_percent} {sharing}"
         rows = await self.fetch("members", {"name": self._name})
@@ -121,13 +134,13 @@ class Session:
         try:
             rows = await self.fetch("lock_shards", {"shard": shards, "lock_class": SHARD_LOCKS})
         except psycopg.Error:
-            # Which of them it has locked is not known.
+            # It is unknown which of them were locked.
             await self.give_up()
             raise
         return [row["shard"] for row in rows]
 
     async def claim(self, locked: Sequence[int]) -> dict[int, int]:
-        """Note that locked shards are ours, and return their epochs."""
+        """Record that locked shards are ours, and return their epochs."""
         rows = await self.fetch("claim_shards", {"shard": locked, "owner": self._owner})
         return {row["id"]: row["epoch"] for row in rows}
 
@@ -142,7 +155,7 @@ class Session:
             raise
 
     async def give_up(self) -> None:
-        """Close it, though it answers: its locks are free when this returns, and not a moment after."""
+        """Close the session although it answers; its locks are free when this returns."""
         with contextlib.suppress(psycopg.Error):
             await self._open().execute("SELECT pg_advisory_unlock_all()")
         await self.close()
@@ -153,7 +166,7 @@ class Session:
             await self._connection.close()
 
     async def execute(self, statements: Sequence[Statement], *, briefly: bool = False) -> None:
-        """Execute them in one transaction; `briefly` if it met a lock before."""
+        """Execute the statements in one transaction; `briefly` if it met a lock before."""
         began = seconds_since_boot()
         if briefly:
             statements = [_BRIEFLY, *statements]

@@ -1,22 +1,8 @@
 """Group commit: the one connection on which a sender holds its shards' locks and commits.
 
-All lanes of a process hand their entries to one committer. While a commit is under way,
-what arrives waits and is committed together next: a lane waits for about one commit, and many
-lanes share it. A lane that is alone commits by itself, which spares it two turns of the event loop.
-
-Because outcomes are committed on the very connection that holds the advisory
-locks, a sender that lost its locks cannot commit. When the connection is lost the
-sender connects again and takes its shards back. A shard that nobody served
-meanwhile has the epoch that we know, and goes on as if nothing had happened: the outcome under
-way, which may or may not have been committed, is committed now, and the statements
-change nothing the second time, but for the counts of URLs' health, where one more does not matter. The lanes of a shard that
-another sender took are lost to us: LaneLostError. So they are to whoever was frozen for so long that its session was ended.
-
-Whoever locks a row that a group wants to change (a bulk job, a migration, a person at psql) must hold up no other
-lane. So a statement waits for a lock for a moment only. When it does not get it the transaction is rolled back, and
-its groups go to `HeldUp`, from where they are committed one by one: those that the lock does not concern at once, the others again and again,
-while the committer's turn is free in between. A lane still waits until what it handed in is on disk, and what it
-hands in meanwhile is committed after that.
+All lanes of a process hand their entries to one committer. A sender that lost its locks cannot
+commit, because both are on one connection. A group that meets a row lock is held up, and no other
+lane is. See *Group commit* in `README.md`.
 """
 
 import asyncio
@@ -41,9 +27,9 @@ log = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 RETRY_SECONDS = 0.2
-# The server hears of us at least this often, or takes us for frozen.
+# The interval of the heartbeat: without it the server and other senders treat us as frozen.
 SPEAK_SECONDS = 1.0
-# What met a lock is tried again this often.
+# Groups that met a lock are tried again at this interval.
 HELD_UP_SECONDS = 0.5
 
 
@@ -60,10 +46,11 @@ class Settler:
         self.holding = ShardHolding(self._session)
 
     async def commit(self, lane_id: int, *entries: Entry) -> None:
-        """Return when the entries are on disk; raises LaneLostError if the lane is no longer ours.
+        """Return when the entries are on disk.
 
-        One that commits alone takes a shorter way; many are better off together. Cancelling it breaks the commit off, so
-        only a sender that ends may do so.
+        Raise LaneLostError if the lane is no longer ours. A lane that commits alone takes a shorter
+        path; many are faster together. Cancelling the call aborts the commit, so only a sender that
+        ends may do so.
         """
         group = self._group(lane_id, entries)
         if self._waiting or self._were_many or self._turn.locked():
@@ -75,7 +62,7 @@ class Settler:
         await group.committed
 
     async def run(self) -> None:
-        """Commit what arrives, until cancelled."""
+        """Commit arriving entries until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._commit_what_arrives())
             tasks.create_task(self._commit_held_up())
@@ -83,7 +70,7 @@ class Settler:
 
     @property
     def held_up(self) -> Sequence[int]:
-        """The lanes that wait for a row which somebody else has locked."""
+        """The lanes that wait for a row locked by somebody else."""
         return self._held_up.lane_ids
 
     async def _commit_what_arrives(self) -> None:
@@ -93,7 +80,8 @@ class Settler:
                 self._arrived.clear()
                 groups, self._waiting = self._waiting, []
                 self._were_many = len(groups) > 1
-                # Only who reads on is cancelled: what it would have recorded is no run of the lane's now.
+                # Only a task that reads on is cancelled: the run that it would have recorded is
+                # void.
                 wanted = [group for group in groups if not group.committed.cancelled()]
                 await self._commit_groups(self._held_up.join(self._only_ours(wanted)))
 
@@ -107,14 +95,14 @@ class Settler:
                 await asyncio.sleep(HELD_UP_SECONDS)
 
     async def _speak(self) -> None:
-        """Let the server hear of us, however long nobody else has anything to say."""
+        """Send the server a statement if no commit does, however long that lasts."""
         while True:
             await asyncio.sleep(SPEAK_SECONDS)
             if self._session.seconds_silent >= SPEAK_SECONDS:
                 await self._insist(lambda: self._session.fetch("speak", {}))
 
     async def _commit_first_held_up(self, lane_id: int) -> bool:
-        """Try the lane's first group; False if there is none, or it is held up still."""
+        """Try the lane's first group; False if there is none, or it still meets a lock."""
         async with self._turn:
             group = self._held_up.take(lane_id)
             if group is None:
@@ -127,11 +115,11 @@ class Settler:
         return await self._session.take_slot()
 
     async def members(self, *, busy_percent: int = 0, sharing: int = 1) -> tuple[Member, list[Member]]:
-        """Return this sender and those at work, and let them know of it; see `members.sql`."""
+        """Return this sender and the others, and publish its values to them; see `members.sql`."""
         return await self._insist(lambda: self._session.members(busy_percent=busy_percent, sharing=sharing))
 
     async def claim(self, shards: Sequence[int]) -> set[int]:
-        """Take those of these shards that nobody has, and return them."""
+        """Claim those of these shards that nobody holds, and return them."""
         async with self._turn:
             try:
                 return await self.holding.claim(shards)
@@ -140,7 +128,7 @@ class Settler:
                 return set()
 
     async def release(self, shards: Sequence[int]) -> None:
-        """Give shards back; a lane of theirs that is served is lost."""
+        """Give shards back; a lane of theirs that is still served is lost."""
         async with self._turn:
             try:
                 await self.holding.release(shards)
@@ -161,9 +149,9 @@ class Settler:
         return EntryGroup(lane_id, entries, asyncio.get_running_loop().create_future())
 
     async def _commit_groups(self, groups: list[EntryGroup], *, was_held_up: bool = False) -> None:
-        """Commit them together, however long the database is away; lanes lost meanwhile are told so.
+        """Commit the groups together, however long the database is away.
 
-        When they meet a lock they are held up.
+        Fail lanes lost meanwhile. Groups that meet a lock go to `HeldUp`.
         """
         while groups:
             statements = queries([entry for group in groups for entry in group.entries])
@@ -178,7 +166,7 @@ class Settler:
                 await self._recover(error)
                 groups = self._only_ours(groups)
             except psycopg.Error as error:
-                # Something of the group cannot be stored: nobody may think that it was.
+                # An entry of the group cannot be stored: no caller may believe that it was.
                 await self._commit_singly(groups, error)
                 return
             else:
@@ -186,10 +174,12 @@ class Settler:
                 return
 
     async def _recover(self, error: Exception) -> None:
-        """Make another try possible: what failed was the connection, or it may pass (a deadlock, a full disk).
+        """Make another try possible.
 
-        While the database takes no changes nothing is sent either, for no run can be recorded. The locks are kept, and
-        what was under way is committed by this session as soon as it may write, or by a new one if only that may.
+        The connection failed, or the error may pass (a deadlock, a full disk). While the database
+        takes no changes nothing is sent either, because no run can be recorded. The locks are kept,
+        and the entries under way are committed by this session as soon as it may write, or by a new
+        session if only that may.
         """
         log.warning("the database does not answer as it should", extra={"error": str(error)})
         if isinstance(error, ReadOnlySqlTransaction) and await may_write():
@@ -200,7 +190,10 @@ class Settler:
             await asyncio.sleep(RETRY_SECONDS)
 
     async def _commit_singly(self, groups: list[EntryGroup], error: psycopg.Error) -> None:
-        """One entry that cannot be stored must not cost the other lanes their outcomes."""
+        """Commit one group at a time.
+
+        An entry that cannot be stored must not cost other lanes their outcomes.
+        """
         if len(groups) > 1:
             for group in groups:
                 await self._commit_groups(self._held_up.join([group]))
@@ -209,17 +202,17 @@ class Settler:
         fail(groups, error)
 
     async def _insist(self, ask: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
-        """Ask the database, again when the connection was lost and is there again."""
+        """Query the database; repeat it after a lost connection is back."""
         while True:
             async with self._turn:
                 try:
                     return await ask()
                 except AWAY as error:
-                    # The locks went with the connection; take them back before anything else.
+                    # The locks were lost with the connection; take them back before anything else.
                     await self._recover(error)
 
     def _only_ours(self, groups: Iterable[EntryGroup]) -> list[EntryGroup]:
-        """Refuse what comes from lanes that were lost since it was handed in."""
+        """Fail the groups of lanes that were lost meanwhile, and return the others."""
         ours: list[EntryGroup] = []
         lost: list[EntryGroup] = []
         for group in groups:

@@ -1,12 +1,13 @@
-"""Which sender has which shards. Senders agree on it without talking, from the names of their connections.
+"""The shards of each sender, agreed on without messages, by the names of their connections.
 
-Each shard belongs to one of the sharing senders by a hash of both (highest random weight), so a sender that comes or goes
-moves only its own share. A sender is known by its slot, which its successor takes again. The advisory lock alone decides
-who serves a shard: while senders disagree, a shard waits for a moment; its order is safe.
+Each shard belongs to one of the sharing senders by a hash of both (highest random weight), so a
+sender that starts or ends moves only its own share. A sender is identified by its slot, which its
+successor takes again. The advisory lock alone decides which sender serves a shard: while senders
+disagree, a shard waits for a moment; its order is safe.
 
-Few sharing senders commit many lanes' outcomes together; more of them use more processors. So only the senders with the lowest
-slots share the work, as many as the sender of the lowest slot says: twice as many when these are busy, half
-when half of them could do it.
+Few sharing senders commit many lanes' outcomes together; more of them use more processors. So only
+the senders with the lowest slots share the work, as many as the sender with the lowest slot
+decides: twice as many when these are busy, half as many when half of them could do it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,18 +16,20 @@ from typing import Any
 
 from delivery.models.shard import SHARDS
 
-# A sender that computes for so much of its time has no room for more; one process cannot compute for more than 100.
+# A sender that computes for this part of its time has no room for more; one process cannot compute
+# for more than 100.
 BUSY_PERCENT = 80
 # Half as many senders would be this busy.
 HALF_PERCENT = 50
-# The work is spread when the senders were busy for so long, and gathered when they were idle for so long.
+# The work is spread after senders were busy for so long, and gathered after they were idle for so
+# long.
 SPREAD_SECONDS = 1.0
 GATHER_SECONDS = 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A sender at work; `sharing` is how many senders are to share the work as far as it knows."""
+    """A running sender; `sharing` is how many senders are to share the work as far as it knows."""
 
     slot: int
     busy_percent: int
@@ -34,7 +37,7 @@ class Member:
 
 
 def member_of(row: Mapping[str, Any]) -> Member:
-    """Make a Member of a row of `members.sql`."""
+    """Make a Member from a row of `members.sql`."""
     return Member(row["slot"], row["busy_percent"], row["sharing"])
 
 
@@ -59,7 +62,7 @@ def _weight(shard: int, slot: int) -> int:
 
 
 class Sharing:
-    """What one sender knows of the others, and of how many are to share the work."""
+    """One sender's view of the others, and of how many are to share the work."""
 
     def __init__(self) -> None:
         self.slots: frozenset[int] = frozenset()
@@ -68,7 +71,7 @@ class Sharing:
         self._idle_since: float | None = None
 
     def meet(self, myself: Member, others: Sequence[Member], *, now: float) -> None:
-        """Learn who is at work at that moment of the monotonic clock."""
+        """Update the view from the senders that run at that moment of the monotonic clock."""
         members = sorted([myself, *(one for one in others if one.slot != myself.slot)], key=_slot)
         first = members[0]
         if first.slot == myself.slot:
@@ -97,7 +100,7 @@ def _slot(member: Member) -> int:
 
 
 def _since(moment: float | None, is_so: bool, *, now: float) -> float | None:
-    """Return since when something is so, given since when it was."""
+    """Return since when a condition has held, from since when it did at the last look."""
     if not is_so:
         return None
     return now if moment is None else moment

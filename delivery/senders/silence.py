@@ -1,31 +1,33 @@
-"""Which other senders are frozen: the server waits for them, and has not heard of them for too long.
+"""Detection of frozen senders: the server waits for them, and has had no statement for too long.
 
-The server's own time-outs do not end all of their sessions. One whose client stopped in the middle of a pipeline, between two
-statements or before the end of it, counts neither as idle nor as in a transaction. So senders watch each other, by
-their own clocks. Each speaks once a second or more often.
+The server's own time-outs do not end all of their sessions. A session whose client stopped in the
+middle of a pipeline, between two statements or before the end of it, counts neither as idle nor as
+in a transaction. So senders watch each other, by their own clocks. Each executes a statement once a
+second or more often.
 """
 
 from collections.abc import Collection
 from datetime import datetime
 
-# More than the lease of `delivery.senders.session`: the frozen sender begins no attempt when it wakes up.
+# More than the lease of `delivery.senders.session`: the frozen sender begins no attempt when it
+# wakes up.
 FROZEN_SECONDS = 6.0
-# Who has not looked for so long was frozen itself, and knows nothing of the others.
+# A sender that has not looked for so long was frozen itself, and cannot judge the others.
 GAP_SECONDS = 2.0
 
-# A session by its backend's process id, and when it was last given something to do.
+# A session: its backend's process id, and the time of its last change of state.
 Heard = tuple[int, datetime]
 
 
 class Silence:
-    """What one sender has seen of the sessions that wait for their clients."""
+    """One sender's observations of sessions that wait for their clients."""
 
     def __init__(self) -> None:
         self._since: dict[Heard, float] = {}
         self._looked_at = float("-inf")
 
     def frozen(self, waiting: Collection[Heard], *, now: float) -> list[Heard]:
-        """Return those of the waiting sessions that have waited too long, at that moment of the clock of `seconds_since_boot`."""
+        """Return the sessions that have waited too long at `now`, by `seconds_since_boot`."""
         known = self._since if now - self._looked_at <= GAP_SECONDS else {}
         self._looked_at = now
         self._since = {session: known.get(session, now) for session in waiting}

@@ -1,6 +1,7 @@
-"""What a lane holds of what it has read: ready to be sent, or in the hands of a job.
+"""The deliveries that a lane has read: ready to be sent, or taken by a job.
 
-A nudge and a block make stale what was read before, and what is being read: it is of an earlier generation.
+A nudge or a block makes all earlier reads stale, and a read under way too: they are of an earlier
+generation.
 """
 
 import time
@@ -12,12 +13,12 @@ from delivery.senders.parcel import Group, Key, Parcel
 from delivery.senders.ready import Ready
 from delivery.senders.window import WHOLE_LANE, Window
 
-# With something in hand, what came meanwhile is read this often.
+# With deliveries in memory, new work is read at this interval.
 NEWS_SECONDS = 0.1
 
 
 class Stock:
-    """`more` are the keys of which there may be more to read than was read last."""
+    """The deliveries of one lane in memory; `more` are the keys that may have more to read."""
 
     def __init__(self, window: Window, keys: Keys) -> None:
         self._window = window
@@ -29,23 +30,23 @@ class Stock:
         self.more: set[Key] = {WHOLE_LANE}
         self._level = 0
         self._read_at = float("-inf")
-        # Of an ordered lane: whether the last run was as long as it may be, and what came of it so far.
+        # For an ordered lane: whether the last run had the maximum length, and its result so far.
         self._is_full = False
         self._batch: RunBatch | None = None
 
     def __bool__(self) -> bool:
-        """Whether something is ready."""
+        """True if a group is ready."""
         return bool(self._ready)
 
     @property
     def is_low(self) -> bool:
-        """Whether an ordered lane is to read on while it sends."""
+        """True if an ordered lane should read on while it sends."""
         if not self._is_full or len(self._ready) > self._level:
             return False
         return self._batch is None or not self._batch.is_fruitless
 
     def closed(self, *, rows: int, max_bytes: int) -> set[Key]:
-        """The keys of which nothing more is to be read now: blocked, or with their share of what may be held."""
+        """Return the keys that must not be read now: blocked, or with their share of the memory."""
         blocked = self._keys.blocked()
         if self._window.is_ordered:
             return set(blocked)
@@ -54,10 +55,11 @@ class Stock:
         return self._ready.full(groups=share, max_bytes=max_bytes // sharers).union(blocked)
 
     def wants_more(self, closed: Collection[Key], *, rows: int, is_sending: bool, has_news: bool) -> bool:
-        """Whether to read on: little is left that may go somewhere, and there is more, or news of more.
+        """Return whether to read on: few sendable groups are left, and there is more to read.
 
-        News alone does not make it read all the time. An ordered lane reads on while it sends if its last run was full, and
-        something came of that: else the run may end in a pause.
+        News of more counts as well, but not without an interval. An ordered lane reads on while it
+        sends if its last run was full and is not fruitless so far: otherwise the run may end in a
+        pause.
         """
         self._level = self._window.level(rows)
         if WHOLE_LANE in closed:
@@ -72,12 +74,12 @@ class Stock:
         return has_news and is_rested
 
     def begin_reading(self) -> tuple[int, frozenset[int]]:
-        """Return the generation of what is read now, and what is not to be read, for it is in our hands."""
+        """Return the generation of the read, and the deliveries in memory, which it leaves out."""
         self._read_at = time.monotonic()
         return self.generation, frozenset(self._held)
 
     def add(self, groups: Collection[Group], *, more: set[Key], is_full: bool = False) -> None:
-        """Take in what was read."""
+        """Add the groups of a read."""
         self.more = more
         self._is_full = is_full
         self._ready_generation = self.generation
@@ -87,9 +89,9 @@ class Stock:
             self._ready.add(group, self._window.keys_of(group))
 
     def take(self) -> tuple[Group, Parcel] | None:
-        """Take a group one of whose keys has room, and choose whom to try; None if there is none.
+        """Take a group one of whose keys has room, and choose the parcel; None if there is none.
 
-        Of a stale run nothing more is taken: it is forgotten as a whole.
+        Nothing more is taken from a stale run: it is forgotten as a whole.
         """
         if self._window.is_ordered and self._ready_generation != self.generation:
             return None
@@ -102,29 +104,33 @@ class Stock:
         return None if parcel is None else (group, parcel)
 
     def parcels(self) -> list[Parcel]:
-        """All that is ready."""
+        """Return all ready parcels."""
         return self._ready.parcels()
 
     def first(self) -> Parcel | None:
-        """What is sent next, where there is one key."""
+        """Return the next parcel; for lanes with one key."""
         return self._ready.first()
 
     def set_aside(self, subscription_id: int) -> None:
-        """Drop what only this subscription could take: it holds that back."""
+        """Drop the groups that only this subscription could take, because it holds them back."""
         for group in self._ready.remove(subscription_id):
             self.release(group.left)
             if group.batch is not None:
                 group.batch.set_aside()
 
     def outdate(self) -> None:
-        """What was read, or is being read, is stale."""
+        """Make all reads stale, including one under way."""
         self.generation += 1
 
     def forget(self) -> bool:
-        """Drop what is ready, and what is being read: it is read again. Return whether anything was ready."""
+        """Drop the ready groups and a read under way; they are read again.
+
+        Return whether any was ready.
+        """
         self.outdate()
         self.more.add(WHOLE_LANE)
-        # Not ahead of a delivery that failed: its outcome may wait for a lock for longer than the lane's pause lasts.
+        # No reading ahead of a delivery that failed: its outcome may wait for a lock for longer
+        # than the lane's pause lasts.
         self._is_full = False
         forgotten = self._ready.clear()
         for group in forgotten:
@@ -132,6 +138,6 @@ class Stock:
         return bool(forgotten)
 
     def release(self, parcels: Iterable[Parcel]) -> None:
-        """They are in our hands no more."""
+        """Note that the lane no longer holds these parcels."""
         for parcel in parcels:
             self._held.pop(parcel.delivery_id, None)

@@ -1,21 +1,16 @@
-"""What stops a lane: blocked keys, a suspension, a pause of skipped deliveries; and what the rows say of them.
+"""The stops of a lane (blocked keys, suspension, a pause of skipped deliveries) and their rows.
 
-    flowing ── a key is blocked, and nothing under way there may tell otherwise ──▶ blocked ── it takes one ──▶ flowing
-       │  ▲                                                                          │  ▲ │
-       │  │                                                                          │  └─┘ it is blocked still
-       │  └──────────────────── nothing that waits stops it any more ────────────────┘
+    flowing ── a key is blocked, and no attempt under way there may disprove it ──▶ blocked ── it accepts one ──▶ flowing
+       │  ▲                                                                         │  ▲ │
+       │  │                                                                         │  └─┘ it is still blocked
+       │  └───────────────────── nothing waits there any more ──────────────────────┘
        │
        ├── attempts used up, or a rejection ──▶ suspended ── go_on: a probe, or its reason is gone ──▶ flowing
                                                     └── go_on_blocked: a person ──▶ blocked
 
-An endpoint that is blocked has a row (`EndpointHealth`): the delivery that failed last, why, and when the endpoint is
-tried again, with one message. The others of a CONCURRENT subscriber or of a queue flow meanwhile. The lane's row has the
-same of the endpoint that is blocked longest. While nobody serves the lane the rows stay; it always has a sender soon,
-which begins with them. An endpoint for which nothing waits (what failed is settled, moved to the retry lane, or held by an
-INACTIVE subscription) is not down any more once its pause is over: nothing may ever be sent there that could show it. Not
-before: with each VOLATILE message that fails the lane would flow and be BLOCKED by turns.
-
-Changes of rows are returned, to be handed in at the moment they are decided, so the rows say the last.
+Each blocked endpoint has a row (`EndpointHealth`), and the lane's row has the values of the
+endpoint that has been blocked longest; see *Health of endpoints* in `README.md`. Methods return row
+changes, to be handed in at the moment of the decision, so that the rows always have the latest.
 """
 
 import math
@@ -32,7 +27,7 @@ from delivery.senders.window import WHOLE_LANE, Window
 from delivery.states import NEVER_ASKED, LaneState, Status
 from delivery.verdict import NextStep, Rules, Verdict, pause_seconds
 
-# What stops a lane is reviewed this often.
+# The interval of reviewing the blocked endpoints.
 REVIEW_SECONDS = 5.0
 
 _STOPPED = frozenset({LaneState.BLOCKED, LaneState.SUSPENDED})
@@ -40,7 +35,11 @@ _FREEING = frozenset({NextStep.NEXT, NextStep.RETRY_LANE})
 
 
 class Stops:
-    """`is_tried` says whether an attempt of a key is under way, `forget` drops what is read and not begun."""
+    """The stops of one lane.
+
+    `is_tried` returns whether an attempt of a key is under way, `forget` drops deliveries read and
+    not begun.
+    """
 
     def __init__(
         self,
@@ -56,7 +55,7 @@ class Stops:
         self._forget = forget
         self.keys = Keys(window)
         self.skipped = SkippedPause()
-        # The failures that rows tell of, the longest first.
+        # The failures that are in rows, the longest first.
         self._known: dict[Key, Failure] = {}
         self._reviewed_at = float("-inf")
         self.is_suspended = window.is_ordered and row["state"] == LaneState.SUSPENDED
@@ -64,7 +63,8 @@ class Stops:
         # Whether a probe has resumed it, and nothing was delivered since.
         self.is_on_trial = False
         is_stopped = row["state"] in _STOPPED
-        # Who served it in order has stopped it for one delivery: no reason for any other to wait.
+        # A sender in order had stopped it for one delivery: that is no reason for other deliveries
+        # to wait.
         was_in_order = is_stopped and not window.is_ordered and not row["run_is_concurrent"]
         if self.is_suspended:
             self.stay_suspended(row["wait_seconds"])
@@ -82,7 +82,7 @@ class Stops:
         self.keys.add(key, health)
 
     def begin(self) -> list[Change]:
-        """What the row is to say before anything is sent, if no endpoint of the stopped lane is down."""
+        """Return the first row change: a stopped lane without a DOWN endpoint flows."""
         if not self._is_stopped_for_nothing:
             return []
         reason = "No endpoint of its CONCURRENT subscriber is down."
@@ -90,7 +90,7 @@ class Stops:
 
     @property
     def pause(self) -> tuple[int, int] | None:
-        """The delivery and the failures of the pause that the lane's row tells of, if it goes on: a person may end it."""
+        """The delivery and failures of a pause that the lane's row records: a person may end it."""
         if not (self._known and self._window.reports):
             return None
         key, failure = next(iter(self._known.items()))
@@ -99,16 +99,16 @@ class Stops:
 
     @property
     def is_blocked(self) -> bool:
-        """Whether rows tell of a blocked key."""
+        """True if rows record a blocked key."""
         return bool(self._known)
 
     @property
     def failures(self) -> int:
-        """How many tries of an ordered lane in a row led to nothing."""
+        """The number of fruitless tries of an ordered lane in a row."""
         return self.keys.health(WHOLE_LANE).failures
 
     def learn(self, parcel: Parcel, outcome: Outcome, verdict: Verdict, rules: Rules) -> list[Change]:
-        """Take in what an attempt led to."""
+        """Update the stops from the result of an attempt."""
         key = self.keys.key_of(parcel)
         health = self.keys.health(key)
         if self._window.is_ordered:
@@ -123,7 +123,7 @@ class Stops:
         return self.tell(parcel, reason="" if outcome.outcome in NEVER_ASKED else outcome.reason)
 
     def learn_fault(self, parcel: Parcel, rules: Rules, *, fault: str) -> list[Change]:
-        """Nothing can be sent to the parcel's endpoint, by a fault of ours: its key waits until that is mended."""
+        """Block a key whose endpoint cannot be sent to by a fault of ours, until that is fixed."""
         health = self.keys.health_of(parcel)
         if not health.is_blocked():
             health.block(pause_seconds(rules, failures=health.failures + 1))
@@ -132,7 +132,7 @@ class Stops:
         return self.tell(parcel, reason=fault)
 
     def learn_of_batch(self, batch: RunBatch) -> list[Change]:
-        """At the end of a run: pause when nothing came of it; see `RunBatch`."""
+        """Pause at the end of a run that settled nothing; see `RunBatch`."""
         health = self.keys.health(WHOLE_LANE)
         self.skipped.learn(batch)
         if not batch.is_fruitless or batch.rules is None or batch.failed is None:
@@ -143,17 +143,21 @@ class Stops:
         return self._block(batch.failed, reason=batch.reason)
 
     def _block(self, delivery_id: int, *, reason: str) -> list[Change]:
-        """An ordered lane waits, and tries all of it again then, the skipped ones too."""
+        """Block an ordered lane.
+
+        Afterwards it tries everything again, including skipped deliveries.
+        """
         self._forget()
         self.skipped.end()
         self._known[WHOLE_LANE] = Failure(delivery_id, reason)
         return self.changes(WHOLE_LANE)
 
     def tell(self, parcel: Parcel, *, reason: str = "") -> list[Change]:
-        """What rows are to say of an endpoint that has not taken a message; without a `reason` it was not tried.
+        """Return the row changes of an endpoint that has not accepted a message.
 
-        That it is blocked is told when nothing is under way there any more, however the last of that ended. Of the server
-        of a callback nothing is told: it is nobody's endpoint.
+        Without a `reason` it was not tried. A block is recorded when no attempt is under way there
+        any more, however the last one ended. The server of a callback gets no row: it is no
+        subscription's endpoint.
         """
         key = self.keys.key_of(parcel)
         health = self.keys.health(key)
@@ -171,11 +175,11 @@ class Stops:
         return self.changes(key)
 
     def end(self, key: Key) -> list[Change]:
-        """The key takes messages."""
+        """End the stop of a key that accepts messages."""
         return self.changes(key) if self._known.pop(key, None) else []
 
     def forget(self, subscription_ids: Collection[Key]) -> list[Change]:
-        """Nothing waits for these endpoints any more."""
+        """Drop the stops of endpoints for which nothing waits any more."""
         gone = [key for key in self._known if key in subscription_ids]
         for key in gone:
             del self._known[key]
@@ -183,7 +187,10 @@ class Stops:
         return self.changes(*gone) if gone else []
 
     def changes(self, *keys: Key) -> list[Change]:
-        """What the rows of the lane and of these keys are to say now. An ordered lane that is blocked has no run."""
+        """Return the changes of the lane's row and of these keys' rows.
+
+        An ordered lane that is blocked has no run.
+        """
         changes: list[Change] = []
         if self._window.reports:
             ends_run = self._window.is_ordered and self.is_blocked
@@ -208,7 +215,7 @@ class Stops:
         }
 
     def suspend(self, delivery_id: int, *, reason: str, wait_seconds: float | None) -> LaneChange:
-        """Send nothing until it is resumed; a probe is due in so many seconds, or never."""
+        """Suspend the lane until it is resumed; a probe is due in so many seconds, or never."""
         self.is_suspended = True
         self._forget()
         self._known[WHOLE_LANE] = Failure(delivery_id, reason)
@@ -227,11 +234,11 @@ class Stops:
 
     @property
     def suspended_left(self) -> float:
-        """In how many seconds a probe is due."""
+        """The seconds until a probe is due."""
         return max(self._suspended_until - time.monotonic(), 0.0)
 
     def go_on(self, *, is_on_trial: bool, reason: str) -> LaneChange:
-        """Nothing suspends it any more."""
+        """End the suspension because its reason is gone."""
         self.is_suspended = False
         self._known.clear()
         self.is_on_trial = is_on_trial
@@ -239,19 +246,25 @@ class Stops:
         return LaneChange(lane_id=self._lane_id, state=LaneState.IDLE, reason=reason)
 
     def go_on_blocked(self, delivery_id: int, *, reason: str) -> None:
-        """A person resumed it: its row says that it is blocked, until something of it is delivered."""
+        """End the suspension because a person resumed it.
+
+        The row of the lane says BLOCKED until one of its deliveries is delivered.
+        """
         self.is_suspended = False
         self.keys.add(WHOLE_LANE, KeyHealth(failures=1))
         self._known[WHOLE_LANE] = Failure(delivery_id, reason)
 
     @property
     def down(self) -> Collection[Key]:
-        """The endpoints that are down; an ordered lane reads again to see whether it is stopped."""
+        """The endpoints that are down.
+
+        None for an ordered lane, which reads again to see if it is stopped.
+        """
         return [] if self._window.is_ordered else list(self._known)
 
     @property
     def doubtful(self) -> Collection[Key]:
-        """Those of them that could be tried now, and are not."""
+        """The endpoints that are down, could be tried now, and are not."""
         return [key for key in self.down if not (self.keys.health(key).is_blocked() or self._is_tried(key))]
 
     @property

@@ -1,11 +1,12 @@
-"""Successes at URLs whose health is kept: counted in memory, written now and then.
+"""Successes at URLs whose health is kept: counted in memory, written at intervals.
 
-The row of a URL is shared by all its subscriptions and all senders. Written with each success it would be locked by one
-group commit after the other, and every sender would wait for every other's disk. A success at a URL that is well
-changes nothing that cannot wait: it is written within about a second, or together with the next failure there, which
-must not be judged without it. What a sender had not written when it died is lost: the URL then has some successes
-fewer among its attempts, and its last one may be a second older. A success at a URL that is disabled is written at
-once, for it enables the URL.
+All subscriptions and all senders share the row of a URL. Written with each success it would be
+locked by one group commit after another, and every sender would wait for every other's disk. A
+success at a healthy URL changes nothing urgent: it is written within about a second, or together
+with the next failure there, which must not be judged without it. The successes that a sender had
+not written when it died are lost: the URL then has some successes fewer among its attempts, and its
+last one may be a second older. A success at a disabled URL is written at once, because it enables
+the URL.
 """
 
 from collections import Counter
@@ -20,13 +21,13 @@ from delivery.states import OutcomeClass
 
 
 class Successes:
-    """Those of one sender that are not written yet, by subscription."""
+    """The unwritten successes of one sender, by subscription."""
 
     def __init__(self) -> None:
         self._counts: Counter[int] = Counter()
 
     def see(self, settlement: Settlement, endpoint: Endpoint) -> Settlement:
-        """Return what is to be committed: without the success that is counted here, or with those counted before."""
+        """Return the settlement to commit: without a success counted here, or with earlier ones."""
         if settlement.circuit is None:
             return settlement
         if settlement.outcome.outcome is OutcomeClass.SUCCESS and not endpoint.is_disabled:
@@ -35,7 +36,7 @@ class Successes:
         return replace(settlement, successes_before=self._counts.pop(settlement.circuit, 0))
 
     async def write(self, reader: Reader) -> None:
-        """Write them, but for those at a URL whose row is locked now: these stay for the next call."""
+        """Write the successes; those at a URL whose row is locked now stay for the next call."""
         if not self._counts:
             return
         counts, self._counts = self._counts, Counter()

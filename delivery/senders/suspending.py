@@ -1,9 +1,10 @@
 """A suspended lane: nothing is sent until a probe succeeds or a person resumes it (webMethods).
 
-The delivery that used up its attempts stays on top, and gets as many again. What a person does is a change of the lane's
-row, and of the delivery on top; a nudge only says to look. A lane whose top is held back by its subscription, or
-was cancelled, has no reason to be suspended any more; while all of the lane is held it stays so, and nothing is probed. Probes are asked only where attempts were
-used up: after a rejection a person decides.
+The delivery that used up its attempts stays on top, and gets as many attempts again. A person's
+action is a change of the lane's row, and of the delivery on top; a nudge only requests a look at
+them. If the top delivery is held back by its subscription, or was cancelled, the lane has no reason
+to stay suspended. While the whole lane is held it stays suspended, and nothing is probed. Only a
+lane whose attempts were used up is probed: after a rejection a person decides.
 """
 
 import asyncio
@@ -20,10 +21,11 @@ from delivery.states import LaneState, Status
 
 
 def suspend(lane: Lane, settlement: Settlement, endpoint: Endpoint) -> LaneChange:
-    """The outcome suspends the lane.
+    """Suspend the lane because of this outcome.
 
-    The first probe comes at once, as webMethods' monitoring service does. But not when a probe has just resumed
-    the lane, and nothing came of it: the two would chase each other.
+    The first probe is due at once, as with webMethods' monitoring service, unless a probe has just
+    resumed the lane and nothing was delivered since: probe and attempt would alternate without a
+    pause.
     """
     is_probed = bool(endpoint.probe_url) and settlement.verdict.status is Status.PENDING
     first_wait = endpoint.rules.probe_seconds if lane.stops.is_on_trial else 0.0
@@ -35,7 +37,7 @@ def suspend(lane: Lane, settlement: Settlement, endpoint: Endpoint) -> LaneChang
 
 
 async def see_suspension(lane: Lane, context: SenderContext) -> None:
-    """Wait until a probe is due or somebody nudges the lane, and see whether it may go on."""
+    """Wait until a probe is due or a nudge arrives, and check whether the lane may continue."""
     if seconds := lane.stops.suspended_left:
         await _wait_for_nudge(lane, seconds)
     if lane.is_yielding:
@@ -63,7 +65,7 @@ async def _wait_for_nudge(lane: Lane, seconds: float) -> None:
 
 
 async def _top(found: Mapping[str, Any], context: SenderContext) -> Endpoint | None:
-    """Return where the delivery goes that suspends the lane; None if it suspends it no more."""
+    """Return the endpoint of the delivery that suspends the lane; None if it no longer does."""
     if found["status"] not in (Status.PENDING, Status.REJECTED):
         return None
     await context.refresh([found["subscription_id"]])

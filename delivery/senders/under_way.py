@@ -1,4 +1,7 @@
-"""What is under way in a lane: the jobs that send, and their attempts, which its run names and which may be cut off."""
+"""The work under way in a lane: its jobs, and its attempts, which may be cut off.
+
+The attempts are in the lane's run.
+"""
 
 import asyncio
 import time
@@ -10,7 +13,7 @@ from delivery.senders.parcel import Key, Parcel
 
 
 class AttemptUnderWay:
-    """A delivery in hand; it waits for its answer `since` a moment of the monotonic clock, in a task."""
+    """One delivery; its `task` waits for the answer `since` a moment of the monotonic clock."""
 
     __slots__ = ("key", "parcel", "since", "task")
 
@@ -26,14 +29,14 @@ class UnderWay:
 
     def __init__(self) -> None:
         self._attempts: dict[int, AttemptUnderWay] = {}
-        # A probe is no attempt: it is in no run.
+        # A probe is not an attempt: it is in no run.
         self._probe: tuple[float, asyncio.Task[Any] | None] | None = None
 
     def add(self, parcel: Parcel, key: Key) -> None:
         self._attempts[parcel.delivery_id] = AttemptUnderWay(parcel, key)
 
     def begin(self, parcel: Parcel, task: asyncio.Task[Any] | None, *, now: float) -> None:
-        """The attempt waits for its answer from now on, in that task, and may be cut off."""
+        """Note that the attempt waits for its answer in that task, and may be cut off."""
         attempt = self._attempts[parcel.delivery_id]
         attempt.since, attempt.task = now, task
 
@@ -45,12 +48,12 @@ class UnderWay:
         return [attempt.parcel for attempt in self._attempts.values()]
 
     def is_tried(self, key: Key) -> bool:
-        """Whether an attempt there may yet succeed."""
+        """True if an attempt there may yet succeed."""
         return any(attempt.key == key for attempt in self._attempts.values())
 
     @contextmanager
     def probing(self) -> Iterator[None]:
-        """The current task waits for the answer to a probe."""
+        """Register the current task as waiting for the answer to a probe."""
         self._probe = time.monotonic(), asyncio.current_task()
         try:
             yield
@@ -58,7 +61,7 @@ class UnderWay:
             self._probe = None
 
     def is_hanging(self, *, since: float) -> bool:
-        """Whether one waits for its answer since before that moment of the monotonic clock."""
+        """True if one has waited for its answer since before that moment of the monotonic clock."""
         return any(moment < since for moment, _ in self._waiting())
 
     def cut_off(self) -> None:
@@ -75,9 +78,9 @@ class UnderWay:
 
 
 class Jobs:
-    """The tasks that send for one lane; tells when one has ended, and the fault it ended with, if any.
+    """The sending tasks of one lane; calls `tell` when one has ended, with its fault, if any.
 
-    None is cancelled while the sender lives: a commit must not be broken off.
+    None is cancelled while the sender lives: a commit must not be aborted.
     """
 
     def __init__(self, tell: Callable[[Exception | None], None]) -> None:
@@ -93,7 +96,7 @@ class Jobs:
         task.add_done_callback(self._end)
 
     def abandon(self) -> None:
-        """Leave all as a crash would: the sender itself ends."""
+        """Leave all tasks as a crash would: the sender itself ends."""
         for task in self._tasks:
             task.cancel()
 

@@ -1,4 +1,4 @@
-"""How a lane is served, as a value: how many attempts at once, in which order, and what waits when one fails."""
+"""How a lane is served, as a value: attempts at once, order, and what waits after a failure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,9 +13,11 @@ from subscriptions.models import Processing
 
 # The key of an ordered lane.
 WHOLE_LANE: Final = "the lane"
-# Attempts of one lane at once, to however many endpoints: each has a socket, and stands in the run.
+# The limit of a lane's attempts at once, to however many endpoints: each has a socket, and is in
+# the run.
 MOST_UNDER_WAY = 1_000
-# Attempts of one lane to one endpoint at once: one that hangs takes no more than its own places.
+# The limit of a lane's attempts at once to one endpoint: one that hangs takes no more than its own
+# places.
 PLACES = 16
 
 _WHOLE_LANE = frozenset[Key]({WHOLE_LANE})
@@ -30,12 +32,14 @@ class SendingOrder(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """At most `size` attempts are under way; of one key `per_key`, or an even share of the window if that is None.
+    """The limits and rules by which a lane is served.
 
-    `learns`: a key that fails is blocked for a while. `reports`: the lane is BLOCKED then. `moves`: what
-    the policy sends to the retry lane goes there. At most `capacity` deliveries are read at a time, when no more than
-    `refill_level` are left, if those are given. An endpoint may hold no more of what is read than its part, as
-    if there were `least_keys` endpoints.
+    At most `size` attempts are under way; of one key `per_key`, or an even share of the window if
+    that is None. `learns`: a key that fails is blocked for a while. `reports`: the lane is BLOCKED
+    then. `moves`: deliveries go to the retry lane when the policy says so. At most `capacity`
+    deliveries are read at a time, when no more than `refill_level` are left, if those are set. An
+    endpoint may hold no more of the deliveries in memory than its share, computed for at least
+    `least_keys` endpoints.
     """
 
     statement: str
@@ -49,7 +53,8 @@ class Window:
     capacity: int | None = None
     refill_level: int | None = None
 
-    # Whether the lane itself is the key: each outcome is committed before the next delivery is sent.
+    # Whether the lane itself is the key: each outcome is committed before the next delivery is
+    # sent.
     is_ordered: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -60,7 +65,7 @@ class Window:
         return _WHOLE_LANE if self.is_ordered else group.places
 
     def judge(self, outcome: Outcome, rules: Rules, tries: Tries) -> Verdict:
-        """Say what the policy makes of an outcome in such a lane."""
+        """Return the policy's verdict on an outcome in such a lane."""
         if self.is_ordered:
             return judge(outcome, rules, tries)
         return judge_apart(outcome, rules, tries, moves=self.moves)
@@ -70,12 +75,12 @@ class Window:
         return of_a_lane // 4 if self.capacity is None else min(of_a_lane, self.capacity)
 
     def level(self, rows: int) -> int:
-        """Return how few are left when the next are read."""
+        """Return at how many remaining deliveries the next are read."""
         return rows // 2 if self.refill_level is None else min(rows // 2, self.refill_level)
 
 
-# Fresh messages go first: beside them the retry lane gives an endpoint one message at a time. Each has a time
-# of its own there, so an endpoint is not spared beyond that.
+# Fresh messages take precedence: alongside them the retry lane gives an endpoint one message at a
+# time. Each delivery has its own time there, so an endpoint gets no further protection.
 _WINDOWS = {
     LaneKind.QUEUE: Window(statement="read_groups"),
     LaneKind.RETRY: Window(statement="read_due", per_key=1, learns=False),
@@ -84,12 +89,12 @@ _WINDOWS = {
 
 
 def window_of(kind: str, row: Mapping[str, Any]) -> Window:
-    """Return how a lane of that kind is served, given the columns of its subscriber.
+    """Return the window of a lane of that kind, from the columns of its subscriber.
 
-    What failed of a CONCURRENT one goes to the retry lane, if its policy says so, as it would of a SERIAL one: its
-    schedule is kept there though the subscriber becomes SERIAL, whose sender takes what stands in its lane in
-    order, without asking when it is due. So an endpoint may get one retry at a time beside its
-    `max_in_flight`.
+    A failed delivery of a CONCURRENT subscriber goes to the retry lane if its policy says so, as
+    one of a SERIAL subscriber does. Its schedule is kept there even if the subscriber becomes
+    SERIAL, whose sender takes the deliveries of its own lane in order, whether they are due or not.
+    So an endpoint may get one retry at a time in addition to its `max_in_flight`.
     """
     if kind != LaneKind.TOPIC:
         return _WINDOWS[LaneKind(kind)]

@@ -1,5 +1,5 @@
--- Says what lanes are at: stopped by which delivery and why, flowing, or idle; a run that is over is emptied.
--- Writes the journal when a lane is stopped and when it flows again.
+-- Updates the state of lanes: blocked or suspended (by which delivery, why), flowing, or idle.
+-- Empties runs that are over. Writes the journal when a lane stops and when it flows again.
 WITH changes AS (
     SELECT *
     FROM json_to_recordset(%(rows)s::json) AS change (

@@ -1,4 +1,5 @@
--- How the lanes of subscribers that changed since that transaction are to be served (see `changed_subscriptions.sql`).
+-- The lanes whose subscriber changed since that transaction, with the columns of their windows (see
+-- `changed_subscriptions.sql`).
 SELECT
     lane.id, subscriber.processing, subscriber.max_in_flight, subscriber.max_queued_to_send, subscriber.refill_level
 FROM subscriptions_subscriber subscriber

@@ -1,7 +1,10 @@
--- The subscriptions that changed since the last look, by themselves, by their subscriber, their policy or their secrets, because a
--- secret expired or their URL broke, with the version they have now (see `endpoints.sql`). At least one row: the first columns
--- are what the next look is given, and whether all sending is HELD. No clock but this database's is read, and a change that commits late is found: it
--- bears the number of its transaction, and the next look begins with the oldest one that was under way at this.
+-- The subscriptions that changed since the last look, with their present version (see
+-- `endpoints.sql`).
+-- The change is their own, their subscriber's, their policy's or their secrets', an expired secret,
+-- or a change of their URL's health. There is at least one row: its first columns are the
+-- parameters of the next look, and whether all sending is HELD. Only this database's clock is read.
+-- A change that commits late is found: it has the number of its transaction, and the next look
+-- begins with the oldest transaction that was under way during this one.
 SELECT
     looked.horizon, looked.at, looked.is_held, change.id, concat_ws(
         ' ', subscription.xmin, policy.xmin, subscriber.status, CASE WHEN summary.url IS NOT NULL THEN summary.state END, (

@@ -1,4 +1,4 @@
--- Lets one sender make the next attempt at a disabled URL: the one that gets the row.
+-- Lets one sender make the next attempt at a disabled URL: the sender that gets the row.
 UPDATE delivery_urlhealth health
 SET next_probe_at = now() + make_interval(secs => policy.breaker_probe_seconds)
 FROM subscriptions_subscription subscription

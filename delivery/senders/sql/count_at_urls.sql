@@ -1,5 +1,5 @@
--- Adds attempts and failures to the health of the URLs of these subscriptions.
--- In the order of URLs, so that two senders never wait for each other.
+-- Adds attempts and failures to the health of the URLs of these subscriptions, in the order of
+-- URLs, so that two senders never deadlock.
 INSERT INTO delivery_urlhealth (url, state, attempts, failures, failures_in_row)
 SELECT
     subscriptions_url(subscription.endpoint), 'ENABLED', sum(tried.attempts), sum(tried.failures),

@@ -1,5 +1,6 @@
--- Adds successes to the health of the URLs of these subscriptions, and returns the subscriptions whose URL was not
--- locked by somebody else: what is read on this connection must not wait for a row that can wait itself.
+-- Adds successes to the health of these subscriptions' URLs, except URLs whose row is locked.
+-- Returns the subscriptions of the written URLs. This connection reads for all lanes, so it must
+-- not wait for a row lock; these successes can.
 WITH told AS (
     SELECT
         subscriptions_url(subscription.endpoint) AS url, sum(succeeded.attempts) AS attempts,

@@ -1,5 +1,7 @@
--- Which of these stopped lanes are to try again now: their pause is over, or a person asked for it. A row that tells of
--- another pause than the sender's, which is not committed yet, says nothing of that.
+-- Those of these stopped lanes that are to try again now: their pause is over, or a person
+-- requested it.
+-- A row that records another pause than the sender's, whose commit is still to come, does not
+-- count.
 SELECT lane.id
 FROM unnest(%(lane)s::bigint[], %(delivery)s::bigint[], %(failures)s::int[]) AS stopped (lane_id, delivery_id, failures)
 JOIN delivery_lane lane

@@ -1,5 +1,6 @@
--- What a sender must know of subscriptions to send to them. The version is that of the rows it is made of
--- (no clock is asked: those of web servers may differ); `changed_subscriptions.sql` makes the same.
+-- The columns of subscriptions that a sender needs.
+-- The version is made from those of the rows (no clock is used: those of web servers may differ);
+-- `changed_subscriptions.sql` makes the same version.
 SELECT
     subscription.id, lane.id AS lane_id, concat_ws(
         ' ', subscription.xmin, policy.xmin, subscriber.status, CASE WHEN summary.url IS NOT NULL THEN summary.state END, (

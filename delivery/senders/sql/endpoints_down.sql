@@ -1,5 +1,6 @@
--- Says which endpoints are DOWN and until when; each row belongs to the lane that writes it last. Without a subscription
--- it is that of the delivery, which stops its lane. In the order of subscriptions, as by all who lock several.
+-- Records which endpoints are DOWN and until when; each row belongs to the lane that wrote it last.
+-- A row without a subscription is for the subscription of the delivery that stops its lane. In the
+-- order of subscriptions, as in every statement that locks several.
 INSERT INTO delivery_endpointhealth AS health (
     subscription_id, lane_id, since, reason, delivery_id, failures, next_try_at
 )

@@ -1,5 +1,5 @@
--- Forgets endpoints that are DOWN no more, of those that the lane has written: the one of the subscription or, without that,
--- all but the one of the delivery that stops the lane.
+-- Deletes rows of endpoints that are no longer DOWN, if the lane wrote them: the row of the
+-- subscription or, without a subscription, all but the row of the delivery that stops the lane.
 DELETE FROM delivery_endpointhealth health
 USING json_to_recordset(%(rows)s::json) AS up (lane_id bigint, subscription_id bigint, delivery_id bigint)
 WHERE health.lane_id = up.lane_id AND CASE

@@ -1,6 +1,6 @@
--- Says what the attempts just counted make of the URLs of these subscriptions, and writes the journal.
--- Too many failures disable a URL, a success enables a disabled one, days without a success freeze it; a probe that
--- failed is followed by the next after a while. A frozen one only a person releases.
+-- Applies the breaker's rules to the URLs of the attempts just counted, and writes the journal.
+-- Too many failures disable a URL, a success enables a disabled one, days without a success freeze
+-- it; after a failed probe the next one comes after a while. Only a person releases a frozen URL.
 WITH tried AS (
     SELECT
         subscriptions_url(subscription.endpoint) AS url, bool_or(tried.has_success) AS has_success,

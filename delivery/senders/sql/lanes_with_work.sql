@@ -1,8 +1,9 @@
--- The lanes of these shards that have a PENDING delivery of a subscription that may be sent to; in the retry lane, and what
--- failed of a CONCURRENT subscriber, one that is due. A lane that is BLOCKED has work, though it be to find
--- that nothing stops it, and so has a queue lane one of whose endpoints is DOWN. Jumps from one (lane, skipped, subscription) to the next on the index
--- delivery_pending, so that it costs by the number of those and not by the backlog. What is BLOCKED is found
--- on lane_stopped.
+-- The lanes of these shards that have a PENDING delivery of a subscription that may be sent to.
+-- In the retry lane, and for skipped deliveries of a CONCURRENT subscriber, the delivery must be
+-- due. A BLOCKED lane has work as well, if only to find that nothing stops it any more, and so has
+-- a queue lane with an endpoint that is DOWN. Skips from one (lane, skipped, subscription) to the
+-- next on the index delivery_pending, so that the cost grows with the number of those and not with
+-- the backlog. BLOCKED lanes are found on lane_stopped.
 WITH RECURSIVE found AS (
     (
         SELECT lane_id, skipped, subscription_id
@@ -35,7 +36,7 @@ WHERE found.lane_id %% 512 = ANY (%(shard)s::int[]) AND (
         FROM delivery_waiting delivery
         WHERE delivery.lane_id = found.lane_id AND delivery.subscription_id = found.subscription_id
             AND delivery.status = 'PENDING' AND delivery.next_attempt_at <= now()
-        -- Else the planner may make one join of all of them, which reads whatever is due.
+        -- Otherwise the planner may make one join of all of them, which reads everything due.
         OFFSET 0
     )
 )

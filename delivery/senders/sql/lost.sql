@@ -1,6 +1,7 @@
--- For each lane, what a dead sender may have sent without recording the outcome: of its run, what is still as it
--- was when the run was recorded. Unless it was concurrent, outcomes were committed one by one in the order of
--- the run, so then it is the first only. Skipped ones keep their mark.
+-- For each lane, the deliveries that a dead sender may have sent without recording the outcome.
+-- They are the deliveries of its run that are still as they were when the run was recorded.
+-- Outcomes of an ordered run were committed one by one in its order, so only the first counts
+-- there. Skipped deliveries keep their mark.
 SELECT id, lane_id, subscription_id, attempts, skipped, is_volatile
 FROM (
     SELECT

@@ -1,4 +1,4 @@
--- Settles what is PENDING of QUEUE groups one delivery of which was delivered.
+-- Settles the PENDING deliveries of QUEUE groups in which one delivery was delivered.
 WITH gone AS (
     DELETE FROM delivery_waiting sibling
     USING json_to_recordset(%(rows)s::json) AS delivered (message_id bigint, queue_group smallint, delivery_id bigint)

@@ -1,6 +1,7 @@
--- Names this connection, and returns the senders at work in the whole installation. The name of a sender's connection has
--- its process id, its slot, how busy it is (in percent), and how many senders are to share the work as far as it knows.
--- Its server process `is_waiting` for it since it was given something to do, or has done it: see `delivery.senders.silence`.
+-- Names this connection, and returns the running senders of the whole installation.
+-- The name of a sender's connection has its process id, its slot, its load in percent, and how many
+-- senders are to share the work as far as it knows. `is_waiting`: its server process waits for the
+-- client since `state_change`, its last change of state; see `delivery.senders.silence`.
 WITH named AS MATERIALIZED (
     SELECT set_config('application_name', %(name)s, false)
 )

@@ -1,5 +1,6 @@
--- Hands what failed over to the retry lane, so that its subscriber's own lane flows on; to be executed after `settle.sql`,
--- which has set when it is due. A delivery that a person settled meanwhile stays where it is.
+-- Moves failed deliveries to the retry lane, so that their subscriber's own lane flows on.
+-- Execute it after `settle.sql`, which has set when they are due. A delivery that a person settled
+-- meanwhile stays.
 UPDATE delivery_waiting delivery
 SET lane_id = retry.id
 FROM json_to_recordset(%(rows)s::json) AS moved (delivery_id bigint, number int)

@@ -1,5 +1,6 @@
--- Remembers failures that are about to be settled, for `Inturn.Delivery.Failed`; to be executed before `settle.sql`, with
--- the same guard. Of what tells of a failure itself nothing is told. What used up its attempts is in the journal.
+-- Stores notices of failures about to be settled, for `Inturn.Delivery.Failed`.
+-- Execute it before `settle.sql`, with the same guard. A failed `Inturn.Delivery.Failed` message
+-- creates no notice of its own. Deliveries whose attempts are used up are written to the journal.
 WITH failed AS (
     SELECT delivery.id, failed.number, failed.status, failed.reason
     FROM json_to_recordset(%(rows)s::json) AS failed (delivery_id bigint, number int, status text, reason text)

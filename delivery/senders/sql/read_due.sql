@@ -1,9 +1,11 @@
--- What is due in a lane without order (the retry lane, the callback lane, a CONCURRENT subscriber's): of each
--- subscription what was put off until now, first due first, and what was never tried. Not what expired. Finds
--- the subscriptions by jumping on delivery_pending, and reads theirs on delivery_due, so that what is not due
--- costs nothing, however much it is. Each gets its share of the rows. At most so many (NULL: no limit) are
--- read in all: by turns of each subscription what is due and what is fresh, by lot when not even each has a
--- turn, so that none is left out for ever.
+-- The due deliveries of a lane without order (the retry lane, the callback lane, a CONCURRENT
+-- subscriber's).
+-- For each subscription: deliveries postponed until now, first due first, and deliveries never
+-- tried. Expired deliveries are left out. Finds the subscriptions by skipping along
+-- delivery_pending, and reads their deliveries on delivery_due, so that deliveries that are not due
+-- cost nothing, however many they are. Each subscription gets its share of the rows. A limit (NULL:
+-- none) applies to all rows together: subscriptions alternate, for due and for fresh deliveries;
+-- when not even each has a turn the choice is random, so that none is left out for ever.
 WITH RECURSIVE places AS (
     (
         SELECT skipped, subscription_id

@@ -1,9 +1,12 @@
--- What a queue sender may send: of the oldest QUEUE messages of its lane the PENDING deliveries, group by group.
--- Finds the subscriptions by jumping on delivery_pending, so that it costs by those with something waiting, and what
--- an INACTIVE or HELD one holds, or only endpoints that are down could take, is never scanned. What failed in an earlier
--- cycle comes after its pause, least recently tried first, at most half as much; so does each member of a group that
--- is read for another's sake. Of a group nothing is read that may not be
--- sent. A group of which one is IN_DOUBT is left alone. The body stands in the first row of a group only.
+-- The deliveries that a queue sender may send: the PENDING ones of the oldest QUEUE messages, by
+-- group.
+-- Finds the subscriptions by skipping along delivery_pending, so that the cost grows with the
+-- subscriptions that have waiting deliveries; deliveries held by an INACTIVE or HELD subscription,
+-- or acceptable only by endpoints that are down, are never scanned. Deliveries that failed in an
+-- earlier cycle come after their pause, least recently tried first, at most half as many; a
+-- delivery read only because of another one in its group waits for its own pause, too. Members that
+-- may not be sent are left out. A group with an IN_DOUBT delivery is left alone. Only the first row
+-- of a group has the body.
 WITH RECURSIVE places AS (
     (
         SELECT skipped, subscription_id
@@ -26,7 +29,8 @@ WITH RECURSIVE places AS (
 ), known AS MATERIALIZED (
     SELECT
         places.skipped, places.subscription_id,
-        -- By itself for each place: as EXISTS or a join it would be hashed, which reads all subscriptions.
+        -- A subquery for each place: an EXISTS or a join would be hashed, which reads all
+        -- subscriptions.
         (SELECT true FROM delivery_sendable sendable WHERE sendable.id = places.subscription_id) IS NOT NULL AS is_sendable
     FROM places
 ), picked AS (

@@ -1,5 +1,6 @@
--- The rows of lanes that their sender begins to serve, with how their subscribers want them served, and with those of their
--- endpoints that are DOWN, longest first. Queue lanes serve the same endpoints.
+-- The rows of lanes that their sender begins to serve, with the window columns of their
+-- subscribers.
+-- Also their endpoints that are DOWN, longest first. All queue lanes serve the same endpoints.
 SELECT
     lane.id, lane.kind, lane.failures, lane.state, lane.reason, lane.run_ids, lane.run_attempts, lane.run_is_concurrent,
     extract(epoch FROM lane.next_try_at - now())::float8 AS wait_seconds,

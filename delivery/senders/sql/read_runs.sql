@@ -1,8 +1,11 @@
--- The oldest PENDING deliveries of subscriptions that may be sent to, for several lanes at once, with what it takes to send them.
--- Reads by status, not by "id greater than the last": ids become visible out of order. Leans on
--- delivery_pending, one probe a subscription, so that what an INACTIVE one holds back is never scanned. Of the
--- skipped ones, on delivery_due, those tried least recently: read by id, some that always fail would keep later
--- ones out of every run. Headers are read only of messages for a subscription that sends some along. What expired, and what is VOLATILE and of an earlier server, is left for `delivery.maintenance.expiry`.
+-- The oldest PENDING deliveries of sendable subscriptions, for several lanes at once, with all that
+-- sending needs.
+-- Reads by status, not by "id greater than the last": ids become visible out of order. Uses
+-- delivery_pending, one probe a subscription, so that deliveries held back by an INACTIVE one are
+-- never scanned. Skipped deliveries are read on delivery_due, least recently tried first: read by
+-- id, some that always fail would keep later ones out of every run. Headers are read only for
+-- subscriptions that forward some. Expired deliveries, and VOLATILE ones of an earlier server
+-- start, are left for `delivery.maintenance.expiry`.
 SELECT
     wanted.wish, run.id, run.subscription_id, run.attempts, run.attempts_before, run.skipped, run.redelivery,
     run.message_id, run.replay_id, event_type.name AS event, run.content_type, run.body, run.headers, run.server_started_at,

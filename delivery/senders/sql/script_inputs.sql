@@ -1,5 +1,6 @@
--- Of deliveries to subscriptions that have, or had, a script: what a script is given beside the body, and what one has made, if
--- it is stored. In the order asked for, and no more than so many bytes of stored bodies, but for the first.
+-- The headers of messages, and stored outputs, for deliveries to subscriptions that have, or had, a
+-- script.
+-- In the requested order, with at most so many bytes of stored bodies, but always the first.
 SELECT found.*
 FROM (
     SELECT

@@ -1,8 +1,9 @@
--- Records attempts and what became of their deliveries.
--- The guard is the number of attempts: committing the same group twice changes nothing. To settle is to move a row from
--- `delivery_waiting` to `delivery_settled`; a success is recorded in the row itself, every other attempt is logged.
--- A delivery that a person settled meanwhile is not waiting any more: `delivery_amend` adds the attempt to its history.
--- In the place of the verdicts `delivery.senders.group_statements` puts one row of parameters, or many rows as JSON.
+-- Records attempts and their effect on their deliveries.
+-- The guard is the number of attempts: committing the same group twice changes nothing. Settling
+-- moves a row from `delivery_waiting` to `delivery_settled`; a success is recorded in the row
+-- itself, every other attempt is logged. A delivery that a person settled meanwhile is no longer
+-- waiting: `delivery_amend` adds the attempt to its history. `delivery.senders.group_statements`
+-- replaces the placeholder of the verdicts by one row of parameters, or by many rows as JSON.
 WITH verdict AS MATERIALIZED (
     SELECT verdict.*, verdict.status = 'DELIVERED' AND verdict.outcome = 'SUCCESS' AND verdict.error = '' AND verdict.excerpt = ''
         AS is_plain
@@ -30,7 +31,7 @@ WITH verdict AS MATERIALIZED (
         reason = verdict.reason,
         redelivery = CASE WHEN verdict.outcome = 'LOST' THEN 'in-doubt' ELSE delivery.redelivery END,
         next_attempt_at = CASE
-            -- A skipped one always has it: it is read by it.
+            -- A skipped delivery always has it: the reading statements need it.
             WHEN verdict.skipped THEN now() + make_interval(secs => coalesce(verdict.wait_seconds, 0))
             ELSE now() + make_interval(secs => verdict.wait_seconds)
         END,

@@ -1,4 +1,5 @@
--- Records one success, the commonest settlement: as `settle.sql` does, with half as much to send and to look at.
+-- Records one success, the most common settlement: like `settle.sql`, with half as much to send and
+-- to check.
 WITH gone AS (
     DELETE FROM delivery_waiting delivery
     WHERE id = %(delivery_id)s::bigint AND attempts = %(number)s::int - 1

@@ -1,2 +1,2 @@
--- Lets the server hear of a sender that has nothing to commit.
+-- Shows the server that a sender with nothing to commit is alive.
 SELECT 1

@@ -1,4 +1,5 @@
--- Of which of these subscriptions anything waits in the lane to be sent: PENDING, and neither held nor being cancelled.
+-- The subscriptions of these with a delivery in the lane that waits to be sent: PENDING, and
+-- neither held nor being cancelled.
 SELECT subscription.id
 FROM subscriptions_standing standing
 JOIN subscriptions_subscription subscription ON subscription.id = standing.id

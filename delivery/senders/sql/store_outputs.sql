@@ -1,5 +1,6 @@
--- Stores what scripts have made of deliveries that were never attempted. What is stored stays, so that each attempt sends the same;
--- only what a later version of the script has made of a delivery replaces what no attempt has sent.
+-- Stores script outputs of deliveries that were never attempted.
+-- A stored output stays, so that each attempt sends the same; only the output of a later version of
+-- the script replaces one that no attempt has sent.
 INSERT INTO delivery_scriptoutput (delivery_id, script_version, body, content_type, headers, path)
 SELECT delivery_id, script_version, decode(body, 'base64'), content_type, headers, path
 FROM json_to_recordset(%(rows)s::json) AS made (

@@ -1,4 +1,5 @@
--- The lanes of these shards that a sender may have left in the middle of a run: something of it is as it was recorded.
+-- The lanes of these shards that a sender may have left in the middle of a run: a delivery of it is
+-- still as it was recorded.
 SELECT lane.id AS lane_id
 FROM delivery_lane lane
 WHERE lane.id %% 512 = ANY (%(shard)s::int[]) AND EXISTS (

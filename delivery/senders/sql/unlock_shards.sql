@@ -1,4 +1,4 @@
--- Gives shards back, and says so: another sender may take them from this moment on.
+-- Releases shards and notifies the other senders, which may take them from now on.
 WITH unlocked AS MATERIALIZED (
     SELECT count(pg_advisory_unlock((%(lock_class)s::bigint << 32) | shard)) AS shards
     FROM unnest(%(shard)s::int[]) AS held (shard)
