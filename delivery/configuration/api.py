@@ -1,7 +1,7 @@
 """The configuration by REST: read as a document, planned and applied.
 
-The values of secrets come in the request, by their references. The server looks neither into its environment nor into its
-files: whoever holds a key could read them otherwise.
+The request has the values of secrets, by their references. The server does not look them up in its
+environment or files, because anybody with a key could read those in this way.
 """
 
 import hashlib
@@ -40,11 +40,11 @@ _LIST = {"type": "array", "items": {"type": "object", "additionalProperties": Tr
     }
 )
 class DocumentField(JSONValue):
-    """A document of configuration, as GET configuration answers it."""
+    """A configuration document, as GET configuration answers it."""
 
 
 class SecretValue(Text):
-    """The value of a reference, which is checked where it is used."""
+    """The value of a reference, which is validated where it is used."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=MAX_REFERENCE_LENGTH, allow_blank=True, **options)
@@ -61,7 +61,10 @@ class PlanRequest(Strict):
 
 
 class ApplyRequest(PlanRequest):
-    """The same document, and the digest of the plan that was seen; the header If-Match may have it instead."""
+    """The same document, and the digest of the plan that was shown.
+
+    If-Match may have it instead.
+    """
 
     digest = Text(required=False, max_length=64)
 
@@ -75,7 +78,7 @@ class FieldChangeSerializer(serializers.Serializer[Any]):
 
 
 class ObjectChangeSerializer(serializers.Serializer[Any]):
-    """What becomes of one object. Of one that is created the fields that have not their default are listed."""
+    """The changes of one object. For a new object only fields without their default are listed."""
 
     verb = serializers.ChoiceField(choices=[Verb.CREATE, Verb.CHANGE, Verb.DELETE])
     object = serializers.CharField(help_text="e.g. subscription abc/orders")
@@ -83,7 +86,7 @@ class ObjectChangeSerializer(serializers.Serializer[Any]):
 
 
 class EffectSerializer(serializers.Serializer[Any]):
-    """What a plan would have meant for the newest messages of one subscription's event type."""
+    """The effect of a plan on a subscription, had it applied to its event type's newest messages."""
 
     object = serializers.CharField(source="label")
     asked = serializers.IntegerField(help_text="How many of the newest messages were tried.")
@@ -101,7 +104,10 @@ class EffectSerializer(serializers.Serializer[Any]):
 
 
 class PlanAnswer(serializers.Serializer[Any]):
-    """A plan; `kept` lists secrets that were not given and stay as they are. After apply nothing is tried for effects."""
+    """A plan; `kept` lists secrets without a value, which stay as they are.
+
+    After apply, no effects.
+    """
 
     digest = serializers.CharField()
     unchanged = serializers.IntegerField()
@@ -136,7 +142,10 @@ class DocumentView(ApiView):
         parameters=[_ETAG],
     )
     def get(self, request: Request) -> Response:
-        """Read the configuration as a document; with If-None-Match and its ETag, 304 while it is the same."""
+        """Read the configuration as a document.
+
+        With its ETag in If-None-Match, 304 while it is unchanged.
+        """
         content = export(only=self.query.get("only", ()))
         tag = f'"{hashlib.sha256(written(content).encode()).hexdigest()}"'
         if request.headers.get("If-None-Match") == tag:
@@ -154,7 +163,7 @@ class PlanView(ApiView):
         parameters=[_ETAG],
     )
     def post(self, request: Request) -> Response:
-        """Say what a document would change; nothing is changed. 400 with all that is wrong, by object and field."""
+        """Plan a document; nothing is changed. 400 with all faults, by object and field."""
         given = PlanRequest(data=request.data)
         given.is_valid(raise_exception=True)
         try:
@@ -174,7 +183,10 @@ class ApplyView(ApiView):
         parameters=[_ETAG],
     )
     def post(self, request: Request) -> Response:
-        """Do what the plan with this digest said, in one transaction; 409 and nothing is done when it says something else now."""
+        """Apply the plan with this digest, in one transaction.
+
+        409 when the plan has changed since.
+        """
         given = ApplyRequest(data=request.data)
         given.is_valid(raise_exception=True)
         digest = given.validated_data.get("digest") or request.headers.get("If-Match", "").strip('"')

@@ -1,4 +1,4 @@
-"""Planning and applying documents of configuration in this installation: its networks, its senders, its backlogs."""
+"""Planning and applying documents in this installation, with its networks, senders and backlogs."""
 
 from typing import Any
 
@@ -15,26 +15,27 @@ from subscriptions.models import Subscription, SubscriptionStatus
 
 
 def wanted(content: Any, *, lookup: Lookup, prune: bool = False) -> Wanted:
-    """Raise RefusedDocumentError for what is no document."""
+    """Check the form of a document; raises RefusedDocumentError."""
     return Wanted(document=checked(content), lookup=lookup, prune=prune)
 
 
 def plan_document(document: Wanted) -> Plan:
-    """Raise RefusedDocumentError with all that is wrong."""
+    """Return the plan; raises RefusedDocumentError with all faults."""
     return applied.plan(document, allowed_networks=settings.ENVIRONMENT.allowed_networks)
 
 
 def drift_of(document: Wanted) -> Plan:
-    """Return what would have to be done so that the installation is as the document says, also what cannot be."""
+    """Return all differences from the document, including those that cannot be applied."""
     found = drift(document)
     found.refuse_faults()
     return found
 
 
 def apply_document(document: Wanted, *, digest: str, actor: str) -> Plan:
-    """Raise RefusedDocumentError, or PlanChangedError when this is not the plan of that digest; nothing is done then.
+    """Apply the plan with this digest; subscriptions that become ACTIVE deliver their backlogs.
 
-    What a subscription held that becomes ACTIVE is delivered.
+    Raises RefusedDocumentError, or PlanChangedError if the plan has another digest; then nothing is
+    done.
     """
 
     def set_status(subscription: Subscription, status: str) -> None:

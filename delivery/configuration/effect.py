@@ -1,8 +1,9 @@
-"""What a plan would have meant for the last messages: how many deliveries more and fewer, with an example.
+"""The effect of a plan, had it applied to the last messages: deliveries more and fewer.
 
-For each subscription that is made, deleted, or gets another filter, header string or status, the newest messages of its event type are asked
-by the database itself. That an earlier subscription of a FIRST subscriber takes a message, or one endpoint of a QUEUE group, is left
-out of account.
+One message serves as an example of each. For each subscription that is created or deleted, or gets
+another filter, header string or status, the database evaluates the newest messages of its event
+type. Two rules are ignored: that an earlier subscription of a FIRST subscriber takes a message, and
+that one endpoint takes it in a QUEUE group.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +32,7 @@ _NEVER: Condition = ("false", {})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """Of the `asked` newest messages so many would have been delivered `more` and `fewer`."""
+    """The number of deliveries `more` and `fewer` among the `asked` newest messages."""
 
     label: str
     asked: int
@@ -55,7 +56,7 @@ class Effect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effects:
-    """Those of the first MOST subscriptions; `left_out` counts the others."""
+    """The effects for the first MOST subscriptions; `left_out` counts the others."""
 
     effects: list[Effect]
     left_out: int
@@ -70,7 +71,7 @@ def effects_of(plan: Plan) -> Effects:
 
 
 def _matters(one: PlannedObject) -> bool:
-    """Whether it decides about messages that there are: an event type that is only made has none."""
+    """Return whether it affects existing messages; a new event type has none."""
     if one.section is not SUBSCRIPTIONS or not isinstance(one.row, Subscription):
         return False
     if one.row.event_type._state.adding:
@@ -92,7 +93,7 @@ def _effect(one: PlannedObject) -> Effect:
 
 
 def _condition(row: Subscription, values: Mapping[str, Any], prefix: str) -> Condition:
-    """Return when it qualifies: as it is, but for the values that it gets."""
+    """Return the SQL condition of a subscription with these new values."""
     if values.get("status", row.status) != SubscriptionStatus.ACTIVE:
         return _NEVER
     parts, parameters = ["true"], dict[str, Any]()
@@ -103,7 +104,7 @@ def _condition(row: Subscription, values: Mapping[str, Any], prefix: str) -> Con
         try:
             expression, given = to_sql(parse(text), header="headers", body="body")
         except FilterError:
-            # One that does not parse any more qualifies for nothing.
+            # A filter that no longer parses qualifies nothing.
             return _NEVER
         names = [f"{prefix}_{number}" for number in range(len(given))]
         parts.append("".join(_named(expression, names)))
@@ -112,7 +113,7 @@ def _condition(row: Subscription, values: Mapping[str, Any], prefix: str) -> Con
 
 
 def _named(expression: str, names: list[str]) -> Iterator[str]:
-    """Name the parameters, which the compiler has in order."""
+    """Yield the expression with named parameters; the compiler's are positional."""
     first, *others = expression.split("%s")
     yield first
     for name, text in zip(names, others, strict=True):

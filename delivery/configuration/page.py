@@ -1,7 +1,7 @@
-"""The console's page of the configuration file: download it, upload one, see what would change, apply that.
+"""The console's page of the configuration file: download, upload, plan and apply.
 
-Between the plan and *Apply* the browser keeps the file and the secrets, encrypted with the installation's key: a secret that was typed
-is never shown again.
+Between the plan and *Apply* the browser keeps the file and the secrets, encrypted with the
+installation's key: a secret that was typed is never shown again.
 """
 
 from typing import Any
@@ -89,7 +89,7 @@ def _download() -> HttpResponse:
 
 
 def _planned(request: HttpRequest, given: dict[str, Any]) -> HttpResponse:
-    # Anew, for what was typed as a secret stands in the other one.
+    # A new form, because the submitted one contains the typed secrets.
     form = DocumentForm(initial={"prune": given["prune"]})
     try:
         plan = plan_document(_wanted(given))

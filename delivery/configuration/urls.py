@@ -1,4 +1,4 @@
-"""Addresses of the configuration as a document."""
+"""URLs of the configuration document."""
 
 from django.urls import re_path
 

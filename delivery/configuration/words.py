@@ -1,4 +1,4 @@
-"""What a plan says to people, line by line: for the command and the console."""
+"""A plan in words, line by line, for the command and the console."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,7 @@ SHOWN_CHARACTERS = 120
 
 
 def lines(plan: Plan) -> Iterator[str]:
-    """Each object that changes with its fields, then how many there are of each kind."""
+    """Yield each changed object with its fields, kept secrets, then the counts by kind."""
     for one in plan.changes:
         yield f"{one.verb} {one.label}"
         yield from (f"    {field_line(one, field)}" for field in one.fields)
@@ -33,7 +33,7 @@ def field_line(one: PlannedObject, field: PlannedField) -> str:
 
 
 def is_set_anew(field: PlannedField) -> str:
-    """What says of a secret that it differs, when what is shown of it does not."""
+    """Return a note that a secret changes, if its masked values look the same."""
     return " (set anew)" if field.shown_before == field.shown_after else ""
 
 

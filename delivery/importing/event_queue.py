@@ -1,6 +1,7 @@
-"""The Event Queue's queues: a JSON list of `{"queueId": …, "name": …, "events": […]}`, of which only queueId is needed.
+"""Import of the Event Queue's queues: a JSON list of `{"queueId": …, "name": …, "events": […]}`.
 
-`name` is the user name of the queue's client, `events` the event types that the queue gets. Its 30 seconds and four days are Inturn's.
+Only queueId is required. `name` is the user name of the queue's client, `events` the event types
+that the queue gets. The Event Queue's 30 seconds and four days are Inturn's defaults too.
 """
 
 import json
@@ -10,7 +11,7 @@ from delivery.importing.imported import Imported, SourceError
 
 
 def import_event_queue(text: str) -> Imported:
-    """Raise SourceError for what is not such a list."""
+    """Convert the list; raises SourceError for any other input."""
     try:
         queues = json.loads(text)
     except json.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""What an importer makes of another system's configuration: a document, and a report in three parts."""
+"""The result of an import from another system: a document, and a report in three parts."""
 
 import re
 from dataclasses import dataclass, field
@@ -10,12 +10,12 @@ _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class SourceError(ValueError):
-    """The source is not what that system exports; the message says what was expected."""
+    """The source is not an export of that system; the message says what was expected."""
 
 
 @dataclass(slots=True)
 class Imported:
-    """`secrets` are the values of the document's references, which stand in no document."""
+    """`secrets` are the values of the document's references; the document itself has no secrets."""
 
     entries: dict[str, dict[tuple[Any, ...], Entry]] = field(
         default_factory=lambda: {name: {} for name in NAMES}
@@ -26,7 +26,7 @@ class Imported:
     secrets: dict[str, str] = field(default_factory=dict)
 
     def add(self, section_name: str, entry: Entry) -> bool:
-        """Add an object; False if there is one of that name."""
+        """Add an object; False if one of that name exists."""
         (section,) = [one for one in SECTIONS if one.name == section_name]
         key = section.key_of(entry)
         is_new = key not in self.entries[section_name]
@@ -36,7 +36,7 @@ class Imported:
         return is_new
 
     def name_of(self, text: str, *, what: str) -> str:
-        """Return a name that Inturn accepts, and report it when it is another one."""
+        """Return a valid name, and report it if it differs from the text."""
         name = _NOT_IN_A_NAME.sub("-", text.strip()).strip("-._")[:200]
         if not name:
             raise SourceError(f"A {what} has no name.")

@@ -1,7 +1,8 @@
-"""TeamForge's webhook configuration: a row for each subscription, as CSV or JSON.
+"""Import of TeamForge's webhook configuration: one row per subscription, as CSV or JSON.
 
-The columns are EventName, ContentType, EventType, PublisherName, PublisherID, SubscriberName, Status, HttpHeaders, WebhookEndpoint, SubsFilter,
-HeaderFilterString and CustomScript; all but EventName may be empty, and others are ignored.
+The columns are EventName, ContentType, EventType, PublisherName, PublisherID, SubscriberName,
+Status, HttpHeaders, WebhookEndpoint, SubsFilter, HeaderFilterString and CustomScript; all but
+EventName may be empty, and other columns are ignored.
 """
 
 import csv
@@ -23,7 +24,7 @@ Row = Mapping[str, str]
 
 
 def import_teamforge(text: str) -> Imported:
-    """Raise SourceError for what is not such a list."""
+    """Convert the rows; raises SourceError for any other input."""
     imported = Imported()
     numbers: Counter[tuple[str, str]] = Counter()
     for row in _rows(text):
@@ -122,7 +123,7 @@ def _add_subscription(imported: Imported, row: Row, names: tuple[str, str, str])
 
 
 def _headers(imported: Imported, row: Row, label: str) -> dict[str, Any]:
-    """Their values may be secrets: the document gets references."""
+    """Return the headers as references, because their values may be secrets."""
     given = row.get("HttpHeaders", "")
     try:
         pairs = (

@@ -1,15 +1,18 @@
-"""The backlog of a subscription: what it held while it was INACTIVE, cancelled before it is sent to again.
+"""The backlog of a subscription, held while it was INACTIVE, and cancelled before sending resumes.
 
-That may be a million deliveries, so a bulk job does it, in many transactions, and begins with one row: the subscription's
-`cancellation_id`. From the commit that sets it on
+There may be a million deliveries, so a bulk job cancels them in many transactions. It begins with
+one row, the subscription's `cancellation_id`. From the commit that sets it
 
-- the subscription is ACTIVE for those who publish, so that what is published matches it;
-- it is INACTIVE for those who send and hand out: nothing of it is read (`delivery_sendable`, `fetch.sql`), and senders
-  that have read something of it hear of the change in that very transaction, as of any other.
+- the subscription is ACTIVE for publishing, so messages published from now on match it;
+- it is INACTIVE for senders and mailboxes: its deliveries are not read (`delivery_sendable`,
+  `fetch.sql`), and senders that have read some are notified in that very transaction, as of any
+  other change.
 
-The job cancels what is open with ids up to the last one that was given out then, and the transaction of its last batch clears
-`cancellation_id`: what was published meanwhile has later ids, and flows from then on, in order. A subscription that is made
-INACTIVE and ACTIVE again meanwhile waits for the job all the same; with another cancellation it waits for that one.
+The job cancels the open deliveries with ids up to the last one that existed then, and the
+transaction of its last batch clears `cancellation_id`. Messages published meanwhile have later ids,
+and their deliveries are sent from then on, in order. A subscription that becomes INACTIVE and
+ACTIVE again meanwhile still waits for the job; if a second cancellation was requested, it waits for
+that one.
 """
 
 from django.db import connection, transaction
@@ -23,14 +26,14 @@ from subscriptions.models import Mode, Subscription
 
 
 def count(subscription: Subscription, *, limit: int) -> int:
-    """Return how many deliveries of it are open, at most `limit` and one."""
+    """Return the number of its open deliveries, at most `limit` + 1."""
     row = queries.named_row("waiting_of_subscriptions", {"ids": [subscription.pk], "limit": limit})
     found: int = row["waiting"]
     return found
 
 
 def last_id() -> int:
-    """Return the last id that a delivery of a message published until now may have, committed or not."""
+    """Return the highest id of any delivery published until now, committed or not."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT last_value FROM delivery_message_id_seq")
         (value,) = cursor.fetchone() or (0,)
@@ -38,10 +41,10 @@ def last_id() -> int:
 
 
 def left(subscription_id: int, *, after: int, until: int, limit: int) -> list[int]:
-    """Return what is open of it between these ids, the oldest first.
+    """Return the subscription's open deliveries between these ids, oldest first.
 
-    When nothing is, those before `after` are looked for once more: a publisher may have committed late. What a person
-    has sent again behind a cancellation stays.
+    If there are none, those before `after` are searched once more, because a publisher may have
+    committed late. Deliveries that a person has resubmitted meanwhile are spared.
     """
     wanted = {"subscription": subscription_id, "until": until, "limit": limit}
     found = queries.rows("open_of_subscription", wanted | {"after": after, "spares_resubmitted": False})
@@ -51,15 +54,15 @@ def left(subscription_id: int, *, after: int, until: int, limit: int) -> list[in
 
 
 def hold(subscription: Subscription, *, cancellation_id: int) -> None:
-    """Let nothing of it be sent or handed out until that job has ended."""
+    """Stop sending and handing out its deliveries until that job has ended."""
     _set(subscription.pk, cancellation_id)
-    # What a sender has read of it is dropped, too: see `delivery.lifecycle.wake`.
+    # Senders also drop the deliveries that they have read: see `delivery.lifecycle.wake`.
     wake.changed()
     wake.nudge(*_lane_ids(subscription))
 
 
 def let_flow(subscription_id: int, *, cancellation_id: int) -> None:
-    """The job has ended: what has come meanwhile is sent, unless another job is to end first."""
+    """End this job's hold: newer deliveries are sent now, unless another job must end first."""
     subscription = Subscription.objects.filter(pk=subscription_id, cancellation_id=cancellation_id).first()
     if subscription is not None:
         _set(subscription_id, None)
@@ -67,7 +70,7 @@ def let_flow(subscription_id: int, *, cancellation_id: int) -> None:
 
 
 def wake_senders(subscription: Subscription) -> None:
-    """There is something to send of it, or to fetch."""
+    """Notify senders or mailboxes of deliveries of the subscription."""
     lane_ids = _lane_ids(subscription)
     wake.changed()
     transaction.on_commit(lambda: wake.lanes(lane_ids))

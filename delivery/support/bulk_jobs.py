@@ -1,15 +1,17 @@
-"""Bulk jobs: what a filter selects is sent again, or cancelled, oldest first, at a rate.
+"""Bulk jobs: selected deliveries are resubmitted or cancelled, oldest first, at a rate.
 
-A resubmission selects what was settled when the job was made, a cancellation what was there and is open when its turn
-comes; either goes through that once, by id: what fails again meanwhile is not sent a third time, and what a person
-sends again behind a cancellation stays. Each batch is one transaction with its progress, so that after a crash it
-goes on where it was, and `next_at` holds the rate whoever goes on.
+A resubmission selects the deliveries that were settled when the job was created, a cancellation
+those that existed then and are open at their turn. Either visits them once, by id: a delivery that
+fails again meanwhile is not sent a third time, and one that a person resubmits after its
+cancellation stays. Each batch is one transaction with its progress, so that after a crash the job
+continues where it was, and `next_at` keeps the rate whichever process continues it.
 
-Senders and mailbox clients go on meanwhile. All rows of a batch are locked first, with their QUEUE groups, in the order of
-ids, as whoever locks several does; a batch that meets another's locks the other way round is rolled back by the
-database, and its duty does it again. What was settled between being selected and being locked stays as it is: each
-change is a conditional UPDATE. What is being sent while it is cancelled stays CANCELLED with that attempt in its
-history, and what a sender has read and not sent it drops when it hears of the commit.
+Senders and mailbox clients go on meanwhile. All rows of a batch are locked first, with their QUEUE
+groups, in the order of ids, as everywhere; if a batch deadlocks with locks taken in another order,
+the database rolls it back and the duty repeats it. A delivery that was settled between selection
+and lock stays as it is, because each change is a conditional UPDATE. A delivery that is being sent
+during its cancellation stays CANCELLED, with that attempt in its history; deliveries that a sender
+has read and not sent are dropped when it is notified of the commit.
 """
 
 from collections.abc import Mapping
@@ -26,9 +28,9 @@ from delivery.support import backlog, pacing, selection
 from subscriptions import changes
 from subscriptions.models import Subscription
 
-# Small enough for the senders, which may wait for its rows.
+# Small enough for senders, which may have to wait for its rows.
 BATCH = 500
-# Deliveries a second; faster than a batch a second is as fast as it goes.
+# Deliveries a second; a rate above a batch a second is as good as none.
 SLOWEST_RATE, FASTEST_RATE = 0.01, BATCH
 
 _KINDS = {BulkVerb.RESUBMIT: JournalKind.RESUBMITTED, BulkVerb.CANCEL: JournalKind.CANCELLED}
@@ -36,13 +38,13 @@ _DONE = {BulkVerb.RESUBMIT: "sent again", BulkVerb.CANCEL: "cancelled"}
 
 
 class BacklogError(Exception):
-    """It cancels the backlog of a subscription, which waits for it: it cannot be ended early."""
+    """The job cancels the backlog that a subscription waits for, so it cannot be ended early."""
 
 
 def start(
     chosen: Mapping[str, Any], *, rate: float | None, actor: str, verb: BulkVerb = BulkVerb.RESUBMIT
 ) -> Resubmission:
-    """Store the job, which chores work off; `rate` is deliveries a second, None as fast as it goes."""
+    """Store the job, which chores execute; `rate` is deliveries a second, None for no limit."""
     with transaction.atomic():
         last = Delivery.objects.aggregate(last=Max("id"))["last"] or 0
         count = sum(selection.counted_by_status(selection.selected(chosen, verb)).values())
@@ -58,9 +60,10 @@ def start(
 
 
 def start_backlog(subscription: Subscription, *, actor: str) -> Resubmission | None:
-    """Have cancelled what a subscription holds; None if that is nothing. See `delivery.support.backlog`.
+    """Start the cancellation of a subscription's backlog; None if it is empty.
 
-    Call it in the transaction that makes the subscription ACTIVE, with its row locked.
+    See `delivery.support.backlog`. Call it in the transaction that makes the subscription ACTIVE,
+    with its row locked.
     """
     count = backlog.count(subscription, limit=selection.COUNT_LIMIT)
     if not count:
@@ -80,7 +83,7 @@ def start_backlog(subscription: Subscription, *, actor: str) -> Resubmission | N
 
 
 def cancel(job: Resubmission, *, actor: str, now: datetime) -> bool:
-    """End it; what was done stays so. False if it had ended; raises BacklogError."""
+    """End the job; its changes stay. False if it had ended already; raises BacklogError."""
     if job.is_backlog and job.state == ResubmissionState.RUNNING:
         raise BacklogError
     with transaction.atomic():
@@ -95,9 +98,10 @@ def cancel(job: Resubmission, *, actor: str, now: datetime) -> bool:
 
 
 def advance(now: datetime) -> int:
-    """Do the next batch of the job that is due longest, and return how many deliveries it went through, or 1 for its end.
+    """Execute the next batch of the job that is due longest.
 
-    Call it in a transaction. Who cancels the job meanwhile waits for the batch.
+    Returns the number of visited deliveries, or 1 if the job has ended. Call it in a transaction; a
+    person who cancels the job meanwhile waits for the batch.
     """
     due = Resubmission.objects.filter(state=ResubmissionState.RUNNING, next_at__lte=now)
     job = due.order_by("next_at", "id").select_for_update(skip_locked=True).first()
@@ -106,7 +110,7 @@ def advance(now: datetime) -> int:
     size = pacing.batch_size(job.rate, most=BATCH)
     ids = _next(job, size=size)
     _do(job, ids, now=now)
-    # A backlog is looked through once more.
+    # A backlog has no short last batch: it is searched once more.
     if len(ids) < (1 if job.is_backlog else size):
         _end(job, now=now)
     job.save()
@@ -119,7 +123,7 @@ def counted(job: Resubmission) -> str:
 
 
 def done_to(job: Resubmission) -> str:
-    """What happens to those it goes through: `sent again`, or `cancelled`."""
+    """Return the job's effect on its deliveries in words: `sent again` or `cancelled`."""
     return _DONE[BulkVerb(job.verb)]
 
 
@@ -141,7 +145,7 @@ def _left(job: Resubmission) -> QuerySet[Delivery, int]:
 
 
 def _do(job: Resubmission, ids: list[int], *, now: datetime) -> None:
-    # Locks them all, too: what is not selected any more, for who was first, is nothing that was asked for.
+    # This also locks all rows. Those that somebody else changed first are no longer selected below.
     failures.tell_of(ids)
     left = (
         selection.selected(job.filter, job.verb).values_list("id", flat=True)

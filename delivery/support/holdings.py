@@ -1,8 +1,9 @@
-"""What holding is about: a subscription, a subscriber or the installation; its lanes and mailboxes, and how it catches up.
+"""Objects that can be held, a subscription, a subscriber or the installation, and catching up.
 
-A lane catches up while it has `catch_up_to`: deliveries up to that id may have been held, and the lane's sender begins
-`catch_up_rate` a second, at most. When none of them waits any more a duty of chores ends that (`delivery.support.releases`). What a
-mailbox's client fetches, and what is sent by queue senders, in the retry lane and in the callback lane, has no such rate.
+A lane catches up while it has `catch_up_to`: deliveries up to that id may have been held, and the
+lane's sender starts at most `catch_up_rate` of them a second. When none of them waits any more, a
+duty of chores ends that (`delivery.support.releases`). Fetches from mailboxes have no such rate,
+nor have queue senders, the retry lane and the callback lane.
 """
 
 from collections.abc import Collection
@@ -19,13 +20,13 @@ Held = Subscription | Subscriber | Installation
 
 
 def installation() -> Installation:
-    """Return the installation's row, which is made when it is first needed."""
+    """Return the installation's row, created on first use."""
     found, _ = Installation.objects.get_or_create(pk=1)
     return found
 
 
 def subject(owner: Held) -> dict[str, int]:
-    """Say in a journal entry what it is about, see `JournalEntry`."""
+    """Return the columns by which a journal entry refers to the object, see `JournalEntry`."""
     match owner:
         case Subscription():
             return {"subscription_id": owner.pk}
@@ -36,7 +37,7 @@ def subject(owner: Held) -> dict[str, int]:
 
 
 def catch_up(owner: Held, *, rate: float | None) -> None:
-    """Have what waits sent at this rate, or as fast as it goes. Senders look every second."""
+    """Set the rate for deliveries that wait, None for no limit. Senders read it every second."""
     lanes = Lane.objects.filter(kind=LaneKind.TOPIC)
     match owner:
         case Subscription():
@@ -53,7 +54,7 @@ def catch_up(owner: Held, *, rate: float | None) -> None:
 
 
 def wake_senders(owner: Held) -> None:
-    """There is something to send of it, or to fetch."""
+    """Notify senders and mailboxes of deliveries of the object."""
     match owner:
         case Subscription():
             backlog.wake_senders(owner)
@@ -64,7 +65,7 @@ def wake_senders(owner: Held) -> None:
             transaction.on_commit(lambda: wake.lanes(lane_ids))
             _wake_mailboxes([owner.pk])
         case Installation():
-            # Every sender wakes the lanes that it serves, and finds the others by its next poll.
+            # Each sender wakes the lanes that it serves, and finds others at its next poll.
             wake.changed()
             _wake_mailboxes(list(_fetching().values_list("subscriber", flat=True).distinct()))
 

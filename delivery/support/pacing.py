@@ -1,4 +1,4 @@
-"""The pace of a bulk job: at so many a second, how many go in its next batch, and when that is due."""
+"""The pace of a bulk job at a given rate: the size of its next batch, and the time it is due."""
 
 from datetime import datetime, timedelta
 
@@ -6,13 +6,13 @@ _MOST_LATE = timedelta(seconds=1)
 
 
 def batch_size(rate: float | None, *, most: int) -> int:
-    """Return about a second's worth, but at least one; None is as fast as it goes."""
+    """Return about a second's worth of deliveries, at least one; without a rate, `most`."""
     return most if rate is None else max(1, min(most, round(rate)))
 
 
 def due_after(due_at: datetime, *, done: int, rate: float | None, now: datetime) -> datetime:
-    """Return when the batch is due that follows one of so many, which was due at `due_at`."""
+    """Return when the next batch is due, after one of `done` deliveries was due at `due_at`."""
     if rate is None:
         return now
-    # What a late batch owes is made up for, but not what a long stop does.
+    # A late batch is made up for, but not a long stop.
     return max(due_at, now - _MOST_LATE) + timedelta(seconds=done / rate)

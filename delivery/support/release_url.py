@@ -1,8 +1,8 @@
-"""Releasing a URL that the circuit breaker has disabled or frozen: a person says that it works again.
+"""Releasing a URL that the circuit breaker has stopped, when a person says that it works again.
 
-The row is locked before it is looked at, so that of two people one releases it and the other is told. A sender
-that counts attempts at the same URL waits for the commit and counts on from nothing: what it counted
-before was at a URL that was left alone, a probe at most.
+The row is locked before it is checked, so if two people release it, the second gets an error. A
+sender that counts attempts at the same URL waits for the commit, and then counts from zero: the
+attempts that it had counted were made while the URL was stopped, and are one probe at most.
 """
 
 from django.db import transaction
@@ -14,13 +14,13 @@ from delivery.models import JournalKind, UrlHealth, UrlState
 
 
 class NotStoppedError(Exception):
-    """The URL is ENABLED (again): there is nothing to release."""
+    """The URL is ENABLED already; there is nothing to release."""
 
 
 def release_url(url: str, *, actor: str) -> None:
-    """Make the URL ENABLED with its counters at nothing, and wake the lanes that wait for it.
+    """Make the URL ENABLED with its counters at zero, and wake the lanes that wait for it.
 
-    `last_success_at` stays what it was. Raises UrlHealth.DoesNotExist for a URL of which nothing is known, and
+    `last_success_at` is unchanged. Raises UrlHealth.DoesNotExist for an unknown URL, and
     NotStoppedError.
     """
     with transaction.atomic():
@@ -42,7 +42,7 @@ def release_url(url: str, *, actor: str) -> None:
 def _tell_senders(lane_ids: list[int]) -> None:
     wake.changed()
     wake.nudge(*lane_ids)
-    # Nobody serves a lane in which nothing was to be sent.
+    # No sender serves a lane that had nothing to send.
     transaction.on_commit(lambda: wake.lanes(lane_ids))
 
 

@@ -1,4 +1,4 @@
-"""Deciding what becomes of a delivery that waits for nobody but a person: one that is in doubt, or is not wanted any more."""
+"""Decisions by a person: marking a delivery in doubt as delivered, and cancelling a delivery."""
 
 from django.db import transaction
 
@@ -12,7 +12,7 @@ class NotResolvedError(Exception):
 
 
 def mark_delivered(delivery_id: int, *, actor: str) -> None:
-    """Settle what is IN_DOUBT as DELIVERED; raises NotResolvedError."""
+    """Settle an IN_DOUBT delivery as DELIVERED; raises NotResolvedError."""
     with transaction.atomic():
         failures.tell_of([delivery_id])
         if transitions.mark_delivered(delivery_id, actor=actor):
@@ -25,11 +25,11 @@ def mark_delivered(delivery_id: int, *, actor: str) -> None:
 
 
 def cancel(delivery_id: int, *, actor: str) -> None:
-    """Settle what is open or IN_DOUBT as CANCELLED; raises NotResolvedError."""
+    """Settle an open or IN_DOUBT delivery as CANCELLED; raises NotResolvedError."""
     is_done = (
         transitions.cancel([delivery_id], actor=actor)
         or _cancel_doubt(delivery_id, actor=actor)
-        # Somebody had it sent again between the two.
+        # Again, because somebody may have resubmitted it between the two.
         or transitions.cancel([delivery_id], actor=actor)
     )
     if not is_done:

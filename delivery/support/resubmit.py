@@ -1,11 +1,13 @@
-"""Resubmitting: a settled delivery is sent again, as it was or as an edited copy.
+"""Resubmitting: a settled delivery is sent again, unchanged or as an edited copy.
 
-Sent again it is the same delivery at its old place, so that the order of its lane is kept, and it is marked. A delivery whose
-success is recorded is never sent again; what a person wants to be sent all the same is an edited copy: a new
-message, for the one subscription, while the old delivery stays as it is.
+An unchanged one is the same delivery at its old place, so that the order of its lane is kept, and
+is marked as a redelivery. A delivery whose success is recorded is never sent again; it can only be
+sent as an edited copy: a new message for that one subscription, while the old delivery stays as it
+is.
 
-Two persons at once, or a person and a sender: each change is one conditional UPDATE, and who comes second finds nothing to
-change. What the failure was is told before its row forgets it (see `delivery.maintenance.failures`).
+If two people, or a person and a sender, act at once, each change is one conditional UPDATE, and the
+second finds nothing to change. The failure is reported before its row forgets the cause (see
+`delivery.maintenance.failures`).
 """
 
 from collections.abc import Collection, Mapping
@@ -37,7 +39,7 @@ class NotResubmittedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
-    """What is sent instead; header names are lower-case and hyphenated."""
+    """The replacement for a message; header names are lower-case and hyphenated."""
 
     headers: Mapping[str, str]
     content_type: str
@@ -46,14 +48,14 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """The edited message that was stored, and its delivery."""
+    """The stored copy of a message, and its delivery."""
 
     message_id: int
     delivery_id: int
 
 
 def resubmit(delivery_id: int, *, actor: str) -> None:
-    """Have a settled delivery sent again, and at once; raises NotResubmittedError."""
+    """Reopen a settled delivery and send it at once; raises NotResubmittedError."""
     with transaction.atomic():
         if not (was := _reopen([delivery_id], actor=actor)):
             raise NotResubmittedError(why_not(delivery_id))
@@ -63,7 +65,7 @@ def resubmit(delivery_id: int, *, actor: str) -> None:
 
 
 def resubmit_some(delivery_ids: Collection[int], *, actor: str) -> int:
-    """Have those that a person picked sent again, as far as they may be; return how many are."""
+    """Reopen the selected deliveries that may be sent again; return their number."""
     with transaction.atomic():
         count = len(_reopen(delivery_ids, actor=actor))
         if count:
@@ -72,10 +74,11 @@ def resubmit_some(delivery_ids: Collection[int], *, actor: str) -> int:
 
 
 def resubmit_edited(delivery: Delivery, edit: Edit, *, actor: str) -> Copy:
-    """Publish an edited copy of the delivery's message for its subscription alone.
+    """Publish an edited copy of the delivery's message, for its subscription alone.
 
-    The delivery must be settled, and stays as it is. Raises NotResubmittedError, PublishRefusedError when the
-    body is not what the event type demands, and CallbackRefusedError for its `CallbackURL`.
+    The delivery must be settled, and stays as it is. Raises NotResubmittedError,
+    PublishRefusedError if the event type refuses the body, and CallbackRefusedError for its
+    `CallbackURL`.
     """
     event_type = delivery.message.event_type
     check_body(
@@ -96,7 +99,7 @@ def resubmit_edited(delivery: Delivery, edit: Edit, *, actor: str) -> Copy:
 
 
 def why_not(delivery_id: int) -> str:
-    """Say why a delivery cannot be sent again as it is, and what can be done instead."""
+    """Return why a delivery cannot be sent again unchanged, and what can be done instead."""
     row = Delivery.objects.select_related("subscription").filter(pk=delivery_id).first()
     if row is None:
         return REMOVED
@@ -114,7 +117,7 @@ def why_not(delivery_id: int) -> str:
 
 
 def _reopen(delivery_ids: Collection[int], *, actor: str) -> dict[int, str]:
-    """Reopen them, write the configuration log, and return what those were that now are PENDING."""
+    """Reopen deliveries, record the changes, and return the former status of those now PENDING."""
     failures.tell_of(delivery_ids)
     was = dict(Delivery.objects.filter(pk__in=delivery_ids).values_list("pk", "status"))
     reopened = transitions.reopen(delivery_ids, reason=f"resubmitted by {actor}")
@@ -147,7 +150,7 @@ def _has_delivered_sibling(row: Delivery) -> bool:
 
 
 def _nudge(delivery_id: int) -> None:
-    """A person waits for it: end the pause of its lane. What is in a mailbox is told of already."""
+    """End the pause of its lane, because a person waits; mailboxes are notified already."""
     lane_id = Delivery.objects.values_list("lane_id", flat=True).get(pk=delivery_id)
     if lane_id is not None:
         wake.nudge(lane_id)

@@ -1,16 +1,19 @@
-"""Searching messages by what no index knows: texts in headers and bodies, and what became of their deliveries.
+"""Searching messages without an index: by texts in headers and bodies, and by deliveries' status.
 
-Publishing pays for no index of texts, so every message of the range is looked at, from the newest. The range is walked in
-parts of ids, which grow while they are quick; a walk ends when a page is full, or when its time is up: what was found until
-then is shown, and the next walk goes on from there.
+An index of texts would make publishing slower, so the search reads every message of a range, from
+the newest. It walks the range in parts of ids, which grow while they are fast. A walk ends when a
+page is full or its time is up: the matches so far are shown, and the next walk continues from
+there.
 
-What a part costs is not known before: the last one came from memory, the next may come from a disk, a hundred times as slow.
-So the database ends a part that takes longer than half of what is left. It counts as not looked at, and a tenth of it
-is tried: what the first try has read is in memory by then. Not before a single message is
-too much is there no limit, and only until a walk has got on at all. So each walk gets on, and takes little longer than it may.
-Where every message is read, those of a part are read ahead: along an index, a day from a disk took four times as long.
+The cost of a part is unknown: the last one was in memory, the next may come from a disk, a hundred
+times as slow. So the database ends a part that takes longer than half of the remaining time. That
+part counts as not read, and a tenth of it is tried next: the first try has brought it into memory.
+Only a part of a single message has no limit, and only before a walk has made progress. So each walk
+makes progress, and takes little longer than its time.
 
-Ids are nearly in the order of publication: `SLACK` more of them are looked at on either side of a range of time.
+If every message is read, those of a part are read ahead: along an index, a day from a disk took
+four times as long. Ids are nearly in the order of publication, so `SLACK` more of them are read on
+either side of a time range.
 """
 
 import time
@@ -30,7 +33,7 @@ SECONDS = 0.85
 SLACK = 10_000
 FIRST_PART = 500
 QUICK_SECONDS, SLOW_SECONDS = 0.05, 0.2
-# A part has so long even when there is less left.
+# The minimum for a part, even if less time remains.
 LEAST_SECONDS = 0.05
 
 _HEADER_HOLDS = (
@@ -42,9 +45,10 @@ _BODY_HOLDS = "position(%s IN delivery_message.body) > 0"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What is looked for; what is empty is not.
+    """The conditions of a search; empty ones do not apply.
 
-    Text within one header written `name: value`, in any case; text within the body, exactly so; a delivery's status.
+    `header`: text within a header written as `name: value`, case-insensitive; `body`: text within
+    the body, case-sensitive; `status`: that of a delivery.
     """
 
     header: str = ""
@@ -60,14 +64,17 @@ class Search:
 
     @property
     def reads_all(self) -> bool:
-        """Whether every message is read: nothing cheaper tells which are not worth it."""
+        """Return whether every message is read, for lack of a cheaper condition."""
         return self.reads_payloads and not self.status
 
     def among(self, rows: QuerySet[Message], first: int, last: int) -> QuerySet[Message]:
-        """Return those of a range of ids that have it. The cheap comes first, for all is equal to the planner."""
+        """Return the matches in a range of ids.
+
+        Cheap conditions first, as the planner does not order them.
+        """
         rows = rows.filter(pk__gte=first, pk__lte=last)
         if self.status:
-            # The range once more: it does not follow for the planner.
+            # The range is repeated for deliveries, because the planner does not derive it.
             ids = ids_of_message(first)[0], ids_of_message(last)[1]
             of = Delivery.objects.of_outer_message().filter(status=self.status, pk__range=ids)
             rows = rows.filter(Exists(of))
@@ -76,7 +83,10 @@ class Search:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walked:
-    """What a walk found, the newest first; it looked at nothing below `reached`, which is None when nothing is left."""
+    """The matches of a walk, newest first.
+
+    Nothing below `reached` was read; it is None if nothing is left.
+    """
 
     rows: Sequence[Message]
     reached: int | None
@@ -84,7 +94,7 @@ class Walked:
 
 
 def with_texts(rows: QuerySet[Message], *, header: str = "", body: str = "") -> QuerySet[Message]:
-    # Bytes, which are given once; the database would make them of the text anew for each row.
+    # The body's text as bytes, so that the database need not convert it for each row.
     for text, holds in ((header, _HEADER_HOLDS), (body.encode(), _BODY_HOLDS)):
         if text:
             rows = rows.filter(RawSQL(holds, [text], output_field=BooleanField()))  # noqa: S611 - our SQL
@@ -92,7 +102,10 @@ def with_texts(rows: QuerySet[Message], *, header: str = "", body: str = "") -> 
 
 
 def ids_between(since: datetime | None, until: datetime | None) -> tuple[int, int]:
-    """Return the first and the last id that a message of a time may have; the first is the greater when there is none."""
+    """Return the first and last id that messages of a time range may have.
+
+    First > last if there are none.
+    """
     newest = _first(Message.objects.order_by("-pk")) or 0
     first = 0
     if since is not None:
@@ -107,7 +120,7 @@ def ids_between(since: datetime | None, until: datetime | None) -> tuple[int, in
 def walk(
     rows: QuerySet[Message], search: Search, *, first: int, last: int, count: int, seconds: float = SECONDS
 ) -> Walked:
-    """Look for messages from the last id to the first, until there are so many, or the time is up."""
+    """Search messages from the last id to the first, until `count` are found or the time is up."""
     found: list[Message] = []
     upper, size, ends_at = last, FIRST_PART, time.monotonic() + seconds
     while upper >= first:
@@ -126,7 +139,7 @@ def walk(
 
 
 def _looked_at(rows: QuerySet[Message], seconds: float | None, *, is_all_read: bool) -> list[Message] | None:
-    """Return what is in a part; None when that took longer than it may."""
+    """Return the matches in a part; None if that took longer than its limit."""
     if seconds is None:
         return list(rows)
     try:

@@ -1,7 +1,7 @@
-"""Selecting many deliveries by a filter, for a bulk job, and counting them before it begins.
+"""Selection of deliveries by a filter, for a bulk job, and their count before it starts.
 
-A filter has status (a list), subscriber, subscription (an id or a name), event_type, message (a number), since
-and until (of the publication, as text); what it does not have selects all.
+A filter has status (a list), subscriber, subscription (an id or a name), event_type, message (a
+number), since and until (of the publication, as text); a missing condition selects all.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,12 +21,13 @@ from delivery.models.delivery import DeliveryQuerySet
 from delivery.states import OPEN
 from subscriptions.models import Mode
 
-# Counting ends here: it reads every delivery that it counts.
+# Counting stops here, because it reads every delivery that it counts.
 COUNT_LIMIT = 100_000
 SAMPLE = 10
 
-# What each verb may be done to; without a status in the filter the second: what a person decided, or has to
-# decide, is selected only if its status is named.
+# OFFERED: the statuses that each verb applies to. _UNNAMED: those it applies to if the filter has
+# no status, because deliveries that a person has settled, or must decide on, are selected by name
+# only.
 OFFERED = {BulkVerb.RESUBMIT: RESUBMITTABLE, BulkVerb.CANCEL: CANCELLABLE}
 _UNNAMED = {
     BulkVerb.RESUBMIT: (Status.REJECTED, Status.UNSUPPORTED, Status.FAILED, Status.EXPIRED),
@@ -36,7 +37,7 @@ _LOOKUPS = {
     "subscriber": "subscription__subscriber__name",
     "event_type": "message__event_type__name",
 }
-# Not what a publisher waited for (SYNC).
+# Without the deliveries of SYNC messages.
 _HAS_A_PLACE = Q(lane__isnull=False) | Q(subscription__mode=Mode.PULL)
 _MOMENTS = {"since": "message__published_at__gte", "until": "message__published_at__lt"}
 _LONGEST_ID = 18
@@ -44,7 +45,7 @@ _LONGEST_ID = 18
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectionPreview:
-    """What is selected: how many of each status, up to COUNT_LIMIT + 1 together, and the ids of the oldest."""
+    """The counts of a selection by status, together up to COUNT_LIMIT + 1, and the oldest ids."""
 
     statuses: dict[str, int]
     sample: list[int]
@@ -56,7 +57,7 @@ class SelectionPreview:
 
 
 def selected(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) -> DeliveryQuerySet:
-    """Return, in the order of their ids, what a filter selects of that which the verb may be done to."""
+    """Return the deliveries that the filter selects and the verb applies to, ordered by id."""
     statuses = chosen.get("status") or _UNNAMED[BulkVerb(verb)]
     rows = Delivery.objects.filter(_HAS_A_PLACE, one_of(statuses))
     rows = rows.filter(**{lookup: chosen[name] for name, lookup in _LOOKUPS.items() if name in chosen})
@@ -70,7 +71,8 @@ def preview_selection(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) 
     rows = selected(chosen, verb)
     statuses = counted_by_status(rows)
     if sum(statuses.values()) <= COUNT_LIMIT:
-        # Those that were counted are sorted: to find few in the order of ids, all that was delivered would be read.
+        # Prevents a scan in the order of ids, which would read all delivered rows to find few: the
+        # counted rows are sorted instead.
         rows = rows.order_by(F("id") + 0)
     sample = list(rows.values_list("id", flat=True)[:SAMPLE])
     oldest = Delivery.objects.filter(pk__in=sample[:1]).values_list("message__published_at", flat=True)
@@ -78,7 +80,7 @@ def preview_selection(chosen: Mapping[str, Any], verb: str = BulkVerb.RESUBMIT) 
 
 
 def counted_by_status(rows: QuerySet[Delivery]) -> dict[str, int]:
-    # In any order, for the same reason.
+    # Without an order, for the same reason.
     found, parameters = rows.order_by().values("status")[: COUNT_LIMIT + 1].query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(
@@ -89,7 +91,7 @@ def counted_by_status(rows: QuerySet[Delivery]) -> dict[str, int]:
 
 
 def one_of(statuses: Iterable[str]) -> Q:
-    """Each by itself, so that each may be found by an index of its own."""
+    """Return an OR of single statuses, so that each can use its own index."""
     return reduce(or_, (Q(status=status) for status in statuses))
 
 

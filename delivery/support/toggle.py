@@ -1,12 +1,14 @@
-"""Making a subscription or a whole subscriber HELD or INACTIVE, and ACTIVE again; and holding all sending.
+"""Making a subscription or a subscriber HELD, INACTIVE and ACTIVE again; and holding all sending.
 
-INACTIVE stops matching at once (messages published meanwhile are not kept) and sending within two seconds, also in the middle of a
-run: what is PENDING waits, and the others flow. HELD stops sending alone: messages match and are stored. A mailbox
-hands nothing out meanwhile; what was handed out may be acknowledged all the same. A subscription keeps its own status while
-its subscriber has another.
+INACTIVE stops matching at once (messages published meanwhile are not kept) and sending within two
+seconds, even in the middle of a run: PENDING deliveries wait, and those of other subscriptions are
+sent. HELD stops only sending: messages match and are stored. Meanwhile a mailbox hands nothing out;
+messages handed out before can still be acknowledged. A subscription keeps its own status while its
+subscriber has another.
 
-Each function locks the row and looks at it then, so of two people who press at once the second sees what the first has done. Nothing
-is ever held by itself; a hold ends by itself when it was given an end (`delivery.support.releases`).
+Each function locks the row and then checks it, so that if two people act at once, the second sees
+the first one's change. Inturn itself never holds anything; it ends a hold that has an end
+(`delivery.support.releases`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +32,10 @@ ACTIVE, HELD, INACTIVE = SubscriptionStatus.ACTIVE, SubscriptionStatus.HELD, Sub
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """How a hold ends: at a moment or by a person, and at how many deliveries a second of each subscriber (None: at once)."""
+    """The end of a hold: a time, or None until a person ends it; and the rate afterwards.
+
+    `catch_up_rate` is deliveries a second of each subscriber; None sends them at once.
+    """
 
     until: datetime | None = None
     catch_up_rate: float | None = None
@@ -54,7 +59,10 @@ def deactivate(owner: Subscription | Subscriber, *, actor: str) -> bool:
 
 
 def hold(owner: Held, *, actor: str, release: Release | None = None) -> bool:
-    """Make it HELD; False if it is already, and is to be released as before. Without `release` a person ends it."""
+    """Make it HELD; False if nothing changes.
+
+    Without `release` a new hold lasts until a person ends it, and an existing one keeps its end.
+    """
     with transaction.atomic():
         if not _change(owner, HELD, actor=actor, release=release):
             return False
@@ -74,11 +82,12 @@ def hold(owner: Held, *, actor: str, release: Release | None = None) -> bool:
 def activate(
     owner: Held, *, actor: str, backlog: Backlog = "deliver", catch_up_rate: float | None = None
 ) -> list[Resubmission]:
-    """Make it ACTIVE, and deliver what waited in order, or have that cancelled first; return the jobs that do so.
+    """Make it ACTIVE, and deliver its backlog in order or cancel it first; return the bulk jobs.
 
-    None of them if there is nothing to cancel. What is published from now on matches it, and is sent when its job has ended. What waited
-    is sent at `catch_up_rate`, or at the rate that was given when it was held. Of a subscriber what its ACTIVE subscriptions
-    have waiting is cancelled: what others hold themselves, they go on holding.
+    There are no jobs if there is nothing to cancel. Messages published from now on match, and are
+    sent when their subscription's job has ended. The backlog is sent at `catch_up_rate`, or else at
+    the rate set with the hold. For a subscriber, only the backlogs of its ACTIVE subscriptions are
+    cancelled; subscriptions with a hold of their own keep it.
     """
     with transaction.atomic():
         before = _locked(owner)
@@ -94,7 +103,7 @@ def activate(
 
 
 def restore(owner: Subscription | Subscriber, *, made: str, to: str, actor: str) -> bool:
-    """Undo: give it back the status it had, if it still has the one that it was `made`."""
+    """Undo a change to the status `made`: set the status to `to`, unless it has changed since."""
     with transaction.atomic():
         if _status(_locked(owner)) != made:
             return False
@@ -142,7 +151,10 @@ def _status(row: Any) -> str:
 
 
 def _change(owner: Held, status: str, *, actor: str, release: Release | None = None) -> bool:
-    """Give the row this status, and its release; False if it has them. Without `release` one that is HELD keeps its own."""
+    """Set the row's status and release; False if nothing changes.
+
+    Without `release` a row that is HELD keeps its own.
+    """
     row = _locked(owner)
     if status == _status(row) and (release is None or status != HELD):
         return False

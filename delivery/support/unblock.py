@@ -1,16 +1,17 @@
-"""What support does about a lane that is stopped: try again now, skip the message that stops it, or resume it.
+"""Support for a stopped lane: try again now, skip the message that stops it, or resume it.
 
-The lane of a CONCURRENT subscriber is BLOCKED while an endpoint is down; the delivery that stops it failed there last
-and has a time of its own, so trying now makes that due, too. If it was VOLATILE it is settled.
+The lane of a CONCURRENT subscriber is BLOCKED while an endpoint is down. The delivery that stops it
+was the last to fail there and has its own due time, so trying now makes that due as well. If it was
+VOLATILE, it is settled.
 
-A BLOCKED lane tries by itself; `retry` only ends its pause. A SUSPENDED one sends nothing, so it has to be resumed: its
-row becomes BLOCKED and due, which its sender takes for a pause that is over, and the delivery on top, if it is
-still PENDING, gets as many attempts again as its policy allows. After a rejection that delivery is settled, and the lane
-goes on with the next.
+A BLOCKED lane tries by itself; `retry` only ends its pause. A SUSPENDED one sends nothing until it
+is resumed: its row becomes BLOCKED and due, which its sender treats as a pause that is over, and
+the delivery on top, if it is still PENDING, gets the attempts of its policy again. After a
+rejection that delivery is settled, and the lane continues with the next.
 
-Each is a conditional UPDATE of the lane's row, so that a sender that resumed the lane meanwhile, because its probe was
-answered, is not overruled. The delivery comes before the lane, as in a sender's commits: the other way round the
-two could wait for each other.
+Each is a conditional UPDATE of the lane's row, so that it does not overrule a sender that resumed
+the lane meanwhile, because its probe was answered. The delivery is changed before the lane, as in a
+sender's commits: in the opposite order the two could deadlock.
 """
 
 from django.db import transaction
@@ -22,7 +23,7 @@ from delivery.models import Delivery, EndpointHealth, JournalKind, Lane, LaneSta
 
 
 class NotBlockedError(Exception):
-    """The lane is not blocked (any more): there is nothing to retry or skip."""
+    """The lane is not blocked; there is nothing to retry or skip."""
 
 
 class SuspendedError(NotBlockedError):
@@ -30,11 +31,11 @@ class SuspendedError(NotBlockedError):
 
 
 class NotSuspendedError(Exception):
-    """The lane is not suspended (any more): there is nothing to resume."""
+    """The lane is not suspended; there is nothing to resume."""
 
 
 def retry(lane: Lane, *, actor: str) -> None:
-    """End the lane's pause: its head is sent at once. Raises NotBlockedError."""
+    """End the lane's pause, so that its head is sent at once. Raises NotBlockedError."""
     with transaction.atomic():
         stopped = _stopped(lane)
         if stopped.state == LaneState.SUSPENDED:
@@ -46,11 +47,13 @@ def retry(lane: Lane, *, actor: str) -> None:
 
 
 def skip(lane: Lane, *, actor: str, expected: int | None = None) -> int | None:
-    """Cancel the delivery that stops the lane and go on with the next; return its id.
+    """Cancel the delivery that stops the lane, continue with the next, and return the id.
 
-    A SUSPENDED lane whose delivery was settled, by the rejection that suspended it or meanwhile, is only resumed, and so
-    is that of a CONCURRENT subscriber, whose endpoint is down all the same: then it returns None. Give the delivery that the person saw as `expected`, and none that came to the head since is
-    skipped. Raises NotBlockedError also when the delivery that blocks was settled meanwhile.
+    Returns None if that delivery was settled, by the rejection that suspended the lane or
+    meanwhile: then a SUSPENDED lane is only resumed, and so is that of a CONCURRENT subscriber,
+    whose endpoint is down all the same. Pass the delivery that the person saw as `expected`, so
+    that no other that has become the head since is skipped. Raises NotBlockedError, also if the
+    delivery that blocks was settled meanwhile.
     """
     with transaction.atomic():
         stopped = _stopped(lane)
@@ -69,7 +72,7 @@ def skip(lane: Lane, *, actor: str, expected: int | None = None) -> int | None:
 
 
 def resume(lane: Lane, *, actor: str) -> None:
-    """Let a SUSPENDED lane go on, beginning with the delivery that suspended it. Raises NotSuspendedError."""
+    """Resume a SUSPENDED lane with the delivery that suspended it. Raises NotSuspendedError."""
     try:
         with transaction.atomic():
             stopped = _stopped(lane)
@@ -96,7 +99,7 @@ def _head(stopped: Lane) -> int:
 
 
 def _go_on(stopped: Lane) -> None:
-    """Make the lane and its endpoints due, if it is still stopped as it was found, and tell whoever serves it, or may."""
+    """Make the lane and its endpoints due, unless its state has changed, and notify the senders."""
     changed = {"state": LaneState.BLOCKED, "next_try_at": timezone.now()}
     if stopped.state == LaneState.SUSPENDED:
         changed["since"] = timezone.now()
@@ -104,7 +107,7 @@ def _go_on(stopped: Lane) -> None:
         raise NotBlockedError
     EndpointHealth.objects.filter(lane_id=stopped.pk).update(next_try_at=timezone.now())
     wake.nudge(stopped.pk)
-    # Nobody serves a lane that was suspended and has nothing else to send.
+    # A lane that was suspended and has nothing else to send has no sender, so all are notified.
     transaction.on_commit(lambda: wake.lanes([stopped.pk]))
 
 

@@ -1,6 +1,6 @@
--- What a change of a subscription would have meant for the newest messages of its event type: of no more than so many, and none
--- beyond so many bytes of bodies. Filled in with the conditions before and after. What was delivered to one destination is left
--- out, for then no filter had a say. Leans on message_by_event_type.
+-- Compares the conditions before a subscription's change and after it on the newest messages of its
+-- event type, limited in number and in bytes of bodies. Messages delivered to one destination are
+-- left out, because filters had no part in them. Relies on message_by_event_type.
 WITH newest AS MATERIALIZED (
     SELECT id, octet_length(body) AS bytes
     FROM delivery_message

@@ -1,5 +1,5 @@
--- Ends the rate of those lanes in which nothing waits any more that was there when they were released and may be sent. Finds
--- them on lane_catching_up, and looks for what waits on delivery_pending, once for each subscription.
+-- Ends the rate of lanes without a waiting delivery that existed at their release and may be sent.
+-- Finds the lanes on lane_catching_up, and deliveries on delivery_pending, once per subscription.
 UPDATE delivery_lane lane
 SET catch_up_rate = NULL, catch_up_to = NULL
 WHERE lane.catch_up_to IS NOT NULL AND NOT EXISTS (

@@ -1,4 +1,5 @@
--- The lanes in which deliveries to a URL may wait; finds its subscriptions on the index subscription_url.
+-- The lanes in which deliveries to a URL may wait; finds its subscriptions on the index
+-- subscription_url.
 SELECT DISTINCT place.lane_id
 FROM subscriptions_subscription subscription
 JOIN delivery_subscriptionlane place ON place.subscription_id = subscription.id

@@ -1,7 +1,8 @@
--- The open deliveries of a subscription with ids in a range, the oldest first, up to a limit: in its lanes, in its mailbox, put off
--- there, and fetched from there. Each part walks its partial index (delivery_pending, delivery_in_mailbox, delivery_delayed,
--- delivery_leased; the ranges of one value are for that, as in `fetch.sql`), whatever was delivered before. With `spares_resubmitted`
--- without what a person has sent again.
+-- The open deliveries of a subscription with ids in a range, oldest first, up to a limit: in its
+-- lanes, and in its mailbox those waiting, delayed and fetched. Each part walks its partial index
+-- (delivery_pending, delivery_in_mailbox, delivery_delayed, delivery_leased), whatever was
+-- delivered before; ranges of one value make the planner do so, as in `fetch.sql`. With
+-- `spares_resubmitted`, deliveries that a person has resubmitted are left out.
 SELECT id
 FROM (
     SELECT delivery.id

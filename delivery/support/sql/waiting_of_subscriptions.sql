@@ -1,6 +1,7 @@
--- How many deliveries of each of these subscriptions are open, held ones included, up to a limit: in lanes on delivery_pending,
--- in the mailbox on delivery_in_mailbox, delivery_delayed and delivery_leased: for their order is asked, so that whatever the
--- statistics say none is taken that holds all that was ever delivered.
+-- Counts the open deliveries of each subscription, held ones included, up to a limit: in lanes on
+-- delivery_pending, in the mailbox on delivery_in_mailbox, delivery_delayed and delivery_leased.
+-- The ORDER BY of these indexes keeps the planner, whatever the statistics say, from an index over
+-- all deliveries ever made.
 SELECT
     subscription.id,
     (
