@@ -1,27 +1,7 @@
 """A mailbox keeps the deliveries of a subscriber's PULL subscriptions until they are acknowledged.
 
-A delivery in a mailbox is PENDING (available, or delayed until `next_attempt_at`) or IN_FLIGHT:
-leased by a token to the client that fetched it last, until its visibility ends. The end of the
-visibility changes no row: the delivery keeps its token and counts as available, until the next
-fetch writes a new token.
-
-             ┌───── released ─────┐            ┌──▶ DELIVERED  acknowledged
-             ▼                    │            │
-    publish ▶ PENDING ── fetch ─▶ IN_FLIGHT ───┼──▶ REJECTED   rejected
-                                  │      ▲     ├──▶ FAILED     released: max_receives reached, or VOLATILE
-                                  └ fetch┘     └──▶ EXPIRED, FAILED, CANCELLED  (expiry duty, a person)
-                              after visibility
-
-Concurrency. Two fetches never wait for each other and never take the same row: each skips rows that
-the other has locked. A receipt ends a fetch if and only if its token equals the row's token once
-the row is locked. So when a late acknowledgement meets a second fetch, the one that locks first
-wins, and the other gets an error. Requests that end fetches lock their rows in the order of ids,
-and write the rates only after that, so they cannot deadlock.
-
-Crashes. Each verb is one statement and one commit. If the answer of a committed fetch is lost,
-nobody ends the lease: the message returns after its visibility, with a higher receive count. If the
-answer of an acknowledgement is lost, the client repeats it: the second request finds the delivery
-DELIVERED by the same fetch, and succeeds.
+A fetch leases deliveries by a token, and a receipt ends that fetch. Each verb is one statement and
+one commit. `mailbox/README.md` has the states, the races and the crash windows.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,23 +1,8 @@
 """Clients waiting at mailboxes, in the order of arrival, and whose turn it is to fetch.
 
-A waiting client is an entry in a queue and nothing else: no thread and no database connection. Each
-mailbox has a queue of waiting clients and at most one looking client, which has been notified and
-fetches:
-
-    enter ──▶ waiting ──news──▶ looking ──found messages──▶ gone, and the next one looks
-                 ▲                 │
-                 └──found nothing──┘   and is first in the queue again
-
-- News wakes one client, however many wait. Messages that it leaves go to the next: a client that
-  found messages wakes the next one.
-- No notification is lost between a fetch that found nothing and the entry in the queue: news that
-  arrived after the beginning of that fetch counts as news for the entering client.
-- A client that disconnects during its turn passes the turn on.
-- Events without a notification (a visibility that ended, a delay that ended, a lost notification)
-  are found by the query that `notifications` executes every second.
-
-A client that arrives at that moment and fetches at once may be faster than all waiting clients. All
-code here runs on one event loop.
+A waiting client is an entry in a queue and nothing else: no thread and no database connection. All
+code here runs on one event loop. `mailbox/README.md` has the states of a client, and says why no
+notification is lost.
 """
 
 import asyncio

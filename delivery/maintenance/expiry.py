@@ -1,31 +1,8 @@
 """Settles overdue deliveries: by time to live, mailbox days, receives, or restart (VOLATILE).
 
-    PENDING ────────────────── past `expires_at`, or VOLATILE from an earlier server start ──▶ EXPIRED
-    IN_FLIGHT, visibility over ── the same ──▶ EXPIRED
-                               └─ fetched as often as `max_receives` allows, or VOLATILE ──▶ FAILED
-
-Deliveries under way are never settled here, so a success counts however late it comes. A sender
-sends a delivery only if it is not overdue once the run that names it is on disk
-(`SenderContext.is_overdue`). So at any moment after `expires_at`, a delivery that may be at its
-receiver is named by a recorded run, with its number of attempts at that time. A delivery not named
-in this way will not be sent: a sender that reads it now finds it overdue, and one that read it
-before drops it. A run stops naming its deliveries when its lane stops, is given back or is taken
-over; an outcome increases the attempts; a sender that finds an overdue delivery clears its run. The
-same holds for a lease: it exists until its visibility ends, and a fetch takes no overdue delivery.
-
-Clocks. The database's clock decides whether a delivery is overdue, both here and when a sender
-reads it; after reading, the sender counts seconds since its machine's boot. So this assumes that
-the database's clock is not stepped forward in between: a delivery read before such a step and
-recorded after it may become EXPIRED here first and still be sent, once, without its success being
-recorded. Slewing, as time daemons do, has no noticeable effect.
-
-Concurrency. Rows are locked first, rows locked by others are left for the next call, and the
-decision uses the locked state. An acknowledgement, a person's action or a sender's commit happens
-before or after, never in between, and there are no deadlocks. A QUEUE group is locked as a whole or
-not at all, so deliveries that a sibling's success makes REDUNDANT do not become EXPIRED.
-
-Crashes. A batch is one transaction with its notices and journal entries; the lanes that it unblocks
-are woken after the commit. If that wake-up is lost, the pause of such a lane ends by itself.
+Deliveries under way are never settled here, so a success counts however late it comes. Rows are
+locked first, and the decision uses their locked state. `maintenance/README.md` has the states, the
+assumptions about clocks, and the races.
 """
 
 from collections import defaultdict

@@ -1,33 +1,9 @@
 """Publishes one message of the event type `Inturn.Delivery.Failed` for each settled failure.
 
 The transaction that settles a failure also stores a notice (`delivery.models.failure_notice`); the
-transaction that stores the message here deletes the notice. So each failure is published once,
-whichever process dies in between. Before a person's action reopens or decides a delivery, its
-failure is published, while its row still holds the cause.
-
-The failure of a delivery of an `Inturn.Delivery.Failed` message is not published: there would be no
-end.
-
-Recipients. A message's header `ErrorsTo`, otherwise its publisher's `errors_to`, names the
-recipient in place of all matching subscriptions, like `Destination`; `-` is nobody. The header is
-stored with the message like any other, so edited copies, replays and messages restored from the
-archive have it, and publishing writes nothing more. An answer to a callback has no publisher, and
-its header is ignored.
-
-    taken ── group not finished, or already published ────────▶ deleted
-      ├───── recipient is nobody ─────────────────────────────▶ deleted
-      ├───── recipient exists ──▶ delivered there; if no subscription there qualifies: journal UNMATCHED
-      └───── recipient was deleted ──▶ published as usual; journal ERRORS_TO
-
-Names are looked up in the transaction that publishes the failure. If the recipient is deleted
-between that look-up and the storing of the message, the transaction fails, and the next call looks
-up again. A crash before the commit leaves the notices in place.
-
-In a QUEUE group that reports only its end, two siblings may fail at the same time. A notice and its
-settlement become visible together, and all notices are taken in the order of their ids: a notice
-whose sibling is open in this snapshot is left to that sibling's notice, and a notice whose sibling
-has a younger notice is left to the younger one. So the last failure is always published. It is
-published twice only if a person acts on the younger failure before the older notice is taken.
+transaction that stores the message here deletes it. So each failure is published once, whichever
+process dies in between. `maintenance/README.md` says who receives it, and how QUEUE groups report
+only their end.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

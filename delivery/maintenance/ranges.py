@@ -1,15 +1,7 @@
 """Ranges of messages with their own partitions: created ahead of the messages, dropped by retention.
 
-A range is meant to hold about a day's messages, so that retention by days can drop whole ranges; on
-a quiet installation ranges are larger. There is always one whole range ahead of the newest message.
-Messages published without a range, when no chores ran for a long time, are stored in the default
-partitions, and the next range begins after them.
-
-Creating or dropping a partition takes a lock that waits for every running statement on the table,
-while all later statements wait for the lock. So the lock times out after a fifth of a second and is
-tried again later: long statements do not stop publishing. A drop first locks the range and then
-checks whether it may be dropped: this locks only the range's partitions, and only against changes,
-so publishing and reading continue during the check.
+Creating or dropping a partition blocks all statements on the table, so its lock times out after a
+fifth of a second and is tried again later. `maintenance/README.md` has the details.
 """
 
 import logging

@@ -1,36 +1,9 @@
 """Retention: removes settled, old and archived messages, one by one or in whole ranges.
 
 A pass goes through the messages by id. It begins an hour after the last pass began, or when a
-person starts it. First it deletes data of no further use: expired idempotency and dedup keys, old
-journal entries; as long as a key exists, its message is kept. Then it takes ranges of messages, and
-drops each as a whole if all of it may go (`retention_ranges.py`), or otherwise goes through it in
-batches. A range or a batch is one transaction with its progress, so a killed process has changed
-nothing, and the next one continues at the recorded position.
-
-A message is removed when each of its deliveries is settled, longer ago than the days of its status,
-and archived; in a QUEUE group no DELIVERED delivery is removed while a sibling could still be sent
-again. Its deliveries, attempts and callbacks are removed with it, and all messages that refer to
-it: edited copies and answers to its callbacks. If one of them has to stay, all stay. Messages also
-stay if a failure of theirs is still to be published, if a person resent a delivery whose earlier
-settlement is not archived yet, if a stopped lane names them, if a key or an open callback refers to
-them, if a duplicate would be compared with them, or if they are ahead of a running resubmission.
+person starts it. A range or a batch of messages is one transaction with its progress, so a killed
+process has changed nothing. `maintenance/README.md` says which messages stay, and lists the races;
 `remove_messages.sql` has the conditions.
-
-Races:
-- A person resends or edits a delivery. Every row is locked before the conditions are evaluated
-  again, by a statement that sees all earlier commits. The first to lock a row wins. Rows locked by
-  others are skipped (SKIP LOCKED), so a pass never waits and takes part in no deadlock; a person
-  who comes second waits for one batch and finds nothing.
-- A sender settles. It changes open deliveries, and those a person cancelled while they were under
-  way: minutes ago, not days. The run recorded in its lane may name deliveries removed long ago, if
-  the lane was blocked for weeks; code that looks up a run reads only PENDING ones.
-- A publisher reuses a key that is about to be deleted. Either it has locked the key, which is then
-  skipped, or it waits and finds the key free. The message that it stores is new, and in no pass.
-- A message becomes visible late, behind the position. It is young; a later pass finds it.
-- A resubmission begins at that moment. It finds fewer deliveries than it counted; the count was a
-  preview.
-- Two machines. A pass is a duty of the chores, done under its lock; if two machines start a pass at
-  once, a unique index lets one in.
 """
 
 from dataclasses import astuple

@@ -1,37 +1,8 @@
 """Removal of whole ranges: partitions are dropped, without looking up or deleting single rows.
 
 A range is removed when each of its messages may be removed by the conditions of retention
-(`kept_in_range.sql`). A range that will be free within a day is left alone until then: an hourly
-pass that removed its first hour, then its second, would never find a whole range. So rows of such a
-range are kept up to a day longer. Any other range is removed row by row.
-
-    check ─▶ lock the partitions ─▶ check again ─▶ count, remove callbacks ─▶ drop ─▶ write the pass ─▶ commit
-           1                      2              3                          4       5                 6
-
-It is one transaction. A worker killed before the commit has changed nothing, and the pass checks
-again; after the commit the range is gone, and the pass has its counts and continues after the
-range.
-
-Races: between 2 and the commit nobody else can change, lock or add a row in the partitions, and
-creating an open delivery of a message needs such a lock.
-- A person reopens, edits or decides a delivery. If committed before 2, the second check finds it,
-  and the range is removed row by row. If under way at 2, the person's transaction has locked a row
-  of a partition: the lock times out after a fifth of a second, and the range is left for later.
-  After 2, the person waits, and finds that the delivery is gone.
-- A replay creates a delivery of a message of the range: the same, because it locks the message
-  first.
-- A sender settles an open delivery, which keeps the range, or adds an attempt to a delivery that a
-  person settled meanwhile, which changes a row of the range.
-- A transaction that drew an id of the range long ago inserts its message. Before 2 the check finds
-  it, or the lock waits for it. After the commit the message is stored in the default partition and
-  stays.
-- A page or an export reads. Dropping the partitions waits for it, a fifth of a second, while all
-  others wait for the drop; then it times out and is tried again later. A page that began before
-  shows the range, one that begins after does not.
-- A snapshot of the history reads in several transactions, and would miss rows that it should show:
-  a dropped table disappears from older snapshots, too. It holds SNAPSHOT_LOCK; while anybody holds
-  it, nothing is dropped.
-- A range that has been free for a day but is always in use is removed row by row.
+(`kept_in_range.sql`). One that will be free within a day is left alone until then; any other is
+removed row by row. `maintenance/README.md` has the steps of the transaction and the races.
 """
 
 import logging

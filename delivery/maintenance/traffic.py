@@ -1,22 +1,8 @@
 """Traffic counts: accepted, delivered and failed, in rows that charts and health read.
 
-Nothing is counted on the path of a message. A duty of the chores counts the messages published and
-the deliveries settled since the mark, adds them to the rows of that time, and moves the mark in the
-same transaction, under its lock. So everything is counted once, whichever process dies and however
-many machines there are.
-
-All counted rows must be committed. Rows get their time before their commit, so the count stays
-behind: by five seconds, and behind the beginning of every writing transaction, whose rows have
-later times. That time is queried before the counting statement, which therefore sees all
-transactions that ended in between. Only rows stored by a transaction of more than a minute are
-missed, as their time may already be counted. The exact figures are those of the history.
-
-After a time without chores the count catches up in intervals of a minute, over at most a day; it
-skips times without traffic.
-
-A delivery that a person resends is counted each time it is settled. Deliveries decided by a person
-or waiting for a decision (CANCELLED, IN_DOUBT) are neither delivered nor failed, nor are those that
-were not to be sent (REDUNDANT, DUPLICATE).
+A duty counts all rows since the mark, and moves the mark in the same transaction. It stays behind
+every writing transaction, so that all counted rows are committed. `maintenance/README.md` has the
+details.
 """
 
 from datetime import datetime, timedelta

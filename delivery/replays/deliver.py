@@ -1,34 +1,7 @@
 """Creates the deliveries of a RUNNING replay in batches, in publication order, at its rate.
 
-Messages are published in the order of their ids (see `accept.sql`), and a lane sends deliveries in
-the order of their ids. So a batch takes the next items by message id, and its deliveries get ids in
-that order. Messages published meanwhile are sent in between.
-
-    lock the replay ─▶ lock the messages ─▶ restore missing ones ─▶ deliveries, items, position ─▶ commit ─▶ wake
-                     1                    2                       3                                        4
-
-A process killed at 1–3 has changed nothing; the next batch is the same one. Killed at 4: the
-senders find the deliveries by polling. No message is delivered twice: an item gets one delivery,
-written under `delivery_id IS NULL`, and the table refuses a second delivery of a message in a
-replay.
-
-Races:
-- Two machines. A batch is a duty of the chores, done under the duty's lock, and also locks the
-  replay's row.
-- A person cancels. The cancellation waits for the batch, or the batch finds the replay CANCELLED
-  and creates nothing more.
-- Retention removes a message of the batch. If it locks the message first (FOR UPDATE), the batch
-  waits, finds the message gone and restores it. If the batch locks it first (FOR KEY SHARE),
-  retention skips it, and the batch commits a delivery that is not settled. Retention keeps the
-  remaining messages of a RUNNING replay; those of a replay that is selected but not started may be
-  removed, and are restored.
-- The subscription is made INACTIVE. Its deliveries are still created, and held. If it is deleted,
-  the replay is deleted with it: the deletion waits for the batch and is then refused because of the
-  new deliveries.
-- Another replay of the same message, to the same subscription or another: each has its own
-  deliveries.
-- The archive cannot be read. The batch creates nothing; the replay records the reason and retries
-  after PAUSE.
+A batch is one transaction, and a duty of the chores. A killed process has changed nothing, and no
+message is delivered twice. `replays/README.md` has the steps, the crash windows and the races.
 """
 
 from collections.abc import Sequence

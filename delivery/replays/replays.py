@@ -1,17 +1,7 @@
 """Replays as people use them: requested, selected, reviewed, started and cancelled.
 
-A replay delivers archived messages to one subscription, in the order of their publication, as new
-deliveries marked with the replay. `delivery.history.steps.replay` selects the messages,
-`delivery.replays.deliver` creates the deliveries.
-
-    request ▶ SELECTING ── the run selects ──▶ READY ── start ──▶ RUNNING ── all created ──▶ DONE
-               │    ▲                            │                   │
-               │    └ select_again ─ FAILED ◀─ the run failed        │
-               └────────────── cancel ───────────┴───────────────────┴──▶ CANCELLED
-
-When two persons, or a person and the duty, act at once: each change is a conditional UPDATE, so the
-second one changes nothing. Deliveries created before a cancellation are not withdrawn: they may
-have been received.
+Each change is a conditional UPDATE, so the second of two concurrent ones changes nothing.
+`replays/README.md` has the states.
 """
 
 from collections.abc import Collection

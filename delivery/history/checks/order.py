@@ -1,29 +1,8 @@
 """ORDER, and GAPS of untried deliveries: first attempts happen in publication order.
 
-Pure transforms for promise 2 of README. A was certainly accepted before B was published if and only
-if A's transaction had ended when B's took its snapshot (`A.transaction_id < B.seen_before`), or if
-both belong to one transaction, whose messages are published in the order of their ids. Then, for a
-subscriber whose deliveries are sent one after the other (and within a replay, which is an order of
-its own), B's first attempt must not be before A's.
-
-For each A there is a time until which no later delivery may be tried, `due_at`: the time of A's
-first attempt, otherwise the end of time. It is explained, and no violation, that a later delivery
-overtook A
-
-- while A's subscription was held (see `held`): then `due_at` is the beginning of the hold. When the
-  hold ends, A is due again for all messages published from then on, until it is tried or held
-  again; a run that was read before does not contain A,
-- after A had expired, or if A was settled without an attempt and sent again by a person much later,
-  or if A's message was VOLATILE.
-
-One pass over all deliveries, sorted by message, finds the subscribers with suspected violations. A
-second pass over theirs, sorted by transaction, carries the largest `due_at` so far; the delivery
-that it belongs to is searched only if there is a violation.
-
-Limits: times of first attempts come from their senders' clocks. Messages published before
-transactions were recorded prove nothing, and are counted as such. Whether a subscriber is SERIAL is
-known as of the time when the delivery was archived: deliveries sent while that changed may be
-judged wrongly.
+Pure transforms for promise 2 of README. For each delivery there is a time `due_at` until which no
+later one of its lane may be tried. `history/README.md` says when one delivery is certainly earlier
+than another, which overtaking is explained, and how the passes find violations.
 """
 
 from typing import TYPE_CHECKING

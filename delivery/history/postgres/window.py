@@ -1,17 +1,8 @@
 """The next interval to export, and the snapshot in which it is read: no late commit is missed.
 
-A row carries the time at which it was written, which is after its transaction began. So a row with
-a time before `until` was written by a transaction that began before `until`; the interval ends
-where the oldest writing transaction that is still open began. The snapshot is taken after that
-look-up: it shows the whole interval, and so does every later snapshot.
-
-The database's clock may go back: another server takes over, or somebody sets it. So the times of
-rows are never before an exported interval's end (`delivery_clock`): a chunk is first begun in the
-ledger, then `is_certain` checks that no transaction writes with an earlier time any more, and then
-the snapshot is taken. While the clock is behind, nothing is exported.
-
-All readers share one snapshot, and so does the count that the files are compared with. It holds
-back vacuum for the duration of a chunk: seconds, because chunks are bounded.
+The interval ends where the oldest writing transaction that is still open began; the snapshot is
+taken after that look-up. `history/README.md` explains why it shows the whole interval, even if the
+database's clock goes back.
 """
 
 from collections.abc import Iterator
