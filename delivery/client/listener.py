@@ -1,8 +1,9 @@
-"""Listening to a mailbox: each message is fetched, handed to a taker, and acknowledged when that has it.
+"""A listener of a mailbox: it fetches each message, passes it to a taker, and acknowledges it.
 
-At least once: what was taken and could not be acknowledged (a crash, a fetch by somebody else meanwhile) comes again, with the same
-id. An Inturn that does not answer is asked again until it does; an acknowledgement may come late as long as
-nobody fetched the message since, so nothing is lost or doubled by a restart.
+At least once: a message that was taken and could not be acknowledged (a crash, a fetch by another
+client meanwhile) comes again, with the same id. Requests to an Inturn that does not answer are
+repeated until it does; a late acknowledgement counts as long as nobody has fetched the message
+since, so a restart neither loses nor doubles a message.
 """
 
 import time
@@ -13,12 +14,12 @@ from typing import TypeVar
 from delivery.client.mailbox import LONGEST_WAIT_SECONDS, MOST_AT_ONCE, FetchedMessage, RemoteMailbox
 from delivery.client.rest import ClientError, RefusedError, UnreachableError
 
-# Returns why it could not take the message; empty: it has it.
+# Returns the reason why it could not take the message; empty if it has taken it.
 Taker = Callable[[FetchedMessage], str]
 
 LONGEST_PAUSE_SECONDS = 10
 LONGEST_DELAY_SECONDS = 300
-# An empty answer that comes sooner was not waited for, so we wait ourselves.
+# An empty answer that comes sooner did not wait, so the listener waits itself.
 _SHORTEST_WAIT_SECONDS = 1.0
 _BUSY = 429
 _SERVER_ERROR = 500
@@ -27,23 +28,24 @@ _T = TypeVar("_T")
 
 
 def is_away(error: ClientError) -> bool:
-    """Whether Inturn may well do later what it did not do now."""
+    """Return whether the same request may succeed later."""
     if isinstance(error, RefusedError):
         return error.status >= _SERVER_ERROR
     return isinstance(error, UnreachableError)
 
 
 def delay_seconds(receive_count: int) -> int:
-    """How long a message stays away that could not be taken: 2, 4, 8 … seconds."""
+    """Return the delay of a message that could not be taken: 2, 4, 8 … seconds."""
     return min(1 << min(receive_count, 16), LONGEST_DELAY_SECONDS)
 
 
 @dataclass(slots=True, kw_only=True)
 class MailboxListener:
-    """`held` was fetched, `taken` was handed over: what is left of either when it ends is given back, and acknowledged.
+    """The messages `held` were fetched, and those `taken` were passed on.
 
-    `at_once` messages are fetched together, which all have to be taken within `visibility` seconds. `say` tells a person, `pause`
-    waits.
+    The rest of them is released and acknowledged at the end. `at_once` messages are fetched
+    together, and all of them have to be taken within `visibility` seconds. `say` informs a person,
+    `pause` waits.
     """
 
     mailbox: RemoteMailbox
@@ -61,9 +63,10 @@ class MailboxListener:
     _untaken_in_row: int = 0
 
     def listen(self, *, most: int | None, ends_when_empty: bool) -> None:
-        """Take messages until there were `most`, or none is left, or for ever.
+        """Take messages until there were `most`, or none is left, or forever.
 
-        Who wants to end does not wait for an Inturn that is away either: with `ends_when_empty` that raises.
+        With `ends_when_empty` an Inturn that does not answer raises an error, rather than being
+        waited for.
         """
         self._gives_up = ends_when_empty
         wait = 0 if ends_when_empty else LONGEST_WAIT_SECONDS
@@ -78,14 +81,20 @@ class MailboxListener:
             left = None if left is None else left - count
 
     def look(self, *, most: int) -> int:
-        """Hand over what would come next, without acknowledging; `end` gives all of it back. Return how many."""
+        """Show the messages that would come next, without acknowledging; return their number.
+
+        `end` releases all of them.
+        """
         self.held = self.mailbox.fetch(most=min(most, MOST_AT_ONCE), visibility=self.visibility)
         for message in self.held:
             self.take(message)
         return len(self.held)
 
     def end(self) -> None:
-        """Acknowledge what was taken and give back what was not. Once: what fails here comes back by itself."""
+        """Acknowledge the messages taken and release the others.
+
+        This is tried once: messages for which it fails return by themselves.
+        """
         try:
             if receipts := [message.receipt for message in self.taken]:
                 self._count_acknowledged(self.mailbox.acknowledge(receipts))
@@ -125,17 +134,22 @@ class MailboxListener:
     def _give_back(self, message: FetchedMessage, why: str) -> None:
         delay = delay_seconds(message.receive_count)
         late = self._insist(lambda: self.mailbox.release([message.receipt], delay=delay))
-        # Before the pause, which Ctrl-C may end: what is not held is not given back again.
+        # Before the pause, which Ctrl-C may end: `end` releases only the messages in `held`.
         self.held.pop(0)
         self.given_back += not late
         fate = late.get(message.receipt) or f"released, and returns in {delay} s"
         self.say(f"{message.id} was not taken ({why}): {fate}")
-        # One message may be to blame; of several in a row it is the taker, and each fetch counts against max_receives.
+        # One failure may be due to the message; several in a row are due to the taker, and each
+        # fetch counts towards max_receives.
         self.pause(min(self._untaken_in_row, LONGEST_PAUSE_SECONDS))
         self._untaken_in_row += 1
 
     def _insist(self, call: Callable[[], _T]) -> _T:
-        """Repeat a call until Inturn answers, unless we give up. Each of ours may be done twice: a fetch that was lost comes back."""
+        """Repeat a call until Inturn answers.
+
+        A listener that ends when the mailbox is empty raises the error instead. Each of these calls
+        is safe to repeat: the messages of a lost fetch come back.
+        """
         while True:
             try:
                 answer = call()

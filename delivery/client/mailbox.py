@@ -1,4 +1,4 @@
-"""A mailbox as its subscriber sees it: fetched by REST, each message acknowledged, released or rejected."""
+"""A client of a mailbox: fetch messages by REST, and acknowledge, release or reject each."""
 
 import base64
 import json
@@ -15,14 +15,14 @@ MOST_AT_ONCE = 100
 LONGEST_WAIT_SECONDS = 20
 
 _CONFLICT = 409
-# Only to find where a value ends: numbers of any length stay text.
+# Only to find the end of a value: numbers of any length stay text.
 _DECODER = json.JSONDecoder(parse_int=str, parse_float=str)
 _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchedMessage:
-    """One message as it was handed out. `body` is what was published, byte for byte."""
+    """One message as handed out. `body` has the published bytes, unchanged."""
 
     id: str
     event: str
@@ -35,14 +35,17 @@ class FetchedMessage:
 
 
 class RemoteMailbox:
-    """The mailbox of one subscriber. Every call raises ClientError; nothing is repeated."""
+    """The mailbox of one subscriber. Every call raises ClientError; none is repeated."""
 
     def __init__(self, client: RestClient, subscriber: str) -> None:
         self._client = client
         self._path = f"mailboxes/{subscriber}"
 
     def fetch(self, *, most: int, wait: int = 0, visibility: int = 30) -> list[FetchedMessage]:
-        """Return up to `most` messages, which nobody else gets for `visibility` seconds; wait for the first, if asked to."""
+        """Return up to `most` messages, leased for `visibility` seconds.
+
+        Wait for the first if requested.
+        """
         query = f"max={min(most, MOST_AT_ONCE)}&wait={wait}&visibility={visibility}"
         answer = self._client.content("POST", f"{self._path}/next?{query}")
         try:
@@ -51,11 +54,14 @@ class RemoteMailbox:
             raise ClientError("The server at this URL is not Inturn; check the URL.") from error
 
     def acknowledge(self, receipts: Sequence[str]) -> dict[str, str]:
-        """Settle them as DELIVERED; return receipt → reason for those that could not be. To repeat it is harmless."""
+        """Settle them as DELIVERED; return receipt → reason for failures. It is safe to repeat."""
         return self._end("ack", receipts)
 
     def release(self, receipts: Sequence[str], *, delay: int = 0) -> dict[str, str]:
-        """Give them back, to be fetched again after `delay` seconds; return receipt → reason as `acknowledge` does."""
+        """Release them, to be fetched again after `delay` seconds.
+
+        Return receipt → reason as `acknowledge`.
+        """
         return self._end(f"release?delay={delay}", receipts)
 
     def reject(self, receipts: Sequence[str]) -> dict[str, str]:
@@ -66,7 +72,7 @@ class RemoteMailbox:
         try:
             answer = self._client.post(f"{self._path}/{verb}", {"receipts": list(receipts)})
         except RefusedError as refused:
-            # How a single receipt is told that it is late.
+            # The answer for a single receipt that is too late.
             if refused.status != _CONFLICT or len(receipts) != 1:
                 raise
             return {receipts[0]: str(refused)}
@@ -74,7 +80,10 @@ class RemoteMailbox:
 
 
 def parse_messages(answer: bytes) -> list[FetchedMessage]:
-    """Read what `next` answered. A JSON body is cut out of the answer as it stands: parsed and written anew it could differ."""
+    """Parse the answer of `next`.
+
+    A JSON body is cut out of the answer's text: parsed and serialized again it could differ.
+    """
     if not answer:
         return []
     shown = orjson.loads(answer)["messages"]
@@ -99,13 +108,13 @@ def _bodies(text: str) -> Iterator[str | None]:
     while text[(place := _after_space(text, place))] == "{":
         members = list(_members(text, place))
         yield next((text[begin:end] for name, begin, end in members if name == "body"), None)
-        # Over the closing brace, and the comma if there is one.
+        # Skip the closing brace, and the comma if there is one.
         place = _after_space(text, members[-1][2] + 1)
         place += text[place] == ","
 
 
 def _members(text: str, begin: int) -> Iterator[tuple[str, int, int]]:
-    """Yield of each member of the object that begins there its name, and where what stands for its value begins and ends."""
+    """Yield the name and the bounds of the value of each member of the object at `begin`."""
     place = _after_space(text, begin)
     while text[place] != "}":
         name, place = _DECODER.raw_decode(text, _after_space(text, place + 1))

@@ -1,4 +1,4 @@
-"""Takers of fetched messages: one shows each to a person, one posts each to a local URL."""
+"""Takers of fetched messages: one prints them, one posts them to a local URL."""
 
 import base64
 import time
@@ -13,7 +13,7 @@ from delivery.client.mailbox import FetchedMessage
 from delivery.client.terminal_text import visible, visible_json
 from delivery.console.payloads.payload import payload
 
-# Facts of the request that published it rather than of the message.
+# Headers about the publishing request rather than the message.
 _NOT_FORWARDED = frozenset(
     {"accept", "accept-encoding", "accept-language", "destination", "forwarded", "user-agent", "via"}
 )
@@ -21,7 +21,10 @@ _NOT_FORWARDED_PREFIXES = ("x-forwarded-", "webhook-", "inturn-")
 
 
 class Printer:
-    """Writes each message: a line about it and its body, or as JSON, one object a line; fit for a terminal either way."""
+    """Prints each message: a line about it and its body, or one JSON object a line.
+
+    Both are safe for a terminal.
+    """
 
     def __init__(self, write: Callable[[str], object], *, as_json: bool) -> None:
         self._write = write
@@ -33,13 +36,16 @@ class Printer:
 
 
 class Forwarder:
-    """Posts each message to a URL as a PUSH subscription would, but unsigned: nobody here knows a signing secret."""
+    """Posts each message to a URL as a PUSH subscription would, but unsigned.
+
+    There is no secret here.
+    """
 
     def __init__(self, url: str, *, say: Callable[[str], object]) -> None:
         self._url = url
         self._say = say
         self._session = bare_session()
-        # Nothing of the user's surroundings, such as a proxy, and nothing of the library's.
+        # Ignore the user's environment, such as a proxy, and the library's default headers.
         self._session.trust_env = False
         self._session.headers.clear()
 
@@ -57,7 +63,10 @@ class Forwarder:
 
 
 def forwarded(message: FetchedMessage) -> dict[str, str | bytes]:
-    """Return the headers that a message is forwarded with: its own, and those that `senders.request` makes, but the signature."""
+    """Return the headers of a forwarded message.
+
+    Its own and those of `senders.request`, unsigned.
+    """
     stored = {
         name: value
         for name, value in message.headers.items()
@@ -72,7 +81,7 @@ def forwarded(message: FetchedMessage) -> dict[str, str | bytes]:
         "inturn-event": message.event,
         "inturn-attempt": str(message.receive_count),
     }
-    # More than Latin-1 may have been published, which is all that text may be here.
+    # Published values may have characters beyond Latin-1, which a str value cannot have here.
     return {name: value if value.isascii() else value.encode() for name, value in headers.items()}
 
 
@@ -84,9 +93,9 @@ def as_text(message: FetchedMessage) -> str:
 
 
 def as_json_line(message: FetchedMessage) -> str:
-    """Return the message as `next` shows it, without what is for acknowledging it.
+    """Return the message as `next` shows it, without the fields for the acknowledgement.
 
-    The body as it was published, but on one line and with control characters escaped.
+    The body is as published, but on one line and with control characters escaped.
     """
     known = {
         "id": message.id,
@@ -96,7 +105,7 @@ def as_json_line(message: FetchedMessage) -> str:
         "headers": dict(message.headers),
     }
     if message.is_json:
-        # Within a string JSON has no line breaks, so these are only between values.
+        # JSON strings contain no raw line breaks, so these are only between values.
         body = message.body.replace(b"\r", b" ").replace(b"\n", b" ").strip()
         content: dict[str, Any] = {"body": orjson.Fragment(body)}
     else:

@@ -9,23 +9,23 @@ import orjson
 
 from delivery.calls.http import NoAnswerError, Response, ask, bare_session
 
-# Tries of a call that Inturn asks to repeat later (429, 503), before the person is asked.
+# Tries of a call with an answer 429 or 503 (repeat later), before it fails.
 MAX_TRIES = 10
 MAX_RETRY_AFTER_SECONDS = 60.0
-# Tries of a call that got no answer: with pauses of 1, 2, 4 and 8 s it outlasts a restart.
+# Tries of a call without an answer: with pauses of 1, 2, 4 and 8 s it outlasts a restart.
 MAX_TRIES_UNANSWERED = 5
 
 
 class ClientError(Exception):
-    """Inturn did not do what it was asked to; the message is for a person."""
+    """Inturn did not fulfil a request; the message is for a person."""
 
 
 class UnreachableError(ClientError):
-    """No answer came: whether it was done is not known."""
+    """No answer came: whether the request was fulfilled is unknown."""
 
 
 class RefusedError(ClientError):
-    """The answer was an error; `problem` is the problem document, empty when there was none."""
+    """The answer was an error; `problem` is the problem document, empty if there was none."""
 
     def __init__(self, status: int, problem: Mapping[str, Any], *, retry_after_seconds: float = 1.0) -> None:
         super().__init__(f"{problem.get('detail') or problem.get('title') or 'no explanation'} ({status})")
@@ -35,18 +35,18 @@ class RefusedError(ClientError):
 
 
 class RestClient:
-    """One key's calls, on connections that are kept. Use it as a context manager.
+    """One key's calls, on persistent connections. Use it as a context manager.
 
-    A call that is answered with 429 is repeated when Retry-After says, for nothing was done. After 503,
-    or without an answer, it may have been done: only a repeatable call is repeated then. `pause` waits,
-    and may be told to do something better.
+    A call that is answered with 429 is repeated after Retry-After, as nothing was done. After 503,
+    or without an answer, it may have been done: only a repeatable call is repeated then. `pause`
+    waits between the tries.
     """
 
     def __init__(self, base_url: str, *, key: str, pause: Callable[[float], None] = time.sleep) -> None:
         self._base_url = f"{base_url.rstrip('/')}/api/v1"
         self._pause = pause
         self._session = bare_session()
-        # Nothing of the user's surroundings, such as a proxy.
+        # Ignore the user's environment, such as a proxy.
         self._session.trust_env = False
         self._session.headers["Authorization"] = f"Bearer {key}"
 
@@ -79,9 +79,10 @@ class RestClient:
         headers: Mapping[str, str] | None = None,
         is_repeatable: bool = False,
     ) -> Any:
-        """Return the answer's JSON; raises ClientError.
+        """Return the answer's JSON; raise ClientError.
 
-        `is_repeatable`: doing it twice is the same as once, as when each message has an idempotency key.
+        `is_repeatable`: to do it twice is the same as once, as when each message has an idempotency
+        key.
         """
         tries = 1
         while True:
@@ -97,7 +98,10 @@ class RestClient:
     def content(
         self, method: str, path: str, *, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> bytes:
-        """Return the answer's bytes, empty when it has none; raises ClientError. Nothing is repeated."""
+        """Return the answer's bytes, empty if it has none; raise ClientError.
+
+        Nothing is repeated.
+        """
         try:
             response = ask(
                 self._session,
@@ -122,7 +126,7 @@ class RestClient:
 def _seconds_before_repeating(
     error: RefusedError | UnreachableError, *, tries: int, is_repeatable: bool
 ) -> float | None:
-    """None: it is not to be repeated, or was often enough."""
+    """Return the seconds until the next try, None if there is none."""
     if isinstance(error, UnreachableError):
         return 2.0 ** (tries - 1) if is_repeatable and tries < MAX_TRIES_UNANSWERED else None
     may_repeat = error.status == 429 or (error.status == 503 and is_repeatable)

@@ -1,7 +1,7 @@
-"""One message's whole journeys on a running Inturn: from the API to a receiver of our own, and into a mailbox and out of it.
+"""A smoke test on a running Inturn: one message to a receiver of its own, and through a mailbox.
 
-Everything is made by REST, as an application would, and removed again: what REST
-keeps, because it is history, by the database.
+Everything is created by REST, as an application would, and removed again: rows that REST keeps,
+because they are history, directly in the database.
 """
 
 import secrets
@@ -33,11 +33,11 @@ Steps = list[tuple[str, float]]
 
 
 class SmokeError(Exception):
-    """The message did not arrive as it should; says what to look at."""
+    """The message did not arrive as expected; the text says where to look."""
 
 
 class Inbox:
-    """A receiver on a free port of the loopback that keeps the first request it gets."""
+    """A receiver on a free loopback port that keeps the first request it gets."""
 
     def __init__(self) -> None:
         self.arrived = threading.Event()
@@ -54,7 +54,7 @@ class Inbox:
                 inbox.arrived.set()
 
             def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
-                """Say nothing: the command says what happened."""
+                """Print nothing: the command prints the result."""
 
         self._server = HTTPServer(("127.0.0.1", 0), Taking)
         self.url = f"http://127.0.0.1:{self._server.server_port}/smoke"
@@ -70,7 +70,7 @@ class Inbox:
 
 @contextmanager
 def temporary_key() -> Iterator[str]:
-    """A manage key made in the database, and gone afterwards."""
+    """Create a manage key in the database, and delete it afterwards."""
     key = new_key()
     row = ApiKey(scope=Scope.MANAGE, name="smoke")
     row.set_key(key)
@@ -82,7 +82,10 @@ def temporary_key() -> Iterator[str]:
 
 
 def try_one(url: str, *, key: str, seconds: float) -> Steps:
-    """Send one message through, and return what took how long; raises SmokeError or ClientError."""
+    """Send one message through, and return the steps with their durations.
+
+    Raise SmokeError or ClientError.
+    """
     name = f"smoke-{secrets.token_hex(6)}"
     steps: Steps = []
     try:
@@ -100,7 +103,7 @@ def try_one(url: str, *, key: str, seconds: float) -> Steps:
 
 
 def _configure(client: RestClient, name: str, *, endpoint: str) -> tuple[str, str]:
-    """Make all that a message needs; return the publisher's key and the signing secret."""
+    """Create everything that a message needs; return the publisher's key and the signing secret."""
     client.post("event-types", {"name": name})
     client.post("publishers", {"name": name, "event_types": [name]})
     key = client.post(f"publishers/{name}/keys", {})["key"]
@@ -112,7 +115,7 @@ def _configure(client: RestClient, name: str, *, endpoint: str) -> tuple[str, st
 
 
 def _subscribe(client: RestClient, wish: dict[str, str]) -> str:
-    """Return the signing secret; raises SmokeError if this Inturn may not send to our receiver."""
+    """Return the signing secret; raise SmokeError if this Inturn may not send to the receiver."""
     try:
         secret: str = client.post("subscriptions", wish)["secret"]
     except RefusedError as refused:
@@ -145,7 +148,7 @@ def _pushed(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _fetch(client: RestClient, url: str, name: str) -> float:
-    """Fetch the message from the mailbox and acknowledge it; return how many seconds both took."""
+    """Fetch the message from the mailbox and acknowledge it; return the seconds for both."""
     key = client.post(f"subscribers/{name}/keys", {})["key"]
     with RestClient(url, key=key) as subscriber:
         mailbox = RemoteMailbox(subscriber, name)

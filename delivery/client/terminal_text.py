@@ -1,25 +1,25 @@
-"""Text that somebody else wrote, with its control characters made visible.
+"""Text from others, with its control characters made visible.
 
-A terminal obeys some of them: ESC and the C1 controls change colours, the title and what stands elsewhere on the screen,
-and the bidirectional ones show text in another order than it has.
+A terminal obeys some of them: ESC and the C1 controls change colours, the title and other parts of
+the screen, and bidirectional controls change the order in which text is shown.
 """
 
 import re
 
 _BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
-# All but tab and line feed.
+# All except tab and line feed.
 _CONTROLS = re.compile(rf"[\x00-\x08\x0b-\x1f\x7f-\x9f{_BIDIRECTIONAL}]")
-# The rest JSON has only as escapes, or between values.
+# JSON has the others only as escapes, or between values.
 _CONTROLS_IN_JSON = re.compile(rf"[\x7f-\x9f{_BIDIRECTIONAL}]")
 
 
 def visible(text: str) -> str:
-    r"""Return it with escapes such as `\x1b` and `\u202e`; tabs and line feeds stay."""
+    r"""Return the text with escapes such as `\x1b` and `\u202e`; tabs and line feeds stay."""
     return _CONTROLS.sub(_escape, text)
 
 
 def visible_json(text: str) -> str:
-    r"""Return JSON of the same value, in whose strings such characters are escaped, as `\u009b`."""
+    r"""Return JSON of the same value, with such characters in its strings escaped, as `\u009b`."""
     return _CONTROLS_IN_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 

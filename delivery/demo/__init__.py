@@ -1,1 +1,1 @@
-"""What `up --demo` shows: made-up artifacts of a TeamForge, applications that take them, and their receivers."""
+"""The demonstration `up --demo`: artifacts of an invented TeamForge, applications and receivers."""

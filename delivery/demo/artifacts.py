@@ -1,4 +1,4 @@
-"""Made-up artifacts of a TeamForge: they are created, updated, moved and built, and each time there is a message."""
+"""Invented artifacts of a TeamForge: each creation, update, move and build is a message."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ UPDATE = "TeamForge.Artifact.Update"
 MOVE = "TeamForge.Artifact.Move"
 BUILD = "TeamForge.Build.Request"
 
-# How often each happens, once each has happened.
+# Relative frequencies of the events, after each has occurred once.
 WEIGHTS = {CREATE: 4, UPDATE: 5, MOVE: 2, BUILD: 4}
 REMEMBERED = 50
 
@@ -41,7 +41,7 @@ Artifact = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happening:
-    """What happened to an artifact; `project` and `priority` are told in headers, too."""
+    """An event of an artifact; `project` and `priority` are headers, too."""
 
     event: str
     project: str
@@ -50,17 +50,17 @@ class Happening:
 
 
 class Artifacts:
-    """The artifacts so far; the same `random` makes the same story."""
+    """The artifacts so far; the same `random` gives the same sequence."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
         self._number = 1000
         self._recent: deque[Artifact] = deque(maxlen=REMEMBERED)
-        # Every event type is seen at once, and then as often as in life.
+        # Every event type occurs once at the start, and then at a realistic frequency.
         self._first: Iterator[str] = iter(WEIGHTS)
 
     def happen(self, *, now: datetime) -> Happening:
-        """Let the next thing happen."""
+        """Create the next event."""
         event = next(self._first, None) or self._random.choices([*WEIGHTS], [*WEIGHTS.values()])[0]
         if event == CREATE:
             return self._create(now=now)
@@ -88,7 +88,7 @@ class Artifacts:
         return _happening(CREATE, artifact, {"original": artifact, "createdBy": random.choice(USERS)})
 
     def _build(self, *, now: datetime) -> Happening:
-        """Somebody wants an artifact built: a job for one of the workers."""
+        """Create a request to build an artifact: a job for one of the workers."""
         random = self._random
         artifact = random.choice(self._recent)
         job = {"branch": f"feature/{artifact['id']}", "requestedBy": random.choice(USERS)}

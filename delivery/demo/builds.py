@@ -1,4 +1,7 @@
-"""The demo's builds: a worker takes a job, and some seconds later posts to its callback URL how it ended."""
+"""The demo's builds.
+
+A worker takes a job, and seconds later posts the result to its callback URL.
+"""
 
 import json
 import logging
@@ -14,7 +17,7 @@ POST_SECONDS = 10.0
 
 
 def begin(worker: str, callback_url: str) -> None:
-    """Build in the background. A worker that dies meanwhile never answers, as in life."""
+    """Build in the background. A worker that dies meanwhile never answers, as in a real system."""
     timer = threading.Timer(BUILD_SECONDS, _end, [worker, callback_url])
     timer.daemon = True
     timer.start()

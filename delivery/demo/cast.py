@@ -1,4 +1,4 @@
-"""Who takes part in the demo: provisioned once, and found again at every later start."""
+"""The demo's configuration: provisioned once, and reused at every later start."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -53,7 +53,7 @@ SUBSCRIBERS = {
     ),
 }
 RETRIES = "demo-retries"
-# Copied from, with a wait that is short enough to watch.
+# The policy to copy, with a wait that is short enough to watch.
 RETRIES_LIKE = "workfront-2017"
 RETRY_SECONDS = 5.0
 
@@ -115,9 +115,9 @@ class Cast:
 
 @transaction.atomic
 def provision(ports: Ports) -> Cast:
-    """Make what is missing, and move endpoints whose port could not be had again.
+    """Create missing objects, and update endpoints whose port was not available again.
 
-    Whatever a person changed since stays as it is.
+    Changes that a person has made since stay.
     """
     samples = _samples()
     event_types = {
@@ -188,7 +188,7 @@ def _record(action: str, row: Named | Subscription, *, before: dict[str, Any] | 
 
 
 def _samples() -> dict[str, dict[str, Any]]:
-    """One message of each event type, the same at every start."""
+    """Return one message of each event type, the same at every start."""
     artifacts = Artifacts(Random(1008))
     made = [artifacts.happen(now=datetime(2026, 1, 5, 9, 30, tzinfo=UTC)) for _ in WEIGHTS]
     return {happening.event: happening.body for happening in made}

@@ -16,7 +16,7 @@ from delivery.demo import builds
 log = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
-# How endpoints whose path begins so falter: with which status, and once in how many times.
+# Failing endpoints by the beginning of their path: the status, and once in how many requests.
 FALTERING = {
     "/crm/": (HTTPStatus.INTERNAL_SERVER_ERROR, 6),
     "/search/": (HTTPStatus.SERVICE_UNAVAILABLE, 3),
@@ -25,7 +25,7 @@ FALTERING = {
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Where the demo's endpoints are; `refusing` is kept from others but refuses every connection."""
+    """The ports of the demo's endpoints; `refusing` is reserved, but refuses every connection."""
 
     answering: int
     refusing: int
@@ -33,7 +33,7 @@ class Ports:
 
 @contextmanager
 def receivers(remembered: Path) -> Iterator[Ports]:
-    """Serve within the block, on the ports of the last time if they are free."""
+    """Serve within the block, on the ports of the last start if they are free."""
     wanted = _recall(remembered)
     with _refusing_socket(wanted.refusing) as refusing, _server(wanted.answering) as server:
         ports = Ports(server.server_address[1], refusing.getsockname()[1])
@@ -43,7 +43,7 @@ def receivers(remembered: Path) -> Iterator[Ports]:
 
 
 def _recall(remembered: Path) -> Ports:
-    """The ports of the last time; 0 stands for any."""
+    """Return the ports of the last start; 0 stands for any."""
     try:
         answering, refusing = map(int, remembered.read_text().split())
     except (OSError, ValueError):
@@ -70,7 +70,7 @@ def _server(port: int) -> ThreadingHTTPServer:
 
 
 class _Receiver(BaseHTTPRequestHandler):
-    """Takes whatever is sent, and answers by its path."""
+    """Accepts every request, and answers by its path."""
 
     protocol_version = "HTTP/1.1"
 
@@ -89,7 +89,7 @@ class _Receiver(BaseHTTPRequestHandler):
         self.wfile.write(text)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name that it overrides
-        """Say nothing: every attempt is in Inturn's own history."""
+        """Log nothing: every attempt is in Inturn's own history."""
 
 
 def _status(path: str) -> HTTPStatus:

@@ -1,4 +1,7 @@
-"""The demo's slow reader: fetches its mailbox by REST, and neither hurries nor always remembers to acknowledge."""
+"""The demo's slow reader.
+
+Fetches its mailbox by REST, slowly, and sometimes fails to acknowledge.
+"""
 
 import logging
 import random
@@ -18,16 +21,16 @@ log = logging.getLogger(__name__)
 
 AT_ONCE = 3
 WORK_SECONDS = 1.5
-# A little longer than it takes for those that are fetched at once; what it forgets comes back then.
+# Slightly longer than the work on one fetch; unacknowledged messages come back then.
 VISIBILITY_SECONDS = 10
 FORGETS_ONCE_IN = 8
 REJECTS_ONCE_IN = 25
-# Its subscriber or the web server is not there, or a person revoked its key.
+# The pause while its subscriber or the web server is missing, or its key is revoked.
 PAUSE_SECONDS = 5.0
 
 
 def start(remembered: Path, *, url: str) -> None:
-    """Read in the background for ever, with the key of the last time."""
+    """Read in the background forever, with the key of the last start."""
     threading.Thread(target=_read_for_ever, args=[remembered, url], name="slow reader", daemon=True).start()
 
 
@@ -41,7 +44,10 @@ def _read_for_ever(remembered: Path, url: str) -> None:
 
 
 def read_while_possible(remembered: Path, url: str) -> None:
-    """Return when the mailbox cannot be read, saying why: but not before it is there, which at the first start takes a moment."""
+    """Read until the mailbox cannot be read, and log the reason.
+
+    A mailbox that does not exist yet is not logged: at the first start it takes a moment.
+    """
     try:
         with RestClient(url, key=_key(remembered)) as client:
             mailbox = RemoteMailbox(client, READER)
@@ -54,7 +60,10 @@ def read_while_possible(remembered: Path, url: str) -> None:
 
 
 def _key(remembered: Path) -> str:
-    """Return the key, which is made once: each start would leave another behind."""
+    """Return the key, which is created once.
+
+    Otherwise each start would leave another one behind.
+    """
     if not remembered.exists():
         remembered.touch(mode=0o600)
         remembered.write_text(new_key())

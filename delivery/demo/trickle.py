@@ -1,4 +1,4 @@
-"""The demo's trickle: made-up messages, published one by one until the process is told to stop."""
+"""The demo's trickle: invented messages, published one by one until the process ends."""
 
 import logging
 import time
@@ -19,18 +19,18 @@ from subscriptions.database_away import is_away
 log = logging.getLogger(__name__)
 
 PAUSE_SECONDS = 0.5
-# Where the demo's publisher hears by callback how a build ended.
+# The path at which the demo's publisher gets the results of builds, by callback.
 BUILDS_DONE = "/teamforge/builds-done"
-# What is delivered, rather than published, goes to one subscriber only: now and then.
+# Now and then a message is delivered to this destination only, rather than published.
 DESTINATION = "demo-reporting"
 DELIVERED_ONCE_IN = 8
-# A demo that was forgotten must not fill the disk.
+# The demo slows down after this time: if forgotten, it must not fill the disk.
 BRISK_SECONDS = 600.0
 LATER_PAUSE_SECONDS = 5.0
 
 
 def trickle(ports: Ports) -> None:
-    """Provision and publish, for ever; a database that is away for a while costs a few messages."""
+    """Provision and publish forever; while the database is away, a few messages are lost."""
     artifacts = Artifacts(Random())
     began = time.monotonic()
     cast: Cast | None = None
@@ -39,7 +39,7 @@ def trickle(ports: Ports) -> None:
             cast = cast or provision(ports)
             _publish(cast, artifacts.happen(now=timezone.now()), ports)
         except IntegrityError:
-            # Someone deleted what it leans on.
+            # Someone deleted a row that it needs: provision again.
             cast = None
         except Error as error:
             if not is_away(error):

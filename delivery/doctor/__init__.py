@@ -1,1 +1,4 @@
-"""Checks of an installation from outside: its proxy, its clock and disk, and the endpoints that it sends to."""
+"""Checks of an installation from outside.
+
+Its proxy, clock and disk, and the endpoints it sends to.
+"""

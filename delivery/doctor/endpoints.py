@@ -1,4 +1,7 @@
-"""Checks of the endpoints that ACTIVE subscriptions send to: DNS, allowed networks, TCP, TLS, and on request a test message."""
+"""Checks of the endpoints of ACTIVE subscriptions.
+
+DNS, allowed networks, TCP, TLS, test messages.
+"""
 
 import ipaddress
 import json
@@ -27,7 +30,7 @@ _SHOWN_SUBSCRIPTIONS = 3
 
 @dataclass(frozen=True, slots=True, order=True)
 class Host:
-    """One place that is connected to."""
+    """One host and port to connect to."""
 
     scheme: str
     name: str
@@ -39,7 +42,11 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A host's check; `refused` are its addresses that INTURN_ALLOWED_NETWORKS lacks, `fault` is empty when it is well."""
+    """The result for one host.
+
+    `refused` are its addresses that are not in INTURN_ALLOWED_NETWORKS; `fault` is empty if it is
+    reachable.
+    """
 
     host: Host
     severity: Severity
@@ -48,7 +55,7 @@ class Reached:
 
 
 def check_endpoints(*, allowed_networks: Collection[Network]) -> Iterator[Finding]:
-    """Connect to each host that an ACTIVE subscription sends to, once, and send nothing."""
+    """Connect once to each host that an ACTIVE subscription sends to, without sending anything."""
     users = _subscriptions_by_host()
     with ThreadPoolExecutor(max_workers=_HOSTS_AT_ONCE) as pool:
         reached = list(
@@ -68,7 +75,7 @@ def check_endpoints(*, allowed_networks: Collection[Network]) -> Iterator[Findin
 
 
 def check_host(host: Host, *, allowed_networks: Collection[Network]) -> Reached:
-    """Resolve, check and connect to one host; with https also verify its certificate."""
+    """Resolve, check and connect to one host; for https also verify its certificate."""
     try:
         addresses = resolver.addresses_of(host.name)
     except UnresolvedError as error:
@@ -90,7 +97,10 @@ def check_host(host: Host, *, allowed_networks: Collection[Network]) -> Reached:
 
 
 def _connect(addresses: Iterable[str], port: int) -> socket.socket:
-    """Connect to the first address that accepts, as a sender would; raises the last one's OSError."""
+    """Connect to the first address that accepts, as a sender would.
+
+    Raise the last one's OSError.
+    """
     failure = OSError("it has no address")
     for address in addresses:
         try:
@@ -112,7 +122,7 @@ def _check_certificate(host: Host, connected: socket.socket) -> Reached:
 
 
 def send_test_messages(*, actor: str, now: datetime) -> Iterator[Finding]:
-    """Send each ACTIVE subscription's endpoint the event type's sample as a test message, one after the other."""
+    """Send the event type's sample as a test message to each ACTIVE subscription, one by one."""
     for subscription in _sending():
         sample = subscription.event_type.sample
         body = json.dumps({} if sample is None else sample, ensure_ascii=False).encode()
@@ -131,7 +141,7 @@ def send_test_messages(*, actor: str, now: datetime) -> Iterator[Finding]:
 
 
 def _networks(reached: Iterable[Reached]) -> Iterator[Finding]:
-    """Say once which networks are needed and not allowed."""
+    """Yield one finding with all networks that are needed but not allowed."""
     needed = [ipaddress.ip_network(address) for one in reached for address in one.refused]
     if not needed:
         return
@@ -158,7 +168,7 @@ def _subscriptions_by_host() -> Mapping[Host, list[Subscription]]:
 def _sending() -> Iterable[Subscription]:
     return (
         Subscription.objects.filter(status=SubscriptionStatus.ACTIVE, mode=Mode.PUSH)
-        # A script answers there, and nothing is connected to.
+        # A script answers there; no connection is made.
         .exclude(endpoint=INTERNAL)
         .select_related("subscriber", "event_type")
         .order_by("subscriber__name", "name")

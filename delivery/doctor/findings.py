@@ -1,4 +1,4 @@
-"""A finding: the result of one check, and what to do about it."""
+"""A finding: the result of one check, with advice."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How much a finding matters; the order is that of the report."""
+    """The importance of a finding, in the order of the report."""
 
     FAILED = "FAILED"
     WARNING = "WARNING"
@@ -15,7 +15,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """`advice` is empty when there is nothing to do."""
+    """The result of one check. `advice` is empty if there is nothing to do."""
 
     check: str
     severity: Severity
@@ -24,7 +24,7 @@ class Finding:
 
 
 def report(findings: Iterable[Finding]) -> Iterator[str]:
-    """Yield a line for each finding, the worst first, with the advice on a line of its own."""
+    """Yield a line for each finding, worst first, with the advice on a line of its own."""
     ranks = list(Severity)
     for finding in sorted(findings, key=lambda finding: ranks.index(finding.severity)):
         yield f"{finding.severity:<8} {finding.check:<14} {finding.text}"

@@ -15,7 +15,8 @@ from delivery.client.rest import ClientError, RestClient
 from delivery.client.smoke import remove_traces
 from delivery.doctor.findings import Finding, Severity
 
-# Retries are due by the database's clock, and signatures have this machine's: receivers usually allow five minutes.
+# Retries are due by the database's clock, and signatures have this machine's time: receivers
+# usually accept a difference of five minutes.
 CLOCK_WARNING_SECONDS = 1.0
 CLOCK_FAILED_SECONDS = 60.0
 FREE_DISK_FRACTION = 0.1
@@ -28,7 +29,7 @@ _UNDERSCORES = (
 
 
 def check_installation(base_url: str, *, key: str, home: Path) -> Iterator[Finding]:
-    """Check what one machine can see; `key` is a manage key. Leaves nothing behind."""
+    """Check the installation from this machine, with a manage key, and remove all traces."""
     yield check_base_url(base_url)
     ready = check_ready(base_url)
     yield ready
@@ -39,7 +40,7 @@ def check_installation(base_url: str, *, key: str, home: Path) -> Iterator[Findi
 
 
 def check_base_url(base_url: str) -> Finding:
-    """Callbacks and links in messages begin with this URL."""
+    """Check the base URL, with which callbacks and links in messages begin."""
     parts = urlsplit(base_url)
     if parts.hostname in _LOCAL_HOSTS:
         return Finding(
@@ -59,7 +60,7 @@ def check_base_url(base_url: str) -> Finding:
 
 
 def check_ready(base_url: str) -> Finding:
-    """Request `/readyz` by the base URL, as a receiver that answers a callback would reach Inturn."""
+    """Request `/readyz` by the base URL, the way in which answers to callbacks reach Inturn."""
     url = f"{base_url}/readyz"
     try:
         with bare_session() as session:
@@ -82,7 +83,7 @@ def check_ready(base_url: str) -> Finding:
 
 
 def check_filter_string(base_url: str, *, key: str) -> Finding:
-    """Publish a probe with the header FILTER_STRING by the base URL, to a subscription that needs it."""
+    """Publish a probe with FILTER_STRING by the base URL, to a subscription that requires it."""
     name = f"doctor-{secrets.token_hex(6)}"
     try:
         arrives = _publish_probe(base_url, name, key=key)
@@ -106,7 +107,7 @@ def check_filter_string(base_url: str, *, key: str) -> Finding:
 
 
 def _publish_probe(base_url: str, name: str, *, key: str) -> bool:
-    """Return whether the probe qualified for a mailbox that only its FILTER_STRING opens."""
+    """Return whether the probe qualified for a subscription that requires its FILTER_STRING."""
     with RestClient(base_url, key=key) as client:
         client.post("event-types", {"name": name})
         client.post("publishers", {"name": name, "event_types": [name]})
@@ -130,7 +131,7 @@ def _publish_probe(base_url: str, name: str, *, key: str) -> bool:
 
 
 def check_clock() -> Finding:
-    """Compare this machine's clock with the database's, by the middle of a query."""
+    """Compare this machine's clock with the database's, at the midpoint of a query."""
     connection.ensure_connection()
     with connection.cursor() as cursor:
         start, before = time.monotonic(), datetime.now(UTC)
@@ -149,7 +150,7 @@ def check_clock() -> Finding:
 
 
 def check_disk(home: Path) -> Finding:
-    """How much of the disk under INTURN_HOME is free: the history, and the embedded database, grow there."""
+    """Check the free space of the disk at INTURN_HOME, where history and embedded database grow."""
     usage = shutil.disk_usage(home if home.exists() else home.parent)
     text = f"{usage.free / 1e9:.1f} GB of {usage.total / 1e9:.0f} GB are free at {home}"
     if usage.free < usage.total * FREE_DISK_FRACTION:

@@ -1,4 +1,4 @@
-"""What the console's templates need to write times, rates and statuses."""
+"""Template filters and tags of the console: times, rates, statuses."""
 
 from datetime import datetime
 
@@ -23,13 +23,13 @@ def ago(moment: datetime | None) -> SafeString | str:
 
 @register.filter
 def due(moment: datetime | None) -> SafeString | str:
-    """When something is to happen: once that has passed, it is about to, not `ago`."""
+    """The time of a future event; once it has passed, the text says that it is due, not `ago`."""
     return times.due(moment, now=timezone.now())
 
 
 @register.filter
 def age(moment: datetime | None) -> str:
-    """How long ago, without saying so, and in one unit, for where it stands large: `3 min`."""
+    """The time since a moment in one unit and without "ago", for large type: `3 min`."""
     return times.roughly(timezone.now() - moment) if moment else "–"
 
 
@@ -68,7 +68,7 @@ def status(name: str) -> SafeString:
 
 @register.filter
 def outcome(name: str) -> SafeString:
-    """The label of an attempt's outcome; one that is not a success was a failure of its own kind."""
+    """The label of an attempt's outcome; all outcomes except success are shown as failures."""
     return labels.label(name, tone=labels.TONES.get(name, "bad"))
 
 
