@@ -1,4 +1,7 @@
-"""The progress of a run for whoever sits at the terminal: a bar with rows and rows a second; in a file, a line for each thing it is at."""
+"""Progress of a run in the terminal: a bar with rows and rows per second.
+
+In a file, a line per activity.
+"""
 
 import sys
 from types import TracebackType

@@ -1,4 +1,4 @@
-"""`history replay`: a replay from the wish to its last delivery, for whoever sits at the terminal."""
+"""`history replay`: a replay from the request to its last delivery, in the terminal."""
 
 import sys
 import time
@@ -36,7 +36,10 @@ def add_replay_arguments(parser: CommandParser) -> None:
 
 
 def replay_now(options: dict[str, Any], *, write: Callable[[str], object]) -> None:
-    """Select, show, ask, start and follow a replay. Ctrl-C while it is followed leaves it running. Raises CommandError."""
+    """Select, show, confirm, start and follow a replay; raise CommandError.
+
+    Ctrl-C while following leaves the replay running.
+    """
     subscription = find_subscription(options["subscription"])
     try:
         asked = replays.request_replay(
@@ -61,7 +64,7 @@ def replay_now(options: dict[str, Any], *, write: Callable[[str], object]) -> No
 
 
 def find_subscription(text: str) -> Subscription:
-    """Return the subscription of that id, or of that subscriber and name. Raises CommandError."""
+    """Return the subscription of that id, or of that subscriber and name; raise CommandError."""
     subscriber, _, name = text.rpartition("/")
     by_name = Q(name=name, subscriber__name=subscriber)
     by_id = Q(pk=int(text)) if text.isascii() and text.isdigit() and len(text) <= 18 else by_name
@@ -72,7 +75,7 @@ def find_subscription(text: str) -> Subscription:
 
 
 def moment(text: str) -> datetime:
-    """Read a moment; without a zone it is UTC."""
+    """Parse a time; without a zone it is UTC."""
     try:
         read = datetime.fromisoformat(text)
     except ValueError as error:
@@ -88,7 +91,7 @@ def _select(asked: Replay) -> None:
             run_asked(run.pk, write=lambda _: None)
         except CommandError:
             run.refresh_from_db()
-            # The cluster was quicker: that is as good.
+            # The cluster has taken the run already, which is just as well.
             if run.state not in (RunState.RUNNING, RunState.DONE):
                 raise
     _await_selected(asked)

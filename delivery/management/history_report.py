@@ -1,4 +1,4 @@
-"""`history report`: what was settled in a piece of time, in one file for auditors."""
+"""`history report`: the settlements of an interval in one file, for auditors."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -30,8 +30,8 @@ def add_report_arguments(parser: CommandParser) -> None:
 
 
 def report_now(options: dict[str, Any], *, write: Callable[[str], object]) -> None:
-    """Write the file, and say where it is. Raises CommandError."""
-    # Here, for it brings what reads Parquet.
+    """Write the file, and print its path; raise CommandError."""
+    # Imported here because it loads the Parquet libraries.
     from delivery.history.steps.report import ReportError, read_report_request
     from subscriptions.filters import FilterError
 

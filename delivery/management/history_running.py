@@ -1,4 +1,7 @@
-"""Running a run of the pipeline at the terminal, to its end; what ends otherwise than DONE ends the command, with its exit code."""
+"""Pipeline runs in the terminal, up to their end.
+
+A run that does not end as DONE ends the command, with an exit code of its own.
+"""
 
 import getpass
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,12 +15,16 @@ from delivery.models import PipelineRun, RunState, Step
 from delivery.pipeline import RunOpenError, running
 from delivery.pipeline.running import Ran
 
-# Exit codes: it failed or was stopped; another is at it; verify found something broken; 128 and the signal's number, as shells have it.
+# Exit codes: failed or stopped; a run of the step is open already; verify found violations; 128
+# plus the signal's number, as in shells.
 FAILED, REFUSED, BROKEN, INTERRUPTED = 1, 3, 4, 128
 
 
 def run_steps(steps: Sequence[Step], *, write: Callable[[str], object]) -> None:
-    """Run steps one after the other, by one Spark, and write what each found; the first that fails raises CommandError."""
+    """Run steps one after the other in one Spark session, and write each one's result.
+
+    The first failure raises CommandError.
+    """
     with SparkSessions() as sessions:
         for step in steps:
             run_step(step, write=write, sessions=sessions)
@@ -30,7 +37,7 @@ def run_step(
     write: Callable[[str], object],
     sessions: SparkSessions | None = None,
 ) -> PipelineRun:
-    """Run a step and write what it found. Raises CommandError."""
+    """Run a step and write its result; raise CommandError."""
     try:
         with StepBar(step.label) as bar:
             ran = running.run_now(step, options=options or {}, actor=actor(), shown=[bar], sessions=sessions)
@@ -40,9 +47,9 @@ def run_step(
 
 
 def run_asked(id: int, *, write: Callable[[str], object], gives_back: bool = False) -> PipelineRun:
-    """Run a run that waits, and write what it found. Raises CommandError.
+    """Run a waiting run, and write its result; raise CommandError.
 
-    With `gives_back` it waits again when a signal ends it.
+    With `gives_back` it waits again after a signal ends it.
     """
     found = PipelineRun.objects.filter(pk=id).first()
     if found is None:
@@ -58,7 +65,7 @@ def run_asked(id: int, *, write: Callable[[str], object], gives_back: bool = Fal
 
 
 def actor() -> str:
-    """Who runs commands here, for the list of runs."""
+    """Return the user of this terminal, for the list of runs."""
     try:
         return f"{getpass.getuser()} (command line)"
     except (KeyError, OSError):  # No such user in this container.
@@ -66,7 +73,7 @@ def actor() -> str:
 
 
 def words(run: PipelineRun) -> str:
-    """Return what became of a run, in lines."""
+    """Return the result of a run as lines of text."""
     took = f" in {run.seconds:.1f} s" if run.seconds is not None else ""
     return "\n".join([f"{run}: {run.state}{took}", *_lines(run.result)])
 

@@ -1,4 +1,4 @@
-"""`configuration`: the configuration as a file: written, planned, applied, compared."""
+"""`configuration`: export the configuration as a file, plan and apply a file, show drift."""
 
 import sys
 from collections.abc import Callable
@@ -62,7 +62,7 @@ class Command(BaseCommand):
 
 class _RefusingParser(CommandParser):
     def error(self, message: str) -> NoReturn:
-        """Not argparse's 2, which says here that there are changes."""
+        """Exit with 1 instead of argparse's 2, which means here that there are changes."""
         if not self.called_from_command_line:
             raise CommandError(f"Error: {message}")
         self.print_usage(sys.stderr)

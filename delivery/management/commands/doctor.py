@@ -1,4 +1,4 @@
-"""`doctor`: check what an installation needs from its surroundings, and say what to do."""
+"""`doctor`: check the environment that an installation depends on, and give advice."""
 
 import dataclasses
 import json

@@ -21,7 +21,10 @@ Write = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class Subcommand:
-    """`act` gets the options that `add` has added, and writes for people. It raises CommandError."""
+    """A command of `history`.
+
+    `act` gets the options that `add` has added, and writes readable text. It raises CommandError.
+    """
 
     name: str
     help: str
@@ -47,7 +50,7 @@ class Command(BaseCommand):
 
 
 def _nothing(_parser: CommandParser) -> None:
-    """Adds no option."""
+    """Add no options."""
 
 
 def _step(step: Step) -> Callable[[Options, Write], None]:

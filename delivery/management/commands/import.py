@@ -1,4 +1,4 @@
-"""`import`: another system's configuration as a document of ours, with a report."""
+"""`import`: convert another system's configuration into a configuration file, with a report."""
 
 import os
 import shlex
@@ -48,7 +48,7 @@ class Command(BaseCommand):
 
 
 def _write_secrets(path: Path, secrets: dict[str, str]) -> None:
-    """For nobody else's eyes; a file that exists stays as it is."""
+    """Write a file that only its owner can read; refuse to overwrite an existing one."""
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.writelines(f"{name}={shlex.quote(value)}\n" for name, value in sorted(secrets.items()))

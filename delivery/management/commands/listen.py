@@ -17,7 +17,7 @@ from delivery.client.rest import ClientError, RestClient
 from delivery.client.terminal_text import visible
 from subscriptions.values.names import is_name
 
-# Shown quickly, so several are fetched together; a forwarded one may take its receiver a minute.
+# Messages are printed quickly, so several are fetched together; forwarding one may take a minute.
 SHOWN_AT_ONCE, SHOWN_SECONDS = 10, 30
 FORWARDED_AT_ONCE, FORWARDED_SECONDS = 1, 90
 LOOKED_AT = 10
@@ -60,7 +60,8 @@ class Command(BaseCommand):
             try:
                 self._listen(listener, options, f"{subscriber} at {url}")
             except (KeyboardInterrupt, BrokenPipeError):
-                # Who reads our output is gone, or wants us to go: no failure.
+                # Not a failure: the reader of the output has closed it, or a signal ended the
+                # command.
                 pass
             except ClientError as error:
                 raise CommandError(visible(f"{error}{_advice(error, options)}")) from error
@@ -91,11 +92,11 @@ class Command(BaseCommand):
 
     def _write(self, text: str) -> None:
         self.stdout.write(text, ending="")
-        # Only what has left us is acknowledged.
+        # A message is acknowledged only after its text is written out.
         self.stdout.flush()
 
     def _say(self, text: str) -> None:
-        # Plain: Django would write it in red, as errors are.
+        # Without a style: Django would print it in red, as an error.
         self.stderr.write(visible(text), str)
 
 
@@ -122,7 +123,7 @@ def _check(subscriber: str, url: str, key: str, options: dict[str, Any]) -> None
 def _is_http(url: str) -> bool:
     try:
         parts = urlsplit(url)
-        # Raises ValueError when it is no number.
+        # Raises ValueError for an invalid port.
         _ = parts.port
     except ValueError:
         return False
@@ -137,7 +138,7 @@ def _advice(error: ClientError, options: dict[str, Any]) -> str:
 
 @contextmanager
 def _interrupted_by(number: signal.Signals) -> Iterator[None]:
-    """Within the block the signal does what Ctrl-C does."""
+    """Within the block, make the signal act like Ctrl-C."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -23,19 +23,22 @@ Line = tuple[int, bytes]
 
 
 class LineError(Exception):
-    """A line cannot be published; the message says which and why."""
+    """A line cannot be published; the message has its number and the reason."""
 
 
 @dataclass(slots=True)
 class PublishedLines:
-    """How far the lines are published. A line's idempotency key is the prefix and its number."""
+    """The progress of publishing. A line's idempotency key is the prefix and its number."""
 
     next_line: int
     key_prefix: str
     accepted: int = 0
 
     def how_to_go_on(self) -> str:
-        """True whatever happened: what is repeated with the same keys is not published again."""
+        """Return advice that is valid after any failure.
+
+        Lines with the same keys are not published again.
+        """
         return (
             f"{self.accepted} messages were accepted. Go on with --from-line {self.next_line} "
             f"--idempotency-prefix {self.key_prefix} within 24 hours, so that none is published twice."
@@ -90,7 +93,7 @@ def _publish(client: RestClient, items: Iterator[Line], *, course: PublishedLine
 
 
 def _publish_batch(client: RestClient, batch: Sequence[Line]) -> int:
-    """Return how many were accepted: all of them, for a batch is one transaction."""
+    """Return the number of accepted messages: all of them, as a batch is one transaction."""
     body = b"\n".join(item for _, item in batch)
     try:
         answer = client.call("POST", "messages:batch", body=body, headers=NDJSON, is_repeatable=True)
@@ -122,7 +125,10 @@ def _wrapped(line: Line, *, event: str, key: str) -> bytes:
 
 
 def _enveloped(line: Line, *, event: str, key: str) -> bytes:
-    """Return the item that the line is, with the event type and key that it lacks; its own bytes are kept."""
+    """Return the line as an item, with event type and key if it lacks them.
+
+    Its own bytes are kept.
+    """
     content = _parsed(line)
     if not isinstance(content, dict) or not content:
         return line[1]

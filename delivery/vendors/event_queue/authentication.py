@@ -1,10 +1,11 @@
-"""Signing in to a queue: Basic with the subscriber's name, as the Event Queue's clients do, or Bearer.
+"""Authentication for a queue: Basic with the subscriber's name, as in the Event Queue, or Bearer.
 
-What stands in place of the password is one of the subscriber's fetch keys, or the password that was brought from the Event Queue
-(`Subscriber.queue_password`). A key cannot be guessed, so it is let in by one look-up. A password can: each try is counted
-as those at the console are (`subscriptions.sign_in`), with accounts of its own, and who failed too often gets 429. A password
-that was right is remembered in memory by a keyed digest, for as long as its hash is stored: hashing takes a quarter of
-a second, and a client calls several times in one.
+The password is one of the subscriber's fetch keys, or the password migrated from the Event Queue
+(`Subscriber.queue_password`). A key cannot be guessed, so one look-up is enough. A password can:
+each try is counted like sign-ins to the console (`subscriptions.sign_in`), with accounts of its
+own, and too many failures lead to 429. A correct password is cached in memory by a keyed digest,
+for as long as its hash is stored: hashing takes a quarter of a second, and a client calls several
+times a second.
 """
 
 import base64
@@ -35,7 +36,7 @@ _right: set[bytes] = set()
 
 
 class QueueAuthentication(KeyAuthentication):
-    """`request.auth` is the key; of a password it is one of scope fetch that is stored nowhere."""
+    """`request.auth` is the key; for a password it is an unsaved one of scope fetch."""
 
     def authenticate(self, request: Request) -> tuple[None, ApiKey] | None:
         scheme, _, credentials = request.META.get("HTTP_AUTHORIZATION", "").partition(" ")
@@ -45,7 +46,7 @@ class QueueAuthentication(KeyAuthentication):
         return None, _key_of_name(name, password) or _with_password(request, name, password)
 
     def authenticate_header(self, request: Request) -> str:
-        # What many HTTP libraries wait for before they send what they were given.
+        # Many HTTP libraries send their credentials only after this challenge.
         return 'Basic realm="inturn", charset="UTF-8"'
 
 
@@ -61,7 +62,10 @@ def _name_and_password(credentials: str) -> tuple[str, str]:
 
 
 def _key_of_name(name: str, password: str) -> ApiKey | None:
-    """Return the fetch key of this subscriber that the password is; raises AuthenticationFailed if it is used up."""
+    """Return the subscriber's fetch key that equals the password.
+
+    Raise AuthenticationFailed if it is no longer usable.
+    """
     key = key_by_hash(hash_of(password))
     if key is None or key.subscriber is None or key.subscriber.name != name:
         return None
@@ -81,7 +85,7 @@ def _with_password(request: Request, name: str, password: str) -> ApiKey:
 
 
 def _check(visitor: Visitor, password: str, *, stored: str) -> None:
-    """Raise unless the password is right; the try is counted before it is looked at."""
+    """Raise unless the password is right; the try is counted before the check."""
     now = timezone.now()
     try:
         attempt = sign_in.begin(visitor, now=now)
@@ -92,7 +96,7 @@ def _check(visitor: Visitor, password: str, *, stored: str) -> None:
         )
         raise Problem(429, "too-many-failures", detail, headers={"Retry-After": str(seconds)}) from None
     if not stored:
-        # As long as a look at a password takes: nobody learns by the time which names have one.
+        # This takes as long as a check: response times do not reveal which names have a password.
         make_password(password)
         raise AuthenticationFailed(_WRONG)
     if not check_password(password, stored):

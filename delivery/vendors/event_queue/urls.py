@@ -1,4 +1,4 @@
-"""Addresses of the Event Queue, below /event/queue/."""
+"""URL patterns of the Event Queue, below /event/queue/."""
 
 from django.urls import re_path
 

@@ -1,8 +1,8 @@
-"""The calls of the Event Queue, by which its clients fetch and acknowledge as they did there.
+"""The API of the Event Queue, with which its clients fetch and acknowledge unchanged.
 
-A queue is a subscriber's mailbox. Both APIs serve it at the same time, by the same statements: a message that one has
-handed out the other does not hand out, and a receipt of one counts at the other. States, races and crash windows are those of
-`delivery.mailbox.fetch`.
+A queue is a subscriber's mailbox. Both APIs serve it at the same time, with the same statements: a
+message handed out by one is not handed out by the other, and a receipt of one is valid in the
+other. States, races and crash windows are those of `delivery.mailbox.fetch`.
 """
 
 import base64
@@ -30,7 +30,7 @@ from subscriptions.api.views import FETCH, ApiView
 from subscriptions.models import Subscriber
 from subscriptions.values.media_types import JSON
 
-# As the Event Queue's manual has it.
+# From the Event Queue's manual.
 VISIBILITY_SECONDS = 30
 COUNT_LIMIT = 100_000
 _VENDOR_JSON = re.compile(r"application/vnd\.comoyo\.[\w.-]{1,100}\+json", re.ASCII)
@@ -42,9 +42,9 @@ class AckQuery(Strict):
 
 @extend_schema(exclude=True)
 class QueueViews(ApiView, ViewSet):
-    """Of the one subscriber who signed in: any other queue is not there.
+    """The queue of the authenticated subscriber; any other queue is answered with 404.
 
-    No HEAD, which the framework would answer by fetching a message for nobody.
+    There is no HEAD: the framework would answer it by fetching a message that nobody receives.
     """
 
     required_scopes = FETCH
@@ -67,7 +67,10 @@ class QueueViews(ApiView, ViewSet):
         return _answer(request, _shown(fetched[0]))
 
     def ack(self, request: Request, queue: str) -> HttpResponse:
-        """Settle the message as DELIVERED; repeating it is well, a late one counts unless it was fetched since."""
+        """Settle the message as DELIVERED. It is safe to repeat.
+
+        A late acknowledgement counts unless the message was fetched since.
+        """
         (result,) = fetch.acknowledge(self.subscriber.pk, [self.query["receiptId"]])
         if result.is_unknown:
             raise Problem(404, "no-such-receipt", result.error)
@@ -76,7 +79,7 @@ class QueueViews(ApiView, ViewSet):
         return _answer(request, {})
 
     def status(self, request: Request, queue: str) -> HttpResponse:
-        """Tell how full the queue is; counts end at 100,000."""
+        """Return the numbers of messages in the queue; counts end at 100,000."""
         now = timezone.now()
         found = counts.of_subscribers([self.subscriber.pk], now=now, limit=COUNT_LIMIT)
         figures = found.get(self.subscriber.pk)
@@ -108,11 +111,11 @@ def _shown(fetched: LeasedMessage) -> dict[str, Any]:
 
 
 def _answer(request: Request, content: Mapping[str, Any]) -> HttpResponse:
-    """Answer in the media type that was asked for: the Event Queue's, of any version, or plain JSON."""
+    """Answer in the requested media type: the Event Queue's, of any version, or plain JSON."""
     asked = _VENDOR_JSON.search(request.META.get("HTTP_ACCEPT", ""))
     return HttpResponse(
         orjson.dumps(content),
-        # Without a charset: a known client takes for JSON what ends in json.
+        # Without a charset: one known client accepts as JSON only types that end in json.
         content_type=asked.group() if asked else JSON,
         headers={"Cache-Control": "no-store"},
     )

@@ -1,4 +1,4 @@
-"""The envelope in which TeamForge answers, success and failure alike."""
+"""The envelope of TeamForge's answers, for success and failure alike."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -10,7 +10,7 @@ from django.http import HttpResponse
 from subscriptions.api.problems import problem_of
 from subscriptions.values.media_types import JSON
 
-# TeamForge's clients take 400 for a wrong address: an event or a publisher that is not there.
+# For TeamForge's clients, 400 is a wrong address: an unknown event type or publisher.
 _BAD_ADDRESS = frozenset({"no-such-event-type", "no-such-publish-id"})
 
 
@@ -19,7 +19,7 @@ def answered(status: int, content: Mapping[str, Any]) -> HttpResponse:
 
 
 def refused(error: Exception, _context: Mapping[str, Any]) -> HttpResponse | None:
-    """Answer an exception of a view; None for what is a fault of ours."""
+    """Return the answer to an exception of a view; None for an internal error."""
     problem = problem_of(error)
     if problem is None:
         return None

@@ -1,8 +1,9 @@
-"""Logging in as TeamForge's clients do: name and password for a token, which is valid for an hour.
+"""Logins of TeamForge's clients: name and password for a token, which is valid for an hour.
 
-The name is a publisher's, the password one of its keys. The token is signed, not stored: it names the key, so a key that is
-revoked ends its sessions. A wrong password is written down and counted as one at the console is (`subscriptions.sign_in`). A
-right key is always let in: it cannot be guessed, and nobody can keep its owner out by failing in its name.
+The name is a publisher's, the password one of its keys. The token is signed, not stored: it has the
+key's id, so revoking a key ends its sessions. A wrong password is recorded and counted like one at
+the console (`subscriptions.sign_in`). A correct key is always accepted: it cannot be guessed, and
+failed logins in its owner's name cannot lock the owner out.
 """
 
 from datetime import datetime
@@ -25,7 +26,7 @@ _MISSING = "Send the SessionToken of a login as Authorization, or use the addres
 
 
 def log_in(username: str, password: str, *, address: str | None, now: datetime) -> str:
-    """Return a token; raises AuthenticationFailed, and Problem 429 when there were too many failures."""
+    """Return a token; raise AuthenticationFailed, or Problem 429 after too many failures."""
     key = _key(username, password, now=now)
     if key is not None:
         return signing.dumps(key.pk, salt=_SALT, compress=False)
@@ -41,7 +42,10 @@ def log_in(username: str, password: str, *, address: str | None, now: datetime) 
 
 
 def publisher_of_session(header: str) -> Publisher:
-    """Return who logged in for this Authorization, a token with or without `Bearer`; raises AuthenticationFailed."""
+    """Return the publisher of a session token, sent as Authorization with or without `Bearer`.
+
+    Raise AuthenticationFailed if the token is invalid.
+    """
     token = header.strip()
     if token[:7].lower() == "bearer ":
         token = token[7:].strip()

@@ -1,4 +1,4 @@
-"""Addresses of TeamForge's publishers, at the root and behind any path that a proxy keeps."""
+"""URL patterns of TeamForge's publishers, at the root and below any path that a proxy keeps."""
 
 from django.urls import re_path
 

@@ -1,8 +1,8 @@
-"""TeamForge's publish addresses: its clients publish to Inturn without being changed.
+"""TeamForge's publish addresses: its clients publish to Inturn unchanged.
 
-A message goes the way of `delivery.api.publish`, with the same checks, limits and order; only who publishes is told in another
-way, and the answer has another form. The publish id in the address is a credential: the path is masked before anything
-that may write it to a log runs, and no header that repeats it is stored.
+A message is published as by `delivery.api.publish`, with the same checks, limits and order; only
+the authentication and the format of the answer differ. The publish id in the URL is a credential:
+the path is masked before any code runs that may log it, and headers that contain it are not stored.
 """
 
 from dataclasses import replace
@@ -29,14 +29,14 @@ from subscriptions.values.client_address import client_address
 from subscriptions.values.media_types import is_json
 from subscriptions.values.names import is_name
 
-# The path segment that says: the id alone is the credential.
+# The path segment for clients whose only credential is the publish id.
 _VERSION = "v4"
 _LONGEST_LOGIN = 16 * 1024
 _NO_PUBLISHER = "No publisher has this publish id: it is wrong, was replaced or was switched off. The publisher's page shows its ids."
 
 
 class TeamForgeView(ApiView):
-    """Whoever calls is told from body or address; errors have the envelope."""
+    """Body or URL authenticate the caller; errors have the envelope."""
 
     authentication_classes = []
     permission_classes = []
@@ -46,14 +46,14 @@ class TeamForgeView(ApiView):
         return refused
 
     def get_authenticate_header(self, request: Request) -> str:
-        """Without it the framework answers 403 where the publisher is not known."""
+        """Return a challenge: without one the framework answers 403 to an unknown publisher."""
         return 'Bearer realm="inturn"'
 
 
 @extend_schema(exclude=True)
 class LoginView(TeamForgeView):
     def post(self, request: Request, prefix: str) -> HttpResponse:
-        """Give a session token for the name of a publisher and one of its keys."""
+        """Return a session token for the name of a publisher and one of its keys."""
         given = parse_json(read_body(request._request, max_bytes=_LONGEST_LOGIN))
         fields = given if isinstance(given, dict) else {}
         username, password = fields.get("Username"), fields.get("Password")
@@ -71,7 +71,10 @@ class InboxView(TeamForgeView):
         return super().dispatch(request, *args, **kwargs)
 
     def post(self, request: Request, prefix: str, event_type: str, publish_id: str) -> HttpResponse:
-        """Publish the body: 201 in the envelope; of a SYNC event type the endpoint's answer as it is."""
+        """Publish the body: 201 in the envelope.
+
+        For a SYNC event type the endpoint's answer, unchanged.
+        """
         publisher = _publisher(request, publish_id, is_by_id=_VERSION in prefix.split("/"))
         draft = draft_of_request(publisher, _known(event_type), request._request)
         published = publish_draft(publisher, _readable(_without(draft, publish_id)), request.META)
@@ -82,7 +85,10 @@ class InboxView(TeamForgeView):
 
 
 def _publisher(request: Request, publish_id: str, *, is_by_id: bool) -> Publisher:
-    """Return the publisher of the id, who has to have logged in unless the address says that the id is enough."""
+    """Return the publisher of the id.
+
+    It must have logged in, unless the URL says that the id is enough.
+    """
     logged_in = None if is_by_id else publisher_of_session(request.META.get("HTTP_AUTHORIZATION", ""))
     publisher = publisher_of_id(publish_id, now=timezone.now())
     if publisher is None:
@@ -94,7 +100,10 @@ def _publisher(request: Request, publish_id: str, *, is_by_id: bool) -> Publishe
 
 
 def _known(name: str) -> str:
-    """Return the name of an event type; raises Problem, which tells one that differs by case alone."""
+    """Return the name of an event type.
+
+    Raise Problem, with the right name if only the case differs.
+    """
     if is_name(name):
         names = EventType.objects.filter(name__iexact=name).values_list("name", flat=True)
         if name in names or not names:
@@ -105,13 +114,16 @@ def _known(name: str) -> str:
 
 
 def _without(draft: Draft, publish_id: str) -> Draft:
-    """Leave out headers in which the id stands, such as Referer."""
+    """Leave out headers that contain the id, such as Referer."""
     kept = {name: value for name, value in draft.headers.items() if publish_id not in value}
     return draft if len(kept) == len(draft.headers) else replace(draft, headers=kept)
 
 
 def _readable(draft: Draft) -> Draft:
-    """Return JSON as UTF-8: the vendor's Jenkins plugin calls a body JSON and writes it as ISO-8859-1."""
+    """Return JSON as UTF-8.
+
+    The vendor's Jenkins plugin declares JSON but encodes it as ISO-8859-1.
+    """
     if not is_json(draft.content_type) or _is_utf_8(draft.body):
         return draft
     return replace(draft, body=draft.body.decode("iso-8859-1").encode())

@@ -1,8 +1,8 @@
-"""What each comparison of Workfront is in the filter language.
+"""The comparisons of Workfront in the filter language.
 
-`path` is the field as text (`->>`). Workfront documents the comparisons in a sentence each; what it does with numbers in texts, and
-with fields that are not there, is not documented: here a text that is a number compares by size, and a field that is not
-there, or null, differs from every value and contains none.
+`path` is the field as text (`->>`). Workfront documents each comparison in a sentence; numbers in
+texts and missing fields are not documented. Here a text that is a number compares by size, and a
+field that is missing or null differs from every value and contains none.
 """
 
 import re
@@ -34,7 +34,7 @@ Leaf: TypeAlias = tuple[tuple[str, ...], Any]
 
 
 class CannotSayError(Exception):
-    """The field of the filter that Inturn has no words for, and why."""
+    """The field of the filter that cannot be translated, with the reason."""
 
     def __init__(self, field: str, detail: str) -> None:
         super().__init__(detail)
@@ -44,14 +44,18 @@ class CannotSayError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Comparing:
-    """`of` makes the condition, of a path (`changed`: of the new one and the old one) and a value; `differs` says how it may differ."""
+    """A comparison.
+
+    `of` makes the condition from paths and a value: one path, but for `changed` the new one and the
+    old one. `differs` describes how the result may differ from Workfront's.
+    """
 
     of: Callable[[Paths, Any], Condition]
     differs: str = ""
 
 
 def nested(name: str, value: Any) -> list[Leaf]:
-    """Return the steps to each value: an object as fieldValue names fields within the field."""
+    """Return the steps to each value: in an object, fieldValue names fields within the field."""
     leaves: list[Leaf] = []
     level: list[Leaf] = [((name,), value)]
     for _ in range(DEEPEST):
@@ -109,7 +113,11 @@ def _contains_not(paths: Paths, value: Any) -> Condition:
 
 
 def _contains_only(paths: Paths, value: Any) -> Condition:
-    """As many elements as the set has, each of which is there; a value by itself counts as an array of one."""
+    """Return a condition for an array with exactly these elements, in any order.
+
+    It must have as many elements as the set has, and each of them; a single value counts as an
+    array of one.
+    """
     path = replace(paths[0], is_text=False)
     given = [value] if isinstance(value, str) else value
     if not _are_texts(given) or not given:
@@ -122,7 +130,7 @@ def _contains_only(paths: Paths, value: Any) -> Condition:
 
 
 def _changed(paths: Paths, _value: Any) -> Condition:
-    """The two differ as JSON, or one of them is null or not there."""
+    """Return a condition for two fields that differ as JSON, or of which one is null or missing."""
     new, old = paths
     as_json = [replace(path, is_text=False) for path in (new, old)]
     return Or(
@@ -139,7 +147,10 @@ def _are_texts(value: Any) -> bool:
 
 
 def _literal(value: Any) -> Literal:
-    """A truth value compares as text, which every other value differs from; numbers compare by size."""
+    """Return the literal of a value.
+
+    A boolean compares as text, which differs from every other value; numbers compare by size.
+    """
     match value:
         case bool():
             return "true" if value else "false"

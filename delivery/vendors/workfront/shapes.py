@@ -1,4 +1,4 @@
-"""The shapes of Workfront's event subscriptions: what creating takes, and what reading answers."""
+"""The shapes of Workfront's event subscriptions: the request to create one, and answers."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from subscriptions.api.strict import JSONValue, Strict, Text
 from subscriptions.models import WorkfrontSubscription
 from subscriptions.values.endpoints import MAX_ENDPOINT_LENGTH
 
-# The only one that there is since January 2026.
+# The only version since January 2026.
 VERSION = "v2"
 MAX_TOKEN_LENGTH = 254
 SHOWN_OF_TOKEN = 4
@@ -17,7 +17,7 @@ HIDDEN_TOKEN_LENGTH = 8
 
 
 class DocumentSerializer(Strict):
-    """Field by field as Workfront takes it; what the values mean is left to `translate`."""
+    """The fields that Workfront accepts; `translate` interprets their values."""
 
     objId = Text(required=False, allow_null=True, allow_blank=True, max_length=200)  # noqa: N815
     objCode = Text(max_length=30)  # noqa: N815
@@ -31,7 +31,7 @@ class DocumentSerializer(Strict):
 
 
 def shown(row: WorkfrontSubscription, health: UrlHealth | None) -> dict[str, Any]:
-    """Return what reading answers; the URL and the token are those that are used now."""
+    """Return a subscription as an answer shows it, with its current URL and token."""
     document, subscription = row.document, row.subscription
     return {
         "id": str(row.pk),
@@ -63,11 +63,11 @@ def _url_shown(row: WorkfrontSubscription, health: UrlHealth | None) -> dict[str
 
 
 def masked(token: str) -> str:
-    """Return at most the last four characters, and of a short token none."""
+    """Return the token with at most its last four characters visible; of a short token none."""
     hidden = len(token) if len(token) <= HIDDEN_TOKEN_LENGTH else len(token) - SHOWN_OF_TOKEN
     return "*" * hidden + token[hidden:]
 
 
 def with_underscores(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the names as the deprecated list has them: obj_id, auth_token."""
+    """Return the document with the names of the deprecated list: obj_id, auth_token."""
     return {re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(): value for name, value in document.items()}

@@ -1,10 +1,11 @@
-"""Making and deleting subscriptions as Workfront's clients say them.
+"""The creation and deletion of subscriptions by Workfront's clients.
 
-A Workfront subscription belongs to no subscriber. Here it belongs to one for its URL's host, `workfront-<host>`, which is made when it
-is missing: so one host that hangs keeps no other waiting. Its event type, `Workfront.<objCode>.<eventType>`, is made as well.
-
-Two clients that create the same at the same moment meet at the unique digest of its row: one gets 409, and nothing of it is stored. All
-that is made is made in one transaction, with its entries in the configuration log.
+A Workfront subscription belongs to no subscriber. Here it belongs to one for its URL's host,
+`workfront-<host>`, which is created if missing: so a host that hangs does not delay the others. Its
+event type, `Workfront.<objCode>.<eventType>`, is created as well. If two clients create the same
+subscription at the same time, the unique digest of its row lets one of them succeed; the other gets
+409, and nothing of it is stored. All rows are created in one transaction, with their entries in the
+configuration log.
 """
 
 import hashlib
@@ -38,7 +39,7 @@ from subscriptions.values.names import MAX_NAME_LENGTH
 POLICY = "workfront-48h"
 TIMEOUT_SECONDS = 5
 _USUAL_PORTS = (80, 443)
-# What Workfront calls the fields of a subscription.
+# Workfront's names for the fields of a subscription.
 _FIELDS = {"endpoint": "url", "auth": "authToken", "filter": "filters", "event_type": "eventType"}
 Made = TypeVar("Made", bound=models.Model)
 
@@ -50,7 +51,10 @@ class CreatedSubscription:
 
 
 def subscribe(document: Mapping[str, Any], *, actor: str) -> CreatedSubscription:
-    """Make what the document says; raises Problem 400 for what Inturn cannot do, 409 for what there is."""
+    """Create the subscription of the document.
+
+    Raise Problem 400 if Inturn does not support it, 409 if it exists already.
+    """
     translation = translate(document)
     if translation.reasons:
         raise invalid([asdict(reason) for reason in translation.reasons])
@@ -84,9 +88,9 @@ def subscribe(document: Mapping[str, Any], *, actor: str) -> CreatedSubscription
 
 
 def unsubscribe(row: WorkfrontSubscription, *, actor: str) -> None:
-    """Delete the subscription, or make it INACTIVE if it has deliveries, whose history stays."""
+    """Delete the subscription; if it has deliveries, keep them and make it INACTIVE."""
     with transaction.atomic():
-        # Publishing refers to it: nobody does until this has ended.
+        # The lock keeps publishers from referring to it until this transaction ends.
         locked = Subscription.objects.select_for_update(of=("self",)).filter(pk=row.subscription_id)
         subscription = locked.select_related("subscriber").first()
         if subscription is None:
@@ -109,7 +113,10 @@ def subscriber_name(url: str) -> str:
 
 
 def _check_url(url: str) -> None:
-    """Refuse where nothing is sent to; it asks a name server, and so holds no lock."""
+    """Refuse URLs that Inturn does not send to.
+
+    It queries a name server, and therefore holds no lock.
+    """
     try:
         parse_url(url)
         check_endpoint(url, allowed_networks=settings.ENVIRONMENT.allowed_networks)
@@ -155,6 +162,6 @@ def _without_token(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _digest(url: str, translation: Translation) -> bytes:
-    """Return what two subscriptions have in common that would send the same messages to the same place."""
+    """Return a digest that is equal for subscriptions with the same messages and the same URL."""
     same = [translation.event_type, url, filter_identity(translation.filter)]
     return hashlib.sha256(orjson.dumps(same)).digest()

@@ -1,8 +1,9 @@
-"""From an event subscription of Workfront to an event type and a filter of Inturn, or the reasons why that cannot be.
+"""The translation of a Workfront event subscription into an event type and a filter.
 
-Workfront ignores what is wrong with a filter, and never sends anything; here it is refused. A message is Workfront's payload as it was:
-`{"eventType", "newState": {…}, "oldState": {…}, …}`. A condition is made as a syntax tree and written by `normalised`, so that
-no value can end a string; it is parsed once more, which finds what is too long.
+If there is none, it has the reasons. Workfront ignores errors in a filter, and then never sends
+anything; here they are refused. A message is Workfront's original payload: `{"eventType",
+"newState": {…}, "oldState": {…}, …}`. A condition is built as a syntax tree and written by
+`normalised`, so that no value can end a string; it is then parsed, to find whether it is too long.
 """
 
 import re
@@ -26,7 +27,7 @@ _CONNECTORS: Mapping[str, type[And] | type[Or]] = {"AND": And, "OR": Or}
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why something cannot be taken over: which field of the document, and what to do."""
+    """Why something cannot be translated: the field of the document, and advice."""
 
     field: str
     detail: str
@@ -34,7 +35,11 @@ class Reason:
 
 @dataclass(slots=True)
 class Translation:
-    """`reasons`: it is impossible, and the rest means nothing. `differences`: where Inturn would decide otherwise, in words."""
+    """The result of a translation.
+
+    With `reasons` it failed, and the other fields have no meaning. `differences` describe cases in
+    which Inturn decides differently.
+    """
 
     event_type: str = ""
     filter: str = ""
@@ -43,7 +48,7 @@ class Translation:
 
 
 def translate(document: Mapping[str, Any]) -> Translation:
-    """Translate what Workfront's API takes and gives; `url` and `authToken` are not looked at."""
+    """Translate a document of Workfront's API, without its `url` and `authToken`."""
     found = Translation()
     found.reasons += _refused(document)
     if found.reasons:
@@ -57,7 +62,7 @@ def translate(document: Mapping[str, Any]) -> Translation:
 
 
 def _refused(document: Mapping[str, Any]) -> list[Reason]:
-    """What is wrong beside the filters."""
+    """Return the errors outside the filters."""
     reasons = []
     code, event = document.get("objCode"), document.get("eventType")
     if not isinstance(code, str) or not _OBJ_CODE.fullmatch(code):
@@ -83,7 +88,10 @@ def _refused(document: Mapping[str, Any]) -> list[Reason]:
 
 
 def _of_object(document: Mapping[str, Any]) -> list[Condition]:
-    """One object by its id: in the state that there is, which of a DELETE may be the old one."""
+    """Return the condition for one object by its id.
+
+    In the new state, for a DELETE also in the old one.
+    """
     if not document.get("objId"):
         return []
     asked = [Comparison(_path(state, ("ID",)), Operator.EQUAL, document["objId"]) for state in (NEW, OLD)]
@@ -99,7 +107,10 @@ def _not_parsed(text: str) -> list[Reason]:
 
 
 class _Filters:
-    """The filters of one document; what cannot be said is added to its reasons, so that all are told at once."""
+    """The filters of one document.
+
+    Those that cannot be translated are added to its reasons, so that all are reported at once.
+    """
 
     def __init__(self, event_type: str, into: Translation) -> None:
         self._event_type = event_type
@@ -144,7 +155,7 @@ class _Filters:
         if given.get("type") == "group":
             self._refuse(place, "A group stands in no other group.")
             return None
-        # An own filter may name its type.
+        # A filter outside a group may have a type.
         self._refuse_unknown(
             place, given, known=_OF_FILTER | ({"type"} if given.get("type") == "filter" else set())
         )

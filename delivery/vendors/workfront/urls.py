@@ -1,4 +1,4 @@
-"""Addresses of Workfront's event subscriptions, below /attask/eventsubscription/api/v1/."""
+"""URL patterns of Workfront's event subscriptions, below /attask/eventsubscription/api/v1/."""
 
 from django.urls import re_path
 

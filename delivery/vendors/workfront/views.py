@@ -1,7 +1,7 @@
-"""The calls of Workfront's event subscriptions: create, list, read and delete, by its shapes and its status codes.
+"""The API of Workfront's event subscriptions: create, list, read, delete, with its status codes.
 
-What they make is a subscription as any other: administrators see and change it in the console and by Inturn's API. Errors are problem
-documents, for those of Workfront are not documented.
+They create ordinary subscriptions, which administrators see and change in the console and by
+Inturn's API. Errors are problem documents, since Workfront's are not documented.
 """
 
 import uuid
@@ -26,7 +26,7 @@ from subscriptions.api.strict import Strict
 from subscriptions.api.views import MANAGE, ApiView
 from subscriptions.models import WorkfrontSubscription
 
-# Where a client of Workfront has what it signs in by, in this order.
+# The headers in which clients of Workfront send their credentials, in this order.
 _HEADERS = ("HTTP_SESSIONID", "HTTP_X_USER_TOKEN", "HTTP_AUTHORIZATION")
 
 
@@ -56,7 +56,7 @@ class WorkfrontViews(ApiView, ViewSet):
     query_classes: ClassVar[Mapping[str, type[Strict]]] = {"list": PageQuery}
 
     def list(self, request: Request) -> Response:
-        """List them a page at a time, the oldest first."""
+        """List event subscriptions page by page, oldest first."""
         page, limit = self.query["page"], self.query["limit"]
         rows = _rows()
         total = rows.count()
@@ -65,15 +65,15 @@ class WorkfrontViews(ApiView, ViewSet):
         return Response({"subscriptions": shown, "meta": meta})
 
     def all(self, request: Request) -> Response:
-        """List them as the deprecated call did: all at once, by names with underscores."""
+        """List them like the deprecated call: all at once, with underscores in names."""
         return Response([shapes.with_underscores(one) for one in _shown(_rows())])
 
     def retrieve(self, request: Request, id: str) -> Response:
-        """Read one."""
+        """Read an event subscription."""
         return Response(_shown([_row(id)])[0])
 
     def create(self, request: Request) -> Response:
-        """Make one; 409 when there is one for the same events at the same URL."""
+        """Create an event subscription; 409 if there is one for the same events at the same URL."""
         serializer = DocumentSerializer(data=request.data)
         serializer.is_valid(raise_exception=True)
         made = subscribing.subscribe(serializer.validated_data, actor=actor_of(request))
@@ -84,7 +84,10 @@ class WorkfrontViews(ApiView, ViewSet):
         return Response(answer, status=201, headers={"Location": place})
 
     def destroy(self, request: Request, id: str) -> HttpResponse:
-        """Delete it; what has a history stays, INACTIVE, for Inturn's own API and console."""
+        """Delete it.
+
+        A subscription with a history stays, INACTIVE, in Inturn's own API and console.
+        """
         subscribing.unsubscribe(_row(id), actor=actor_of(request))
         return HttpResponse(status=200)
 
