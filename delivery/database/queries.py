@@ -1,4 +1,4 @@
-"""Executing the named statements of our packages on Django's connection."""
+"""Execution of the packages' named statements on Django's connection."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,19 +14,23 @@ from psycopg.types.array import ListBinaryDumper
 
 from delivery.database.statements import numbered, statement
 
-# PostgreSQL 18 crashes when a row that a statement waits to lock was changed meanwhile, while another part of the statement
-# chooses partitions by values that it finds as it runs: looking at the changed row anew destroys what that part chooses by.
-# So a statement that locks or changes rows, and joins a partitioned table, has this line and looks into all partitions; one
-# that is executed often reads by a function instead, whose plan is its own.
+# PostgreSQL 18 crashes when a row that a statement waits to lock was changed meanwhile, while
+# another part of the statement chooses partitions by values found during execution: rechecking the
+# changed row destroys the values that this part chooses by. So a statement that locks or changes
+# rows, and joins a partitioned table, has this line and reads all partitions; one that is executed
+# often reads through a function instead, which has a plan of its own.
 LOOKS_INTO_ALL = "-- Looks into all partitions: see `delivery.database`.\n"
 
 
 class TimeUpError(Exception):
-    """A statement took longer than it may, and was ended by the database."""
+    """A statement took longer than allowed, and the database cancelled it."""
 
 
 def execute(name: str, parameters: Mapping[str, Any]) -> None:
-    """Execute a named statement on Django's connection for what it does; a percent sign in it is doubled."""
+    """Execute a named statement on Django's connection for its effect.
+
+    A percent sign in the statement is doubled.
+    """
     with _executed(name, parameters):
         pass
 
@@ -39,7 +43,7 @@ def rows(name: str, parameters: Mapping[str, Any]) -> list[tuple[Any, ...]]:
 
 
 def row(name: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Execute a statement that answers exactly one row."""
+    """Execute a statement that returns exactly one row."""
     (only,) = rows(name, parameters)
     return only
 
@@ -52,7 +56,7 @@ def named_rows(name: str, parameters: Mapping[str, Any]) -> list[dict[str, Any]]
 
 
 def named_row(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Execute a statement that answers exactly one row, and return it by its column names."""
+    """Execute a statement that returns exactly one row, and return it by its column names."""
     (only,) = named_rows(name, parameters)
     return only
 
@@ -72,8 +76,8 @@ def _executed(name: str, parameters: Mapping[str, Any]) -> Iterator[CursorWrappe
 def first_row(name: str, parameters: Mapping[str, object]) -> tuple[Any, ...] | None:
     """Execute a named statement on Django's connection and return its first row.
 
-    By psycopg's own cursor, whose parameters the server binds: Django's would write bodies into the statement as
-    hexadecimal text.
+    It uses psycopg's own cursor, whose parameters the server binds: Django's would write bodies
+    into the statement as hexadecimal text.
     """
     connection.ensure_connection()
     with connection.wrap_database_errors:
@@ -82,40 +86,47 @@ def first_row(name: str, parameters: Mapping[str, object]) -> tuple[Any, ...] | 
 
 
 def planned_rows(name: str, parameters: Mapping[str, object]) -> list[tuple[Any, ...]]:
-    """Execute a named statement on Django's connection by a plan that is made once, and return all its rows.
+    """Execute a named statement on Django's connection with a prepared plan, and return all rows.
 
-    For long statements that are executed often: to plan them took longer than to execute them.
+    It is for long statements that are executed often: planning them took longer than executing
+    them.
     """
-    # As text and by name, psycopg reads statement and rows anew each time: half as much again.
+    # As text and by name, psycopg parses statement and rows again each time, which takes 1.5 times
+    # as long.
     text, names = numbered(name)
     values = [parameters[parameter] for parameter in names]
     with connection.wrap_database_errors:
         connection.ensure_connection()
-        # Django prepares nothing. Nor does this, but for what asks for it.
+        # Django prepares no statements. Neither does this connection, except on request.
         connection.connection.prepare_threshold = sys.maxsize
         cursor = psycopg.RawCursor(connection.connection, row_factory=tuple_row)
-        # As text a body would be written as hexadecimal digits, and each element searched for characters to escape.
+        # As text, a body would be written as hexadecimal digits, and each element searched for
+        # characters to escape.
         cursor.adapters.register_dumper(list, ListBinaryDumper)
         return cursor.execute(text, values, prepare=True, binary=True).fetchall()
 
 
 def array(values: Iterable[float | None]) -> str:
-    """Return numbers or booleans as PostgreSQL writes an array of them, for a parameter that the statement casts.
+    """Return numbers or booleans as an array literal of PostgreSQL, for a parameter with a cast.
 
-    Of a list psycopg would choose the type by its largest number, and each choice would be prepared and planned anew.
+    For a list, psycopg would choose the type by its largest number, and each type would be prepared
+    and planned separately.
     """
     return "{" + ",".join("NULL" if value is None else str(value) for value in values) + "}"
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Give each statement on Django's connection so long, in a transaction of their own; raises TimeUpError."""
+    """Limit the duration of each statement on Django's connection, in a transaction of its own.
+
+    Raise TimeUpError when the limit is exceeded.
+    """
     milliseconds = max(1, round(1000 * seconds))
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL statement_timeout = {milliseconds}")
             yield
-            # A savepoint would leave it to the transaction that it is in.
+            # A savepoint would leave the time-out set in the surrounding transaction.
             cursor.execute("SET LOCAL statement_timeout = DEFAULT")
     except OperationalError as error:
         if isinstance(error.__cause__, QueryCanceled):
@@ -125,9 +136,10 @@ def at_most(seconds: float) -> Iterator[None]:
 
 @contextmanager
 def reading_ahead() -> Iterator[None]:
-    """Let each statement on Django's connection learn from indexes which rows it wants before it reads the first; inside `at_most`.
+    """Make each statement on Django's connection find its rows in indexes before it reads any.
 
-    What is not in memory then comes many pages at a time: PostgreSQL reads ahead for a bitmap, and not for a walk along an index.
+    Use it inside `at_most`. Pages that are not in memory are then read many at a time: PostgreSQL
+    reads ahead for a bitmap scan, but not for an index scan.
     """
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_indexscan = off")
@@ -137,9 +149,10 @@ def reading_ahead() -> Iterator[None]:
 
 @contextmanager
 def reading_many() -> Iterator[None]:
-    """Let each statement on Django's connection read whole tables and join them by hashing, in a transaction.
+    """Make each statement on Django's connection read whole tables and join by hashing.
 
-    Not by loops: of a partition without statistics PostgreSQL expects few rows, and would read it again for each of many.
+    Use it in a transaction. It disables nested loops: PostgreSQL expects few rows in a partition
+    without statistics, and would read it again for each of many.
     """
     with connection.cursor() as cursor:
         cursor.execute(

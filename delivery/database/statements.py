@@ -1,4 +1,4 @@
-"""The SQL statements of our packages: each is a file in the folder `sql` of the package that executes it, found by its name.
+"""The named SQL statements: each is a file in the folder `sql` of the package that executes it.
 
 The first line of a file is its contract.
 """
@@ -20,7 +20,7 @@ def statement(name: str) -> str:
 
 @cache
 def numbered(name: str) -> tuple[bytes, list[str]]:
-    """Return the statement with its parameters as the server wants them, $1 and so on, and their names in that order."""
+    """Return the statement with numbered parameters ($1 and so on), and their names in order."""
     text = statement(name)
     names = list(dict.fromkeys(re.findall(r"%\((\w+)\)s", text)))
     for number, parameter in enumerate(names, start=1):
@@ -30,7 +30,7 @@ def numbered(name: str) -> tuple[bytes, list[str]]:
 
 @cache
 def _files() -> Mapping[str, Traversable]:
-    # Also from the zip in which Spark's workers have us.
+    # Works also in the zip file that Spark's workers import the packages from.
     folders = (package.joinpath("sql") for package in files("delivery").iterdir() if package.is_dir())
     found = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
     return {file.name.removesuffix(SUFFIX): file for file in found if file.name.endswith(SUFFIX)}

@@ -1,4 +1,4 @@
-"""A database of another version is refused before any migration of ours runs on it."""
+"""A database of another version is refused before any migration runs on it."""
 
 from typing import Any
 
@@ -10,7 +10,10 @@ OURS = ("delivery", "subscriptions")
 
 
 def refuse_another_version(*, using: str, **_: Any) -> None:
-    """Refuse a database with migrations of ours that this version does not have: those before the first release."""
+    """Refuse a database with migrations that this version does not have.
+
+    Those are migrations from before the first release.
+    """
     loader = MigrationLoader(connections[using])
     unknown = sorted(
         name for name in loader.applied_migrations.keys() - loader.disk_migrations.keys() if name[0] in OURS

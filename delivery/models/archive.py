@@ -1,4 +1,7 @@
-"""The ledger of the archive: which pieces of time are in it, and which files count. Written by `delivery.history` alone."""
+"""The ledger of the archive: its intervals, and its current files.
+
+Only `delivery.history` writes it.
+"""
 
 from django.db import models
 from django.db.models import F, Q
@@ -13,7 +16,10 @@ class ChunkKind(models.TextChoices):
 
 
 class ChunkState(models.TextChoices):
-    """WRITING: nothing is visible yet. MOVING: verified, its files are being put in place. DONE: they count."""
+    """WRITING: nothing is visible yet.
+
+    MOVING: verified, files are being moved. DONE: they count.
+    """
 
     WRITING = "WRITING"
     MOVING = "MOVING"
@@ -21,9 +27,10 @@ class ChunkState(models.TextChoices):
 
 
 class ArchiveChunk(models.Model):
-    """What one transaction of the export moved: all that happened from `since` to before `until`, as its `snapshot` shows it.
+    """The result of one transaction of the export: every event from `since` to before `until`.
 
-    A COMPACTION writes files again that are there already; its piece of time is empty.
+    `snapshot` is the snapshot it saw. A COMPACTION rewrites files that exist already; its interval
+    is empty.
     """
 
     kind = models.CharField(max_length=10, choices=ChunkKind, default=ChunkKind.EXPORT)
@@ -51,7 +58,7 @@ class ArchiveChunk(models.Model):
             ),
         ]
         indexes = [
-            # Which export archived what was settled at a time.
+            # To find the export that archived a given settlement time.
             models.Index(fields=["-since"], name="chunk_of_a_time", condition=Q(kind="EXPORT", state="DONE")),
         ]
 
@@ -60,7 +67,10 @@ class ArchiveChunk(models.Model):
 
 
 class ArchiveFile(models.Model):
-    """One Parquet file: `path` is relative to the archive. It counts once its chunk is DONE, until one that replaced it is."""
+    """One Parquet file; `path` is relative to the archive.
+
+    It counts once its chunk is DONE, until the chunk of its replacement is.
+    """
 
     chunk = models.ForeignKey(ArchiveChunk, on_delete=models.PROTECT, related_name="files")
     replaced_by = models.ForeignKey(
@@ -88,15 +98,18 @@ class ArchiveFile(models.Model):
 
 
 class EarlierSettlement(models.Model):
-    """How a delivery was settled before its row was changed: by a person, or by an attempt that ended late.
+    """The earlier settlement of a delivery whose row was changed since.
 
-    A trigger of the table writes it with that change, so that settling itself costs nothing. What a person ended is a settlement of its
-    own: it has all that the archive wants to know, and the view `delivery_settlement` shows it beside those that stand. An export takes it
+    A person changed it, or an attempt that ended late. A trigger of the table writes this row with
+    that change, so that settling itself costs nothing.
+
+    A settlement that a person ended counts on its own: the row has every value that the archive
+    needs, and the view `delivery_settlement` shows it along with current ones. An export takes it
     by its `settled_at`, and it stays until its delivery is removed.
 
-    What a late attempt ended `is_amended`: the delivery is settled still, now with that attempt, and the archive wants the newer
-    one. If an export saw the older, it has archived those attempts already. `ended_by`, the transaction (xid8) that
-    changed it, tells that of any snapshot.
+    After a late attempt it `is_amended`: the delivery is still settled, now with that attempt, and
+    the archive needs only the newer one. If an export saw the older one, it has archived those
+    attempts already. `ended_by`, the transaction (xid8) of the change, shows that for any snapshot.
     """
 
     delivery_id = models.BigIntegerField()
@@ -120,7 +133,7 @@ class EarlierSettlement(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["delivery_id"], name="earlier_settlement_of"),
-            # What an export takes of a piece of time.
+            # The rows that an export reads for its interval.
             models.Index(fields=["settled_at"], name="earlier_settlement_at", condition=Q(is_amended=False)),
         ]
 

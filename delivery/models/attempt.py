@@ -9,14 +9,17 @@ from delivery.states import OutcomeClass
 
 class AttemptQuerySet(models.QuerySet["Attempt"]):
     def newest(self, count: int) -> "AttemptQuerySet":
-        """Keep the newest of each delivery, up to a count: what blocks a lane is tried thousands of times."""
+        """Keep the newest of each delivery, up to a count.
+
+        A blocking one is tried thousands of times.
+        """
         return self.filter(number__gt=F("delivery__attempts") - count)
 
 
 class Attempt(models.Model):
-    """Every attempt: those that are logged, and those that their delivery's own row holds. A view, to be read only.
+    """Every attempt: the logged ones, and those in their delivery's own row. A read-only view.
 
-    `excerpt` is the first 4 KiB of the answer of a failed one.
+    `excerpt` is the first 4 KiB of the answer to a failed one.
     """
 
     pk = models.CompositePrimaryKey("delivery", "number")
@@ -42,10 +45,11 @@ class Attempt(models.Model):
 
 
 class LoggedAttempt(models.Model):
-    """An attempt with a row of its own: each that failed, and what no delivery's row holds. Only ever added.
+    """An attempt with a row of its own: a failed one, or one that no delivery's row holds.
 
-    Its deliveries are the rows that the adding statement has just changed, so the database need not look for them
-    again: that, and checks of the numbers, would slow each settlement by a tenth.
+    Rows are only ever added. Their deliveries are the rows that the inserting statement has just
+    changed, so the database need not look them up again: those checks, and checks of the numbers,
+    would slow each settlement by a tenth.
     """
 
     pk = models.CompositePrimaryKey("delivery", "number")

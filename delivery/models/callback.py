@@ -1,19 +1,20 @@
-"""A callback: where the endpoint that took a QUEUE message may answer later, once."""
+"""A callback: the address where the endpoint that took a QUEUE message may answer later, once."""
 
 from django.db import models
 from django.db.models import Q
 
 from delivery.models.message import Message
 
-# Longer chains are refused: two brokers that answer each other would never end.
+# Longer chains are refused: two brokers that answer each other would never stop.
 MAX_HOPS = 10
 
 
 class Callback(models.Model):
-    """One a group of a QUEUE message published with `CallbackURL`; the answer goes to `url`.
+    """The callback of one group of a QUEUE message published with `CallbackURL`.
 
-    The URL that endpoints are given holds a token made of the row's id and this installation's secret
-    key, so that it is the same after any restart and nothing in the database opens it.
+    The answer goes to `url`. The URL for endpoints has a token derived from the row's id and this
+    installation's secret key, so that it is the same after any restart, and a copy of the database
+    does not reveal it.
     """
 
     message = models.ForeignKey(

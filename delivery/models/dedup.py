@@ -1,4 +1,4 @@
-"""What a subscription remembers of its messages, so that a second one is found to be a duplicate."""
+"""Keys of a subscription's earlier messages, by which duplicates are found."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -7,7 +7,10 @@ from subscriptions.models import Subscription
 
 
 class DedupKey(models.Model):
-    """The last delivery with a key that counted as new. `key` is a SHA-256 of what identifies the message."""
+    """The last delivery with a key that counted as new.
+
+    `key` is a SHA-256 of the values that identify the message.
+    """
 
     subscription = models.ForeignKey(Subscription, on_delete=models.CASCADE, related_name="+", db_index=False)
     key = models.BinaryField(max_length=32)
@@ -18,7 +21,7 @@ class DedupKey(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["subscription", "key"], name="dedup_key_of_a_subscription"),
         ]
-        # What is past its subscription's window is forgotten.
+        # Keys past their subscription's window are deleted.
         indexes = [models.Index(fields=["subscription", "seen_at"], name="dedup_key_by_time")]
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""A delivery: one message on its way to one subscription; the row always tells where it is."""
+"""A delivery: one message on its way to one subscription; its row always has its state."""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -16,28 +16,32 @@ from subscriptions.models import Subscription
 
 
 class Redelivery(models.TextChoices):
-    """Why a delivery is sent again; stands in the header `inturn-redelivery`."""
+    """Why a delivery is sent again; the value of the header `inturn-redelivery`."""
 
     NONE = "", "–"
     IN_DOUBT = "in-doubt", "a sender died after sending it"
     RESUBMITTED = "resubmitted", "a person sent it again"
 
 
-# A delivery's id is its message's id and, in the lowest bits, its place among the message's deliveries. So the order of
-# ids is the order of publication, and the deliveries of a message are a range of ids: no index names their message.
+# A delivery's id is its message's id and, in the lowest bits, its place among the message's
+# deliveries. So the order of ids is the order of publication, and the deliveries of a message are a
+# range of ids: no index on their message is needed.
 PLACE_BITS = 20
 MAX_MESSAGE_ID = 1 << (63 - PLACE_BITS)
-# Places from here on are of replays, each with the replay's own number.
+# Places from here on belong to replays, one for each replay, by its number.
 REPLAYED_PLACES = 1 << (PLACE_BITS - 1)
 
 
 def delivery_id(message_id: int, place: int) -> int:
-    """Return the id of a message's delivery; places are counted from 0."""
+    """Return the id of a message's delivery; places count from 0."""
     return message_id << PLACE_BITS | place
 
 
 def ids_of_message(message_id: int) -> tuple[int, int]:
-    """Return the first and the last id that deliveries of a message may have; a number too large for a message has none."""
+    """Return the first and the last id that deliveries of a message may have.
+
+    The range is empty for a number too large for a message.
+    """
     if message_id >= MAX_MESSAGE_ID:
         return 1, 0
     return delivery_id(message_id, 0), delivery_id(message_id + 1, 0) - 1
@@ -57,45 +61,49 @@ class DeliveryQuerySet(models.QuerySet["Delivery"]):
         return self.filter(reduce(or_, ranges, Q(pk__in=[])))
 
     def of_outer_message(self) -> "DeliveryQuerySet":
-        """Keep, in a subquery, the deliveries of the message that the outer query looks at."""
+        """Keep, in a subquery, the deliveries of the outer query's message."""
         message_id = OuterRef("pk")
         return self.filter(pk__gte=message_id * 2**PLACE_BITS, pk__lt=(message_id + 1) * 2**PLACE_BITS)
 
 
 class Delivery(models.Model):
-    """Its status is changed by `delivery.lifecycle.transitions` and the statements of `senders`, `mailbox` and `lifecycle` only.
+    """A delivery, whose status only statements of `lifecycle`, `senders` and `mailbox` change.
 
-    The table has two parts, `delivery_waiting` and `delivery_settled`, by status: see the migration that makes them for
-    their indexes and constraints. To settle a delivery is to delete its row in the one and to insert it into the other. A
-    statement that waits for the lock of a row that is settled meanwhile does not get it: it is gone from that part.
+    They include `delivery.lifecycle.transitions`. The table has two partitions by status,
+    `delivery_waiting` and `delivery_settled`; the migration that creates them has their indexes and
+    constraints. To settle a delivery is to delete its row in the one and to insert it into the
+    other. A statement that waits for the lock of a row that is settled meanwhile does not get it:
+    the row is gone from that partition.
 
-    `attempts` counts the attempts that were recorded; of those, `attempts_before` do not count against the
-    policy's `max_attempts`: they were made before a person had it sent again. `settled_before` counts the settlements that
-    a person ended, by having it sent again or deciding what was in doubt: their rows are in EarlierSettlement. `skipped` marks one that failed
-    and was overtaken: a run holds at most half of such. `reason` is the last
-    attempt's outcome in words. `queue_group` is fixed when a QUEUE message is published, whatever
-    becomes of the filters later: of the deliveries of a group at most one is DELIVERED. One with a `callback`
-    goes to that callback's URL.
+    `attempts` counts the recorded attempts; of those, `attempts_before` do not count against the
+    policy's `max_attempts`: they were made before a person resubmitted it. `settled_before` counts
+    the settlements that a person ended, by a resubmission or by resolving IN_DOUBT: their rows are
+    in EarlierSettlement. `skipped` marks a delivery that failed and was overtaken: a run holds at
+    most half of such. `reason` is the last attempt's outcome in words. `queue_group` is fixed when
+    a QUEUE message is published, whatever later happens to the filters: in a group at most one
+    delivery is DELIVERED. A delivery with a `callback` goes to that callback's URL.
 
-    One of a PULL subscription is in no lane but in its subscriber's mailbox. Who fetched it last, at `leased_at`, holds it
-    until `lease_expires_at`, by `lease_token`; it is there again then, without anybody changing the row. `next_attempt_at` is until when
-    it was released with a delay. What was fetched for the n-th time (`receive_count`) is attempt n.
+    A delivery of a PULL subscription is in no lane, but in its subscriber's mailbox. The client
+    that fetched it last, at `leased_at`, holds it until `lease_expires_at`, by `lease_token`; then
+    it is available again, without a change of the row. `next_attempt_at` is the end of its delay if
+    it was released with one. The n-th fetch (`receive_count`) is attempt n.
 
-    A DELIVERED one holds the attempt that delivered it (`started_at`, `duration_ms`, `status_code`), unless that is a
-    LoggedAttempt.
-
-    What is not settled by `expires_at` is EXPIRED. One of a VOLATILE message has the start of the database server it was
-    published under, `server_started_at`: under another it is not sent any more, but EXPIRED.
+    A DELIVERED delivery holds the attempt that delivered it (`started_at`, `duration_ms`,
+    `status_code`), unless that is a LoggedAttempt. A delivery that is not settled by `expires_at`
+    is EXPIRED. A delivery of a VOLATILE message has the start of the database server it was
+    published under, `server_started_at`: under another one it is not sent any more, but EXPIRED.
     """
 
     id = models.BigIntegerField(primary_key=True)
-    # No constraints that look up a row for each delivery: they took half of what storing one cost. Instead:
-    # - Message: a delivery is inserted by the statement that inserts its message, or with the message locked
-    #   (`keep_messages`), as retention locks it.
-    # - Subscription: the statement that inserts holds it (`FOR KEY SHARE`), or another row that refers to it; a
-    #   trigger refuses to delete one with deliveries.
+    # No constraints that look up a row for each delivery: they took half of the cost of storing one.
+    # Instead:
+    # - Message: a delivery is inserted by the statement that inserts its message, or with the message
+    #   locked (`keep_messages`) in the way that retention locks it.
+    # - Subscription: the inserting statement locks it (`FOR KEY SHARE`), or another row that refers to
+    #   it; a trigger refuses to delete one with deliveries.
     # - Lane: it lives as long as its subscriber, which a subscription protects.
-    # - Callback: it goes only with its message and the answer, whose deliveries those of the callback are.
+    # - Callback: it is deleted only with its message and the answer; the answer's deliveries are those
+    #   of the callback.
     # - Replay: nothing deletes one.
     message = models.ForeignKey(
         Message, on_delete=models.PROTECT, related_name="deliveries", db_index=False, db_constraint=False

@@ -1,6 +1,7 @@
-"""The health of endpoints: a row of each that is DOWN, and one state of each made of that row and its URL's health.
+"""The health of endpoints: a row for each that is DOWN, and a state for each.
 
-Two tables, for they count different things: a sender pauses for one subscription, whose policy says how long; the
+The state combines that row with the health of the endpoint's URL. There are two tables because they
+count different things: a sender pauses for one subscription, whose policy says how long; the
 circuit breaker counts at a URL, over all subscriptions with that URL. The view joins them.
 """
 
@@ -12,10 +13,11 @@ from subscriptions.models import Subscription
 
 
 class EndpointHealth(models.Model):
-    """An endpoint that is DOWN: no row, no pause. Written by the sender of its lane, but for `next_try_at`, which a person may move.
+    """An endpoint that is DOWN; without a row there is no pause.
 
-    The row belongs to the lane that wrote it last, and only that deletes it; several queue lanes may serve one endpoint.
-    Without `next_try_at` it waits for a person.
+    The sender of its lane writes it, except for `next_try_at`, which a person may change. The row
+    belongs to the lane that wrote it last, and only that lane deletes it; several queue lanes may
+    serve one endpoint. Without `next_try_at` it waits for a person.
     """
 
     subscription = models.OneToOneField(
@@ -29,7 +31,7 @@ class EndpointHealth(models.Model):
     next_try_at = models.DateTimeField(null=True)
 
     class Meta:
-        # People see its summary.
+        # People see the summary instead.
         default_permissions = ()
 
     def __str__(self) -> str:
@@ -37,9 +39,10 @@ class EndpointHealth(models.Model):
 
 
 class EndpointSummary(models.Model):
-    """The state of the endpoint of each PUSH subscription. A view, to be read only; what the breaker says comes first.
+    """The state of the endpoint of each PUSH subscription. A read-only view.
 
-    `url` is its URL while the breaker leaves that alone, otherwise null.
+    The circuit breaker's state takes precedence. `url` is the endpoint's URL while that is DISABLED
+    or FROZEN, otherwise null.
     """
 
     subscription = models.OneToOneField(

@@ -1,14 +1,15 @@
-"""A settled failure that is still to be told as `Inturn.Delivery.Failed`."""
+"""A settled failure that has not been reported as `Inturn.Delivery.Failed` yet."""
 
 from django.db import models
 from django.db.models.functions import Now
 
 
 class FailureNotice(models.Model):
-    """Written in the transaction that settles the delivery, deleted in the one that publishes the message.
+    """Written in the transaction that settles the delivery, deleted when its message is published.
 
-    So each settled failure is told once, whoever dies in between. A SYNC delivery has one from the start, which is
-    `due_at` a time by which its answer is recorded, or never will be.
+    The deletion is in the publishing transaction, so each settled failure is reported once, even if
+    a process dies in between. A SYNC delivery has a notice from the start; its `due_at` is a time
+    by which its answer is recorded, or never will be.
     """
 
     delivery_id = models.BigIntegerField()

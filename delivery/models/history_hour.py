@@ -25,12 +25,13 @@ READ = [
 
 
 class HistoryHour(models.Model):
-    """What was settled in the hour that begins at `hour`. Written by the step ROLLUP alone.
+    """Counts of the deliveries settled in the hour that begins at `hour`.
 
-    Names are as they were then. `retried` of the deliveries were tried more than once. `latency_…` is from publication to delivery of
-    what was DELIVERED, `response_…` how long an attempt took, both in milliseconds: percentiles, and the most; null when there
-    was none. `bytes` are of the bodies that were delivered. `blocked_seconds` of the hour something of this subscription
-    blocked or suspended a lane.
+    Only the step ROLLUP writes it. Names are as they were then. `retried` of the deliveries had
+    more than one attempt. `latency_…` is the time from publication to delivery of DELIVERED ones,
+    `response_…` the duration of an attempt, both in milliseconds: percentiles and the maximum; null
+    when there was none. `bytes` are of the delivered bodies. For `blocked_seconds` of the hour a
+    delivery of this subscription blocked or suspended a lane.
     """
 
     hour = models.DateTimeField()
@@ -72,7 +73,8 @@ class HistoryHour(models.Model):
         ]
         indexes = [
             models.Index(fields=["subscription_id", "hour"], name="history_hour_of"),
-            # What the charts read of everybody, without the rows, which are thrice as long.
+            # The columns that charts read over all subscriptions, without the rows, which are three
+            # times as long.
             models.Index(fields=["hour"], include=READ, name="history_hour_read"),
         ]
 

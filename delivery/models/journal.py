@@ -34,9 +34,10 @@ class JournalKind(models.TextChoices):
 
 
 class JournalEntry(models.Model):
-    """What it is about is told by ids without foreign keys: entries outlive their subject.
+    """An entry refers to its subject by ids without foreign keys: entries outlive their subject.
 
-    ACTIVATED, DEACTIVATED and HELD name a subscription; or the lane of a subscriber; or neither, if all sending is meant.
+    ACTIVATED, DEACTIVATED and HELD name a subscription; or the lane of a subscriber; or neither, if
+    they concern all sending.
     """
 
     at = models.DateTimeField(db_default=ArchiveClock())

@@ -1,13 +1,15 @@
-"""A lane: an ordered stream of deliveries that at most one sender serves at a time: the one that has its shard.
+"""A lane: an ordered stream of deliveries that at most one sender serves at a time.
 
-`run_ids` are the deliveries the sender has read, in the order it sends them, with how
-many attempts each had (`run_attempts`). They are committed before the first is sent.
-A sender commits each outcome before it sends the next, and an outcome raises the
-delivery's attempts; so after a crash the first of the run that is still PENDING with as
-many attempts as recorded is the only one that may have been sent without a
-recorded outcome. A run of which all is settled means nothing. The run of a sender that sends many at once (of a queue, say, or to a
-CONCURRENT subscriber) is what is under way: `run_is_concurrent`, and all of it that is still as recorded may
-have been sent.
+That is the sender that holds the lane's shard. `run_ids` are the deliveries that it has read, in
+the order of sending, with the number of attempts that each had (`run_attempts`). They are committed
+before the first is sent.
+
+A sender commits each outcome before it sends the next, and an outcome raises the delivery's
+attempts. So after a crash the first delivery of the run that is still PENDING, with as many
+attempts as recorded, is the only one that may have been sent without a recorded outcome. A run
+whose deliveries are all settled has no meaning. A sender that sends many at once (of a queue, or to
+a CONCURRENT subscriber) records the deliveries under way as its run: `run_is_concurrent`, and each
+of them that is still as recorded may have been sent.
 """
 
 from django.contrib.postgres.fields import ArrayField
@@ -18,9 +20,10 @@ from django.db.models.functions import Cast, Concat, Lower
 from delivery.states import LaneState
 from subscriptions.models import Kind, Subscriber, Subscription
 
-# What is posted to callbacks is of this event type, which nobody else publishes.
+# The event type of messages posted to callbacks; only Inturn publishes it.
 CALLBACK_EVENT_TYPE = "Inturn.Callback"
-# The upper half of the 64-bit keys of our advisory locks; the lower is a shard's, a sender's slot, or a duty's.
+# The upper half of the 64-bit keys of advisory locks; the lower is the number of a shard, a
+# sender's slot, or a duty.
 SHARD_LOCKS = 0x494E0001
 MEMBER_LOCKS = 0x494E0002
 DUTY_LOCKS = 0x494E0003
@@ -47,7 +50,7 @@ class LaneKind(models.TextChoices):
 
 class LaneQuerySet(models.QuerySet["Lane"]):
     def with_name(self) -> "LaneQuerySet":
-        """Annotate `name`: the subscriber's, or such as `queue:3`."""
+        """Annotate `name`: the subscriber's name, or a name such as `queue:3`."""
         name = Case(
             When(kind=LaneKind.TOPIC, then=F("subscriber__name")),
             default=Concat(
@@ -57,11 +60,18 @@ class LaneQuerySet(models.QuerySet["Lane"]):
         return self.annotate(name=name)
 
     def with_shown_state(self) -> "LaneQuerySet":
-        """Annotate `shown_state`: of a lane that is not stopped, SENDING while a delivery of its run is PENDING, else IDLE."""
+        """Annotate `shown_state`.
+
+        A lane that is not stopped is SENDING while a delivery of its run is PENDING, otherwise
+        IDLE.
+        """
         return self.annotate(shown_state=models.Func(template=_SHOWN_STATE, output_field=models.CharField()))
 
     def of(self, subscription: Subscription) -> "LaneQuerySet":
-        """Keep those in which the subscription's deliveries may be; the view delivery_subscriptionlane says the same."""
+        """Keep the lanes that the subscription's deliveries may be in.
+
+        The view delivery_subscriptionlane has the same rule.
+        """
         if subscription.event_type.kind == Kind.QUEUE:
             return self.filter(kind=LaneKind.QUEUE)
         apart = LaneKind.CALLBACK if subscription.event_type.name == CALLBACK_EVENT_TYPE else LaneKind.RETRY
@@ -69,11 +79,13 @@ class LaneQuerySet(models.QuerySet["Lane"]):
 
 
 class Lane(models.Model):
-    """Written by the sender that has its shard, but for `next_try_at`, which a person may move, and how it catches up (`delivery.support.releases`).
+    """Written by the sender that holds its shard, with two exceptions.
 
-    Its `state` is never SENDING: that follows from the run (`with_shown_state`), and is not written for each message.
-    `failures` counts the tries in a row that led to nothing: the pause follows from it. Of a CONCURRENT subscriber the row
-    tells of the endpoint that is down longest; see `EndpointHealth` for all.
+    A person may change `next_try_at`, and `delivery.support.releases` writes the catch-up columns.
+    `state` is never SENDING: that follows from the run (`with_shown_state`), and is not written for
+    each message. `failures` counts the unsuccessful tries in a row: the pause follows from it. For
+    a CONCURRENT subscriber the row describes the endpoint that is down longest; see
+    `EndpointHealth` for all.
     """
 
     kind = models.CharField(max_length=8, choices=LaneKind)
@@ -122,7 +134,7 @@ class Lane(models.Model):
             models.Index(
                 fields=["since"], name="lane_stopped", condition=Q(state__in=["BLOCKED", "SUSPENDED"])
             ),
-            # Senders look every second which lanes are to catch up at a rate.
+            # Senders query every second which lanes have to catch up at a rate.
             models.Index(fields=["id"], name="lane_catching_up", condition=Q(catch_up_to__isnull=False)),
         ]
 

@@ -1,4 +1,4 @@
-"""What a mailbox handed out and had acknowledged lately."""
+"""Recent rates of mailboxes: messages handed out and acknowledged."""
 
 from django.db import models
 
@@ -6,7 +6,10 @@ from subscriptions.models import Subscriber
 
 
 class MailboxRate(models.Model):
-    """Counts of ten seconds, which are at `at`. Several rows each, by `slot`: one would make its writers wait for each other."""
+    """Counts of the ten seconds from `at`.
+
+    Each has several rows, by `slot`: with one row its writers would wait for each other.
+    """
 
     pk = models.CompositePrimaryKey("subscriber", "at", "slot")
     subscriber = models.ForeignKey(Subscriber, on_delete=models.CASCADE, related_name="+", db_index=False)

@@ -23,11 +23,11 @@ def parse_public_id(text: str) -> int | None:
 
 
 class Message(models.Model):
-    """Immutable once published. In partitions by ranges of ids; the migration that makes them has the indexes.
+    """Immutable once published. The table is partitioned by ranges of ids.
 
-    `headers` are those that were sent, by lower-case hyphenated name, without
-    hop-by-hop headers, cookies and credentials. The body is bytes, not jsonb, which
-    would reorder keys and so break signatures.
+    The migration that creates the partitions has the indexes. `headers` are the headers as sent, by
+    lower-case hyphenated name, without hop-by-hop headers, cookies and credentials. The body is
+    bytes, not jsonb, which would reorder keys and so break signatures.
     """
 
     event_type = models.ForeignKey(EventType, on_delete=models.PROTECT, related_name="+", db_index=False)

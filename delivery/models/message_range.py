@@ -1,12 +1,13 @@
-"""A range of messages: what has partitions of its own."""
+"""A range of messages, which has partitions of its own."""
 
 from django.db import models
 
 
 class MessageRange(models.Model):
-    """The messages from `first_id` to before `until_id`, with their settled deliveries and logged attempts.
+    """The messages from `first_id` to before `until_id`, and their deliveries and attempts.
 
-    Written by the functions `delivery_make_range` and `delivery_drop_range`, which make and drop the partitions.
+    The deliveries are the settled ones, the attempts the logged ones. Only the functions
+    `delivery_make_range` and `delivery_drop_range` write it; they create and drop the partitions.
     """
 
     first_id = models.BigIntegerField(primary_key=True)

@@ -1,12 +1,13 @@
-"""The database's clock at the very moment a row is written, not when its transaction began."""
+"""The database's clock when a row is written, rather than when its transaction began."""
 
 from django.db.models import DateTimeField, Func
 
 
 class Clock(Func):
-    """`clock_timestamp()`, which is never before the transaction's own beginning.
+    """`clock_timestamp()`, which is never before the start of the transaction.
 
-    So what is exported until a moment is complete once all who wrote then have ended (see `delivery.history.postgres.window`).
+    So an export up to a moment is complete once all transactions that wrote then have ended (see
+    `delivery.history.postgres.window`).
     """
 
     function = "clock_timestamp"
@@ -15,11 +16,13 @@ class Clock(Func):
 
 
 class ArchiveClock(Clock):
-    """The same for what is archived by its time: what is published, settled or noted is never before what an export has taken already.
+    """The clock for archived rows: its time is never before the end of an earlier export.
 
-    The database's clock goes back when another server takes over whose clock is behind, or when it is set. What had a time before
-    the archive's end would never be archived, and retention would remove it. So it has that end for its time,
-    until the clock is past it again. Statements write it `(SELECT delivery_clock())`: that is asked once for all rows.
+    It applies to publications, settlements and journal entries. The database's clock goes back when
+    it is set, or when another server with a slower clock takes over. A row with a time before the
+    archive's end would never be archived, and retention would remove it. So the row gets that end
+    as its time, until the clock is past it again. Statements write it as `(SELECT
+    delivery_clock())`, which is evaluated once for all rows.
     """
 
     function = "delivery_clock"

@@ -1,4 +1,7 @@
-"""The log of payload views: who looked at what a message carries, and when. Rows are only added and added up."""
+"""The log of payload views: who saw which message's payload, and when.
+
+Rows are only added and incremented.
+"""
 
 from django.db import models
 
@@ -6,9 +9,10 @@ SEE_PAYLOADS = "delivery.view_payload"
 
 
 class PayloadView(models.Model):
-    """One person's views of one message within an hour, added up: a page that refreshes itself does not flood the log.
+    """One person's views of one message within an hour, counted in one row.
 
-    By name and id, without foreign keys: it outlives both the person and the message.
+    A page that refreshes itself therefore does not flood the log. It has name and id without
+    foreign keys, since it outlives both the person and the message.
     """
 
     actor = models.CharField(max_length=200)

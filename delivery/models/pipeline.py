@@ -1,4 +1,4 @@
-"""Runs of the data pipeline, and when they are due."""
+"""Runs of the data pipeline, and their schedules."""
 
 from django.db import models
 from django.db.models import Q
@@ -7,7 +7,7 @@ from delivery.models.moment import Clock
 
 
 class Step(models.TextChoices):
-    """What a run does. EXPORT also compacts; REPLAY selects what a replay sends."""
+    """The steps of the pipeline. EXPORT also compacts; REPLAY selects the messages of a replay."""
 
     EXPORT = "EXPORT", "export"
     ROLLUP = "ROLLUP", "rollup"
@@ -16,7 +16,7 @@ class Step(models.TextChoices):
     REPORT = "REPORT", "report"
 
 
-# One of them goes through all that is new: two at once would do the same.
+# A run of these processes all new rows: a second one at the same time would repeat the work.
 SOLE_STEPS = (Step.EXPORT, Step.ROLLUP, Step.VERIFY)
 
 
@@ -33,10 +33,11 @@ RUN_ENDED = (RunState.DONE, RunState.FAILED, RunState.CANCELLED)
 
 
 class PipelineRun(models.Model):
-    """One run of a step: `done` of `count` rows, and in words what it is at (`doing`).
+    """One run of a step: `done` of `count` rows, and its current activity in words (`doing`).
 
-    Whoever runs it holds the advisory lock `run_lock(id)` on a connection of its own: one that is RUNNING without it was killed.
-    `result` is what the step found (see each step), `error` why it failed, for the person who asked for it.
+    The process that runs it holds the advisory lock `run_lock(id)` on a connection of its own: a
+    run that is RUNNING without that lock was killed. `result` is the step's result (see each step),
+    `error` the reason of a failure, for the person who requested the run.
     """
 
     step = models.CharField(max_length=6, choices=Step)
@@ -79,14 +80,14 @@ class PipelineRun(models.Model):
 
     @property
     def seconds(self) -> float | None:
-        """How long it took; None while it has not ended."""
+        """The duration in seconds; None while it has not ended."""
         if self.started_at is None or self.ended_at is None:
             return None
         return (self.ended_at - self.started_at).total_seconds()
 
 
 class PipelineSchedule(models.Model):
-    """When a step runs by itself: every so many minutes."""
+    """The schedule of a step: its interval in minutes."""
 
     step = models.CharField(max_length=6, choices=Step, primary_key=True)
     every_minutes = models.PositiveIntegerField()
@@ -104,7 +105,10 @@ class PipelineSchedule(models.Model):
 
 
 class Finding(models.Model):
-    """What a VERIFY run found broken, and by which rows. They are named by ids: they may be in the archive alone."""
+    """A violation that a VERIFY run found, with the rows involved.
+
+    They are named by id, since they may be in the archive alone.
+    """
 
     run = models.ForeignKey(PipelineRun, on_delete=models.CASCADE, related_name="findings")
     kind = models.CharField(max_length=20)

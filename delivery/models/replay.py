@@ -1,4 +1,7 @@
-"""A replay: messages of the history are delivered to a subscription again, or for the first time."""
+"""A replay.
+
+Messages of the history are delivered to a subscription, again or for the first time.
+"""
 
 from django.db import models
 from django.db.models import F, Q
@@ -8,7 +11,10 @@ from subscriptions.models import Subscription
 
 
 class ReplayState(models.TextChoices):
-    """SELECTING: the pipeline looks for its messages. READY: counted, a person may start it. RUNNING: deliveries are made."""
+    """SELECTING: being selected.
+
+    READY: counted, a person may start it. RUNNING: creating deliveries.
+    """
 
     SELECTING = "SELECTING"
     READY = "READY"
@@ -19,13 +25,14 @@ class ReplayState(models.TextChoices):
 
 
 class Replay(models.Model):
-    """Of the messages published from `since` to before `until`, of these event types (by name), what the filter is true of.
+    """The messages published from `since` to before `until` that match event types and filter.
 
-    `preview` counts what was selected: a list of {event, day, count}. `position` is the last message whose delivery was made.
+    Event types are names. `preview` counts the selection: a list of {event, day, count}. `position`
+    is the last message whose delivery was created.
     """
 
     subscription = models.ForeignKey(
-        # What it delivered keeps the subscription; a replay alone does not.
+        # Its deliveries protect the subscription; a replay alone does not.
         Subscription,
         on_delete=models.CASCADE,
         related_name="replays",
@@ -71,7 +78,10 @@ class Replay(models.Model):
 
 
 class ReplayItem(models.Model):
-    """One message of a replay, once; its delivery when that is made. The message may be in the archive alone."""
+    """One message of a replay, once, with its delivery when that is created.
+
+    The message may be in the archive alone.
+    """
 
     pk = models.CompositePrimaryKey("replay", "message_id")
     replay = models.ForeignKey(Replay, on_delete=models.CASCADE, related_name="items", db_index=False)
@@ -80,7 +90,7 @@ class ReplayItem(models.Model):
 
     class Meta:
         indexes = [
-            # What retention must not remove.
+            # Messages that retention must not remove.
             models.Index(fields=["message_id"], name="replay_item_to_do", condition=Q(delivery_id=None)),
         ]
 

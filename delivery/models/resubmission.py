@@ -1,4 +1,4 @@
-"""A bulk job: a person has many deliveries sent again, or cancelled, by a filter."""
+"""A bulk job: a person resubmits or cancels many deliveries by a filter."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -17,11 +17,13 @@ class ResubmissionState(models.TextChoices):
 
 
 class Resubmission(models.Model):
-    """Goes through the deliveries that its filter selects by id, up to `last_id`, `rate` a second.
+    """Processes the deliveries that match its filter by id, up to `last_id`, `rate` a second.
 
-    `done` were gone through so far, up to `position`; of them `changed` were sent again, or cancelled: the others
-    could not be. `count` is how many it selected when it was made. With `is_backlog` it cancels what the subscription that its
-    filter names had held when it was made ACTIVE; the subscription's `cancellation_id` keeps it from being sent to until then.
+    `done` were processed so far, up to `position`; `changed` of them were resubmitted, or
+    cancelled: the others could not be. `count` is the number selected when the job was created.
+    With `is_backlog` it cancels the deliveries that the subscription in its filter had held when it
+    was made ACTIVE; until then the subscription's `cancellation_id` keeps deliveries from being
+    sent to it.
     """
 
     verb = models.CharField(

@@ -1,4 +1,4 @@
-"""Retention: what is old enough, settled and archived is removed."""
+"""Retention: the removal of messages that are old enough, settled and archived."""
 
 from django.db import models
 from django.db.models import Q
@@ -11,10 +11,11 @@ class RetentionState(models.TextChoices):
 
 
 class RetentionRun(models.Model):
-    """Goes through the messages by id, from `first_id` to `last_id`, and removes those that are due with all they have.
+    """Removes the messages that are due, by id, from `first_id` to `last_id`.
 
-    It has got to `position`; 0: to what is forgotten first (see `delivery.maintenance.retention`). The counts are of what was
-    removed so far.
+    Their deliveries and attempts are removed with them. `position` is the last message reached; 0:
+    it is at the rows that are removed first (see `delivery.maintenance.retention`). The counts are
+    of the rows removed so far.
     """
 
     state = models.CharField(max_length=7, choices=RetentionState, default=RetentionState.RUNNING)
@@ -45,7 +46,7 @@ class RetentionRun(models.Model):
 
     @property
     def share(self) -> float:
-        """How much of its way is done, from 0 to 1."""
+        """The share of the pass that is done, from 0 to 1."""
         if self.state == RetentionState.DONE:
             return 1.0
         if self.position < self.first_id or not self.position:
@@ -54,7 +55,7 @@ class RetentionRun(models.Model):
 
 
 class Archived(models.Model):
-    """One row: what was settled before `until` is in the archive, and the archive was verified."""
+    """One row: deliveries settled before `until` are in the archive, which was verified."""
 
     until = models.DateTimeField()
 

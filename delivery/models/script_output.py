@@ -1,4 +1,4 @@
-"""What a subscription's script has made of a message, kept with the delivery so that every attempt sends the same."""
+"""The output of a subscription's script for a message, kept so that all attempts send the same."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -7,10 +7,10 @@ from delivery.models.delivery import Delivery
 
 
 class ScriptOutput(models.Model):
-    """Written by the delivery's sender before the first attempt (`senders/README.md`, *Scripts*); it goes with the delivery's range.
+    """Written by the delivery's sender before the first attempt (`senders/README.md`, *Scripts*).
 
-    Without a `body` the message's own is sent; `content_type` is empty unless the script has changed it. `path` is what is appended to the
-    endpoint's.
+    It is removed with the delivery's range. Without a `body` the message's own is sent;
+    `content_type` is empty unless the script has changed it. `path` is appended to the endpoint's.
     """
 
     delivery = models.OneToOneField(

@@ -1,6 +1,6 @@
-"""Traffic: what was accepted, delivered and failed, counted beforehand for charts and health.
+"""Traffic: counts of accepted, delivered and failed, computed in advance for charts and health.
 
-Written by `delivery.maintenance.traffic` alone.
+Only `delivery.maintenance.traffic` writes it.
 """
 
 from django.db import models
@@ -9,7 +9,7 @@ from subscriptions.models import Subscription
 
 
 class TrafficMinute(models.Model):
-    """What happened in the whole installation in the minute that begins at `at`."""
+    """The counts of the whole installation for the minute that begins at `at`."""
 
     at = models.DateTimeField(primary_key=True)
     accepted = models.IntegerField(default=0)
@@ -24,10 +24,11 @@ class TrafficMinute(models.Model):
 
 
 class SubscriptionTraffic(models.Model):
-    """What was settled of a subscription in the quarter of an hour that begins at `at`.
+    """The settled deliveries of a subscription in the quarter of an hour that begins at `at`.
 
-    One row for each `step` of how long the last attempt took (see `delivery.maintenance.durations`) that occurred; -1: not known, or
-    there was none.
+    There is one row for each `step` of the last attempt's duration (see
+    `delivery.maintenance.durations`) that occurred; -1: the duration is unknown, or there was no
+    attempt.
     """
 
     pk = models.CompositePrimaryKey("subscription", "at", "step")
@@ -45,7 +46,7 @@ class SubscriptionTraffic(models.Model):
 
 
 class TrafficMark(models.Model):
-    """One row: everything before `until` is counted. The numbers are all that ever was."""
+    """One row: everything before `until` is counted. The numbers are totals of all time."""
 
     until = models.DateTimeField()
     accepted = models.BigIntegerField(default=0)

@@ -1,12 +1,13 @@
-"""How a URL fares, for the circuit breaker: one row a URL, shared by all subscriptions with that URL.
+"""The health of a URL, for the circuit breaker: one row a URL, shared by its subscriptions.
 
     ENABLED ── too many failures ──▶ DISABLED ── still failing after days ──▶ FROZEN
        ▲                               │  ▲                                     │
        └────── a probe succeeds ───────┘  └ a probe fails: the next in a while  │
        └──────────────────────── a person releases it ─────────────────────────┘
 
-While it is DISABLED nothing but one attempt every so often is made, while it is FROZEN none at all; what is due
-waits, and nothing is discarded. Kept only for subscriptions whose policy has `breaks_circuit`.
+While a URL is DISABLED only one attempt is made every so often, while it is FROZEN none at all;
+deliveries that are due wait, and none is discarded. Only subscriptions whose policy has
+`breaks_circuit` are counted.
 """
 
 from django.db import models
@@ -22,10 +23,12 @@ class UrlState(models.TextChoices):
 
 
 class UrlHealth(Watched):
-    """Written by the statements `count_at_urls.sql`, `judge_urls.sql` and `claim_probe.sql`, and by `delivery.support.release_url`.
+    """The health of one URL.
 
-    `attempts` and `failures` count since it was last enabled, `failures_in_row` since the last success. `changed_in` is
-    of the last change of its state.
+    The statements `count_at_urls.sql`, `judge_urls.sql` and `claim_probe.sql` write it, and
+    `delivery.support.release_url`. `attempts` and `failures` count since it was last enabled,
+    `failures_in_row` since the last success. `changed_in` is the transaction of the last change of
+    its state.
     """
 
     url = models.CharField(max_length=2000, primary_key=True)
@@ -34,7 +37,7 @@ class UrlHealth(Watched):
     attempts = models.BigIntegerField(default=0)
     failures = models.BigIntegerField(default=0)
     failures_in_row = models.BigIntegerField(default=0)
-    # Until its first success, when it was first tried.
+    # Before the first success: the time of the first attempt.
     last_success_at = models.DateTimeField(db_default=Now())
     next_probe_at = models.DateTimeField(null=True)
 
