@@ -1,4 +1,7 @@
-"""The tables. Those of messages and deliveries are partitioned, which Django does not know: the next migration makes them."""
+"""The tables, without the partitioned ones of messages and deliveries, which Django cannot create.
+
+The next migration creates those.
+"""
 
 import delivery.models.moment
 import django.contrib.postgres.fields
@@ -10,7 +13,7 @@ from django.db import migrations, models
 
 
 def known(operation):
-    """Only Django's state has it: its table is made by SQL."""
+    """Return the operation for Django's state only: SQL creates the table."""
     return migrations.SeparateDatabaseAndState(state_operations=[operation])
 
 
@@ -23,7 +26,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        # Columns have it as their default.
+        # The default of some columns.
         migrations.RunSQL(Path(__file__).with_suffix('.sql').read_text()),
         migrations.CreateModel(
             name='Attempt',

@@ -1,9 +1,10 @@
-"""Messages, deliveries and attempts: open and settled deliveries apart, and everything that grows in ranges of messages.
+"""Messages, deliveries and attempts, partitioned by status and by ranges of messages.
 
-`delivery_waiting` has the open deliveries: small, and with two indexes that every delivery is in. `delivery_settled` has all
-others, written once. Messages, settled deliveries and logged attempts have one partition for each range of messages, so
-retention can drop whole ranges, and a page of the console reads few of them. Rows of no range are in a default
-partition: restored messages whose range was dropped, and what is published before the next range is made.
+`delivery_waiting` has the open deliveries: it is small, and has two indexes that every delivery is in.
+`delivery_settled` has all others, written once. Messages, settled deliveries and logged attempts have
+one partition for each range of messages, so retention can drop whole ranges, and a page of the console
+reads few of them. Rows outside all ranges are in a default partition: restored messages whose range was
+dropped, and messages published before the next range is created.
 """
 
 from pathlib import Path
@@ -18,6 +19,6 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.RunSQL(Path(__file__).with_suffix(".sql").read_text()),
-        # Filters read bodies by it.
+        # Filters parse bodies with it.
         migrations.RunSQL(INTURN_JSON_FUNCTION),
     ]

@@ -1,4 +1,4 @@
-"""How deliveries are settled: what the statements share, every settlement kept for the archive, and their protection."""
+"""Functions and triggers of settling, and the earlier settlements that are kept for the archive."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The views of lanes and endpoints, how the tables that change all the time are kept, and the rows that are always there."""
+"""The views of lanes and endpoints, storage parameters of busy tables, and initial rows."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -8,11 +8,11 @@ from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.utils import timezone
 
-# As many as the setting is by default; `provision` makes more if it says so.
+# The default of the setting; `provision` creates more if the setting is higher.
 QUEUE_SENDERS = 5
 SHARDS = 512
 SCHEDULES = {"EXPORT": 60, "ROLLUP": 60, "VERIFY": 24 * 60}
-# Whoever has just installed it has other things to look at than a JVM that starts.
+# A new installation should not be busy with starting a JVM.
 FIRST_AFTER = timedelta(minutes=15)
 
 

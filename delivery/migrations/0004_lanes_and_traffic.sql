@@ -1,5 +1,5 @@
--- In which lanes the deliveries of a subscription may be: its subscriber's and the retry lane, or those of the queue
--- senders, or that of callbacks.
+-- The lanes that deliveries of a subscription may be in: its subscriber's lane and the retry lane, or the lanes of the
+-- queue senders, or the callback lane.
 CREATE VIEW delivery_subscriptionlane AS
 SELECT subscription.id AS subscription_id, lane.id AS lane_id
 FROM subscriptions_subscription subscription
@@ -20,8 +20,9 @@ JOIN delivery_lane lane
     ON lane.kind = CASE WHEN event_type.name = 'Inturn.Callback' THEN 'CALLBACK' ELSE 'RETRY' END
 WHERE event_type.kind = 'TOPIC';
 
--- What senders may send: an ACTIVE subscription whose backlog is not being cancelled, and whose URL is not disabled by the
--- circuit breaker, unless a probe is due. `since` of its parts and the clock move it, so it is asked anew with each reading.
+-- The subscriptions that senders may send to: ACTIVE, without a running cancellation of their backlog, and with a URL that
+-- the circuit breaker has not disabled, unless a probe is due. Changes of these rows, and the clock, change the result,
+-- so each read of deliveries queries the view again.
 CREATE VIEW delivery_sendable AS
 SELECT subscription.id, subscription.subscriber_id, subscription.event_type_id
 FROM subscriptions_subscription subscription
@@ -35,7 +36,7 @@ WHERE subscription.status = 'ACTIVE' AND subscription.cancellation_id IS NULL AN
     )
 );
 
--- How each PUSH subscription's endpoint fares: by its lane, and by its URL where its policy breaks the circuit.
+-- The state of each PUSH subscription's endpoint: from its lane, and from its URL if its policy breaks the circuit.
 CREATE VIEW delivery_endpointsummary AS
 SELECT
     subscription.id AS subscription_id,
@@ -57,8 +58,8 @@ WHERE subscription.mode = 'PUSH';
 CREATE TRIGGER note_change BEFORE INSERT OR UPDATE OF state ON delivery_urlhealth
 FOR EACH ROW EXECUTE FUNCTION subscriptions_note_change();
 
--- Their rows change within moments. Room on each page lets updates stay on it, and vacuum comes early, by number and not
--- by share, so that the partial indexes stay small.
+-- The rows of these tables change within moments. Free space on each page lets updates stay on it, and vacuum runs early,
+-- after a number of rows rather than a share, so that the partial indexes stay small.
 ALTER TABLE delivery_lane SET (
     fillfactor = 50, autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 2000
 );

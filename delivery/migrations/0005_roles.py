@@ -1,7 +1,7 @@
-"""The roles: what Administrators, Support and Auditors may do.
+"""The roles Administrators, Support and Auditors, with their permissions.
 
-Permissions are otherwise made after all migrations; those of which a role consists are made here, as they would be
-then. A role that somebody made under one of these names keeps what it has, and is given what belongs to it.
+Django creates permissions after all migrations; this migration creates those of the roles earlier, in the
+same way. An existing role with one of these names keeps its permissions, and gets those of the role.
 """
 
 from django.db import migrations
@@ -12,13 +12,13 @@ TOGGLES = {'subscriptions.toggle_subscription'}
 SEES_PAYLOADS = {'delivery.view_payload'}
 REPORTS = {'delivery.make_report'}
 RESCUES = {
-    # Resubmit, cancel, decide what is in doubt.
+    # Resubmit, cancel, resolve IN_DOUBT.
     'delivery.change_delivery',
     'delivery.add_resubmission',
     'delivery.change_resubmission',
     # Retry now, skip, resume.
     'delivery.change_lane',
-    # Release a URL that is left alone.
+    # Release a DISABLED or FROZEN URL.
     'delivery.change_urlhealth',
 }
 
@@ -37,7 +37,7 @@ def make_roles(apps, schema_editor):
 
 
 def make_permissions(apps, alias):
-    """Return `app.codename` -> permission, of all models that there are by now."""
+    """Return `app.codename` -> permission, for all models of this state of the migrations."""
     types = apps.get_model('contenttypes', 'ContentType').objects.using(alias)
     permissions = apps.get_model('auth', 'Permission').objects.using(alias)
     made = {}
@@ -67,6 +67,6 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
-        # What a person has given to a role since is not taken away again.
+        # The reverse is empty: it must not remove permissions that a person has granted since.
         migrations.RunPython(make_roles, migrations.RunPython.noop),
     ]

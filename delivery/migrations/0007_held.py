@@ -1,4 +1,4 @@
-"""Nothing is sent that is HELD, and a lane that is released may catch up at a rate."""
+"""HELD: held deliveries are not sent, and a released lane may catch up at a rate."""
 
 from importlib import import_module
 
@@ -6,9 +6,10 @@ from django.db import migrations, models
 
 make_permissions = import_module('delivery.migrations.0005_roles').make_permissions
 
-# What senders may send: an ACTIVE subscription of an ACTIVE subscriber, unless all sending is HELD; whose backlog is not being
-# cancelled, and whose URL is not disabled by the circuit breaker, unless a probe is due. Of subscribers it looks only at those that
-# are not ACTIVE, on the index subscriber_held, which is empty while nobody is held.
+# The subscriptions that senders may send to: ACTIVE, with an ACTIVE subscriber, unless all sending is HELD;
+# without a running cancellation of their backlog, and with a URL that the circuit breaker has not disabled,
+# unless a probe is due. The view reads only subscribers that are not ACTIVE, by the index subscriber_held,
+# which is empty while none is held.
 SENDABLE = """
 CREATE OR REPLACE VIEW delivery_sendable AS
 SELECT subscription.id, subscription.subscriber_id, subscription.event_type_id
@@ -32,7 +33,7 @@ WHERE subscription.status = 'ACTIVE' AND subscription.cancellation_id IS NULL
 
 
 def extend_roles(apps, schema_editor):
-    """Administrators may hold all sending; others see that it is held."""
+    """Let Administrators hold all sending, and the other roles see that it is held."""
     alias = schema_editor.connection.alias
     made = make_permissions(apps, alias)
     rights = {name for name in made if name.endswith('_installation')}

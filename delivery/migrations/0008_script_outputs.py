@@ -1,4 +1,4 @@
-"""What scripts have made of deliveries, in partitions of the ranges of messages."""
+"""The outputs of scripts for deliveries, partitioned by the ranges of messages."""
 
 import django.db.models.deletion
 from django.db import migrations, models
