@@ -1,7 +1,8 @@
-"""Databases that a test makes beside its own on the same server, and drops.
+"""Databases that a test creates alongside its own on the same server, and drops.
 
-`DROP DATABASE … WITH (FORCE)` is refused while an autovacuum worker is in the database: only a superuser, or a role that may signal
-such workers, ends it so. Without FORCE PostgreSQL asks them to leave by itself and waits; only sessions of clients have to be ended.
+`DROP DATABASE … WITH (FORCE)` is refused while an autovacuum worker is connected to the database:
+only a superuser, or a role that may signal such workers, can end it that way. Without FORCE,
+PostgreSQL asks the workers to leave and waits for them; only client sessions have to be ended.
 """
 
 from collections.abc import Iterator
@@ -21,7 +22,10 @@ _END = """
 
 @contextmanager
 def database_beside(server: psycopg.Connection, name: str, *, template: str = "template1") -> Iterator[None]:
-    """Make a database by a connection in autocommit to another one of that server; drop it on leaving, whoever uses it still."""
+    """Create a database, and drop it on leaving, even if it is still in use.
+
+    `server` is an autocommit connection to another database of that server.
+    """
     made = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
     server.execute(made.format(sql.Identifier(name), sql.Identifier(template)))
     try:

@@ -1,7 +1,8 @@
-"""Valid rows for tests: each function makes one, and everything it needs that was not given.
+"""Valid rows for tests: each function creates one row and every row it needs that was not passed
+in.
 
-A delivery's state implies its timestamps: `delivery(status=Status.DELIVERED)` has
-been tried once and was settled after its message was published.
+The status of a delivery implies its timestamps: `delivery(status=Status.DELIVERED)` has been tried
+once and was settled after its message was published.
 """
 
 import itertools
@@ -55,13 +56,16 @@ def subscriber(name: str | None = None, **fields: Any) -> Subscriber:
 
 
 def policy(name: str | None = None, **fields: Any) -> Policy:
-    """Return the policy of that name, else a new one."""
+    """Return the policy of that name, or create it."""
     found = Policy.objects.filter(name=name).first() if name and not fields else None
     return found or Policy.objects.create(name=name or unique("policy"), **fields)
 
 
 def subscription(name: str | None = None, **fields: Any) -> Subscription:
-    """Make an ACTIVE PUSH subscription with a secret; give `mode=Mode.PULL` for a mailbox, which has none."""
+    """Create an ACTIVE PUSH subscription with a secret.
+
+    `mode=Mode.PULL` creates a mailbox, which has no secret.
+    """
     fields.setdefault("subscriber", None)
     fields["subscriber"] = fields["subscriber"] or subscriber()
     if "event_type" not in fields:
@@ -88,7 +92,7 @@ def message(body: bytes = b'{"number": 1}', **fields: Any) -> Message:
 
 
 def delivery(status: Status = Status.PENDING, **fields: Any) -> Delivery:
-    """Make a delivery with the attempt that its status comes of, if there is one."""
+    """Create a delivery with the attempt that led to its status, if there is one."""
     fields["subscription"] = fields.get("subscription") or subscription()
     subscribed: Subscription = fields["subscription"]
     fields["message"] = fields.get("message") or message(event_type=subscribed.event_type)
@@ -104,14 +108,14 @@ def delivery(status: Status = Status.PENDING, **fields: Any) -> Delivery:
 
 
 def endpoint_down(by: Delivery, **fields: Any) -> EndpointHealth:
-    """Make the row of the endpoint that is DOWN because of that delivery."""
+    """Create the row of the endpoint that is DOWN because of that delivery."""
     given = {"lane_id": by.lane_id, "delivery_id": by.pk, "reason": "503: busy", "failures": 1} | fields
     given.setdefault("next_try_at", timezone.now() + timedelta(seconds=40))
     return EndpointHealth.objects.create(subscription=by.subscription, **given)
 
 
 def attempt(of: Delivery, **fields: Any) -> Attempt:
-    """Make the delivery's latest attempt; its outcome follows from the status."""
+    """Create the delivery's latest attempt; its outcome follows from the status."""
     outcome, status_code = _OUTCOMES.get(Status(of.status), (OutcomeClass.SERVER_ERROR, 500))
     fields.setdefault("outcome", outcome)
     fields.setdefault("status_code", status_code)
@@ -123,12 +127,15 @@ def attempt(of: Delivery, **fields: Any) -> Attempt:
 
 
 def new_delivery_id(message: Message) -> int:
-    """Return the id of another delivery of the message, behind those that it has."""
+    """Return the id of another delivery of the message, greater than the existing ones."""
     return delivery_id(message.pk, next(_numbers))
 
 
 def settle(row: Delivery, status: Status) -> None:
-    """Settle an open delivery as the product's statements do: an UPDATE of its status would make those that wait for it fail."""
+    """Settle an open delivery as the product's statements do.
+
+    An UPDATE of its status would make the deliveries that wait for it fail.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             """
@@ -148,7 +155,7 @@ def settle(row: Delivery, status: Status) -> None:
 
 
 def api_key(scope: Scope = Scope.MANAGE, **fields: Any) -> tuple[ApiKey, str]:
-    """Return the row and the key itself, which is nowhere else."""
+    """Return the row and the key itself, which is stored nowhere."""
     if scope == Scope.PUBLISH:
         fields.setdefault("publisher", None)
         fields["publisher"] = fields["publisher"] or publisher()

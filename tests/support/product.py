@@ -1,4 +1,4 @@
-"""The started product, as its users run it: `manage.py up`, used by REST."""
+"""The started product as its users run it: `manage.py up`, used through the REST API."""
 
 import secrets
 import subprocess
@@ -19,7 +19,9 @@ BOOTSTRAP_KEY = f"inturn_{secrets.token_urlsafe(32)}"
 
 
 class Product(StartedInstallation):
-    """An `up` with its own home, port and, unless it is given another, embedded PostgreSQL."""
+    """An `up` with its own home, port and, unless the test passes another one, embedded
+    PostgreSQL.
+    """
 
     def __init__(self, home: Path, *, prefix: Sequence[str] = (), **environment: str) -> None:
         super().__init__(home, prefix=prefix)
@@ -31,14 +33,14 @@ class Product(StartedInstallation):
         return super().launch(**given | self._environment | changed)
 
     def connect(self) -> psycopg.Connection:
-        """A connection of the test's own to the product's database."""
+        """Open a connection of the test to the product's database."""
         url = self._environment.get("DATABASE_URL") or running_url(self.home)
         if url is None:
             raise psycopg.OperationalError("PostgreSQL does not run")
         return psycopg.connect(url, autocommit=True, application_name="test")
 
     def flow(self, name: str, **fields: Any) -> "Flow":
-        """Make an event type and a publisher that no other test uses."""
+        """Create an event type and a publisher that no other test uses."""
         unique = f"{name}.{secrets.token_hex(4)}"
         self.rest.post("event-types", {"name": unique, **fields})
         self.rest.post("publishers", {"name": unique})
@@ -51,7 +53,7 @@ class Product(StartedInstallation):
 
 @dataclass(frozen=True, slots=True)
 class StartedSubscription:
-    """A subscription and the endpoint that it sends to."""
+    """A subscription and its endpoint."""
 
     endpoint: ReceiverEndpoint
     subscriber: str
@@ -61,7 +63,7 @@ class StartedSubscription:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """One event type and its publisher, on a product."""
+    """One event type and its publisher on a product."""
 
     product: Product
     event_type: str
@@ -79,7 +81,7 @@ class Flow:
     def subscribe(
         self, endpoint: ReceiverEndpoint, /, *, subscriber: str = "", **fields: Any
     ) -> StartedSubscription:
-        """Subscribe an endpoint, for a subscriber of its own unless one is named."""
+        """Subscribe an endpoint, for a new subscriber unless one is named."""
         name = endpoint.url.rpartition("/")[2]
         owner = subscriber or self.subscriber(name)
         wish = {"name": name, "subscriber": owner, "event_type": self.event_type, "endpoint": endpoint.url}
@@ -92,12 +94,12 @@ class Flow:
         return id
 
     def publish_numbered(self, count: int) -> list[str]:
-        """Publish that many in one transaction and return their ids."""
+        """Publish that many messages in one transaction and return their ids."""
         items = [{"event": self.event_type, "body": {"number": number}} for number in range(count)]
         return [result["id"] for result in self.publisher.publish_batch(items)]
 
     def deliveries(self, of: StartedSubscription) -> list[Json]:
-        """The subscription's deliveries, in publication order."""
+        """Return the subscription's deliveries in publication order."""
         found = self.rest.all("deliveries", subscription=of.id)
         return sorted(found, key=lambda delivery: int(delivery["id"]))
 
@@ -105,7 +107,7 @@ class Flow:
         return [delivery["status"] for delivery in self.deliveries(of)]
 
     def delivery(self, of: StartedSubscription, message: str) -> Json:
-        """The delivery of that message, with its attempts."""
+        """Return the delivery of that message, with its attempts."""
         found = self.rest.get("deliveries", subscription=of.id, message=message)["results"]
         assert len(found) == 1, found
         return self.rest.get(f"deliveries/{found[0]['id']}")
@@ -122,6 +124,6 @@ class Flow:
         return self.lane(of)
 
     def wait_until_settled(self, of: StartedSubscription) -> list[str]:
-        """Wait until nothing of the subscription is open; the statuses then."""
+        """Wait until the subscription has no open delivery, and return the statuses."""
         eventually(lambda: "PENDING" not in self.statuses(of), f"all of {of.subscriber} is settled")
         return self.statuses(of)

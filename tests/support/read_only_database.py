@@ -1,4 +1,4 @@
-"""A database that takes no changes."""
+"""A database that accepts no changes."""
 
 import psycopg
 from django.db import connection
@@ -8,7 +8,7 @@ from delivery.database.connections import connection_parameters
 
 
 def set_read_only(value: str) -> None:
-    """By what an administrator would do; what is connected stays as it is."""
+    """Set the database read-only as an administrator would; open sessions stay as they are."""
     parameters = connection_parameters() | {"options": "-c default_transaction_read_only=off"}
     with psycopg.connect(**parameters, autocommit=True) as own:
         name = sql.Identifier(connection.settings_dict["NAME"])

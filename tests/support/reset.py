@@ -1,8 +1,9 @@
-"""Puts the database back as migrations left it, after a test whose transactions were committed.
+"""Restores the database to its state after the migrations, for tests that commit transactions.
 
-Django would empty all tables, and bring back what migrations wrote, such as the built-in policies, only for the next test of that kind:
-other tests would have to run before it. Here only tables that have changed are emptied, all tests find the same, and ranges of
-messages that a test made are dropped with their partitions.
+Django would empty all tables, and restore rows that migrations wrote, such as the built-in
+policies, only for the next test of that kind: other tests would have to run before it. This module
+empties only changed tables, so that all tests find the same state; ranges of messages that a test
+created are dropped with their partitions.
 """
 
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ _TABLES = """
         AND relname NOT IN ('django_migrations', 'delivery_messagerange')
     ORDER BY relname
 """
-# Generated columns take no values.
+# Generated columns accept no values.
 _COLUMNS = """
     SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) FROM pg_attribute
     WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
@@ -29,7 +30,11 @@ _RANGES = "SELECT first_id, until_id FROM delivery_messagerange"
 
 @dataclass(frozen=True, slots=True)
 class Migrated:
-    """What migrations left: all tables, those with rows by digest and rows, the ranges, and the id of the next message."""
+    """The state after the migrations.
+
+    It has all tables, the rows of non-empty ones with a digest, the ranges and the next message's
+    id.
+    """
 
     tables: tuple[str, ...]
     digests: dict[str, str | None]
@@ -57,7 +62,8 @@ def put_back(migrated: Migrated) -> None:
         dirty = [name for name, found in _told(_HAS_ROWS, empty).items() if found == "true"]
         dirty += _changed(migrated)
         if dirty:
-            # Also tables that refer to them, and some of those have rows of migrations.
+            # CASCADE also empties the tables that refer to them, and some of those have rows of
+            # migrations.
             _execute(sql.SQL("TRUNCATE {} CASCADE").format(sql.SQL(", ").join(map(sql.Identifier, dirty))))
             _fill(migrated, _changed(migrated))
         _put_back_ranges(migrated)
@@ -69,7 +75,9 @@ def _changed(migrated: Migrated) -> list[str]:
 
 
 def _fill(migrated: Migrated, names: Iterable[str]) -> None:
-    """Write the rows of migrations without triggers, which would change them; foreign keys are checked."""
+    """Write the rows of migrations without triggers, which would change them; foreign keys are
+    checked.
+    """
     names = list(names)
     for name in names:
         table = sql.Identifier(name)

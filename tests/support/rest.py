@@ -1,4 +1,4 @@
-"""A client of Inturn's REST API, for tests that use it as its users do."""
+"""A client of Inturn's REST API, for tests that use it as users do."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ class RestRefusedError(AssertionError):
 
 @dataclass(slots=True)
 class ProductClient:
-    """Everything under `/api/v1/`, with one key. Not for several threads at a time."""
+    """Everything under `/api/v1/`, with one key. Not safe for several threads at a time."""
 
     base_url: str
     key: str
@@ -38,7 +38,7 @@ class ProductClient:
         headers: Mapping[str, str] | None = None,
         query: Mapping[str, Any] | None = None,
     ) -> requests.Response:
-        """Return whatever answer comes."""
+        """Return the answer, whatever its status."""
         url = path if path.startswith("http") else f"{self.base_url}/api/v1/{path}"
         return self._session.request(
             method,
@@ -67,7 +67,9 @@ class ProductClient:
             yield from page["results"]
 
     def publish(self, event_type: str, body: bytes, **headers: str) -> Json:
-        """Publish one message; header names are given with underscores, but FILTER_STRING stays as it is."""
+        """Publish one message; header names are written with underscores, but FILTER_STRING stays
+        as it is.
+        """
         named = {name if name.isupper() else name.replace("_", "-"): value for name, value in headers.items()}
         response = self.ask(
             "POST",

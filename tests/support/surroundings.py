@@ -1,7 +1,7 @@
-"""What every test finds around it: a database server, a home, and leave to use the loopback.
+"""The environment of every test: a database server, a home, and permission to use the loopback.
 
-Django reads its settings from the environment when they are first imported, so
-this runs before anything of Django does: `tests/conftest.py` imports it first.
+Django reads its settings from the environment when they are first imported, so this module runs
+before any Django code: `tests/conftest.py` imports it first.
 """
 
 import atexit
@@ -17,7 +17,7 @@ import pytest
 
 from config.embedded.postgres import throwaway
 
-# Receivers of tests listen on the loopback, where no endpoint may be otherwise.
+# Receivers of tests listen on the loopback, where endpoints are otherwise forbidden.
 NETWORKS = "127.0.0.0/8"
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -25,9 +25,10 @@ HOW_TO_GET_CHROMIUM = "apt-get install chromium fonts-liberation"
 
 
 def arrange() -> None:
-    """Set the environment; what it starts ends with this process."""
+    """Set the environment; the server it starts ends with this process."""
     _insist_on_unread_settings()
-    # A shell's background jobs ignore Ctrl-C, and hand that on: what the tests start must feel it.
+    # Background jobs of a shell ignore Ctrl-C, and their children inherit that: processes that the
+    # tests start must react to it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     stack = ExitStack()
     atexit.register(stack.close)
@@ -35,14 +36,14 @@ def arrange() -> None:
         os.environ["DATABASE_URL"] = stack.enter_context(throwaway())
     if "INTURN_HOME" not in os.environ:
         os.environ["INTURN_HOME"] = stack.enter_context(tempfile.TemporaryDirectory(prefix="inturn-"))
-    # Whitenoise warns when there is no folder of collected files.
+    # Whitenoise warns if there is no folder of collected files.
     Path(os.environ["INTURN_HOME"], "static").mkdir(parents=True, exist_ok=True)
     os.environ["INTURN_ALLOWED_NETWORKS"] = NETWORKS
     os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
 
 
 def _insist_on_unread_settings() -> None:
-    # pytest-django imports them before any conftest if DJANGO_SETTINGS_MODULE is set.
+    # pytest-django imports the settings before any conftest if DJANGO_SETTINGS_MODULE is set.
     settled = os.environ.get("DATABASE_URL") and os.environ.get("INTURN_ALLOWED_NETWORKS") == NETWORKS
     if "config.settings" in sys.modules and not settled:
         raise pytest.UsageError(

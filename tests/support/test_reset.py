@@ -1,4 +1,4 @@
-"""What a test committed is gone before the next, whatever that is."""
+"""Rows that a test committed are gone before the next test."""
 
 from dataclasses import replace
 

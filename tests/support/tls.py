@@ -1,4 +1,4 @@
-"""A certificate of localhost, signed by itself."""
+"""A self-signed certificate of localhost."""
 
 import ssl
 import subprocess
@@ -6,7 +6,9 @@ from pathlib import Path
 
 
 def certificate_of_localhost(folder: Path, *, days: int = 1) -> tuple[Path, ssl.SSLContext]:
-    """Make it in the folder; return its file and the context of a server that shows it."""
+    """Create the certificate in the folder; return its file and the context of a server that uses
+    it.
+    """
     certificate, key = folder / "certificate.pem", folder / "key.pem"
     subprocess.run(
         f"openssl req -x509 -newkey rsa:2048 -nodes -days {days} -subj /CN=localhost "

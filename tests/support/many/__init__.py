@@ -1,1 +1,1 @@
-"""A history as large as that of a busy installation, written by SQL in minutes instead of being lived through."""
+"""A history as large as that of a busy installation, written by SQL within minutes."""

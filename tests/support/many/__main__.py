@@ -1,6 +1,7 @@
-"""`python -m tests.support.many --deliveries 5000000`: fill an empty database (DATABASE_URL) with a history of that size.
+"""`python -m tests.support.many`: fill an empty database (DATABASE_URL) with a large history.
 
-One that has as many is left as it is. With `--more` a history that this has written gets what it has too little of.
+`--deliveries` is its size. A database that already has that many deliveries stays unchanged. With
+`--more`, a history that this program has written gets the missing deliveries.
 """
 
 import argparse
@@ -28,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--more", action="store_true", help="add to a history that this has written")
     options = parser.parse_args(arguments)
     django.setup()
-    # Models cannot be imported before.
+    # Models can be imported only after setup.
     from delivery.models import Delivery
     from tests.support.many import configured, history
 

@@ -1,4 +1,6 @@
-"""What people did meanwhile: changes of configuration, jobs, and the URLs the circuit breaker got to know."""
+"""The rows around the messages: configuration changes, bulk jobs, retention passes and URL
+health.
+"""
 
 from datetime import datetime, timedelta
 
@@ -56,7 +58,7 @@ def _write_changes(count: int, *, now: datetime) -> None:
         )
     )
     for number, row in enumerate(rows):
-        # It is set to now when a row is made.
+        # `at` is set to now on creation.
         row.at = now - timedelta(days=90) * (1 - number / count)
     ConfigurationChange.objects.bulk_update(rows, ["at"], batch_size=2_000)
 

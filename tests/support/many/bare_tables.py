@@ -1,4 +1,7 @@
-"""Tables without indexes and foreign keys while millions of rows are written: checked and indexed at once at the end."""
+"""Tables without indexes and foreign keys while millions of rows are written.
+
+They are checked and indexed once, at the end.
+"""
 
 from django.db import connection
 
@@ -22,9 +25,10 @@ _FOREIGN_KEYS = """
 
 
 def strip() -> list[str]:
-    """Drop them, and return the statements that make them again.
+    """Drop the indexes and foreign keys, and return the statements that recreate them.
 
-    To be called in the transaction that makes them again: who is broken off finds the tables as they were.
+    Call it in the transaction that recreates them: if it is interrupted, the tables stay as they
+    were.
     """
     dropped = [row for catalog in (_INDEXES, _FOREIGN_KEYS) for row in _rows(catalog)]
     with connection.cursor() as cursor:

@@ -1,4 +1,6 @@
-"""The beginnings of bodies of about 1 KiB: cut from real payloads where they are, else made."""
+"""The beginnings of bodies of about 1 KiB: cut from real payloads if available, otherwise
+generated.
+"""
 
 import json
 import random
@@ -7,7 +9,7 @@ from typing import Any
 
 BYTES = 900
 MADE = 300
-# What people look for.
+# Words that people search for.
 _WORDS = [
     *(
         "artifact",
@@ -62,9 +64,9 @@ _WORDS = [
 
 
 def beginnings(real: Path | None) -> list[str]:
-    """Return JSON objects without their closing brace: what makes a body its own is written behind.
+    """Return JSON objects without the closing brace: the caller appends the unique part of a body.
 
-    `real` is a file of one `{"event": …, "body": {…}}` a line.
+    `real` is a file with one `{"event": …, "body": {…}}` per line.
     """
     chance = random.Random(5)
     if real is not None and real.is_file():
@@ -74,7 +76,7 @@ def beginnings(real: Path | None) -> list[str]:
 
 
 def cut(body: dict[str, Any], budget: int) -> dict[str, Any]:
-    """Keep of an object what fits, and of larger objects inside a part."""
+    """Return the members of an object that fit, and a part of larger nested objects."""
     kept: dict[str, Any] = {}
     for name, value in body.items():
         length = len(json.dumps(value)) + len(name) + 4

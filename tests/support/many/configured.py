@@ -1,4 +1,6 @@
-"""Who publishes, who listens and to what: through the models, so that everything is as their rules want it."""
+"""Publishers, subscribers, event types and subscriptions, created through the models and their
+rules.
+"""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,7 +26,7 @@ _AREAS = ("TeamForge.Artifact", "TeamForge.Document", "Workfront.Task", "GitHub.
 _VERBS = ("Create", "Update", "Delete", "Move", "Comment", "Assign", "Close")
 _POLICIES = ("teamforge", "teamforge", "strict", "workfront-2017", "workfront-48h", "webmethods")
 GROUP = 3
-# What the names of its publishers begin with.
+# The prefix of the publishers' names.
 APPLICATION = "application-"
 
 
@@ -54,7 +56,7 @@ def configure(sizes: Sizes, *, now: datetime) -> None:
 
 def _subscribe(sizes: Sizes, event_types: list[EventType], subscribers: list[Subscriber]) -> None:
     policies = {policy.name: policy for policy in Policy.objects.all()}
-    # How many each event type has so far: every three of a QUEUE are a group.
+    # Subscriptions of each event type so far: every three of a QUEUE are a group.
     counts = [0] * len(event_types)
     rows = []
     for number in range(sizes.subscriptions):

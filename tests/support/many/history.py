@@ -1,4 +1,4 @@
-"""Writing the history: messages, deliveries and attempts in parts, then all that is known around them."""
+"""Writes the history: messages, deliveries and attempts in parts, then the rows around them."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -19,14 +19,16 @@ from tests.support.many.around import write_around
 from tests.support.many.configured import APPLICATION
 from tests.support.many.sizes import DAYS, Sizes
 
-# Messages that one statement writes: small enough to be sorted in memory.
+# Messages per statement: few enough to be sorted in memory.
 PART = 25_000
 
 Say = Callable[[str], None]
 
 
 def write(sizes: Sizes, *, now: datetime, real: Path | None, say: Say) -> None:
-    """Write all of it in one transaction: a half history would be measured as if it were one."""
+    """Write the history in one transaction: half a history would be measured as if it were
+    whole.
+    """
     with transaction.atomic():
         for setting in ("synchronous_commit = off", "work_mem = '64MB'", "maintenance_work_mem = '400MB'"):
             _execute(f"SET LOCAL {setting}")

@@ -1,17 +1,17 @@
-"""How much a generated history has."""
+"""The number of rows of each kind in a generated history."""
 
 from dataclasses import dataclass
 
-# What the numbers of issue 5 are promised for.
+# The size for which the numbers of issue 5 are promised.
 FULL = 5_000_000
 DAYS = 14
-# Deliveries that a message has, by `sql/deliveries.sql`: a little less than there, so that none is missing.
+# Deliveries per message in `sql/deliveries.sql`, a little less than there: none will be missing.
 DELIVERIES_A_MESSAGE = 2.8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """`deliveries` are at least that many; the configuration is that of the full history, or a smaller part."""
+    """Row counts: at least that many `deliveries`; the configuration is full-size or smaller."""
 
     deliveries: int
     messages: int
@@ -27,12 +27,12 @@ class Sizes:
 
 
 def sizes_of(deliveries: int) -> Sizes:
-    """Return what belongs to so many deliveries; of a small history the configuration is small, too."""
+    """Return the sizes that fit so many deliveries: a small history has a small configuration."""
     messages = deliveries / DELIVERIES_A_MESSAGE
     event_types = max(10, min(200, 200 * deliveries // FULL))
     return Sizes(
         deliveries=deliveries,
-        # Of few messages chance may give fewer to each.
+        # With few messages, chance may give fewer deliveries to each.
         messages=int(messages + 2 * messages**0.5) + 1,
         event_types=event_types,
         publishers=max(4, event_types // 4),

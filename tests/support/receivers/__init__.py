@@ -1,4 +1,4 @@
-"""Real HTTP receivers that do as they are told, and remember every request."""
+"""Real HTTP receivers that follow instructions and record every request."""
 
 from tests.support.receivers.behaviours import OK, Answer, Behaviour, Close, Drip, Hold, Slow, Stream
 from tests.support.receivers.endpoint import ReceiverEndpoint

@@ -1,4 +1,4 @@
-"""What a receiver can be told to do with a request."""
+"""The behaviours that a receiver can be instructed to show."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ LONG_ANSWER_BYTES = 1_000_000
 class Behaviour(Protocol):
     @property
     def status(self) -> int | None:
-        """What is answered in the end; None if nothing is, or not all of it."""
+        """The final status code; None if there is no answer, or an incomplete one."""
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse: ...
 
@@ -55,7 +55,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Slow:
-    """Takes its time, then answers."""
+    """Answers after a delay."""
 
     seconds: float
     then: Answer = OK
@@ -71,7 +71,7 @@ class Slow:
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Closes the connection without a word."""
+    """Closes the connection without an answer."""
 
     status: None = None
 
@@ -83,7 +83,7 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Drip:
-    """Promises a long answer and gives one byte a second."""
+    """Announces a long answer and sends one byte per second."""
 
     status: None = None
 
@@ -99,7 +99,7 @@ class Drip:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Answers with this status and a body that never ends."""
+    """Answers with this status and an endless body."""
 
     status: int = 200
 

@@ -1,4 +1,4 @@
-"""One path of a receiver: what it answers, and what it got."""
+"""One path of a receiver: its answers and the requests it got."""
 
 import threading
 import time
@@ -9,14 +9,14 @@ from dataclasses import replace
 from tests.support.receivers.behaviours import OK, Behaviour
 from tests.support.receivers.received import Received
 
-# A condition that takes longer than this has failed.
+# A condition that takes longer has failed.
 DEADLINE_SECONDS = 30.0
 
 Script = Callable[[Received], Behaviour]
 
 
 class ReceiverEndpoint:
-    """Written by the receiver's thread, read and told what to do by the test's."""
+    """Written by the receiver's thread; read and instructed by the test's thread."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -30,12 +30,14 @@ class ReceiverEndpoint:
         self.follow(lambda _received: behaviour)
 
     def follow(self, script: Script) -> None:
-        """From now on ask the script what to do; it sees how often a webhook-id was tried."""
+        """From now on answer as the script says; the script sees the number of tries of a
+        webhook-id.
+        """
         with self._changed:
             self._script = script
 
     def next(self, *behaviours: Behaviour) -> None:
-        """Do these with the next requests, before going on as usual."""
+        """Show these behaviours for the next requests, then continue as usual."""
         with self._changed:
             self._next.extend(behaviours)
 
@@ -46,7 +48,7 @@ class ReceiverEndpoint:
 
     @property
     def accepted(self) -> list[Received]:
-        """Those that were answered 2xx: what this endpoint has taken."""
+        """The requests that were answered 2xx."""
         return [request for request in self.received if request.was_accepted]
 
     def wait_for(
@@ -74,7 +76,7 @@ class ReceiverEndpoint:
     def take(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes, *, port: int = 0
     ) -> Behaviour:
-        """Record a request and say what to do with it."""
+        """Record a request and return the behaviour that answers it."""
         with self._changed:
             id = headers.get("webhook-id", "")
             self._tries[id] += 1

@@ -1,4 +1,6 @@
-"""A real name server on a port of its own: it knows some names, and leaves every other question unanswered."""
+"""A real DNS server on a port of its own: it resolves some names and leaves other queries
+unanswered.
+"""
 
 import contextlib
 import socket
@@ -13,7 +15,7 @@ _NAME_OF_THE_QUESTION = b"\xc0\x0c"
 
 @dataclass
 class NameServer:
-    """`asked` are the names that it was asked for, in turn."""
+    """`asked` lists the names that were queried, in order."""
 
     address: str
     asked: list[str] = field(default_factory=list)
@@ -31,7 +33,7 @@ class NameServer:
 
 @contextlib.contextmanager
 def name_server(known: Mapping[str, Sequence[str]]) -> Iterator[NameServer]:
-    """Serve IPv4 addresses by name; a name without any is told not to exist."""
+    """Serve IPv4 addresses by name; a name without addresses does not exist."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as serving:
         serving.bind(("127.0.0.1", 0))
         server = NameServer(f"127.0.0.1:{serving.getsockname()[1]}")
@@ -40,7 +42,7 @@ def name_server(known: Mapping[str, Sequence[str]]) -> Iterator[NameServer]:
         try:
             yield server
         finally:
-            # An empty datagram is no question: it ends the thread.
+            # An empty datagram is no query: it ends the thread.
             serving.sendto(b"", serving.getsockname())
             thread.join()
 

@@ -1,4 +1,4 @@
-"""Servers that answer what no proper server would."""
+"""Servers whose answers no proper server would send."""
 
 import contextlib
 import socket
@@ -10,11 +10,11 @@ BLANK_LINE = b"\r\n\r\n"
 
 @contextlib.contextmanager
 def raw_server(answer: Callable[[socket.socket], None]) -> Iterator[int]:
-    """Do with each connection whatever `answer` does, in a thread of its own; yield the port."""
+    """Call `answer` with each connection in a thread of its own; yield the port."""
     threads: list[threading.Thread] = []
 
     def talk(connection: socket.socket) -> None:
-        # The other side ends what it does not want to hear.
+        # The client may close the connection early.
         with connection, contextlib.suppress(OSError):
             connection.settimeout(30)
             answer(connection)
@@ -41,7 +41,7 @@ def raw_server(answer: Callable[[socket.socket], None]) -> Iterator[int]:
 
 
 def read_header(connection: socket.socket) -> None:
-    """Read a request as far as its header goes."""
+    """Read a request up to the end of its header."""
     request = b""
     while BLANK_LINE not in request and (part := connection.recv(65_536)):
         request += part

@@ -1,4 +1,4 @@
-"""An HTTP server in a thread of the test's process, on a port that stays its own."""
+"""An HTTP server in a thread of the test's process, on a port that it keeps."""
 
 import asyncio
 import socket
@@ -13,10 +13,12 @@ from tests.support.receivers.endpoint import ReceiverEndpoint
 
 
 class Receiver:
-    """Serves as many endpoints as asked for; all of them can be made unreachable and back."""
+    """Serves as many endpoints as requested; all of them can be made unreachable and reachable
+    again.
+    """
 
     def __init__(self) -> None:
-        # Bound and never listening: keeps the port from others while nothing listens on it.
+        # Bound but never listening: reserves the port while nothing listens on it.
         self._reserved = _bound(0)
         self.port: int = self._reserved.getsockname()[1]
         self._endpoints: dict[str, ReceiverEndpoint] = {}
@@ -41,12 +43,12 @@ class Receiver:
         self._reserved.close()
 
     def endpoint(self, name: str) -> ReceiverEndpoint:
-        """Return the endpoint of that name, made on first use."""
+        """Return the endpoint of that name, created on first use."""
         url = f"http://127.0.0.1:{self.port}/{name}"
         return self._endpoints.setdefault(f"/{name}", ReceiverEndpoint(url))
 
     def refuse_connections(self) -> None:
-        """Close every connection and the port: whoever connects is refused at once."""
+        """Close every connection and the port: new connections are refused at once."""
         self._run(self._close())
 
     def accept_connections(self) -> None:
@@ -65,13 +67,13 @@ class Receiver:
     async def _close(self) -> None:
         if self._listener is not None and self._server is not None:
             self._listener.close()
-            # Not 0, which means without end.
+            # Not 0, which means no time-out.
             await self._server.shutdown(timeout=0.01)
             await self._listener.wait_closed()
         self._listener = self._server = None
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
-        # Before the body: a client that has gone has no port any more.
+        # Before the body: a client that has disconnected has no port any more.
         port = request.transport.get_extra_info("peername")[1] if request.transport else 0
         body = await request.read()
         endpoint = self._endpoints.get(request.path)

@@ -1,4 +1,4 @@
-"""What the other tests rely on: the receivers themselves."""
+"""The receivers themselves, on which the other tests rely."""
 
 import threading
 
@@ -7,7 +7,7 @@ import requests
 
 from tests.support.receivers import OK, Answer, Behaviour, Close, Drip, Hold, Receiver, Stream
 
-# Nobody waits that long for a receiver that answers.
+# No answer takes that long.
 LONG = 30
 
 
@@ -54,7 +54,7 @@ def test_a_held_request_is_answered_once_released(receiver: Receiver) -> None:
 
 
 def read_patiently(url: str) -> None:
-    """Read on until more came than a well-behaved client would ever read."""
+    """Read until more came than a well-behaved client would ever read."""
     with requests.post(url, data=b"", timeout=0.3, stream=True) as response:
         read = 0
         for part in response.iter_content(10_000):
