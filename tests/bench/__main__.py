@@ -1,6 +1,6 @@
-"""`python -m tests.bench`: a benchmark in surroundings that the command `bench` has made.
+"""`python -m tests.bench`: one benchmark in the environment that the command `bench` has set up.
 
-It takes its sizes as JSON, and prints its results on standard output.
+It reads its sizes as JSON, and prints its results on standard output.
 """
 
 import json
@@ -15,7 +15,10 @@ from tests.bench.sizes import BenchSizes
 
 
 def run(bench: str, sizes: BenchSizes, *, scenarios: Sequence[str], as_json: bool) -> int:
-    """Measure, print, and return the exit code: 1 when something was lost, came twice or out of order."""
+    """Measure, print, and return the exit code.
+
+    It is 1 if a message was lost, duplicated or out of order.
+    """
     from tests.bench import (
         children,
         console,
@@ -49,7 +52,7 @@ def run(bench: str, sizes: BenchSizes, *, scenarios: Sequence[str], as_json: boo
 
 
 if __name__ == "__main__":
-    # Ends its own processes, too.
+    # Leave in order on SIGTERM, and end the child processes.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     options: dict[str, Any] = json.loads(sys.argv[1])
     django.setup()

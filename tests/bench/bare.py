@@ -1,7 +1,7 @@
-"""The bare loops that the product is measured against: they send and do nothing else.
+"""The bare loops that the product is compared with: they send and do nothing else.
 
 Each is a process of its own, `python -m tests.bench.bare LOOP URL CONCURRENCY MESSAGES`. They
-measure nothing: the receiver does, for them as for the product.
+measure nothing: the receiver measures them, as it measures the product.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ TABLE = "bench_commit"
 
 
 async def post(url: str, concurrency: int, messages: int) -> None:
-    """As many coroutines as lanes, on connections that are kept."""
+    """Post from as many coroutines as lanes, on keep-alive connections."""
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         await asyncio.gather(
             *(_post(session, f"{url}/bare/{lane}", messages // concurrency) for lane in range(concurrency))
@@ -27,7 +27,7 @@ async def post(url: str, concurrency: int, messages: int) -> None:
 
 
 async def post_and_commit(url: str, messages: int) -> None:
-    """One POST and one durable commit of one row in turn."""
+    """Post a message and commit one row durably, in turn."""
     from delivery.database.connections import connect
 
     connection = await connect("inturn bench")
@@ -45,7 +45,7 @@ async def _post(session: aiohttp.ClientSession, url: str, messages: int) -> None
 
 
 def post_from_threads(url: str, concurrency: int, messages: int) -> None:
-    """One `requests` session a thread."""
+    """Post from threads with one `requests` session each."""
     threads = [
         threading.Thread(target=_post_from_thread, args=(f"{url}/bare/{number}", messages // concurrency))
         for number in range(concurrency)

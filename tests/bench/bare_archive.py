@@ -1,6 +1,8 @@
-"""`python -m tests.bench.bare_archive FOLDER`: the tables as anybody would archive them, by COPY through Arrow into Parquet.
+"""`python -m tests.bench.bare_archive FOLDER`: the tables archived by COPY through Arrow into
+Parquet, as anybody would.
 
-One process, whole tables, no check, no days, no order. It knows nothing of Django: where the database is stands in standard input.
+It is one process that copies whole tables, without checks, days or order. It does not import
+Django: standard input has the database's connection string.
 """
 
 import sys

@@ -1,6 +1,7 @@
-"""The bare loop that a mailbox is measured against: a plain table, from which each connection takes batches and deletes them.
+"""The bare loop that a mailbox is compared with: connections take batches from a plain table.
 
-A process of its own, `python -m tests.bench.bare_mailbox CONNECTIONS BATCH`. No HTTP, no leases, no history.
+It is a process of its own, `python -m tests.bench.bare_mailbox CONNECTIONS BATCH`, without HTTP,
+leases or history. Each connection deletes the rows that it takes.
 """
 
 import sys
@@ -18,7 +19,7 @@ ACKNOWLEDGE = f"DELETE FROM {TABLE} WHERE id = ANY (%s)"  # noqa: S608 - a const
 
 
 def drain(connections: int, batch: int) -> Drained:
-    """Drain the table; each connection has a thread, which ends when there is nothing to take."""
+    """Drain the table; each connection has a thread, which ends when the table is empty."""
     taken: list[int] = []
     ready = threading.Barrier(connections + 1)
     threads = [threading.Thread(target=_drain, args=(taken, ready, batch)) for _ in range(connections)]

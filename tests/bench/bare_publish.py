@@ -1,7 +1,9 @@
-"""The bare transactions that publishing is measured against: a message and its deliveries in two plain tables.
+"""The bare transactions that publishing is compared with: a message and its deliveries in two plain
+tables.
 
-A process of its own, `python -m tests.bench.bare_publish MESSAGES CONNECTIONS DELIVERIES BATCH`. No HTTP, no keys, no
-matching; each connection commits one transaction after the other, by one prepared statement.
+It is a process of its own, `python -m tests.bench.bare_publish MESSAGES CONNECTIONS DELIVERIES
+BATCH`, without HTTP, keys or matching; each connection commits one transaction after the other, by
+one prepared statement.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The processes of a benchmark: a receiver, senders and bare loops, each ended whatever happens."""
+"""The processes of a benchmark: a receiver, senders and bare loops; each is ended in any case."""
 
 import http.client
 import json
@@ -18,7 +18,7 @@ STOP_SECONDS = 40
 
 
 class ReceiverProcess:
-    """The receiver's process, seen from the benchmark."""
+    """The benchmark's handle of the receiver's process."""
 
     def __init__(self, port: int) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
@@ -29,11 +29,14 @@ class ReceiverProcess:
         return tally
 
     def arrivals(self) -> list[tuple[int, float]]:
-        """Return the message's id and the moment of each request; the monotonic clock is one on a machine."""
+        """Return the message's id and the moment of each request.
+
+        The monotonic clock is the same for all processes of a machine.
+        """
         return [(id, at) for id, at in self._ask("GET", ARRIVALS)]
 
     def count(self) -> int:
-        """How many requests came since the last reset; costs the receiver next to nothing."""
+        """Return the requests since the last reset; this costs the receiver next to nothing."""
         return int(self._ask("GET", COUNT)["requests"])
 
     def reset(self) -> None:
@@ -68,12 +71,12 @@ def run_bare(loop: str, url: str, *, concurrency: int, messages: int) -> None:
 
 
 def run_publishers(load: PublishLoad) -> Drained:
-    """Let publishers post to the end, and return what they say they did."""
+    """Run publishers to the end, and return their report."""
     return measured("-m", "tests.bench.publishers", json.dumps(asdict(load)))
 
 
 def measured(*arguments: str) -> Drained:
-    """Run a Python that says what it did, and return that."""
+    """Run Python with these arguments, and return its report."""
     with child(*arguments, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         with process.stdout:
@@ -81,7 +84,7 @@ def measured(*arguments: str) -> Drained:
 
 
 def peak_megabytes(process: subprocess.Popen[bytes]) -> float:
-    """The most memory that the process has had resident so far."""
+    """Return the peak resident memory of the process so far."""
     status = Path(f"/proc/{process.pid}/status").read_text()
     kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
     return int(kilobytes) / 1024
@@ -91,9 +94,9 @@ def peak_megabytes(process: subprocess.Popen[bytes]) -> float:
 def child(
     *arguments: str, changed: Mapping[str, str] | None = None, **options: Any
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A Python with these arguments, asked to stop on leaving, and killed if it does not.
+    """Run Python with these arguments; terminate it on leaving, and kill it if it does not stop.
 
-    Its environment is ours with what is `changed`.
+    It inherits the environment, with the variables in `changed`.
     """
     assignments = [f"{name}={value}" for name, value in (changed or {}).items()]
     process: subprocess.Popen[bytes] = subprocess.Popen(

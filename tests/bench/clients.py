@@ -1,7 +1,7 @@
-"""MailboxClients of a mailbox: each fetches a batch and acknowledges it, again and again, over a connection that is kept.
+"""Clients of a mailbox: each fetches and acknowledges batches over a keep-alive connection.
 
-A process of its own, `python -m tests.bench.clients`, with its MailboxPlan as JSON. It does no more with a
-message than it must: what it costs is taken from the web server on the same machine.
+It is a process of its own, `python -m tests.bench.clients`, with its MailboxPlan as JSON. It does
+as little as possible with a message: its cost reduces the web server's share of the same machine.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ VISIBILITY_SECONDS = 600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MailboxPlan:
-    """So many messages in all, in batches, by so many clients of a web server on this machine."""
+    """So many messages in total, in batches, by so many clients of a web server on this machine."""
 
     port: int
     mailbox: str
@@ -34,7 +34,7 @@ class MailboxPlan:
 
 
 class MailboxClients:
-    """`left` are the messages that nobody has fetched or is about to fetch."""
+    """`left` is the number of messages that no client has fetched or is about to fetch."""
 
     def __init__(self, wish: MailboxPlan) -> None:
         self._wish = wish
@@ -44,11 +44,11 @@ class MailboxClients:
         self._acknowledged = 0
 
     async def run(self) -> Drained:
-        """Drain until all are fetched, or nothing comes any more."""
+        """Drain until all messages are fetched, or no more come."""
         connections = [
             await open_connection(self._wish.port, self._wish.key) for _ in range(self._wish.clients)
         ]
-        # A server that has been at work for a while has its threads, and has read its code.
+        # A warm server has its threads and has imported its code.
         await asyncio.gather(*(one.ask(b"GET", self._path + b"/status") for one in connections))
         began = time.monotonic()
         await asyncio.gather(*map(self._drain, connections))
@@ -61,7 +61,7 @@ class MailboxClients:
         while share := min(self._wish.batch, self._left):
             self._left -= share
             receipts = await self._fetch(connection, share)
-            # Others may have been quicker: then it is fewer than asked for.
+            # Other clients may have been quicker: then there are fewer than requested.
             self._left += share - len(receipts)
             if not receipts:
                 return

@@ -1,4 +1,6 @@
-"""`python -m tests.bench.command`: measure Inturn on this machine, on a server and a home of its own that are thrown away."""
+"""`python -m tests.bench.command`: measure Inturn on this machine, with a temporary server and
+home.
+"""
 
 import json
 import signal
@@ -32,9 +34,9 @@ SCENARIOS = {
     "console": (),
     "history": ("export", "verify", "beside"),
 }
-# Whose server logs each statement, behind the name of who gave it.
+# The benchmarks whose server logs each statement, prefixed by the application's name.
 LOGGING = {"cost": {"log_statement": "all", "log_line_prefix": "%a|"}}
-# As many deliveries as the numbers are promised for, and what `--quick` makes.
+# As many deliveries as the promised numbers refer to, and as `--quick` creates.
 DELIVERIES, QUICK_DELIVERIES = {"console": 5_000_000, "history": 1_000_000}, 5_000
 
 
@@ -118,9 +120,9 @@ def _sizes(options: Namespace) -> BenchSizes:
 def surroundings(
     database: str | None = None, server_settings: Mapping[str, str] | None = None
 ) -> Iterator[dict[str, str]]:
-    """A home and a server that writes to disk as the real one does; nothing of them stays.
+    """Yield the environment with a home and a server that writes to disk as the real one does.
 
-    A database that is given is used instead, with the home that has its keys.
+    Both are removed. If a database is passed, it is used instead, with the home that has its keys.
     """
     # SIGTERM ends it in order, like Ctrl-C.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -130,9 +132,9 @@ def surroundings(
                 tempfile.TemporaryDirectory(prefix="inturn-bench-", ignore_cleanup_errors=True)
             )
         )
-        # Where PostgreSQL has to run as nobody, it must be able to pass.
+        # If PostgreSQL runs as `nobody`, it needs access to the folder.
         home.chmod(0o711)
-        # Whitenoise warns when there is no folder of collected files.
+        # Whitenoise warns if there is no folder of collected files.
         (home / "static").mkdir()
         if database is None:
             server = Server(home, settings=server_settings)
@@ -145,10 +147,10 @@ def surroundings(
             | {
                 "INTURN_ALLOWED_NETWORKS": "127.0.0.0/8",
                 "INTURN_LOG_LEVEL": "ERROR",
-                # `requests`, left bare, would otherwise ask a proxy for the loopback.
+                # Otherwise plain `requests` would use a proxy for the loopback.
                 "NO_PROXY": "127.0.0.1",
                 "DJANGO_SETTINGS_MODULE": "config.settings",
-                # It is emptied: never where anybody's archive is.
+                # The benchmark empties it, so it is never a real archive.
                 "HISTORY_URL": str(home / "archive"),
             }
             | where
@@ -159,7 +161,7 @@ def surroundings(
 
 
 def _fill(deliveries: int, environment: dict[str, str]) -> None:
-    """Let the tests' generator fill the database, unless it is full enough."""
+    """Fill the database with the tests' generator, unless it has enough deliveries."""
     command = [sys.executable, "-m", "tests.support.many", "--deliveries", str(deliveries)]
     if run(command, environment):
         sys.exit("bench: there are too few deliveries to measure: see above")
@@ -172,7 +174,7 @@ def run(command: list[str], environment: dict[str, str]) -> int:
         try:
             return process.wait()
         finally:
-            # In order, not killed: it has processes of its own to end.
+            # Not killed: it has child processes to end.
             process.terminate()
 
 

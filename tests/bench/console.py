@@ -1,4 +1,6 @@
-"""`bench console`: how long the console's pages take on a database with millions of deliveries."""
+"""`bench console`: the response times of the console's pages on a database with millions of
+deliveries.
+"""
 
 import http.client
 import secrets
@@ -23,13 +25,13 @@ from tests.bench.results import BenchReceipt, BenchResult, machine, print_report
 from tests.bench.web import web
 
 VISITOR = "bench-console"
-# What an answer counts as that is not the page, or only the half of it: nobody would wait for it.
+# The time recorded for an answer that is an error or half a page: nobody would wait so long.
 GIVEN_UP_MS = 60_000.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed:
-    """How long each answer took, in milliseconds; `slowest` is the address of the longest."""
+    """The time of each answer, in milliseconds; `slowest` is the address of the longest."""
 
     page: MeasuredPage
     milliseconds: list[float]
@@ -59,11 +61,14 @@ class Timed:
 
 
 def run(*, rounds: int, as_json: bool) -> int:
-    """Ask the real web server for every page so many times, one at a time; return the exit code: 1 when one is too slow."""
+    """Request every page so many times, one at a time, from the real web server.
+
+    Return the exit code: 1 if a page is too slow.
+    """
     with web() as port, closing(_connection(port)) as connection, _session() as session:
         visitor = _Visitor(connection, session)
         asked = pages(read_samples(now=timezone.now()))
-        # What every page needs once: templates, and what connections remember.
+        # Warm up templates and connections' caches, which every page needs once.
         visitor.time(asked[0], rounds=1)
         timed = [
             visitor.time(page, rounds=rounds)
@@ -78,14 +83,14 @@ def run(*, rounds: int, as_json: bool) -> int:
 
 
 class _Visitor:
-    """Somebody logged in as administrator, on one connection."""
+    """A signed-in administrator on one connection."""
 
     def __init__(self, connection: http.client.HTTPConnection, session: str) -> None:
         self._connection = connection
         self._headers = {"Cookie": f"{settings.SESSION_COOKIE_NAME}={session}"}
 
     def time(self, page: MeasuredPage, *, rounds: int) -> Timed:
-        """Ask for its addresses in turn, each at least once."""
+        """Request the page's addresses in turn, each at least once."""
         count = max(rounds, len(page.addresses))
         answers = [
             (self._ask(address, page.unwanted), address)
@@ -95,7 +100,7 @@ class _Visitor:
         return Timed(page=page, milliseconds=[took for took, _ in answers], slowest=max(answers)[1])
 
     def _ask(self, address: str, unwanted: bytes) -> float:
-        """Return how many milliseconds it took until the whole answer was here."""
+        """Return the milliseconds until the whole answer had arrived."""
         began = time.perf_counter()
         self._connection.request("GET", address, headers=self._headers)
         answer = self._connection.getresponse()
@@ -111,8 +116,8 @@ def _connection(port: int) -> http.client.HTTPConnection:
 
 @contextmanager
 def _session() -> Iterator[str]:
-    """Log somebody in who may see everything, and yield the key of the session; both are gone afterwards."""
-    # One that was killed has left its own, whom no password fits.
+    """Sign in a superuser and yield the session's key; delete both afterwards."""
+    # A killed run leaves its user, which has no usable password.
     user = User(username=f"{VISITOR}-{secrets.token_hex(4)}", is_staff=True, is_superuser=True)
     user.set_unusable_password()
     user.save()

@@ -1,4 +1,6 @@
-"""The pages that `bench console` asks for: of each list the first page, pages far behind, and each of its filters."""
+"""The pages that `bench console` requests: each list's first page, pages far behind, and each
+filter.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,17 +17,17 @@ from tests.bench.console_samples import Samples, spread
 
 MEDIAN_MS, NINETY_FIFTH_MS = 150, 400
 SEARCH_MS = 1_000
-# How a search says that it did not get to the end.
+# The text of a search that was broken off.
 BROKEN_OFF = b"Go on from there"
-# They are measured by themselves.
+# They are measured separately.
 _TEXTS = ("body", "header")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredPage:
-    """One kind of page and the addresses that are asked for in turn, with what they may take.
+    """One kind of page, the addresses requested in turn, and its limits.
 
-    An answer with `unwanted` in it is none: a search that broke off, say.
+    An answer that contains `unwanted` counts as an error, such as a search that was broken off.
     """
 
     name: str
@@ -55,7 +57,9 @@ def _lists(samples: Samples) -> Iterator[MeasuredPage]:
 
 
 def _filters(of: admin.ModelAdmin[Any], samples: Samples) -> Iterator[tuple[str, Sequence[str]]]:
-    """Each filter of a list with what to filter by; Django's own, of small tables, are left out."""
+    """Yield each filter of a list with its values; Django's own filters, of small tables, are left
+    out.
+    """
     filters: Sequence[Any] = of.list_filter
     for a_filter in filters:
         parameter = getattr(a_filter, "parameter_name", "")
@@ -70,7 +74,7 @@ def list_of(model: type[Any]) -> str:
 
 
 def _combined(samples: Samples) -> Iterator[MeasuredPage]:
-    """What support asks for at once."""
+    """Yield pages with the combinations of filters that support uses."""
     deliveries = reverse("admin:delivery_delivery_changelist")
     since, later = samples.texts["since"][2], samples.texts["until"][1]
     yield _page(
@@ -106,7 +110,10 @@ def _combined(samples: Samples) -> Iterator[MeasuredPage]:
 
 
 def _texts(samples: Samples) -> Iterator[MeasuredPage]:
-    """A search of what no index knows, over the last day: of a word that many bodies have, of one that a single body has, and of none."""
+    """Yield a search that no index supports, over the last day.
+
+    It searches for a text of many bodies, of a single one and of none.
+    """
     day = f"{samples.now - timedelta(days=1):%Y-%m-%dT%H:%M:%S}"
     searched = _page(
         "messages by a text of the body, of the last day",

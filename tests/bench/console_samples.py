@@ -1,4 +1,6 @@
-"""What `bench console` asks for: ids, names and moments that are in the database, each kind spread over the whole of it."""
+"""Ids, names and moments in the database that `bench console` requests, spread over the whole
+range.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,14 +13,14 @@ from delivery.models.message import public_id
 from subscriptions.models import EventType, Publisher, Subscriber, Subscription
 
 Row = TypeVar("Row", bound=Model)
-# How many of each: different ones, so that no page is answered from a warm cache only.
+# The number of each kind: different ones, so that not every page is answered from a warm cache.
 EACH = 4
 AGES = (timedelta(minutes=30), timedelta(hours=20), timedelta(days=3), timedelta(days=12))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """`texts` are the values of filters that are typed, by the name of the parameter."""
+    """`texts` has the values of typed filters, by the name of the parameter."""
 
     now: datetime
     messages: list[int]
@@ -50,7 +52,8 @@ def read_samples(*, now: datetime) -> Samples:
             "publisher": [row.name for row in _spread_rows(Publisher.objects.all())],
             "since": moments,
             "until": moments,
-            # In every body of the generator, at the end of one of the oldest of the day, in none.
+            # In every body of the generator, at the end of one of the day's oldest bodies, and in
+            # none.
             "body": ["repository", *_references(now), "nobody ever wrote this"],
             "id_from": [public_id(id) for id in messages],
             "id_to": [public_id(id) for id in messages],
@@ -59,7 +62,7 @@ def read_samples(*, now: datetime) -> Samples:
 
 
 def spread(model: type[Model]) -> list[int]:
-    """Return ids from the oldest to the newest: of each part of their range the first that there is."""
+    """Return ids from the oldest to the newest: the first one of each part of their range."""
     rows = model._default_manager.order_by("pk").values_list("pk", flat=True)
     ends = model._default_manager.aggregate(first=Min("pk", default=0), last=Max("pk", default=0))
     first, last = ends["first"], ends["last"]
@@ -72,7 +75,7 @@ def _spread_rows(rows: QuerySet[Row]) -> list[Row]:
 
 
 def _references(now: datetime) -> list[str]:
-    """The last characters of a body at the other end of the last day."""
+    """Return the last characters of a body from the beginning of the last day."""
     oldest = Message.objects.filter(published_at__gt=now - timedelta(hours=23)).order_by("published_at")
     return [bytes(message.body[-20:-2]).decode("ascii", "ignore") for message in oldest[:1]]
 

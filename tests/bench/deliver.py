@@ -1,8 +1,8 @@
-"""`bench deliver`: how fast senders deliver, beside what this machine can do at all.
+"""`bench deliver`: the delivery rate of the senders, compared with the machine's limit.
 
-Product and bare loops take turns, and each round is compared in itself: what else the machine does
-slows both. A rate is what came at the receiver, between the first arrival and the
-last, and each arrival is held against the DELIVERED rows.
+Product and bare loops take turns, and each round is compared within itself: other load on the
+machine slows both. A rate counts requests at the receiver, between the first arrival and the last,
+and each arrival is compared with the DELIVERED rows.
 """
 
 from tests.bench.measuring import Measuring
@@ -14,7 +14,7 @@ MAX_MEGABYTES = 400
 
 
 def lanes_at_once(measuring: Measuring) -> list[BenchResult]:
-    """100 subscribers, an outcome on disk before the lane's next send."""
+    """Deliver to 100 subscribers, with an outcome on disk before the lane's next send."""
     sizes = measuring.sizes
     cast = make_cast("lanes", url=measuring.receiver.url, lanes=sizes.lanes)
     product, coroutines, threads = [], [], []
@@ -30,7 +30,7 @@ def lanes_at_once(measuring: Measuring) -> list[BenchResult]:
 
 
 def few_lanes(measuring: Measuring) -> list[BenchResult]:
-    """10 subscribers: a commit has the outcomes of ten lanes at most."""
+    """Deliver to 10 subscribers: a commit has the outcomes of ten lanes at most."""
     sizes = measuring.sizes
     cast = make_cast("few", url=measuring.receiver.url, lanes=sizes.few_lanes)
     product, bare = [], []
@@ -44,7 +44,9 @@ def few_lanes(measuring: Measuring) -> list[BenchResult]:
 
 
 def one_lane_alone(measuring: Measuring) -> list[BenchResult]:
-    """One subscriber: each message is a round trip and a commit, whoever does it."""
+    """Deliver to one subscriber: each message needs a round trip and a commit in any
+    implementation.
+    """
     sizes = measuring.sizes
     cast = make_cast("alone", url=measuring.receiver.url, lanes=1)
     product, bare = [], []
@@ -55,7 +57,7 @@ def one_lane_alone(measuring: Measuring) -> list[BenchResult]:
 
 
 def lanes_beside_hanging_ones(measuring: Measuring) -> list[BenchResult]:
-    """Thousands of lanes, some of whose endpoints answer only by time-out."""
+    """Deliver over thousands of lanes, some of whose endpoints always time out."""
     sizes = measuring.sizes
     cast = make_cast(
         "many",

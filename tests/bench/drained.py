@@ -1,4 +1,4 @@
-"""What a process that drained a mailbox says it did, on its standard output."""
+"""The report of a process that drained a mailbox, on its standard output."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -7,10 +7,10 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drained:
-    """`seconds` are from the first fetch to the last acknowledgement; connections were there before.
+    """`seconds` run from the first fetch to the last acknowledgement; connections were open before.
 
-    `got` are messages that came at least once, `duplicated` how often one came again. `out_of_order` are those that
-    came behind a later one in the same batch: between clients there is no order.
+    `got` counts messages that came at least once, `duplicated` the repetitions, `out_of_order` the
+    messages that came behind a later one in the same batch: there is no order between clients.
     """
 
     seconds: float

@@ -1,7 +1,8 @@
-"""`bench endurance`: a started product at 60 % of what it can publish and deliver at once, for half an hour.
+"""`bench endurance`: a started product at 60 % of its maximum rate for half an hour.
 
-The time is divided into equal parts. Of the last part latency, memory and the table of what waits are held against the second part:
-the first still warms up. What is settled grows by what is delivered, so there each delivery may take no more room.
+The time is divided into equal parts. Latency, memory and the table of waiting deliveries in the
+last part are compared with those of the second part: the first still warms up. The table of settled
+deliveries grows with each delivery, so the room per delivery is compared.
 """
 
 import time
@@ -20,14 +21,14 @@ from tests.bench.started import Started, started_beside
 SUBSCRIBERS = 10
 PARTS = 6
 OF_THE_MAXIMUM = 0.6
-# Of the second part, the last may have so much.
+# The most that the last part may have, relative to the second part.
 MOST_LATENCY, MOST_MEMORY, MOST_ROOM = 1.2, 1.1, 1.2
 FLOOD_CONNECTIONS, FLOOD_SECONDS, MOST_FLOODED = 16, 5.0, 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What one part of the time came to; sizes are of the end of it, in bytes."""
+    """The results of one part of the time; sizes are in bytes, at its end."""
 
     p50: float
     p99: float
@@ -60,7 +61,9 @@ def half_an_hour(measuring: Measuring) -> list[BenchResult]:
 
 
 def _flooded(measuring: Measuring, product: Started, cast: stage.BenchSetup, key: str) -> float:
-    """Publish without a pause, and return how many deliveries a second were accepted and delivered."""
+    """Publish without a pause, and return how many deliveries per second were accepted and
+    delivered.
+    """
     load = PublishLoad(
         port=product.port,
         event_type=cast.event_type.name,
@@ -108,7 +111,11 @@ def _receive(measuring: Measuring, expected: int, *, already: int) -> None:
 
 
 def _sizes() -> tuple[int, int, int]:
-    """The bytes of the waiting deliveries, their dead rows, and the bytes of the settled ones; all with their indexes."""
+    """Return the bytes of the waiting deliveries, their dead rows, and the bytes of the settled
+    ones.
+
+    The sizes include the indexes.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_total_relation_size('delivery_waiting'), pg_stat_get_dead_tuples('delivery_waiting'::regclass), "

@@ -1,7 +1,9 @@
-"""`bench history`: what the pipeline takes for a million attempts, beside a plain COPY into Parquet, and what it costs the senders.
+"""`bench history`: the pipeline's time for a million attempts, compared with a plain COPY into
+Parquet.
 
-It runs the commands that a person gives, each in a process that starts its own JVM; the first of all writes the cache that the
-others start with, and does not count.
+It also measures the pipeline's cost for the senders. It runs the users' commands, each in a process
+that starts its own JVM; the first run writes the cache that the others start with, and does not
+count.
 """
 
 import subprocess
@@ -23,7 +25,7 @@ OF_BARE, SECONDS, BESIDE, MEGABYTES = 1.5, 30.0, 0.6, 1_536
 
 
 class Bench:
-    """What the scenarios share: the history they measure, and how much memory its JVMs took."""
+    """The state that scenarios share: the history they measure, and the memory of its JVMs."""
 
     def __init__(self, measuring: Measuring) -> None:
         self.measuring = measuring
@@ -31,7 +33,7 @@ class Bench:
         self.attempts = history_stage.count_attempts()
 
     def run(self, name: str) -> float:
-        """Run a step, and return how many seconds it took."""
+        """Run a step, and return its duration in seconds."""
         began = time.monotonic()
         with begun(name) as step:
             while step.is_under_way():
@@ -47,7 +49,7 @@ class Bench:
 
 
 def exported(bench: Bench) -> list[BenchResult]:
-    """All of it, and the same tables by COPY, in turns."""
+    """Export the whole history, and copy the same tables by COPY, in turns."""
     product, bare = [], []
     for _ in bench.measuring.rounds("export", bench.measuring.sizes.history_rounds):
         bare.append(_copied())
@@ -68,19 +70,21 @@ def exported(bench: Bench) -> list[BenchResult]:
 
 
 def measured_and_verified(bench: Bench) -> list[BenchResult]:
-    """Rollup of all hours and verification of all that is archived."""
+    """Roll up all hours and verify the whole archive."""
     if not history_stage.is_archived():
         bench.run("export")
     took = []
     for _ in bench.measuring.rounds("verify", bench.measuring.sizes.history_rounds):
         history_stage.forget_rollup()
-        # What is archived is not exported again: for that no Spark is started.
+        # Archived rows are not exported again: the export then starts no Spark.
         took.append(bench.run("all"))
     return [_at_most("rollup and verify of it", median(took), "s", limit=SECONDS)]
 
 
 def beside_senders(bench: Bench) -> list[BenchResult]:
-    """Senders at work on one backlog: for a while alone, then while an export runs, of all there is."""
+    """Measure the senders on one backlog: first alone for a while, then during an export of the
+    whole history.
+    """
     measuring, sizes = bench.measuring, bench.measuring.sizes
     ratios, alone, beside = [], [], []
     for number in measuring.rounds("beside", sizes.beside_rounds):
@@ -115,7 +119,10 @@ SCENARIOS = {"export": exported, "verify": measured_and_verified, "beside": besi
 
 
 def run(sizes: BenchSizes, *, scenarios: Sequence[str], as_json: bool) -> int:
-    """Measure and print; return the exit code: 1 when a delivery was lost, came twice or out of order."""
+    """Measure, print, and return the exit code.
+
+    It is 1 if a delivery was lost, duplicated or out of order.
+    """
     history_stage.make_whole()
     with children.receiver() as receiver:
         measuring = Measuring(sizes, receiver)
@@ -127,7 +134,7 @@ def run(sizes: BenchSizes, *, scenarios: Sequence[str], as_json: bool) -> int:
 
 
 def _copied() -> float:
-    """Let a process of its own copy the tables into Parquet; return how many seconds it took."""
+    """Copy the tables into Parquet in a process of its own; return its duration in seconds."""
     with tempfile.TemporaryDirectory(prefix="inturn-bench-") as folder:
         began = time.monotonic()
         command = [sys.executable, "-m", "tests.bench.bare_archive", folder]
@@ -144,7 +151,7 @@ def _rate_alone(measuring: Measuring, expected: int) -> float:
 
 
 def _rate_beside(bench: Bench, expected: int) -> float:
-    """From the start of the export until it ends, or nothing is left to deliver."""
+    """Return the rate from the start of the export until it ends, or until the backlog is empty."""
     receiver = bench.measuring.receiver
     began, first = time.monotonic(), receiver.count()
     count, took = first, 0.0
@@ -157,7 +164,7 @@ def _rate_beside(bench: Bench, expected: int) -> float:
 
 
 def _receive(measuring: Measuring, cast: stage.BenchSetup, expected: int) -> None:
-    """Wait for the rest, and count what came, as far as it is recorded."""
+    """Wait for the remaining requests, and add the recorded ones to the receipt."""
 
     def delivered() -> int:
         rows = Delivery.objects.filter(subscription__in=cast.event_type.subscriptions.all())

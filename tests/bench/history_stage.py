@@ -1,4 +1,6 @@
-"""The history that `bench history` archives: what the tests' generator wrote, made whole, and how to begin again."""
+"""The history that `bench history` archives, completed from the generator's, and the ways to start
+over.
+"""
 
 import shutil
 from pathlib import Path
@@ -6,7 +8,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
-# Nothing of it is open: the senders that are measured would go on with it.
+# Settle every delivery: otherwise the measured senders would send the open ones.
 _SETTLE = """
     UPDATE delivery_delivery delivery
     SET status = 'CANCELLED', settled_at = message.published_at + interval '1 second', skipped = false, next_attempt_at = NULL,
@@ -18,8 +20,8 @@ _FREE_LANES = """
     UPDATE delivery_lane
     SET state = 'IDLE', reason = '', delivery_id = NULL, failures = 0, next_try_at = NULL, run_ids = '{}', run_attempts = '{}'
 """
-# What a publication writes and the generator does not: without it there is nothing to verify. Each came after the one before,
-# and all of them before the first transaction that there really was.
+# The columns that a publication writes and the generator does not: without them there is nothing to
+# verify. Each message follows the one before, and all precede the first real transaction.
 _ACCEPT = """
     UPDATE delivery_message message
     SET owed = coalesce(owing.deliveries, 0), transaction_id = accepted.place, seen_before = accepted.place
@@ -31,7 +33,8 @@ _ACCEPT = """
     ) AS owing ON owing.message_id = accepted.id
     WHERE message.id = accepted.id
 """
-# What stops a lane was tried as long ago as the console is to show, also what was published after that.
+# The attempts of a delivery that stops a lane are as old as the console shows, even if its message
+# was published later.
 _TRY_IN_TURN = """
     UPDATE delivery_loggedattempt attempt
     SET started_at = message.published_at
@@ -43,13 +46,13 @@ _FORGET_ARCHIVE = (
     "TRUNCATE delivery_archivechunk, delivery_archivefile, delivery_archived, delivery_historyhour CASCADE"
 )
 _FORGET_ROLLUP = "UPDATE delivery_archivechunk SET is_rolled_up = false"
-# It was written in one go, and all has happened before what is exported ends.
+# The generator writes the history at once, and all of it precedes the end of the export.
 _REST = ("VACUUM (FULL) delivery_message", "VACUUM (ANALYZE)", "CHECKPOINT")
 
 
 def make_whole() -> None:
     with connection.cursor() as cursor:
-        # Of everything; what serves a message walks indexes.
+        # These statements read whole tables; the product's settings favour indexes.
         cursor.execute("SET enable_seqscan = on; SET enable_hashjoin = on; SET enable_mergejoin = on")
         for statement in (_SETTLE, _FREE_LANES, _ACCEPT, _TRY_IN_TURN, *_REST):
             cursor.execute(statement)
@@ -57,13 +60,13 @@ def make_whole() -> None:
 
 
 def forget_archive() -> None:
-    """Let the next export begin with the first message."""
+    """Make the next export begin with the first message."""
     _execute(_FORGET_ARCHIVE, "CHECKPOINT")
     shutil.rmtree(Path(settings.ENVIRONMENT.home, "archive"), ignore_errors=True)
 
 
 def forget_rollup() -> None:
-    """Let the next rollup compute all hours."""
+    """Make the next rollup compute all hours."""
     _execute("TRUNCATE delivery_historyhour", _FORGET_ROLLUP)
 
 

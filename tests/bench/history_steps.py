@@ -1,4 +1,4 @@
-"""The pipeline's steps in a benchmark: each the command that a person gives, watched together with its JVM."""
+"""The pipeline's steps in a benchmark: the users' commands, observed together with their JVMs."""
 
 import subprocess
 import sys
@@ -15,7 +15,9 @@ LOOK_EVERY_SECONDS = 0.05
 
 
 class BenchStep:
-    """A step under way. `megabytes` is the most memory that its JVM has had resident, as far as anybody looked."""
+    """A running step. `megabytes` is the peak resident memory of its JVM, as far as it was
+    sampled.
+    """
 
     def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
         self.megabytes = 0.0
@@ -23,7 +25,7 @@ class BenchStep:
         self._process = process
 
     def is_under_way(self) -> bool:
-        """Look once, after a moment; raises RuntimeError when the step has failed."""
+        """Sample once, after a moment; raise RuntimeError if the step has failed."""
         time.sleep(LOOK_EVERY_SECONDS)
         for pid in _javas(self._process.pid):
             self.megabytes = max(self.megabytes, _peak_megabytes(pid))
@@ -34,14 +36,16 @@ class BenchStep:
 
 @contextmanager
 def begun(name: str) -> Iterator[BenchStep]:
-    """Begin `manage.py history NAME` in a process of its own; it is ended on leaving if it has not."""
-    # What it says must not stand among results.
+    """Start `manage.py history NAME` in a process of its own; end it on leaving if it still
+    runs.
+    """
+    # Keep its output out of the results.
     with child(str(settings.BASE_DIR / "manage.py"), "history", name, stdout=sys.stderr) as process:
         yield BenchStep(name, process)
 
 
 def _javas(pid: int) -> Iterator[int]:
-    """The JVMs among the descendants of a process; of one that has ended there are none."""
+    """Yield the JVMs among the descendants of a process; a process that has ended has none."""
     try:
         children = [
             int(word)

@@ -1,7 +1,8 @@
-"""`bench idle`: what a product takes from the machine while nothing is published, and how soon it serves.
+"""`bench idle`: the resources that a product uses while nothing is published, and its start-up
+time.
 
-It has a home and a database of its own. It is started twice: first in an empty home, where the database is made,
-and then as after every restart, which is what is promised.
+It has a home and a database of its own. It is started twice: first in an empty home, where it
+creates the database, and then as after every restart; the promise is about the second start.
 """
 
 import time
@@ -13,7 +14,7 @@ from tests.bench.results import BenchResult, at_most
 from tests.bench.started import Started, home, started
 
 MOST_MEGABYTES, MOST_PERCENT, MOST_SECONDS = 300, 2, 4
-# What a start still has to do when it serves.
+# The time for start-up work that continues after the product is ready.
 SETTLE_SECONDS = 10.0
 
 
@@ -39,7 +40,7 @@ def _taken(product: Started, *, seconds: float) -> list[BenchResult]:
     processes = usage.tree(product.pid)
     before = usage.computed(processes)
     time.sleep(seconds)
-    # What was started meanwhile has taken something, too.
+    # Processes that started meanwhile have used resources, too.
     processes = usage.tree(product.pid)
     taken = usage.computed(processes) - before
     percents = {part: taken[part] / seconds / 10 for part in ("up", *usage.PARTS)}

@@ -1,4 +1,4 @@
-"""A connection to the web server that is kept: as little HTTP as a client of the benchmark needs."""
+"""A keep-alive connection to the web server: as little HTTP as a client of the benchmark needs."""
 
 import asyncio
 from typing import cast
@@ -7,11 +7,11 @@ _LENGTH = b"\r\ncontent-length:"
 
 
 class AnswerError(Exception):
-    """The answer was no success."""
+    """The answer's status was not 2xx."""
 
 
 class KeepAliveConnection(asyncio.Protocol):
-    """Sends one request at a time and reads its answer, whose length is told."""
+    """Sends one request at a time and reads its answer, which has a content-length."""
 
     def __init__(self, headers: str) -> None:
         self._headers = headers.encode()
@@ -19,7 +19,7 @@ class KeepAliveConnection(asyncio.Protocol):
         self._answer: asyncio.Future[bytes] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's are no subclasses of asyncio's.
+        # uvloop's transports are no subclasses of asyncio's.
         self._transport = cast("asyncio.Transport", transport)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -27,7 +27,7 @@ class KeepAliveConnection(asyncio.Protocol):
             self._answer.set_exception(AnswerError("the connection was closed"))
 
     async def ask(self, method: bytes, path: bytes, body: bytes = b"") -> bytes:
-        """Return the body of the answer; raises AnswerError unless its status is 2xx."""
+        """Return the body of the answer; raise AnswerError unless its status is 2xx."""
         self._answer = asyncio.get_running_loop().create_future()
         self._transport.write(
             b"%s %s HTTP/1.1\r\n%scontent-length: %d\r\n\r\n%s"

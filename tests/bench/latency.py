@@ -1,7 +1,8 @@
-"""`bench latency`: how long after it was posted a message reaches its receivers, in a started product that is else idle.
+"""`bench latency`: the time from a message's post to its receivers, in a started product that is
+otherwise idle.
 
-Each message goes to all subscribers. The receiver's clock is the publisher's: both are on this machine. Beside it stands
-what one POST and one durable commit take.
+Each message goes to all subscribers. Publisher and receiver share the clock of this machine. The
+duration of one POST and one durable commit is printed alongside.
 """
 
 from dataclasses import dataclass
@@ -12,13 +13,15 @@ from tests.bench.paced import Pace, PacedPublisher
 from tests.bench.results import BenchResult, at_most, percentile
 from tests.bench.started import Started, started_beside
 
-# Connections are opened, statements prepared and lanes served before anything is measured.
+# Connections are opened, statements prepared and lanes served before the measurement.
 WARM_UP_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LatencyLoad:
-    """So many subscribers, each of whom is owed so many messages a second; at most so many milliseconds are wanted."""
+    """So many subscribers, each of which gets so many messages per second; p50 and p99 are limits
+    in milliseconds.
+    """
 
     subscribers: int
     rate: float
@@ -52,7 +55,7 @@ def _measured(measuring: Measuring, product: Started, load: LatencyLoad) -> list
 
 
 def milliseconds(measuring: Measuring, product: Started, load: LatencyLoad) -> list[float]:
-    """Publish at the load's rate, and return what each delivery took."""
+    """Publish at the load's rate, and return the latency of each delivery."""
     cast = stage.make_cast(
         f"{load.name}-{load.subscribers}x{load.rate:g}", url=measuring.receiver.url, lanes=load.subscribers
     )

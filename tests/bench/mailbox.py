@@ -1,4 +1,7 @@
-"""`bench mailbox`: how fast clients empty a mailbox over HTTP, beside what the database alone can do; and what depth costs."""
+"""`bench mailbox`: the rate at which clients drain a mailbox over HTTP, and the cost of depth.
+
+The rate is compared with the database's alone.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,14 +19,15 @@ from tests.bench.measuring import Measuring
 from tests.bench.results import BenchReceipt, BenchResult, compare, compare_costs
 from tests.bench.web import web
 
-# Messages a second that are enough beside PostgreSQL on two cores, whatever it can do alone.
+# Messages per second that suffice with PostgreSQL on two cores, whatever the database alone
+# achieves.
 ENOUGH = 3_000
 DEPTH_COSTS_AT_MOST = 1.2
 SHALLOW = "inturn_shallow"
 
 
 def emptied_by_clients(measuring: Measuring) -> list[BenchResult]:
-    """A few clients fetch and acknowledge all there is, in batches."""
+    """Fetch and acknowledge all messages with a few clients, in batches."""
     sizes = measuring.sizes
     mailbox = make_mailbox("drain")
     product, bare = [], []
@@ -40,7 +44,10 @@ def emptied_by_clients(measuring: Measuring) -> list[BenchResult]:
 
 
 def deep_and_shallow(measuring: Measuring) -> list[BenchResult]:
-    """The same of a deep mailbox and of a shallow one. Each has a database of its own, so that no table is deep for both."""
+    """Compare a deep mailbox with a shallow one.
+
+    Each has a database of its own: otherwise the tables would be deep for both.
+    """
     sizes = measuring.sizes
     stage.clear()
     deep = make_mailbox("depth")
@@ -56,7 +63,7 @@ def deep_and_shallow(measuring: Measuring) -> list[BenchResult]:
 
 
 def _costs(measuring: Measuring, mailboxes: Sequence[tuple[Mailbox, int]]) -> list[list[float]]:
-    """Return what a message of each mailbox cost in each round; they stay as deep as they are."""
+    """Return the cost per message of each mailbox in each round; the mailboxes keep their depth."""
     messages = measuring.sizes.depth_messages
     costs: list[list[float]] = [[] for _ in mailboxes]
     turns = list(zip(mailboxes, costs, strict=True))
@@ -64,17 +71,17 @@ def _costs(measuring: Measuring, mailboxes: Sequence[tuple[Mailbox, int]]) -> li
         for (mailbox, port), found in turns:
             found.append(1e6 / _rate(measuring, mailbox, port, messages=messages))
             mailbox.fill(messages)
-        # What comes second finds another machine than what comes first.
+        # The machine's state differs between the first and the second measurement.
         turns.reverse()
     return costs
 
 
 def _rate(measuring: Measuring, mailbox: Mailbox, port: int, *, messages: int) -> float:
-    """Let the clients fetch and acknowledge so many, and return their rate."""
+    """Fetch and acknowledge so many messages with the clients, and return their rate."""
     sizes = measuring.sizes
     delivered = mailbox.delivered()
     drained = mailbox.drain(port, clients=sizes.mailbox_clients, batch=sizes.mailbox_batch, messages=messages)
-    # What was acknowledged and is not recorded will come again: that is no better than lost.
+    # A message that is acknowledged and not recorded will come again: that is no better than lost.
     arrived = min(drained.got, drained.acknowledged, mailbox.delivered() - delivered)
     measuring.receipt += BenchReceipt(
         expected=messages,

@@ -1,4 +1,6 @@
-"""The mailboxes of the benchmark, filled by the database itself: a million messages by REST would take an hour."""
+"""The mailboxes of the benchmark, filled by SQL: a million messages through REST would take an
+hour.
+"""
 
 import json
 from collections.abc import Iterator
@@ -21,10 +23,10 @@ from tests.bench.drained import Drained
 from tests.bench.message import BODY
 from tests.support.databases import database_beside
 
-# What one transaction fills in, at most.
+# The most messages per transaction.
 BATCH = 50_000
 
-# As `accept.sql` leaves them.
+# The rows are as `accept.sql` leaves them.
 _FILL = """
     WITH published AS (
         INSERT INTO delivery_message (event_type_id, headers, content_type, body)
@@ -61,14 +63,16 @@ class Mailbox:
         )
 
     def fill(self, messages: int) -> None:
-        """Put so many more messages in."""
+        """Add so many messages."""
         with self.connect() as connection:
             for done in range(0, messages, BATCH):
                 count = min(BATCH, messages - done)
                 connection.execute(_FILL, (count, self.event_type_id, BODY, self.subscription_id))
 
     def settle_down(self) -> None:
-        """Do what autovacuum does where a mailbox fills up by and by, and leave no checkpoint to the measured."""
+        """Do the work of autovacuum for a mailbox that fills up gradually, and leave no checkpoint
+        to the measurement.
+        """
         with self.connect() as connection:
             connection.execute("VACUUM ANALYZE delivery_message, delivery_waiting, delivery_settled")
             connection.execute("CHECKPOINT")
@@ -81,7 +85,7 @@ class Mailbox:
         return count
 
     def drain(self, port: int, *, clients: int, batch: int, messages: int) -> Drained:
-        """Let clients fetch and acknowledge so many, from the web server at that port."""
+        """Fetch and acknowledge so many messages with clients of the web server at that port."""
         wish = MailboxPlan(
             port=port,
             mailbox=self.subscriber,
@@ -94,7 +98,7 @@ class Mailbox:
 
 
 def make_mailbox(name: str) -> Mailbox:
-    """Make a subscriber with one PULL subscription, and the key to fetch."""
+    """Create a subscriber with one PULL subscription, and the key to fetch."""
     subscriber = Subscriber.objects.create(name=f"bench-{name}")
     event_type = EventType.objects.create(name=f"Bench.{name}")
     subscription = Subscription.objects.create(
@@ -115,7 +119,7 @@ def make_mailbox(name: str) -> Mailbox:
 
 @contextmanager
 def copied_database(name: str) -> Iterator[None]:
-    """Copy the whole database; nobody else may be connected to it."""
+    """Copy the whole database; there may be no other connection to it."""
     connection.close()
     parameters = connection_parameters()
     with (
@@ -132,7 +136,7 @@ def url_of_database(name: str) -> str:
 
 
 def fill_bare(messages: int) -> None:
-    """Fill the bare loop's table anew: the same bodies, and no more than it needs."""
+    """Fill the bare loop's table again: the same bodies, and no more than it needs."""
     with connection.cursor() as cursor:
         cursor.execute(f"DROP TABLE IF EXISTS {bare_mailbox.TABLE}")
         cursor.execute(f"CREATE TABLE {bare_mailbox.TABLE} (id bigserial PRIMARY KEY, body bytea NOT NULL)")

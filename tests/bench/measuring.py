@@ -1,4 +1,4 @@
-"""Measuring: one backlog through the product, or so many posts of a bare loop, as the receiver sees them."""
+"""The measurement of one backlog in the product, or of a bare loop's posts, at the receiver."""
 
 import sys
 import time
@@ -14,14 +14,14 @@ from tests.bench.sizes import BenchSizes
 
 LOOK_EVERY_SECONDS = 0.1
 START_SECONDS = 60.0
-# When nothing has come for so long, nothing will.
+# If no request has come for so long, none will.
 STALL_SECONDS = 60.0
 # The last outcomes are committed just after their answers.
 COMMIT_SECONDS = 10.0
 
 
 class Measuring:
-    """The receiver and what it got so far. `receipt` adds up over all rounds."""
+    """The receiver and its requests so far. `receipt` accumulates over all rounds."""
 
     def __init__(self, sizes: BenchSizes, receiver: children.ReceiverProcess) -> None:
         self.sizes = sizes
@@ -30,7 +30,7 @@ class Measuring:
         self.peak_megabytes = 0.0
 
     def rounds(self, name: str, count: int) -> Iterator[int]:
-        """Count rounds, and show that they go on."""
+        """Count rounds, with a progress bar."""
         yield from tqdm(range(count), desc=name, unit="round", file=sys.stderr, disable=None)
 
     def product(
@@ -42,14 +42,17 @@ class Measuring:
         beside_hanging: bool = False,
         waiting: stage.WaitingDeliveries | None = None,
     ) -> float:
-        """Let senders deliver a backlog, and return their rate; `peak_megabytes` is the memory of the first."""
+        """Deliver a backlog with senders, and return their rate.
+
+        `peak_megabytes` is the memory of the first sender.
+        """
         stage.clear()
         self.receiver.reset()
         cast.let_in(hanging=beside_hanging)
         if waiting is not None:
             waiting.fill()
         cast.publish(messages)
-        # Held until all senders are there: how long they take to start is not in question.
+        # Held until all senders have started: their start-up time is not measured.
         cast.hold()
         expected = messages * cast.lanes
         with children.senders(senders) as processes:
@@ -63,13 +66,13 @@ class Measuring:
         return rate_of(tally)
 
     def bare(self, loop: str, *, concurrency: int, messages: int) -> float:
-        """Let a bare loop post, and return its rate."""
+        """Run a bare loop, and return its rate."""
         self.receiver.reset()
         children.run_bare(loop, self.receiver.url, concurrency=concurrency, messages=messages)
         return rate_of(self.receiver.tally())
 
     def bare_round_trips(self, messages: int) -> list[float]:
-        """Let one client post and commit in turn, and return the seconds of each round."""
+        """Post and commit in turn with one client, and return the seconds of each round."""
         self.bare("commit", concurrency=1, messages=messages)
         moments = [at for _, at in self.receiver.arrivals()]
         return [later - earlier for earlier, later in pairwise(moments)]
@@ -77,11 +80,11 @@ class Measuring:
     def receive(
         self, tally: dict[str, Any], *, expected: int, already: int = 0, is_ordered: bool = True
     ) -> None:
-        """Add what came to the receipt; so many had been delivered already.
+        """Add the tally to the receipt; `already` deliveries were delivered before.
 
-        Messages that several clients post at one moment have no order of their own.
+        Messages that several clients post at the same moment have no order.
         """
-        # What came and is not recorded will come again: that is no better than lost.
+        # A delivery that arrived and is not recorded will come again: that is no better than lost.
         arrived = min(tally["got"], stage.delivered() - already)
         self.receipt += BenchReceipt(
             expected=expected,
@@ -93,7 +96,7 @@ class Measuring:
 
 
 def wait_until(wanted: int, count: Callable[[], int], *, seconds: float) -> None:
-    """Wait until so many are counted, or the count has not grown for so long."""
+    """Wait until so many are counted, or the count has not grown for so many seconds."""
     counted, since = -1, time.monotonic()
     while counted < wanted and time.monotonic() - since < seconds:
         time.sleep(LOOK_EVERY_SECONDS)
@@ -103,5 +106,5 @@ def wait_until(wanted: int, count: Callable[[], int], *, seconds: float) -> None
 
 
 def rate_of(tally: dict[str, Any]) -> float:
-    """Requests a second, between the first and the last."""
+    """Return the requests per second, between the first and the last."""
     return (tally["requests"] - 1) / tally["seconds"] if tally["seconds"] else 0.0

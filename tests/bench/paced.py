@@ -1,4 +1,6 @@
-"""A publisher at a steady pace: it posts when a message is due, whether the ones before are answered or not."""
+"""A publisher at a steady pace: it posts each message when it is due, even if others are
+unanswered.
+"""
 
 import asyncio
 import random
@@ -11,15 +13,17 @@ import uvloop
 from tests.bench.keepalive import KeepAliveConnection, open_connection
 from tests.bench.message import BODY
 
-# As many posts may be under way at once.
+# The most posts in flight.
 CONNECTIONS = 16
-# So that the pace does not keep step with anything that happens at fixed times.
+# Keeps the pace from aligning with periodic events.
 JITTER = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """So many messages a second for so many seconds, posted with a key to a web server on this machine."""
+    """So many messages per second for so many seconds, posted with a key to a web server on this
+    machine.
+    """
 
     port: int
     event_type: str
@@ -29,9 +33,9 @@ class Pace:
 
 
 class PacedPublisher:
-    """`posted` has, by its id, the moment at which each message was due: a reading of the monotonic clock.
+    """`posted` has, by message id, the moment of the monotonic clock at which each message was due.
 
-    A post that has to wait for a free connection is late all the same.
+    A post that waits for a free connection counts as late.
     """
 
     def __init__(self, pace: Pace) -> None:
@@ -41,7 +45,7 @@ class PacedPublisher:
         self.posted: dict[int, float] = {}
 
     def publish(self) -> None:
-        """Post all, and wait for the answers."""
+        """Post all messages, and wait for the answers."""
         uvloop.run(self._publish())
 
     async def _publish(self) -> None:

@@ -1,4 +1,6 @@
-"""Plots of a benchmark, as small SVG files: two panels side by side, rates and times, over the same steps."""
+"""Plots of a benchmark, as small SVG files: two panels side by side, rates and times, over the same
+steps.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,20 +11,20 @@ WIDTH, HEIGHT = 720, 300
 LEFT, TOP, PANEL_WIDTH, PANEL_HEIGHT, BETWEEN = 60, 50, 270, 180, 70
 LINES = 4
 COLOURS = ("#0f766e", "#b45309", "#4338ca")
-# Readable in a dark page, too: a picture has a ground of its own.
+# Readable in a dark page, too: the picture has its own background.
 GROUND, TEXT, GRID = "#ffffff", "#374151", "#d1d5db"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """Lines by name, each with a value a step; the unit stands in the title."""
+    """Lines by name, each with one value per step; the title has the unit."""
 
     title: str
     lines: Mapping[str, Sequence[float]]
 
 
 def write(path: Path, panels: tuple[Panel, Panel], *, steps: Sequence[str], steps_are: str) -> None:
-    """Write the file; every step has the same room."""
+    """Write the file; every step has the same width."""
     drawn = [
         _panel(panel, LEFT + number * (PANEL_WIDTH + BETWEEN), steps, steps_are)
         for number, panel in enumerate(panels)
@@ -65,7 +67,7 @@ def _grid_line(left: int, top_value: float, number: int) -> str:
 
 
 def _line(left: int, name: str, heights: Sequence[float], *, number: int) -> str:
-    """Heights are parts of the panel's."""
+    """Draw a line; heights are fractions of the panel's."""
     points = [
         (_x(left, place, len(heights)), TOP + PANEL_HEIGHT * (1 - height))
         for place, height in enumerate(heights)

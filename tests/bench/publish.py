@@ -1,4 +1,7 @@
-"""`bench publish`: how fast messages are accepted over HTTP, beside bare transactions that store as much."""
+"""`bench publish`: the rate at which messages are accepted over HTTP.
+
+It is compared with bare transactions that store as much.
+"""
 
 from dataclasses import dataclass
 
@@ -18,7 +21,9 @@ BATCH = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedLoad:
-    """So many connections; each request publishes `batch` messages to `subscriptions` subscriptions each."""
+    """So many connections; each request publishes `batch` messages to `subscriptions` subscriptions
+    each.
+    """
 
     subscriptions: int
     connections: int
@@ -48,8 +53,10 @@ def batches(measuring: Measuring) -> list[BenchResult]:
 
 
 def _compared(measuring: Measuring, load: PublishedLoad) -> BenchResult:
-    """Accept, and store barely, in turns: the same bodies, and as many rows."""
-    # Nobody sends: the endpoints are never asked.
+    """Publish through the product and store by bare transactions, in turns: the same bodies, as
+    many rows.
+    """
+    # There are no senders: the endpoints get no requests.
     cast = stage.make_cast(
         f"publish{load.subscriptions}x{load.connections}x{load.batch}",
         url="http://127.0.0.1:9",
@@ -84,7 +91,9 @@ def _stored_bare(messages: int, load: PublishedLoad) -> float:
 
 
 def _receipt(messages: int, *, subscriptions: int) -> BenchReceipt:
-    """Nothing is received here; what was accepted is stored, with a delivery for each subscription."""
+    """Return the receipt of stored messages, each with a delivery per subscription: there is no
+    receiver.
+    """
     stored, owed = Message.objects.count(), Delivery.objects.count()
     whole = min(stored, owed // subscriptions)
     return BenchReceipt(

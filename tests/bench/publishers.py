@@ -1,6 +1,6 @@
-"""Publishers: each posts messages, one request after the other, over a connection that is kept.
+"""Publishers: each posts messages, one request after the other, over a keep-alive connection.
 
-A process of its own, `python -m tests.bench.publishers`, with its PublishLoad as JSON.
+It is a process of its own, `python -m tests.bench.publishers`, with its PublishLoad as JSON.
 """
 
 import asyncio
@@ -19,9 +19,10 @@ from tests.bench.message import BODY
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublishLoad:
-    """So many messages in all, `batch` of them in a request, by so many connections to a web server on this machine.
+    """So many messages in total, `batch` per request, by so many connections to a web server on
+    this machine.
 
-    Given `seconds`, no request is begun after them.
+    If `seconds` is set, no request begins after them.
     """
 
     port: int
@@ -34,7 +35,7 @@ class PublishLoad:
 
 
 class Publishers:
-    """`left` are the messages that no connection has posted or is about to post."""
+    """`left` is the number of messages that no connection has posted or is about to post."""
 
     def __init__(self, load: PublishLoad) -> None:
         self._load = load

@@ -1,4 +1,4 @@
-"""`bench queue`: how fast queue senders deliver, beside what this machine can do at all."""
+"""`bench queue`: the delivery rate of queue senders, compared with the machine's limit."""
 
 from tests.bench.measuring import Measuring
 from tests.bench.results import BenchResult, compare
@@ -6,7 +6,7 @@ from tests.bench.stage import make_queue_cast
 
 
 def one_group(measuring: Measuring) -> list[BenchResult]:
-    """One group: each message to one of its endpoints, an outcome on disk for each."""
+    """Deliver each message to one endpoint of a group, with an outcome on disk for each."""
     sizes = measuring.sizes
     cast = make_queue_cast("group", url=measuring.receiver.url, endpoints=sizes.endpoints)
     product, bare = [], []

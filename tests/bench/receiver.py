@@ -1,9 +1,8 @@
-"""The receiver of the benchmark: answers 200 as fast as Python can, and remembers what came to whom.
+"""The receiver of the benchmark: answers 200 as fast as Python can, and records the requests.
 
-A process of its own, `python -m tests.bench.receiver`, that prints its port. It reads no
-more of a request than it must: bare loops are measured against it too, and what it costs is
-taken from both. Requests on `/hang/…` get no answer, and those on `/any/…` may come in any order, to whatever
-stands behind the question mark.
+It is a process of its own, `python -m tests.bench.receiver`, that prints its port. It parses as
+little of a request as possible: bare loops use it too, and its cost reduces both rates. Requests on
+`/hang/…` get no answer, and those on `/any/…` may come in any order, with any query string.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ _ID = b"\r\nwebhook-id: msg_"
 
 
 class Tally:
-    """What came since the last reset; ids grow in the order of publication."""
+    """The requests since the last reset; ids grow in the order of publication."""
 
     def __init__(self) -> None:
         self.reset()
@@ -41,7 +40,7 @@ class Tally:
         self.first_at = 0.0
         self.last_at = 0.0
         self.ids: defaultdict[bytes, list[int]] = defaultdict(list)
-        # Of each request in turn: the message's id, 0 if it has none, and the reading of the monotonic clock.
+        # The message's id of each request, 0 if it has none, and its moment on the monotonic clock.
         self.arrivals: list[tuple[int, float]] = []
 
     def count(self, path: bytes, head: bytes) -> None:
@@ -56,7 +55,7 @@ class Tally:
             self.ids[path.partition(b"?")[0]].append(id)
 
     def as_json(self) -> dict[str, Any]:
-        """`got` are deliveries that came at least once, `duplicated` the requests beyond."""
+        """`got` counts deliveries that came at least once, `duplicated` the further requests."""
         got = sum(len(set(ids)) for ids in self.ids.values())
         return {
             "requests": self.requests,
@@ -71,7 +70,7 @@ class Tally:
 
 
 def out_of_order(ids: list[int]) -> int:
-    """Return how many came for the first time after a later one had come."""
+    """Return how many ids came for the first time after a later one."""
     seen: set[int] = set()
     latest = wrong = 0
     for id in ids:
@@ -82,14 +81,14 @@ def out_of_order(ids: list[int]) -> int:
 
 
 class ReceivingConnection(asyncio.Protocol):
-    """One connection of a client that asks again only after an answer."""
+    """One connection of a client that sends its next request only after an answer."""
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
         self._buffer = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        # uvloop's are no subclasses of asyncio's.
+        # uvloop's transports are no subclasses of asyncio's.
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:

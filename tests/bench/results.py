@@ -1,4 +1,4 @@
-"""What a benchmark found: numbers beside their limits, and whether anything was lost."""
+"""The results of a benchmark: numbers with their limits, and whether a message was lost."""
 
 import json
 import math
@@ -18,9 +18,10 @@ _WHOLE = frozenset({"/s", "µs", "MB"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchResult:
-    """A value beside its limit; `wanted` is the ratio of the two that is promised, whatever it is of a value that is `enough`.
+    """A value with its limit; `wanted` is the promised ratio of the two.
 
-    Without a `wanted` ratio nothing is promised: the value explains others.
+    A value that is `enough` meets the promise with any ratio. Without `wanted` nothing is promised:
+    the value explains others.
     """
 
     name: str
@@ -70,7 +71,7 @@ class BenchResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchReceipt:
-    """What the receiver says of everything that was to come."""
+    """The receiver's counts of the expected deliveries."""
 
     expected: int = 0
     got: int = 0
@@ -90,10 +91,10 @@ class BenchReceipt:
 def compare(
     name: str, product: Sequence[float], bare: Sequence[float], *, wanted: float, enough: float | None = None
 ) -> BenchResult:
-    """Compare rates, in deliveries a second, taken in turns.
+    """Compare rates, in deliveries per second, measured in turns.
 
-    The ratio is the median of the rounds' own: what the machine does beside us comes and goes, and slows both
-    of a round. Of two medians each may be of another moment.
+    The ratio is the median of the rounds' ratios: other load on the machine varies, and slows both
+    rates of a round. Two medians may come from different moments.
     """
     ratios = [rate / limit for rate, limit in zip(product, bare, strict=True)]
     return BenchResult(
@@ -110,7 +111,7 @@ def compare(
 def compare_costs(
     name: str, costs: Sequence[float], limits: Sequence[float], *, at_most: float
 ) -> BenchResult:
-    """Compare what a message costs in microseconds, taken in turns as well."""
+    """Compare costs per message in microseconds, measured in turns as well."""
     ratios = [cost / limit for cost, limit in zip(costs, limits, strict=True)]
     return BenchResult(
         name=name,
@@ -124,7 +125,7 @@ def compare_costs(
 
 
 def at_most(name: str, value: float, limit: float | None, *, unit: str) -> BenchResult:
-    """A value that may not be more than the limit; a limit of None tells the value only."""
+    """Return a value that may not exceed the limit; without a limit the value is only reported."""
     if limit is None:
         return BenchResult(name=name, value=value, unit=unit, limit=value, ratio=1.0, wanted=None)
     return BenchResult(
@@ -133,13 +134,13 @@ def at_most(name: str, value: float, limit: float | None, *, unit: str) -> Bench
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """The smallest value that so many percent of all do not exceed."""
+    """Return the smallest value that so many percent of all values do not exceed."""
     ordered = sorted(values)
     return ordered[max(math.ceil(len(ordered) * percent / 100) - 1, 0)]
 
 
 def print_report(bench: str, results: Sequence[BenchResult], receipt: BenchReceipt, *, as_json: bool) -> None:
-    """Print one JSON object or the same for people."""
+    """Print one JSON object, or the same for people."""
     if as_json:
         report = {
             "bench": bench,
@@ -171,7 +172,7 @@ def machine() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    """Its name as Linux has it; elsewhere what Python knows."""
+    """Return the processor's name from Linux; on other systems Python's."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:

@@ -1,4 +1,6 @@
-"""`bench deliver`, the scenario `retries`: what waits in the retry lane costs the fresh flow next to nothing."""
+"""`bench deliver`, the scenario `retries`: a full retry lane costs fresh deliveries next to
+nothing.
+"""
 
 from tests.bench.measuring import Measuring
 from tests.bench.results import BenchResult, compare
@@ -6,7 +8,7 @@ from tests.bench.stage import make_cast, make_waiting
 
 
 def fresh_beside_waiting(measuring: Measuring) -> list[BenchResult]:
-    """Fresh deliveries over 100 lanes, with and without a retry lane that is full."""
+    """Deliver fresh messages over 100 lanes, with and without a full retry lane."""
     sizes = measuring.sizes
     cast = make_cast("fresh", url=measuring.receiver.url, lanes=sizes.lanes)
     waiting = make_waiting("waiting", url=measuring.receiver.url, count=sizes.waiting_retries)

@@ -1,7 +1,8 @@
-"""`bench scale`: rate and latency by the number of subscribers, and by how many deliveries are stored already.
+"""`bench scale`: rate and latency by the number of subscribers, and by the number of stored
+deliveries.
 
-The rate is that of a backlog which the senders of a started product drain; the latency, from the publisher to the receiver, is
-measured at two messages a second, each to all subscribers.
+The rate is that of a backlog which the senders of a started product drain; the latency, from the
+publisher to the receiver, is measured at two messages per second, each to all subscribers.
 """
 
 import subprocess
@@ -28,7 +29,7 @@ def by_subscribers(measuring: Measuring) -> list[BenchResult]:
 def by_stored(measuring: Measuring) -> list[BenchResult]:
     found = {}
     for stored in measuring.sizes.stored:
-        # The tests' generator adds what there is too little of.
+        # The tests' generator adds the missing deliveries.
         command = [sys.executable, "-m", "tests.support.many", "--more", "--deliveries", str(stored)]
         subprocess.run(command, check=True, stdout=sys.stderr)
         found[f"{stored:,}"] = _measured(measuring, SUBSCRIBERS_BESIDE_STORED, name=f"stored{stored}")

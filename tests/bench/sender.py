@@ -1,4 +1,6 @@
-"""One sender process, as a worker of the senders' cluster runs it, until SIGTERM: `python -m tests.bench.sender`."""
+"""One sender process, as a worker of the senders' cluster runs it, until SIGTERM: `python -m
+tests.bench.sender`.
+"""
 
 import asyncio
 import signal

@@ -1,14 +1,14 @@
-"""How much a benchmark does."""
+"""The sizes of a benchmark."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchSizes:
-    """Deliveries are counted a round: product and bare loops take turns.
+    """Delivery counts are per round: product and bare loops take turns.
 
-    `senders` are the processes that serve 100 lanes, as many as an installation has unless told otherwise
-    (SENDER_PROCESSES). One lane is served by one, and thousands are left to one.
+    `senders` is the number of processes that serve 100 lanes: an installation's default
+    (SENDER_PROCESSES). One process serves a single lane, and also thousands of them.
     """
 
     rounds: int = 5
@@ -19,7 +19,7 @@ class BenchSizes:
     few_deliveries: int = 10_000
     posts: int = 30_000
     posts_from_threads: int = 3_000
-    # The shorter the turns, the less what else the machine does falls on one side only.
+    # With short turns, other load on the machine is less likely to slow one side only.
     alone_rounds: int = 9
     alone: int = 3_000
     many_lanes: int = 5_000
@@ -50,7 +50,7 @@ class BenchSizes:
     depth_rounds: int = 9
     depth_messages: int = 4_000
     history_rounds: int = 3
-    # Of a backlog that lasts longer than an export beside it.
+    # The backlog lasts longer than an export alongside it.
     beside_rounds: int = 2
     beside_messages: int = 1_500
     beside_seconds: float = 8

@@ -1,4 +1,4 @@
-"""What is in the database of the benchmark: subscribers, their lanes and a backlog."""
+"""The rows of the benchmark's database: subscribers, their lanes and a backlog."""
 
 from dataclasses import dataclass
 
@@ -24,13 +24,15 @@ from tests.bench.message import BODY
 from tests.bench.receiver import UNORDERED
 
 HEALTHY, HANGING = "healthy", "hanging"
-# Deliveries that one transaction of the backlog writes, at most.
+# The most deliveries per transaction of the backlog.
 BATCH = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BenchSetup:
-    """The subscribers of one scenario, and what is published to them: each message goes to so many `lanes`."""
+    """The subscribers of one scenario and their event type: each message goes to so many
+    `lanes`.
+    """
 
     event_type: EventType
     publisher: Publisher
@@ -38,16 +40,16 @@ class BenchSetup:
     hanging: int = 0
 
     def let_in(self, *, hanging: bool) -> None:
-        """Make the subscriptions ACTIVE, those that hang only if wanted."""
+        """Make the subscriptions ACTIVE, the hanging ones only if `hanging`."""
         names = [HEALTHY, HANGING] if hanging else [HEALTHY]
         self.event_type.subscriptions.filter(name__in=names).update(status=SubscriptionStatus.ACTIVE)
 
     def hold(self) -> None:
-        """Make all INACTIVE: their backlog stays."""
+        """Make all subscriptions INACTIVE: their backlog stays."""
         self.event_type.subscriptions.update(status=SubscriptionStatus.INACTIVE)
 
     def make_key(self) -> str:
-        """Make a key with which to publish."""
+        """Create a key with which to publish."""
         row = ApiKey(scope=Scope.PUBLISH, publisher=self.publisher)
         key = new_key()
         row.set_key(key)
@@ -66,12 +68,12 @@ class BenchSetup:
         for done in range(0, messages, batch):
             publish(self.publisher, [draft] * min(batch, messages - done))
         with connection.cursor() as cursor:
-            # What a database that has been at work for a while knows anyway.
+            # A database in use has these statistics.
             cursor.execute("ANALYZE")
 
 
 def make_cast(name: str, *, url: str, lanes: int, hanging: int = 0, timeout_seconds: int = 30) -> BenchSetup:
-    """Make an event type with so many subscribers of one subscription each."""
+    """Create an event type with so many subscribers of one subscription each."""
     event_type = EventType.objects.create(name=f"Bench.{name}")
     publisher, _ = Publisher.objects.get_or_create(name="bench")
     policy = Policy.objects.get(name="teamforge")
@@ -98,7 +100,9 @@ def make_cast(name: str, *, url: str, lanes: int, hanging: int = 0, timeout_seco
 
 
 def make_queue_cast(name: str, *, url: str, endpoints: int) -> BenchSetup:
-    """Make a QUEUE event type with one group of so many endpoints; the receiver sees them as one."""
+    """Create a QUEUE event type with one group of so many endpoints; the receiver counts them as
+    one.
+    """
     event_type = EventType.objects.create(name=f"Bench.{name}", kind=Kind.QUEUE)
     publisher, _ = Publisher.objects.get_or_create(name="bench")
     policy = Policy.objects.get(name="teamforge")
@@ -117,13 +121,15 @@ def make_queue_cast(name: str, *, url: str, endpoints: int) -> BenchSetup:
 
 @dataclass(frozen=True, slots=True)
 class WaitingDeliveries:
-    """What waits in the retry lane for a time that does not come while we measure."""
+    """Deliveries in the retry lane that do not become due during the measurement."""
 
     subscription: Subscription
     count: int
 
     def fill(self) -> None:
-        """Fill the retry lane: messages that were tried once, as a sender would have left them."""
+        """Fill the retry lane with messages that were tried once, as a sender would have left
+        them.
+        """
         with connection.cursor() as cursor:
             cursor.execute(_FILL, [self.count, self.subscription.event_type_id, BODY, self.subscription.pk])
 
@@ -152,7 +158,7 @@ _FILL = """
 
 
 def make_waiting(name: str, *, url: str, count: int) -> WaitingDeliveries:
-    """Make the subscription whose deliveries wait."""
+    """Create the subscription whose deliveries wait."""
     subscription = Subscription.objects.create(
         name=HEALTHY,
         subscriber=Subscriber.objects.create(name=f"bench-{name}"),
@@ -164,13 +170,14 @@ def make_waiting(name: str, *, url: str, count: int) -> WaitingDeliveries:
 
 
 def clear() -> None:
-    """Forget all messages, and what the lanes were at."""
+    """Delete all messages, and reset the lanes."""
     with connection.cursor() as cursor:
         cursor.execute(
             "TRUNCATE delivery_loggedattempt, delivery_delivery, delivery_message, delivery_idempotencykey,"
             " delivery_journalentry, delivery_callback, delivery_failurenotice, delivery_dedupkey"
         )
-        # Before the backlog and not after it: where messages come and go, they do so within a checkpoint.
+        # Before the backlog, not after it: in normal use messages are written and settled within
+        # one checkpoint.
         cursor.execute("CHECKPOINT")
     Lane.objects.update(
         state="IDLE", reason="", delivery_id=None, failures=0, next_try_at=None, run_ids=[], run_attempts=[]
@@ -178,7 +185,7 @@ def clear() -> None:
 
 
 def senders() -> int:
-    """How many senders are at work."""
+    """Return the number of running senders."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'inturn sender %'")
         (count,) = cursor.fetchone() or (0,)

@@ -1,4 +1,4 @@
-"""A started product: everything that `up` starts, in a home of its own."""
+"""A started product: all processes of `up`, in a home of its own."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ from tests.bench.web import free_port
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Started:
-    """`ready_seconds` after its start it said that it serves."""
+    """It reported ready `ready_seconds` after its start."""
 
     pid: int
     port: int
@@ -27,7 +27,10 @@ class Started:
 
 @contextmanager
 def started(home: Path, **given: str) -> Iterator[Started]:
-    """Run `up` until leaving, with these variables; unless one is DATABASE_URL it starts a database of its own in the home."""
+    """Run `up` with these variables until leaving.
+
+    Without DATABASE_URL it starts a database of its own in the home.
+    """
     port = free_port()
     changed = {
         "INTURN_HOME": str(home),
@@ -54,7 +57,7 @@ def started(home: Path, **given: str) -> Iterator[Started]:
 def started_beside() -> Iterator[Started]:
     """Run `up` on the database of the benchmark."""
     ours = settings.ENVIRONMENT
-    # Secrets in the database are read with our keys.
+    # Secrets in the database are encrypted with these keys.
     given = {"DATABASE_URL": ours.database_url, "INTURN_ENCRYPTION_KEYS": " ".join(ours.encryption_keys)}
     with home() as folder, started(folder, **given) as product:
         yield product
@@ -62,10 +65,10 @@ def started_beside() -> Iterator[Started]:
 
 @contextmanager
 def home() -> Iterator[Path]:
-    """A folder for one installation, removed on leaving."""
+    """Yield a folder for one installation; remove it on leaving."""
     made: Any = tempfile.TemporaryDirectory(prefix="inturn-bench-", ignore_cleanup_errors=True)
     with made as name:
         folder = Path(name)
-        # Where PostgreSQL has to run as nobody, it must be able to pass.
+        # If PostgreSQL runs as `nobody`, it needs access to the folder.
         folder.chmod(0o711)
         yield folder

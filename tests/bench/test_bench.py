@@ -1,4 +1,6 @@
-"""`bench deliver --quick`: it measures everything, in the shape that tools rely on, and leaves nothing behind."""
+"""`bench deliver --quick`: it measures everything, prints the shape that tools rely on, and leaves
+no files behind.
+"""
 
 import os
 import subprocess
@@ -28,7 +30,8 @@ RESULT = {
 
 
 def bench(*options: str, home: Path, name: str = "deliver") -> subprocess.CompletedProcess[str]:
-    # All it makes is in the folder for temporary files: given one of its own, what it leaves can be seen.
+    # The benchmark creates everything in the temporary folder: with a folder of its own, leftovers
+    # are visible.
     environment = os.environ | {"TMPDIR": str(home)}
     return subprocess.run(
         [sys.executable, str(CHECKOUT / "manage.py"), "bench", name, "--quick", *options],
@@ -43,13 +46,13 @@ def bench(*options: str, home: Path, name: str = "deliver") -> subprocess.Comple
 @pytest.fixture
 def home() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
-        # Where PostgreSQL has to run as nobody, it must be able to pass.
+        # If PostgreSQL runs as `nobody`, it needs access to the folder.
         Path(folder).chmod(0o711)
         yield Path(folder)
 
 
 def test_a_benchmark_prints_only_results_and_cleans_up(home: Path) -> None:
-    """One test: in processes side by side each of several would begin with a bench of its own."""
+    """One test: run in parallel, each of several tests would start with a bench of its own."""
     ended = bench("--json", home=home)
     assert (ended.returncode, ended.stderr) == (0, "")
     report = orjson.loads(ended.stdout)
@@ -80,13 +83,14 @@ def insist_that_each_number_stands_beside_its_limit(report: dict[str, Any]) -> N
         (1, "MB"),
         (0.9, "/s"),
     ]
-    # Of one round the median is the round's own.
+    # With one round the median is that round's ratio.
     for result in report["results"]:
         assert result["ratio"] == pytest.approx(result["value"] / result["limit"], rel=0.01)
 
 
 def insist_that_everything_came_once_and_in_order(report: dict[str, Any]) -> None:
-    # 10 lanes × 20 messages, 3 lanes × 20, 50 for one alone, twice 45 healthy lanes × 4, and twice 10 lanes × 20 for the retries.
+    # 10 lanes × 20 messages, 3 lanes × 20, 50 for one alone, twice 45 healthy lanes × 4, and twice
+    # 10 lanes × 20 for the retries.
     expected = 200 + 60 + 50 + 2 * 180 + 2 * 200
     assert report["receiver"] == {
         "expected": expected,
@@ -116,7 +120,7 @@ def test_mailboxes_are_measured_too(home: Path) -> None:
     assert report["bench"] == "mailbox"
     results = [(result["wanted"], result["unit"]) for result in report["results"]]
     assert results == [(0.25, "/s"), (1.2, "µs")]
-    # 300 by clients, and twice 100 of the deep mailbox and of the shallow one.
+    # 300 by clients, and twice 100 each from the deep and the shallow mailbox.
     counts = {"expected": 700, "got": 700, "lost": 0, "duplicated": 0, "out_of_order": 0}
     assert report["receiver"] == counts
     assert list(home.glob("*")) == []
@@ -155,7 +159,7 @@ def test_an_interrupted_benchmark_ends_its_processes(home: Path) -> None:
 def command_of(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/cmdline").read_text()
-    except OSError:  # It has ended meanwhile.
+    except OSError:  # The process has ended meanwhile.
         return ""
 
 
@@ -167,7 +171,8 @@ def test_publishing_is_measured_too(home: Path) -> None:
     assert report["bench"] == "publish"
     results = [(result["wanted"], result["unit"]) for result in report["results"]]
     assert results == [(0.5, "/s"), (0.9, "/s"), (0.9, "/s"), (0.5, "/s")]
-    # 500 deliveries or a message a connection, whichever is more, for each of three loads; and 16 batches.
+    # 500 deliveries or one message per connection, whichever is more, for each of three loads; and
+    # 16 batches.
     counts = {"expected": 1778, "got": 1778, "lost": 0, "duplicated": 0, "out_of_order": 0}
     assert report["receiver"] == counts
 
@@ -187,7 +192,7 @@ def test_a_started_product_is_measured_too(home: Path, name: str, units: list[st
     report = orjson.loads(ended.stdout)
     assert report["bench"] == name
     assert [result["unit"] for result in report["results"]][: len(units)] == units
-    # What has no limit is told, and nobody judges it.
+    # A value without a limit is only reported.
     for result in report["results"]:
         assert (result["wanted"] is None) == (result["met"] is None)
     assert report["receiver"]["got"] == report["receiver"]["expected"]

@@ -1,4 +1,6 @@
-"""`bench console --quick`: it makes a small history by the tests' generator, and measures every page."""
+"""`bench console --quick`: it creates a small history with the tests' generator, and measures every
+page.
+"""
 
 import tempfile
 from pathlib import Path
@@ -12,7 +14,7 @@ from tests.bench.test_bench import bench
 @pytest.mark.slow
 def test_every_page_is_measured_against_its_limit() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        # Where PostgreSQL has to run as nobody, it must be able to pass.
+        # If PostgreSQL runs as `nobody`, it needs access to the folder.
         Path(folder).chmod(0o711)
         ended = bench("--json", home=Path(folder), name="console")
         assert list(Path(folder).glob("*")) == []
@@ -20,7 +22,8 @@ def test_every_page_is_measured_against_its_limit() -> None:
     assert report["bench"] == "console"
     took = {result["name"]: result for result in report["results"]}
     assert all(result["unit"] == "ms" and result["wanted"] == 1 for result in took.values())
-    # So few are quick on any machine; an answer that is an error counts as a minute.
+    # With so few rows every page is quick on any machine; an answer that is an error counts as a
+    # minute.
     assert [name for name, result in took.items() if result["value"] > 30_000] == []
     for page in ("overview", "deliveries, far behind", "deliveries by subscriber", "a subscription"):
         assert took[f"{page}: median"]["limit"] == 150

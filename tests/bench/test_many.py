@@ -1,4 +1,6 @@
-"""The generator of large histories: what it wrote is indexed, and it adds to what it has written."""
+"""The generator of large histories: its tables get their indexes, and it can add to its own
+history.
+"""
 
 from collections import Counter
 from datetime import timedelta
@@ -12,7 +14,8 @@ from subscriptions.models import Subscriber
 from tests.support.many import bare_tables
 from tests.support.many.__main__ import main
 
-# Of the tables that are stripped, and of their partitions; names are PostgreSQL's own there, and it rewrites conditions.
+# The indexes of the stripped tables and of their partitions; PostgreSQL chooses the names of the
+# latter, and rewrites conditions.
 _INDEXES = """
     SELECT
         indrelid::regclass::text,
@@ -46,7 +49,7 @@ def test_a_second_step_adds_to_the_first() -> None:
     assert main(["--more", "--deliveries", "500"]) == 0
     first, subscribers, urls = Delivery.objects.count(), Subscriber.objects.count(), UrlHealth.objects.count()
     assert first >= 500
-    # Unless it is told to add.
+    # Refused without `--more`.
     assert main(["--deliveries", "1000"]) == 1
     assert Delivery.objects.count() == first
     assert main(["--more", "--deliveries", "1000"]) == 0

@@ -1,4 +1,4 @@
-"""The receiver of the benchmark sees what was lost, came twice or out of order."""
+"""The receiver of the benchmark counts lost, duplicated and misordered messages."""
 
 import http.client
 from collections.abc import Iterator

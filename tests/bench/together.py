@@ -1,8 +1,9 @@
-"""`bench together`: publishing and delivering at once, in a started product, beside what its senders deliver alone.
+"""`bench together`: publishing and delivering at once, compared with the senders alone.
 
-First the senders drain a backlog alone. Then messages are published at a steady pace, of a little more deliveries than are
-promised: what the senders cannot do beside it stays behind and shows as a backlog that grows. At last publishers post
-without a pause, as long as it takes to see how accepting and delivering share the machine then.
+First the senders of a started product drain a backlog alone. Then messages are published at a
+steady pace, slightly above the promised number of deliveries: if the senders cannot keep up, the
+backlog grows. Finally publishers post without a pause, long enough to show how accepting and
+delivering share the machine.
 """
 
 import threading
@@ -22,10 +23,10 @@ from tests.bench.results import BenchResult, at_most
 from tests.bench.started import Started, started_beside
 
 WANTED = 0.6
-# Of what the senders deliver alone: so much is published.
+# The publishing rate as a fraction of the senders' rate alone.
 PUBLISHED = 0.63
 SAMPLE_SECONDS = 0.5
-# The backlog has grown if at the end it is more than is delivered in so many seconds.
+# The backlog has grown if at the end it exceeds the deliveries of so many seconds.
 MOST_BACKLOG_SECONDS = 1.0
 FLOOD_CONNECTIONS, MOST_FLOOD_SECONDS = 16, 5.0
 # More than are accepted in that time.
@@ -63,7 +64,7 @@ def _at_once(measuring: Measuring, *, subscribers: int) -> list[BenchResult]:
 
 
 def _drained(measuring: Measuring, cast: stage.BenchSetup, messages: int) -> float:
-    """Let the senders drain the backlog alone, and return their rate."""
+    """Drain the backlog with the senders alone, and return their rate."""
     measuring.receiver.reset()
     cast.let_in(hanging=False)
     return _received(measuring, messages * cast.lanes, already=0, is_ordered=True)
@@ -120,7 +121,7 @@ def _paced(measuring: Measuring, ours: SharedStage, *, alone: float) -> list[Ben
 
 
 def _flooded(measuring: Measuring, ours: SharedStage) -> list[BenchResult]:
-    """Publish without a pause for a moment, and wait until all of it is delivered."""
+    """Publish without a pause for a moment, and wait until all deliveries are delivered."""
     measuring.receiver.reset()
     already = stage.delivered()
     load = PublishLoad(
@@ -143,7 +144,9 @@ def _flooded(measuring: Measuring, ours: SharedStage) -> list[BenchResult]:
 
 
 def _received(measuring: Measuring, expected: int, *, already: int, is_ordered: bool = False) -> float:
-    """Wait until all has come and is recorded, and return the rate between the first and the last."""
+    """Wait until all deliveries have arrived and are recorded, and return the rate from the first
+    to the last.
+    """
     wait_until(expected, measuring.receiver.count, seconds=STALL_SECONDS)
     tally = measuring.receiver.tally()
     wait_until(already + expected, stage.delivered, seconds=STALL_SECONDS)
@@ -153,7 +156,7 @@ def _received(measuring: Measuring, expected: int, *, already: int, is_ordered: 
 
 @contextmanager
 def sampled(count: Callable[[], int]) -> Iterator[list[int]]:
-    """Count every so often until leaving; yields the counts, which grow."""
+    """Sample the count at intervals until leaving; yield the growing list."""
     counts: list[int] = []
     is_over = threading.Event()
 

@@ -1,4 +1,4 @@
-"""What the processes of a started product take from the machine, by Linux's /proc."""
+"""The resources that the processes of a started product use, from Linux's /proc."""
 
 import os
 from collections import Counter, defaultdict
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
-# A part is known by what stands in the command line of its processes; `up` is what remains.
+# A part is recognised by a text in the command line of its processes; `up` is the rest.
 PARTS = ("postgres", "granian", "qcluster")
 
 
@@ -18,7 +18,7 @@ class Process:
 
 
 def tree(pid: int) -> list[Process]:
-    """A process with all that it and its children have started."""
+    """Return a process with all its descendants."""
     children: defaultdict[int, list[int]] = defaultdict(list)
     for one in _pids():
         children[_parent(one)].append(one)
@@ -30,21 +30,23 @@ def tree(pid: int) -> list[Process]:
 
 
 def database(pid: int) -> list[Process]:
-    """The processes of the server of which this one is a process."""
+    """Return the processes of the PostgreSQL server to which this session's process belongs."""
     return tree(_parent(pid))
 
 
 def megabytes(processes: Iterable[Process]) -> float:
-    """The memory of them all (PSS): what several share counts once."""
+    """Return the memory of all processes (PSS): shared memory counts once."""
     return sum(_kilobytes(process.pid) for process in processes) / 1024
 
 
 def computed(processes: Iterable[Process]) -> Counter[str]:
-    """The milliseconds of a core that each part has computed so far; what has ended counts for its parent."""
+    """Return each part's CPU time so far in milliseconds; processes that have ended count for their
+    parent.
+    """
     tick = 1000 // os.sysconf("SC_CLK_TCK")
     found: Counter[str] = Counter()
     for process in processes:
-        # User and system, of its own and of the children that it has waited for.
+        # User and system time, of the process and of the children that it has waited for.
         found[process.part] += tick * sum(map(int, _stat(process.pid)[11:15]))
     return found
 
@@ -54,7 +56,7 @@ def _pids() -> list[int]:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields behind the name; none if the process has ended."""
+    """Return the fields behind the name; none if the process has ended."""
     try:
         text = (PROC / str(pid) / "stat").read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""The web server of a benchmark: started as `web` starts it."""
+"""The web server of a benchmark, started by the command `web`."""
 
 import http.client
 import socket
@@ -18,10 +18,10 @@ LOOK_EVERY_SECONDS = 0.05
 
 @contextmanager
 def web(environment: Mapping[str, str] | None = None) -> Iterator[int]:
-    """Serve until leaving, with these variables beside our own; yields the port once it answers."""
+    """Serve until leaving, with these additional variables; yield the port once it answers."""
     port = free_port()
     changed = {**(environment or {}), "PORT": str(port)}
-    # What granian says must not stand among results.
+    # Keep granian's output out of the results.
     with child(str(settings.BASE_DIR / "manage.py"), "web", changed=changed, stdout=sys.stderr) as process:
         _wait_until_ready(port, process)
         yield port
