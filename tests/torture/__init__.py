@@ -1,10 +1,12 @@
-"""A torture run: traffic, misbehaving receivers and random faults against a started product, judged from outside.
+"""A torture run: traffic, misbehaving receivers and random faults in a started product, judged from
+outside.
 
     python3 manage.py test --torture 300 --seed 7
 
-`lanes` has the subscriptions under test, `traffic` publishes and fetches. `faults` chooses what is broken and when;
-`killing`, `freezing`, `database` and `changing` break it, on a `stage`. `records` keeps what was seen from outside,
-`oracle` has the promises, `judging` compares, `run` joins them. The seed decides what is
-published, how each message is answered and which fault follows which; it does not decide the timing, so a seed
-that failed once may have to be run several times.
+`lanes` has the subscriptions under test, `traffic` publishes and fetches. `faults` chooses the
+faults and their order; `killing`, `freezing`, `database` and `changing` cause them, on a `stage`.
+`records` has the observations from outside, `oracle` the promises, `judging` compares the two, and
+`run` joins the parts. The seed decides the published messages, the answer to each message and the
+order of the faults; it does not decide the timing, so a seed that failed once may have to be run
+several times.
 """

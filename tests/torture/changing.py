@@ -1,4 +1,6 @@
-"""What people and machines around the product do meanwhile: they change its configuration, or their clocks, or are away."""
+"""Changes by people and machines around the product: its configuration, its clock, an absent
+receiver.
+"""
 
 import time
 
@@ -23,7 +25,7 @@ def change_endpoint(stage: TortureStage) -> None:
 
 
 def change_pace(stage: TortureStage) -> None:
-    """Let a lane be given back and begun anew: it is to be read otherwise."""
+    """Change the size of a lane's queue, so that its sender releases it and reads it again."""
     lane = stage.chance.choice(stage.lanes)
     rows = stage.chance.choice([1, 2, 10, 500])
     stage.journal.note(f"max_queued_to_send {rows}", lane=lane.name)
@@ -43,7 +45,10 @@ def deactivate(stage: TortureStage) -> None:
 
 
 def hold(stage: TortureStage) -> None:
-    """Hold a lane's subscription or its subscriber, or all sending, and release it: nothing is lost, and order is kept."""
+    """Hold a lane's subscription or its subscriber, or all sending, and release it.
+
+    Nothing is lost, and order is kept.
+    """
     lane = stage.chance.choice(stage.lanes)
     path, status, of = stage.chance.choice(
         [
@@ -63,7 +68,10 @@ def hold(stage: TortureStage) -> None:
 
 
 def step_clock(stage: TortureStage) -> None:
-    """Let the first machine's clock be wrong for a while, PostgreSQL's too; where no clock can be staged, do nothing."""
+    """Set the first machine's clock, PostgreSQL's included, wrong for a while.
+
+    Do nothing if no clock can be staged.
+    """
     if stage.clock is None:
         return
     seconds = stage.chance.choice([-LONGEST_STEP_SECONDS, -5, 5, LONGEST_STEP_SECONDS])

@@ -1,4 +1,4 @@
-"""A wall clock that can be wrong, for all processes of a product, where there is a C compiler to make it.
+"""A wall clock that can be wrong, for all processes of a product; it needs a C compiler.
 
 Monotonic clocks stay right, as they do on a machine whose clock is set.
 """
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 _SOURCE = Path(__file__).with_name("wrong_clock.c")
-# How wrong it may be, either way.
+# The largest error, either way.
 LONGEST_STEP_SECONDS = 15
 _COMPILER = shutil.which("cc")
 
@@ -19,7 +19,7 @@ class MovedClock:
     """All processes that are started with its environment step at once."""
 
     def __init__(self, folder: Path, *, compiler: str) -> None:
-        # PostgreSQL reads both, perhaps as nobody.
+        # PostgreSQL reads both files, perhaps as `nobody`.
         folder.chmod(0o711)
         self._library = folder / "wrong_clock.so"
         subprocess.run(
@@ -32,12 +32,12 @@ class MovedClock:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What a process is started with that is to have this clock."""
+        """The environment of a process that uses this clock."""
         return {"LD_PRELOAD": str(self._library), "WRONG_CLOCK": str(self._offset)}
 
     def set_off(self, seconds: int) -> None:
-        """Let it be wrong by so many seconds from now on."""
-        # In place: the processes have it in their memory.
+        """Make the clock wrong by so many seconds from now on."""
+        # In place: the processes have mapped the file.
         with self._offset.open("r+b") as file:
             file.write(_packed(seconds))
 
@@ -47,5 +47,5 @@ def _packed(seconds: int) -> bytes:
 
 
 def staged(folder: Path) -> MovedClock | None:
-    """A clock, unless none can be staged here."""
+    """Return a clock, or None if none can be staged here."""
     return MovedClock(folder, compiler=_COMPILER) if _COMPILER else None

@@ -1,4 +1,4 @@
-"""Faults of the database: its connections, the server, and what others lock."""
+"""Faults of the database: closed connections, a killed server, and locks of other sessions."""
 
 import signal
 
@@ -17,7 +17,9 @@ def end_backends(stage: TortureStage) -> None:
 
 
 def end_one_sender(stage: TortureStage) -> None:
-    """End the session of one sender: it connects again, and what it had is its own unless another was faster."""
+    """End the session of one sender: it connects again and keeps its lanes unless another took
+    them.
+    """
     if pids := stage.senders():
         stage.journal.crash(f"pg_terminate_backend of sender {pids[0]}")
         stage.execute(f"{_END} AND application_name LIKE %s", [f"inturn sender {pids[0]} %"])
@@ -51,7 +53,7 @@ def _answers(stage: TortureStage) -> bool:
 
 
 def lock_row(stage: TortureStage) -> None:
-    """Hold the row of one open delivery: only its own lane may wait for it."""
+    """Lock the row of one open delivery: only its own lane may wait for it."""
     with stage.product.connect() as connection, connection.transaction():
         row = connection.execute(
             "SELECT delivery.id, subscription.name FROM delivery_delivery delivery"
@@ -66,7 +68,7 @@ def lock_row(stage: TortureStage) -> None:
 
 
 def lock_lane(stage: TortureStage) -> None:
-    """Hold the row of one lane."""
+    """Lock the row of one lane."""
     lane = stage.chance.choice([lane for lane in stage.lanes if lane.role.is_serial])
     with stage.product.connect() as connection, connection.transaction():
         connection.execute(

@@ -1,6 +1,6 @@
-"""What a torture run does to the product: one fault at a time, chosen and dosed by the seed.
+"""The faults of a torture run: one at a time, chosen and dosed by the seed.
 
-A fault notes when it begins and ends, and excuses the lanes that it may stop for that time.
+A fault notes its begin and end, and excuses the lanes that it may stop for that time.
 """
 
 import threading
@@ -44,7 +44,9 @@ KINDS: Sequence[Fault] = (
 
 
 def strike(stage: TortureStage, over: threading.Event) -> None:
-    """One fault after the other, until it is over; every kind comes before any comes twice."""
+    """Cause one fault after the other until the run is over; every kind comes before any comes
+    twice.
+    """
     while not over.is_set():
         kinds = list(KINDS)
         stage.chance.shuffle(kinds)
@@ -56,7 +58,7 @@ def strike(stage: TortureStage, over: threading.Event) -> None:
 
 
 def end(stage: TortureStage) -> None:
-    """Undo what lasts, and wait until the product is well."""
+    """Undo lasting faults, and wait until the product is well."""
     if stage.other is not None:
         stage.journal.crash("kill -9 of the second machine, at the end")
         stage.other.kill_all()

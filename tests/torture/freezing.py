@@ -1,4 +1,7 @@
-"""Faults that freeze processes: whoever serves the lanes of a frozen sender, it must do nothing to them when it wakes up."""
+"""Faults that freeze processes.
+
+Another sender serves the lanes of a frozen one, which must not touch them when it wakes up.
+"""
 
 import signal
 import time
@@ -22,7 +25,8 @@ def stop_sender(stage: TortureStage) -> None:
 
 def _stop(stage: TortureStage, pid: int, reason: str) -> None:
     since = stage.journal.crash(reason)
-    # Only what is over by itself explains a pause: the fault may last longer than its effect.
+    # The excuse has no duration, since the oracle allows some seconds after each: the fault may
+    # last longer than its effect.
     stage.journal.excuse(since, reason, until=since)
     processes.send(signal.SIGSTOP, [pid])
     stage.let_pass(2, 15)
@@ -35,7 +39,7 @@ def _stop(stage: TortureStage, pid: int, reason: str) -> None:
 
 
 def _watch(stage: TortureStage, pid: int, woke_at: float, ports: set[int]) -> Woken:
-    """Wait until the woken sender is connected again, or gone."""
+    """Wait until the woken sender is connected again, or has ended."""
     connected_at: list[float] = []
 
     def is_connected() -> bool:
@@ -50,13 +54,13 @@ def _watch(stage: TortureStage, pid: int, woke_at: float, ports: set[int]) -> Wo
 
 
 def _connected_at(stage: TortureStage, pid: int) -> list[float]:
-    """Since when the sender of that process has been connected."""
+    """Return the moments at which the sender's sessions began."""
     since = time.time() - time.monotonic()
     return [at - since for (at,) in stage.execute(_SESSION, [f"inturn sender {pid} %"])]
 
 
 def _ports(pid: int, remote: int) -> set[int]:
-    """The process's own ports of its connections to that one of this machine."""
+    """Return the local ports of the process's connections to that port of this machine."""
     inodes = set()
     for descriptor in Path(f"/proc/{pid}/fd").glob("*"):
         try:
@@ -72,7 +76,9 @@ def _ports(pid: int, remote: int) -> set[int]:
 
 
 def stop_machine(stage: TortureStage) -> None:
-    """Freeze the whole second machine, as a paused virtual one; or all senders of the only one there is."""
+    """Freeze the whole second machine, like a paused virtual one; without one, all senders of the
+    first.
+    """
     reason = "SIGSTOP of the second machine" if stage.other else "SIGSTOP of all senders"
     pids = stage.other.processes() if stage.other else set(stage.senders())
     since = stage.journal.crash(reason)

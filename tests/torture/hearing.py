@@ -1,4 +1,7 @@
-"""Answers that reach nobody: a receiver's fault began as it accepted the request, and its connection was cut."""
+"""Answers that the sender may not have received.
+
+The receiver accepted the request, but its fault began at that moment and cut the connection.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,11 +13,13 @@ UNHEARD_SECONDS = 0.4
 
 
 def unheard_moments(faults: Iterable[FaultWindow]) -> list[float]:
-    """Return the moments around which an answer may reach nobody."""
+    """Return the moments around which an answer may be lost."""
     return [window.since for window in faults if any(window.reason.startswith(word) for word in UNHEARD)]
 
 
 def is_taken(request: Received, unheard: Sequence[float]) -> bool:
-    """Whether the receiver accepted the request, and the sender can have received that answer."""
+    """Return whether the receiver accepted the request, and the sender can have received the
+    answer.
+    """
     is_heard = not any(abs(request.at - since) <= UNHEARD_SECONDS for since in unheard)
     return request.was_accepted and is_heard

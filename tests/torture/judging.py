@@ -1,4 +1,4 @@
-"""Judges a run by the oracle: which rules hold for which lane, and the log of each finding."""
+"""Judges a run by the oracle: the rules of each lane, and the log of each finding."""
 
 import time
 from collections import defaultdict
@@ -17,7 +17,7 @@ from tests.torture.traffic import MailboxClient, TorturePublisher
 
 MAILBOX = "mailbox"
 QUEUE = "queue"
-# So many findings of a lane are told with its log.
+# The findings of a lane that are reported with its log.
 LOGGED = 3
 
 
@@ -48,7 +48,7 @@ class TortureResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What took part in a run; each has its own record."""
+    """The participants of a run; each has its own record."""
 
     topic: Flow
     queue: Flow
@@ -80,7 +80,7 @@ class Judge:
         return self.result
 
     def add(self, lane: str, findings: Sequence[Breach], came: Iterable[Received | Fetched] = ()) -> None:
-        """Add what was found of a lane, with its log around the first of it."""
+        """Add a lane's findings, with its log around the first ones."""
         self.result.findings += findings
         came = list(came)
         for finding in findings[:LOGGED]:
@@ -145,7 +145,9 @@ class Judge:
         ]
 
     def _doubted_at(self, lane: ObservedLane, message: str) -> list[float]:
-        """When attempts at the message were noticed to be lost, on this process's monotonic clock."""
+        """Return when attempts at the message were recorded as lost, on this process's monotonic
+        clock.
+        """
         attempts = self._seen.topic.delivery(lane.subscribed, message)["attempts"]
         since = time.time() - time.monotonic()
         return [
@@ -191,7 +193,7 @@ def _overlaps(message: Published, windows: Sequence[FaultWindow]) -> bool:
 
 
 def _firsts(fetched: Sequence[Fetched]) -> list[Fetched]:
-    """The first fetch of each message: what comes back later was out meanwhile."""
+    """Return the first fetch of each message: until a later one, the message was leased."""
     firsts: dict[str, Fetched] = {}
     for fetch in sorted(fetched, key=lambda fetch: fetch.answered_at):
         firsts.setdefault(fetch.id, fetch)

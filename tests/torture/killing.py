@@ -24,14 +24,14 @@ def kill_web(stage: TortureStage) -> None:
 
 
 def kill_cluster(stage: TortureStage) -> None:
-    """Kill senders and chores with the process that would replace them."""
+    """Kill senders and chores with the process that would restart them."""
     stage.journal.crash("kill -9 of the cluster")
     processes.send(signal.SIGKILL, stage.product.whole("cluster"))
     stage.wait_until_well()
 
 
 def kill_machine(stage: TortureStage) -> None:
-    """Kill everything of the first machine, PostgreSQL included, and start it again."""
+    """Kill all processes of the first machine, PostgreSQL included, and start it again."""
     with stage.excused("kill -9 of the first machine"):
         stage.journal.crash("kill -9 of the first machine")
         stage.product.kill_all()
@@ -40,7 +40,9 @@ def kill_machine(stage: TortureStage) -> None:
 
 
 def second_machine(stage: TortureStage) -> None:
-    """Start another installation on the same database; or kill the one that there is, or stop it in order."""
+    """Start another installation on the same database; if there is one, kill it or stop it in
+    order.
+    """
     if stage.other is None:
         stage.start_other()
         return

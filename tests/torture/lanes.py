@@ -1,4 +1,4 @@
-"""The lanes under test: their subscriptions and the way their receivers misbehave."""
+"""The lanes under test: their subscriptions and the misbehaviour of their receivers."""
 
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -8,10 +8,10 @@ from tests.support.product import Flow, StartedSubscription
 from tests.support.receivers import Answer, Behaviour, Close, Hold, Received, Receiver, Slow
 from tests.support.rest import Json, ProductClient
 
-# Longer than any fault, so that a stopped sender does not take an answer that came for a time-out.
+# Longer than any fault: a stopped sender must not mistake an answer that came for a time-out.
 PATIENT_SECONDS = 60
 HANGING_SECONDS = 2
-# So that a crash usually meets a request under way.
+# A crash then usually meets a request in flight.
 TAKEN = Slow(0.03)
 MAX_IN_FLIGHT = 8
 QUEUE_LANES = 5
@@ -20,7 +20,9 @@ PAUSE = {"pause_seconds": 1, "pause_max_seconds": 2}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """What a lane is, and what its receiver does to one message in a hundred: each misdeed this often."""
+    """A lane's policy and settings, and the percentage of messages that get each misdeed of its
+    receiver.
+    """
 
     name: str
     policy: str
@@ -77,7 +79,7 @@ _MISDEEDS: Mapping[str, Callable[[], Behaviour]] = {
 
 
 def configure_policies(rest: ProductClient) -> None:
-    """Copies of the built-in policies whose pauses fit into a run of a minute."""
+    """Create copies of the built-in policies whose pauses fit into a run of a minute."""
     copies: Sequence[Json] = (
         {"name": "torture-teamforge", "copy_of": "teamforge", **PAUSE},
         {"name": "torture-strict", "copy_of": "strict", **PAUSE},
@@ -104,7 +106,10 @@ def _subscribe(flow: Flow, receiver: Receiver, role: Role, *, seed: int) -> Obse
 
 
 def behaviour(role: Role, received: Received, *, seed: int) -> Behaviour:
-    """Decided by seed, lane and message; a misdeed but 400 is over at the third try at the latest."""
+    """Return the behaviour, decided by seed, lane and message.
+
+    A misdeed other than 400 is over at the third try at the latest.
+    """
     chance = zlib.crc32(b"%d %s %s" % (seed, role.name.encode(), received.body)) % 1000
     for name, percent in role.misdeeds.items():
         if chance < 10 * percent:

@@ -1,4 +1,4 @@
-"""Compares what was seen from outside with the promises of README; knows nothing of the product's tables.
+"""Compares the observations from outside with the promises of README, without the product's tables.
 
 Every function is pure and returns findings; an empty list means that the promise held.
 """
@@ -15,10 +15,11 @@ from tests.torture.records import PUBLISHERS, FaultWindow, Fetched, Published, W
 
 # No lane stands still longer than its fault and these seconds.
 STANDSTILL_SECONDS = 10.0
-# Between the clocks of two processes of this machine, and what a thread may wait for its turn.
+# The difference between the clocks of two processes of this machine, and a thread's wait for its
+# turn.
 TOLERANCE_SECONDS = 0.2
 
-# Whoever takes a lane over notices within this time what is in doubt.
+# A sender that takes over a lane records doubt within this time.
 NOTICED_SECONDS = 15.0
 
 DEFINITE = ("DELIVERED", "REJECTED")
@@ -35,7 +36,7 @@ class Breach:
 def lost(
     lane: str, owed: Sequence[Published], statuses: Mapping[str, str], received: Sequence[Received]
 ) -> list[Breach]:
-    """Every owed message is settled, and what is DELIVERED was taken by the receiver."""
+    """Every owed message is settled, and the receiver accepted every DELIVERED one."""
     taken = {request.id for request in received if request.was_accepted}
     findings = []
     for message in owed:
@@ -52,7 +53,7 @@ def lost(
 
 
 def published_twice(lane: str, received: Iterable[Received]) -> list[Breach]:
-    """One idempotency key is one message: the body carries the key."""
+    """One idempotency key is one message: the body has the key."""
     ids: dict[bytes, str] = {}
     findings = []
     for request in received:
@@ -87,9 +88,10 @@ def order(lane: str, published: Iterable[Published], received: Iterable[Received
 def repeats(
     lane: str, received: Iterable[Received], *, holds: bool, faults: Iterable[FaultWindow] = ()
 ) -> list[Breach]:
-    """After a 2xx a message comes again only if marked; never if doubt is held.
+    """After a 2xx a message comes again only if marked; never under the policy `hold`.
 
-    An answer that the sender cannot have heard is none: its connection was closed, or its time was over.
+    An answer that the sender cannot have received does not count: its connection was closed, or its
+    time was over.
     """
     unheard = unheard_moments(faults)
     findings = []
@@ -107,7 +109,7 @@ def repeats(
 
 
 def overtaken(lane: str, received: Sequence[Received], statuses: Mapping[str, str]) -> list[Breach]:
-    """Under `strict` nothing overtakes a failed message, unless it became IN_DOUBT meanwhile."""
+    """Under `strict` no message overtakes a failed one, unless that became IN_DOUBT meanwhile."""
     return [
         Breach(
             "OVERTAKEN",
@@ -123,7 +125,7 @@ def overtaken(lane: str, received: Sequence[Received], statuses: Mapping[str, st
 
 
 def numbered(lane: str, received: Iterable[Received]) -> list[Breach]:
-    """The attempts of a delivery that arrive have rising numbers."""
+    """The attempts of a delivery arrive with rising numbers."""
     last: dict[int, int] = {}
     findings = []
     for request in received:
@@ -140,12 +142,14 @@ def standing_still(
     received: Iterable[Received | Fetched],
     excuses: Iterable[FaultWindow],
 ) -> list[Breach]:
-    """While something waits, requests come; a pause may last as long as a fault and STANDSTILL_SECONDS."""
+    """While deliveries wait, requests come; a pause may last as long as a fault and
+    STANDSTILL_SECONDS.
+    """
     came = [(request.id, _came_at(request)) for request in received]
     settled_at = dict(came)
     waiting = sorted((settled_at[m.id], m.answered_at) for m in owed if m.id in settled_at)
     ends = [end for end, _ in waiting]
-    # For those settled at or after each: since when the first of them waited.
+    # For messages settled at or after each index: since when the first of them waited.
     since = [answered for _, answered in waiting]
     for index in range(len(since) - 2, -1, -1):
         since[index] = min(since[index], since[index + 1])
@@ -165,7 +169,7 @@ def _came_at(request: Received | Fetched) -> float:
 
 
 def kept_waiting(published: Iterable[Published], excuses: Iterable[FaultWindow]) -> list[Breach]:
-    """A publisher gets its answer within a fault and STANDSTILL_SECONDS, however often it has to ask."""
+    """A publisher gets its answer within a fault and STANDSTILL_SECONDS, over all repetitions."""
     allowed = [window for window in excuses if window.lane in (None, PUBLISHERS)]
     findings = []
     for message in published:
@@ -177,7 +181,7 @@ def kept_waiting(published: Iterable[Published], excuses: Iterable[FaultWindow])
 
 
 def _longest(begin: float, end: float, excuses: Iterable[FaultWindow]) -> tuple[float, float]:
-    """The longest part of a pause that no fault explains, and when it began."""
+    """Return the longest part of a pause that no fault explains, and when it began."""
     at, longest = begin, (0.0, begin)
     for window in sorted(excuses, key=lambda window: window.since):
         if window.until <= at or window.since >= end:
@@ -188,7 +192,9 @@ def _longest(begin: float, end: float, excuses: Iterable[FaultWindow]) -> tuple[
 
 
 def sent_when_woken(lane: str, received: Iterable[Received], woken: Iterable[Woken]) -> list[Breach]:
-    """A sender that lost its session while it was stopped sends nothing before it is connected again."""
+    """A sender that lost its session while it was stopped sends nothing before it is connected
+    again.
+    """
     return [
         Breach("SENT WHEN WOKEN", lane, request.at, f"{request.id}, attempt {request.attempt}")
         for request in received
@@ -205,9 +211,9 @@ def doubts(
     at_most: int = 1,
     wrong_by: float = 0.0,
 ) -> list[Breach]:
-    """Each crash leaves at most `at_most` deliveries in doubt, which its successor notices soon.
+    """Each crash leaves at most `at_most` deliveries in doubt, which the next sender soon records.
 
-    The clock by which it tells when may have been `wrong_by` so many seconds.
+    The clock of the recorded moment may be wrong by `wrong_by` seconds.
     """
     left = [moment for moment in sorted(crashes) for _ in range(at_most)]
     least, most = NOTICED_SECONDS + wrong_by, TOLERANCE_SECONDS + wrong_by
@@ -231,9 +237,10 @@ def group(
     most_in_doubt: int,
     faults: Iterable[FaultWindow] = (),
 ) -> list[Breach]:
-    """Of a QUEUE group exactly one endpoint took each message; only a message in doubt may come twice.
+    """In a QUEUE group exactly one endpoint took each message; only a message in doubt may come
+    twice.
 
-    An answer that the sender cannot have received is none, as in `repeats`.
+    An answer that the sender cannot have received does not count, as in `repeats`.
     """
     findings = []
     unheard = unheard_moments(faults)
@@ -262,9 +269,9 @@ def group(
 def mailbox(
     lane: str, owed: Iterable[Published], fetched: Iterable[Fetched], *, steps: Sequence[float] = ()
 ) -> list[Breach]:
-    """Nobody gets what another holds; what was acknowledged does not come back; everything is fetched.
+    """No client gets a leased or an acknowledged message; every message is fetched.
 
-    While the clock `steps` a visibility may be over sooner than it should.
+    When the clock `steps`, a lease may expire sooner than it should.
     """
     by_id: dict[str, list[Fetched]] = defaultdict(list)
     for fetch in fetched:

@@ -1,4 +1,7 @@
-"""What a torture run saw from outside: all times are of this process's monotonic clock, in seconds."""
+"""The observations of a torture run from outside.
+
+All times are of this process's monotonic clock, in seconds.
+"""
 
 import threading
 import time
@@ -7,16 +10,17 @@ from dataclasses import dataclass, field
 
 from tests.support.receivers import Received
 
-# The lane of a window that explains why publishers had to wait.
+# The lane of a window that excuses waiting publishers.
 PUBLISHERS = "publishers"
-# Of the log of a lane around a moment.
+# The size of a lane's log around a moment.
 LOGGED_REQUESTS = 30
 LOGGED_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """A message whose publisher got an answer; repeats with the same idempotency key are one message.
+    """A message whose publisher got an answer; repetitions with the same idempotency key are one
+    message.
 
     `sent_at` is before the first request, `answered_at` after the answer that accepted it.
     """
@@ -30,7 +34,7 @@ class Published:
 
 @dataclass(slots=True, kw_only=True)
 class Fetched:
-    """A message that a mailbox client got, and what the client then reported."""
+    """A message that a mailbox client got, and the client's report about it."""
 
     id: str
     asked_at: float
@@ -40,13 +44,15 @@ class Fetched:
     acknowledged_at: float | None = None
 
     def ends(self) -> Iterable[tuple[str, float | None]]:
-        """What the client reported, and when."""
+        """The client's reports with their moments."""
         return ("released", self.released_at), ("acknowledged", self.acknowledged_at)
 
 
 @dataclass(frozen=True, slots=True)
 class FaultWindow:
-    """A time during which a lane may stand still, or a subscription does not match; lane None means every lane."""
+    """A time in which a lane may stand still, or a subscription does not match; lane None is every
+    lane.
+    """
 
     since: float
     until: float
@@ -56,9 +62,10 @@ class FaultWindow:
 
 @dataclass(frozen=True, slots=True)
 class Woken:
-    """A sender that lost its session while it was stopped, from its waking until it was connected again.
+    """A sender that lost its session while it was stopped, from its waking until it was connected
+    again.
 
-    `ports` are its own, of its connections to receivers.
+    `ports` are the local ports of its connections to receivers.
     """
 
     since: float
@@ -68,7 +75,7 @@ class Woken:
 
 @dataclass(slots=True)
 class Journal:
-    """What was done to the product, in order; written by several threads.
+    """The events and faults of a run, in order; written by several threads.
 
     `crashes` are the moments after which a delivery of each lane may be in doubt.
     """
@@ -78,9 +85,9 @@ class Journal:
     excuses: list[FaultWindow] = field(default_factory=list)
     inactive: list[FaultWindow] = field(default_factory=list)
     crashes: list[float] = field(default_factory=list)
-    # The names of the faults that were staged.
+    # The names of the faults of the run.
     faults: list[str] = field(default_factory=list)
-    # When the clock was set.
+    # The moments at which the clock was set.
     steps: list[float] = field(default_factory=list)
     woken: list[Woken] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -101,14 +108,14 @@ class Journal:
     def excuse(
         self, since: float, reason: str, *, lane: str | None = None, until: float | None = None
     ) -> None:
-        """Lanes may have stood still since that moment, until now unless said otherwise."""
+        """Excuse lanes that stand still from that moment, until now unless `until` is set."""
         with self._lock:
             self.excuses.append(
                 FaultWindow(since, time.monotonic() if until is None else until, lane, reason)
             )
 
     def log_of(self, lane: str, came: Iterable[Received | Fetched], *, around: float) -> list[str]:
-        """The lines that tell what happened to a lane around a moment: every event, and the nearest requests."""
+        """Return the log of a lane around a moment: every event, and the nearest requests."""
         described = sorted(map(_described, came), key=lambda line: abs(line[0] - around))
         lines = described[:LOGGED_REQUESTS]
         lines += [

@@ -1,4 +1,6 @@
-"""One torture run: start the product, let traffic and faults go on, wait until all is settled, and judge."""
+"""One torture run: start the product, run traffic and faults, wait until all is settled, and
+judge.
+"""
 
 import threading
 import time
@@ -16,13 +18,15 @@ from tests.torture.stage import TortureStage
 from tests.torture.traffic import MailboxClient, TorturePublisher, Worker
 
 PUBLISHERS = 2
-# Of each publisher, between two requests: lanes that block for seconds must keep up.
+# Between two requests of a publisher: lanes that block for seconds must keep up.
 PAUSE_SECONDS = 0.15
 SETTLED_SECONDS = 120.0
 
 
 def torture(home: Path, *, seconds: float, seed: int) -> TortureResult:
-    """Run it in a folder of its own and return what was found; the seed repeats the plan, not the timing."""
+    """Run in a folder of its own and return the result; the seed repeats the plan, not the
+    timing.
+    """
     wall = clock.staged(home)
     product = Product(home / "inturn", **(wall.environment if wall else {}))
     try:
@@ -95,7 +99,7 @@ class _Run:
         return judge.judge()
 
     def _break(self, over: threading.Event) -> list[Breach]:
-        """Let faults happen until it is over; what never came back is a finding."""
+        """Cause faults until the run is over; a product that does not recover is a finding."""
         try:
             try:
                 faults.strike(self._stage, over)
@@ -106,7 +110,9 @@ class _Run:
         return []
 
     def _wait_until_settled(self) -> list[Breach]:
-        """A lane that stands still at the end is reported by its messages."""
+        """Wait for open deliveries; a lane that stands still at the end is reported by its
+        messages.
+        """
         deadline = time.monotonic() + SETTLED_SECONDS
         while (count := self._open()) and time.monotonic() < deadline:
             time.sleep(0.2)

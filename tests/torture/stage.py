@@ -1,4 +1,4 @@
-"""What faults have in common: the product that they break, and how they note and excuse it."""
+"""The base of all faults: the product that they break, and the notes and excuses in the journal."""
 
 import random
 import re
@@ -23,7 +23,9 @@ _SENDER = re.compile(r"inturn sender (\d+) ")
 
 
 class TortureStage:
-    """Used by one thread. `other` is a second machine on the product's database, while there is one."""
+    """Used by one thread. `other` is a second machine on the product's database, if there is
+    one.
+    """
 
     def __init__(
         self,
@@ -63,7 +65,7 @@ class TortureStage:
         self.journal.note("the second machine is ready")
 
     def senders(self) -> list[int]:
-        """The processes of the first machine that serve lanes, in random order."""
+        """Return the sender processes of the first machine, in random order."""
         try:
             rows = self.execute(
                 "SELECT application_name FROM pg_stat_activity WHERE datname = current_database()"
@@ -89,7 +91,7 @@ class TortureStage:
 
     @contextmanager
     def excused(self, reason: str, *, lane: str | None = None) -> Iterator[None]:
-        """Let lanes stand still while it lasts."""
+        """Excuse lanes that stand still inside the block."""
         since = self.journal.note(f"{reason} …", lane=lane)
         try:
             yield
@@ -101,7 +103,7 @@ class TortureStage:
         eventually(lambda: self.senders() and self.product.is_ready(), "senders and web server are back")
 
     def let_pass(self, least: float, most: float) -> None:
-        # The length of a fault is part of the plan, no wait for anything.
+        # The length of a fault is part of the plan, not a wait for an event.
         time.sleep(self.chance.uniform(least, most))
 
     def execute(self, statement: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:

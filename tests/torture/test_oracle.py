@@ -6,7 +6,7 @@ from tests.torture.records import FaultWindow, Fetched, Published, Woken
 
 
 def published(number: int, *, sent_at: float | None = None, answered_at: float | None = None) -> Published:
-    """Message N, sent in second N and answered half a second later unless said otherwise."""
+    """Return message N, sent in second N and answered half a second later by default."""
     return Published(
         id=f"msg_{number}",
         event="E",

@@ -1,4 +1,4 @@
-"""Publishers and mailbox clients that go on whatever happens."""
+"""Publishers and mailbox clients that continue through every fault."""
 
 import random
 import threading
@@ -12,17 +12,17 @@ from tests.support.product import Flow
 from tests.support.rest import Json, ProductClient
 from tests.torture.records import Fetched, Published
 
-# How long a publisher that is to end still repeats a request that nobody answers.
+# How long a publisher repeats an unanswered request after the end of the run.
 LAST_ANSWER_SECONDS = 60.0
 REPEAT_SECONDS = 0.1
-# How many of a publisher's requests are repeated although they were answered.
+# The share of a publisher's requests that are repeated although they were answered.
 REPEATED_SHARE = 0.05
 VISIBILITY_SECONDS = 5
 BATCH = 5
 
 
 class Worker(threading.Thread):
-    """A thread that works until it is told to end; an error in it is kept for the run to report."""
+    """A thread that works until the run is over; it keeps an error for the run to report."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name=name, daemon=True)
@@ -53,7 +53,7 @@ class TorturePublisher(Worker):
         self._pause_seconds = pause_seconds
         self.published: list[Published] = []
         self.refused: list[str] = []
-        # What a repeated request was answered, where it was not the first answer.
+        # Answers to repeated requests that differ from the first answer.
         self.answered_otherwise: list[str] = []
 
     def work(self) -> None:
@@ -81,7 +81,7 @@ class TorturePublisher(Worker):
             self._repeat(post, answer)
 
     def _repeat(self, post: Callable[[], requests.Response], first: requests.Response) -> None:
-        """Ask again, as one who has lost the answer."""
+        """Repeat the request, like a client that has lost the answer."""
         again = self._insist(post)
         if again is not None and again.content != first.content:
             self.answered_otherwise.append(f"{first.text[:300]}, then {again.text[:300]}")
@@ -113,7 +113,9 @@ class TorturePublisher(Worker):
         )
 
     def _insist(self, ask: Callable[[], requests.Response]) -> requests.Response | None:
-        """Repeat until it is accepted; None if nobody answers any more at the end of the run."""
+        """Repeat until the request is accepted; return None if no answer comes at the end of the
+        run.
+        """
         deadline: float | None = None
         while True:
             try:
@@ -133,7 +135,7 @@ class TorturePublisher(Worker):
 
 
 class MailboxClient(Worker):
-    """Fetches, and acknowledges, releases or forgets what it got."""
+    """Fetches messages, and acknowledges, releases or forgets them."""
 
     def __init__(self, rest: ProductClient, mailbox: str, *, number: int, seed: int) -> None:
         super().__init__(f"mailbox-client-{number}")
@@ -178,7 +180,7 @@ class MailboxClient(Worker):
             fetch.acknowledged_at = time.monotonic()
 
     def _says(self, verb: str, receipt: str) -> bool:
-        """True if the answer was that it counted."""
+        """Return whether the answer accepted the receipt."""
         body = orjson.dumps({"receipts": [receipt]})
         try:
             answer = self._rest.ask(
