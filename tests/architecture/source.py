@@ -37,7 +37,7 @@ class Module:
 
 
 def production() -> list[Module]:
-    """Our own modules, without migrations, which Django writes."""
+    """Return the product's modules, without migrations, which Django writes."""
     return [module for package in PACKAGES for module in _modules(CHECKOUT / package)]
 
 

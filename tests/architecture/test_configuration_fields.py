@@ -1,4 +1,4 @@
-"""Nothing that is configured is forgotten in the document of the configuration."""
+"""Every field of the configuration is in its document, or left out for a reason."""
 
 import pytest
 from django.apps import apps

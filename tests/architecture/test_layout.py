@@ -1,4 +1,4 @@
-"""What stands where: the top level is as agreed, and documents that are named are here."""
+"""The layout of the repository: the agreed top level, and every named document exists."""
 
 import re
 import subprocess

@@ -1,4 +1,7 @@
-"""Every statement can find its rows by an index: a scan of a whole table is chosen only where nothing else exists."""
+"""Every statement can find its rows by an index.
+
+The planner scans a whole table only if there is no other way.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,9 +13,9 @@ from django.db import connection, transaction
 from delivery.database.statements import numbered
 from tests.architecture.test_statements import FILES
 
-# They are filled in before they are executed.
+# They are completed before they are executed.
 TEMPLATES = {"archive_bounds", "copy_replay_items", "effect_of_change", "lock_range", "settle"}
-# Small tables, and what a rare pass or the pipeline reads whole on purpose.
+# Small tables, and tables that a rare pass or the pipeline reads whole on purpose.
 READS_WHOLE = {
     "forget_configuration_transactions": {"subscriptions_configurationtransaction"},
     "forget_dedup_keys": {"subscriptions_subscription"},
@@ -27,7 +30,8 @@ READS_WHOLE = {
     "waiting_of_subscriptions": {"delivery_lane"},
 }
 
-# What other tests and autovacuum left: a table that was found empty once is taken for one without any rows ever after.
+# Remove the statistics of other tests and autovacuum: PostgreSQL plans a table that was once found
+# empty as if it always were.
 _FORGET_TABLES = """
     SELECT pg_clear_relation_stats(relnamespace::regnamespace::text, relname::text)
     FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND reltuples >= 0
@@ -52,7 +56,9 @@ def test_a_statement_finds_its_rows_by_indexes(name: str) -> None:
 
 
 def _plan(name: str) -> Mapping[str, Any]:
-    """Return the plan for any parameters, made while scans of whole tables and joins that need them are the last resort."""
+    """Return the generic plan, with scans of whole tables and the joins that need them as the last
+    resort.
+    """
     text, _ = numbered(name)
     with transaction.atomic(), connection.cursor() as cursor:
         for way in ("seqscan", "hashjoin", "mergejoin"):

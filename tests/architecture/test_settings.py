@@ -11,7 +11,7 @@ SETTING = re.compile(r"[A-Z][A-Z_]+")
 
 
 def settings() -> set[str]:
-    """The names that the reader of the environment asks for."""
+    """Return the names that the environment reader reads."""
     (reader,) = [module for module in production() if module.name == READER]
     calls = [node for node in ast.walk(reader.tree) if isinstance(node, ast.Call) and node.args]
     first = [call.args[0] for call in calls]
@@ -52,7 +52,7 @@ def test_only_the_environment_reader_reads_the_environment() -> None:
     assert [module.name for module in apps if reads_environment(module)] == []
 
 
-# It hears only by the environment which Python its workers run, and where the JVM listens that is ours.
+# PySpark gets the workers' Python and the port of our JVM only through the environment.
 TELL_PYSPARK = {"delivery/history/spark/jvm.py", "delivery/history/spark/session.py"}
-# A document of configuration names variables of whoever applies it.
+# A document of configuration names variables of the person who applies it.
 NAMES_SECRETS = {"subscriptions/configuration/secrets.py"}

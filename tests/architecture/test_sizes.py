@@ -1,4 +1,4 @@
-"""How big things get, as a whole and at worst."""
+"""The sizes of functions, files and packages, in total and at most."""
 
 import ast
 import statistics
@@ -13,7 +13,9 @@ NINETIETH_LINES = 25
 
 
 def lines(function: Function) -> int:
-    """From `def` to the end, without the docstring: explaining costs nothing here."""
+    """Return the lines from `def` to the end without the docstring: explaining costs nothing
+    here.
+    """
     assert function.end_lineno is not None
     docstring = function.body[0] if ast.get_docstring(function) else None
     explained = 0
@@ -23,7 +25,7 @@ def lines(function: Function) -> int:
 
 
 def required(function: Function) -> int:
-    """The parameters that every caller has to give."""
+    """Return the number of parameters that every caller has to pass."""
     given = function.args
     positional = [*given.posonlyargs, *given.args]
     named = positional[: len(positional) - len(given.defaults)]

@@ -1,4 +1,4 @@
-"""SQL and Python find each other by name: every statement is used, and says what it promises."""
+"""SQL and Python find each other by name: every statement is used, and describes itself."""
 
 import re
 
@@ -10,7 +10,7 @@ FILES = {path.stem: path for path in (CHECKOUT / "delivery").glob("*/sql/*.sql")
 
 
 def names_in_use() -> set[str]:
-    """All the names in our source that could be a statement's."""
+    """Return all strings of the product's source that could be the name of a statement."""
     return {name for module in production() for name in re.findall(r'"([a-z_]+)"', module.text)}
 
 
@@ -29,7 +29,8 @@ def test_every_statement_named_in_code_exists() -> None:
     assert asked <= set(FILES)
 
 
-# These name the rows of partitioned tables by parameters alone, so partitions are chosen before they run.
+# They name the rows of partitioned tables by parameters alone, so partitions are pruned before they
+# run.
 CHOSEN_BEFORE = {"end_fetches", "extend", "keep_messages", "settle_sync", "accept_edited", "clear_range"}
 LOCKS = re.compile(r"\bFOR (NO KEY |KEY )?(UPDATE|SHARE)\b|^ *(UPDATE|DELETE FROM) ", re.MULTILINE)
 PARTITIONED = re.compile(

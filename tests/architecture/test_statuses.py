@@ -1,4 +1,4 @@
-"""The state machine has one door: a delivery's status is written by its lifecycle and our SQL alone."""
+"""Only the lifecycle and the product's SQL write a delivery's status."""
 
 import ast
 import re
@@ -6,7 +6,7 @@ import re
 from tests.architecture.source import Module, production
 
 LIFECYCLE = "delivery/lifecycle/transitions.py"
-# They write a status, too, but a subscription's.
+# It writes a subscription's status.
 TOGGLES = {
     "delivery/support/toggle.py",
 }
@@ -16,7 +16,7 @@ WRITING_SQL = re.compile(r"(?is)\b(update|insert\s+into)\s+\"?delivery_(delivery
 
 
 def is_anothers_status(target: ast.expr) -> bool:
-    """A value may keep a status of its own; models write theirs nowhere."""
+    """True for the status of another object: a value may set its own; models set theirs nowhere."""
     match target:
         case ast.Attribute(attr="status", value=ast.Name(id="self")):
             return False
