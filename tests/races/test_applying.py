@@ -1,4 +1,6 @@
-"""Two who apply at once: one does what was planned, and the other is told to plan again."""
+"""Two people apply documents at once: one document is applied, and the other must be planned
+again.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def applying(content: Any, *, prune: bool = False) -> Callable[[], object]:
-    """Plan now, and return what applies that plan."""
+    """Plan now, and return a function that applies that plan."""
     document = wanted(content, lookup=of_mapping({}), prune=prune)
     digest = plan_document(document).digest
     return lambda: apply_document(document, digest=digest, actor="tester")

@@ -1,4 +1,6 @@
-"""A batch of a cancellation meets a sender, a client or a person at the same deliveries: nobody overrules who was first."""
+"""A cancelling batch meets a sender, a client or a person at the same deliveries: the first change
+stays.
+"""
 
 from functools import partial
 
@@ -77,7 +79,7 @@ def test_deliveries_that_become_in_doubt_are_spared_unless_that_status_was_named
     )
 
     def doubted() -> None:
-        # As whoever takes a dead sender's lane leaves the row under `hold`.
+        # As the next sender leaves the row of a dead sender's lane under `hold`.
         factories.settle(row, Status.IN_DOUBT)
 
     assert meet(doubted, work_off) is None

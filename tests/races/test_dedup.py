@@ -1,4 +1,4 @@
-"""Publishers with the same keys at the same moment: one message is new, whoever comes first."""
+"""Publishers with the same keys at the same moment: one message is new, in any order of arrival."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +28,7 @@ def test_of_many_simultaneous_messages_with_one_key_one_is_new() -> None:
     def attempt(publisher: Publisher) -> Accepted:
         together.wait()
         try:
-            # Two keys, in an order of its own: none waits for another that waits for it.
+            # Two keys in alternating order: no two publishers may wait for each other.
             bodies = [b'{"id": 1}', b'{"id": 2}'][:: 1 if publisher.pk % 2 else -1]
             drafts = [
                 Draft(event_type=event_type, headers={"idempotency-key": key}, body=body, idempotency_key=key)

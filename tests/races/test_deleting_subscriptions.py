@@ -1,4 +1,6 @@
-"""A subscription is deleted while somebody publishes to it: no delivery is left without its subscription, whoever comes first."""
+"""Deleting a subscription while a message is published to it leaves no delivery without
+subscription.
+"""
 
 from collections.abc import Callable
 
@@ -24,7 +26,7 @@ def publishing(event_type: EventType) -> Callable[[], object]:
 
 def test_a_subscription_receiving_a_message_is_not_deleted() -> None:
     subscription = factories.subscription()
-    # Nothing is seen of the deliveries when it begins, and it waits.
+    # The deletion sees no deliveries when it begins, and waits.
     refused = meet(publishing(subscription.event_type), subscription.delete)
     assert isinstance(refused, IntegrityError)
     assert "has deliveries" in str(refused)

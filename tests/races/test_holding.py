@@ -1,4 +1,4 @@
-"""Holding meets publishing, a run, another hold, and the duty that releases."""
+"""A hold meets publishing, a run, another hold, and the chore that releases."""
 
 import asyncio
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def publishing(subscription: Subscription) -> Callable[[], object]:
 
 
 def is_active(subscription: Subscription) -> bool:
-    """What a sender is told that looks again before it sends."""
+    """Return the status that a sender reads again before it sends."""
 
     async def reading() -> bool:
         reader = Reader(name="inturn reader test")
@@ -86,7 +86,7 @@ def test_who_releases_and_who_holds_at_once_come_one_after_the_other(subscriptio
 class TestReleaseDuty:
     @pytest.fixture
     def due(self, subscription: Subscription) -> Subscriber:
-        """A subscriber whose hold is over."""
+        """Create a subscriber whose hold is over."""
         toggle.hold(subscription.subscriber, actor="ann", release=Release(until=timezone.now()))
         return subscription.subscriber
 

@@ -1,4 +1,4 @@
-"""Several clients at one mailbox, each with a connection of its own: nobody gets what another has."""
+"""Several clients of one mailbox, each with its own connection: no two get the same message."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -29,7 +29,8 @@ from tests.unit.delivery.mailbox.box import (
 )
 
 CLIENTS = 6
-# Server processes count fetches in so many places (`delivery/mailbox/sql/fetch.sql`); two that share one wait for each other.
+# Server processes count fetches in so many rows (`delivery/mailbox/sql/fetch.sql`); two that share
+# one wait for each other.
 PLACES = 16
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -41,7 +42,7 @@ def mailbox(transactional_db: None) -> FilledMailbox:
 
 
 def fill(*subscriptions: Subscription, count: int) -> None:
-    """Put so many messages into each, all at once."""
+    """Put so many messages into each subscription's mailbox at once."""
     for subscription in subscriptions:
         message = factories.message(event_type=subscription.event_type)
         rows = [
@@ -52,7 +53,7 @@ def fill(*subscriptions: Subscription, count: int) -> None:
 
 
 def drain(subscriber_id: int, begin: threading.Barrier, *, most: int) -> list[int]:
-    """Fetch and acknowledge until there is nothing more, and return what was fetched."""
+    """Fetch and acknowledge until the mailbox is empty, and return the fetched ids."""
     begin.wait(30)
     got: list[int] = []
     try:
@@ -93,7 +94,10 @@ def test_two_clients_never_share_returned_messages_of_several_subscriptions(mail
 
 @contextmanager
 def meanwhile(act: Callable[[], object]) -> Iterator[None]:
-    """Let another client do it, whose transaction is committed when the block ends, and who counts in another place than we."""
+    """Act as another client, whose transaction is committed when the block ends.
+
+    The other client counts its fetches in another row than this connection.
+    """
     with unfinished(act) as other:
         while backend() % PLACES == other % PLACES:
             connection.close()
@@ -102,7 +106,7 @@ def meanwhile(act: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def fetching(mailbox: FilledMailbox, *, most: int = 1) -> Iterator[list[LeasedMessage]]:
-    """Another client that has fetched, but whose fetch is committed only when the block ends."""
+    """Fetch as another client, whose transaction is committed when the block ends."""
     got: list[LeasedMessage] = []
     with meanwhile(lambda: got.extend(mailboxes.fetch(mailbox.subscriber.pk, most=most, visibility=30))):
         yield got
@@ -180,7 +184,7 @@ def test_requests_that_name_the_same_receipts_in_other_orders_do_not_block_each_
 
     with ThreadPoolExecutor(CLIENTS) as threads:
         for extending in [threads.submit(extend, number * 10) for number in range(CLIENTS)]:
-            # A deadlock would be an error here.
+            # A deadlock would raise an error here.
             extending.result(60)
 
 

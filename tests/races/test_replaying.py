@@ -1,4 +1,4 @@
-"""A replay's batch and somebody else at the same rows: a person, retention, another machine."""
+"""A replay's batch meets a person, retention or another machine at the same rows."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -98,7 +98,7 @@ class TestRetention:
             run_whole()
         assert are_there(row.message, other.message) == [True, False]
         run_whole()
-        # What was made of it is not settled.
+        # Its new delivery is not settled.
         assert are_there(row.message) == [True]
         assert len(made(replay)) == 1
 

@@ -1,4 +1,6 @@
-"""A person sends a delivery again while another person, or a sender, is at it: who comes second knows of the first."""
+"""A person resubmits a delivery during another change by a person or a sender: the second sees the
+first.
+"""
 
 from functools import partial
 

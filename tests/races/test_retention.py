@@ -1,4 +1,4 @@
-"""Retention and somebody else at the same rows: who holds a row first wins, and nobody waits for long or for ever."""
+"""Retention meets another change at the same rows: the first lock wins, and no wait is long."""
 
 import threading
 import time
@@ -44,7 +44,7 @@ class TestResubmitting:
     def test_first_then_it_stays(self) -> None:
         row, other = old(Status.FAILED), old(Status.FAILED)
         with unfinished(partial(resubmit, row.pk, actor="ann")):
-            # Does not wait for her.
+            # Does not wait for her transaction.
             run_whole()
         assert [is_there(one) for one in (row, other)] == [True, False]
         assert Delivery.objects.get(pk=row.pk).status == Status.PENDING
@@ -138,7 +138,7 @@ class TestPublishers:
         IdempotencyKey.objects.update(created_at=past(2))
         with unfinished(lambda: publish(publisher, [draft])):
             run_whole()
-            # The key still says that the first answer was about it.
+            # The key still refers to the first answer.
             assert is_there(row)
         key = IdempotencyKey.objects.get()
         assert key.message_id != row.message_id
@@ -158,7 +158,11 @@ class TestPublishers:
         assert DedupKey.objects.get().delivery_id == newest.pk
 
     def test_are_not_held_up_by_a_pass(self) -> None:
-        """Many are published while it works: held up, one would end with it. The figures are printed."""
+        """Many messages are published during a pass: if publishers waited for it, there would be
+        only one.
+
+        The figures are printed.
+        """
         subscription = factories.subscription()
         event_type, publisher = subscription.event_type, factories.publisher()
         _fill(subscription.pk, 3_000)

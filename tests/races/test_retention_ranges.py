@@ -1,4 +1,6 @@
-"""A range of messages that is about to go, and somebody else at it: the range or the change, and never half of one."""
+"""Dropping a range of messages meets another change: one of the two happens, and never half of
+it.
+"""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -42,7 +44,9 @@ def _removes_all(settings: Settings) -> None:
 
 @pytest.fixture
 def whole() -> Iterator[MessageRange]:
-    """A range that may go since a moment, with two deliveries, one IN_DOUBT; before it is one with a message that stays."""
+    """Yield a removable range with two deliveries, one IN_DOUBT, behind a range whose message
+    stays.
+    """
     with ids_put_back():
         go_on_from(MessageRange.objects.earliest("first_id").first_id + 1)
         factories.message()
@@ -70,7 +74,7 @@ def advance() -> None:
 
 
 def pass_to(of: MessageRange) -> None:
-    """Begin a pass that has the range before it."""
+    """Begin a pass whose next range is this one."""
     retention.start(actor="ann", now=timezone.now())
     RetentionRun.objects.update(position=of.first_id - 1)
 

@@ -1,4 +1,7 @@
-"""Failures that are told while others settle, act or configure, and the same Workfront subscription made twice at once."""
+"""Failure notices are published while deliveries settle, people act or configurations change.
+
+Also the same Workfront subscription created twice at once.
+"""
 
 from functools import partial
 
@@ -25,7 +28,9 @@ def tell() -> int:
 
 
 def group(*statuses: Status) -> list[Delivery]:
-    """A QUEUE message of which only the end of a group is told; a failure has its notice."""
+    """Create a QUEUE message whose errors are published for the whole group; a failure has its
+    notice.
+    """
     queue = factories.event_type(kind="QUEUE", errors_when="GROUP")
     message = factories.message(event_type=queue)
     fields = {"message": message, "queue_group": 0}
@@ -38,7 +43,7 @@ def group(*statuses: Status) -> list[Delivery]:
 
 
 def fail(row: Delivery) -> None:
-    """As a sender settles it, with the notice."""
+    """Settle it as a sender does, with the notice."""
     factories.settle(row, Status.EXPIRED)
     FailureNotice.objects.create(delivery_id=row.pk, number=0)
 

@@ -1,4 +1,6 @@
-"""Two at once: one whose transaction is held open, and one that meets it in a thread and connection of its own."""
+"""Two transactions at once: one is held open, the other meets it in a thread and connection of its
+own.
+"""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -11,7 +13,11 @@ from tests.system.operation.installation import eventually
 
 
 def meet(first: Callable[[], object], second: Callable[[], object]) -> BaseException | None:
-    """Do the first, and before that is committed begin the second, which has to wait for it; return what it raised."""
+    """Run the first, start the second before the first commits, and return the exception of the
+    second.
+
+    The second has to wait for the first.
+    """
     with ThreadPoolExecutor(1) as thread:
         with unfinished(first) as pid:
             meeting = thread.submit(_alone, second)
@@ -21,7 +27,9 @@ def meet(first: Callable[[], object], second: Callable[[], object]) -> BaseExcep
 
 @contextmanager
 def unfinished(act: Callable[[], object]) -> Iterator[int]:
-    """Do it in another connection, whose transaction is committed when the block ends; yields its backend."""
+    """Run it in another connection, which commits when the block ends; yield its server process
+    id.
+    """
     done, may_end, backends = threading.Event(), threading.Event(), list[int]()
 
     def acting() -> None:
@@ -62,7 +70,7 @@ def _wait_until_somebody_waits_for(backend: int) -> None:
 
 
 def backend() -> int:
-    """Return the server process of this thread's connection."""
+    """Return the server process id of this thread's connection."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         row = cursor.fetchone()
