@@ -1,4 +1,4 @@
-"""A committer: a thread that stores the posts that wait, a group by one statement."""
+"""A committer: a thread that stores waiting posts, a group by one statement."""
 
 import logging
 import select
@@ -15,12 +15,12 @@ from subscriptions.api.problems import Problem, database_away, unexpected
 
 log = logging.getLogger(__name__)
 
-# Configuration that changes faster than it is read: then the views store the posts.
+# After this many tries, each met by a change of configuration, the views store the posts.
 ATTEMPTS = 3
 # An administrator's transaction may hold an event type or a subscription for long.
 LOCK_MILLISECONDS = 100
-# Errors after which the transaction is known to be rolled back: data, constraints, deadlocks and serialisation, what
-# a statement may not do, resources, and a statement that was cancelled.
+# Errors after which the transaction is known to be rolled back: data, constraints, deadlocks and
+# serialisation, forbidden statements, resources, and a cancelled statement.
 _ROLLED_BACK = ("22", "23", "40", "42", "53", "54", "55", "57014", "25")
 
 READ_ONLY = "25006"
@@ -41,7 +41,7 @@ class Committer:
         while posts := self._posts.take():
             try:
                 answers = self._answers(posts)
-            except Exception:  # The thread must live, whatever was raised.
+            except Exception:  # The thread must survive any exception.
                 log.exception("posts could not be stored")
                 answers = [(post, unexpected()) for post in posts]
             _resolve(answers)
@@ -52,7 +52,7 @@ class Committer:
             try:
                 plain = self._plain(posts)
             except Error:
-                # Nothing was stored; the view says what is wrong.
+                # Nothing was stored; the view reports the error.
                 connection.close()
                 break
             answers = self._stored(plain)
@@ -91,10 +91,10 @@ class Committer:
 
 
 def _failed(plain: Sequence[Plain], error: Error) -> Answers:
-    """Answer what the database did not store, or may not have stored."""
+    """Return the answers to posts that the database did not store, or may not have stored."""
     state = getattr(error.__cause__, "sqlstate", None) or ""
     if state == READ_ONLY:
-        # It may stay so on this connection when others take changes again.
+        # This connection may stay read-only when others can write again.
         connection.close()
     if state.startswith(_ROLLED_BACK):
         log.info("posts are stored one by one", extra={"error": str(error), "posts": len(plain)})
@@ -104,9 +104,10 @@ def _failed(plain: Sequence[Plain], error: Error) -> Answers:
 
 
 def _is_closed(idle: psycopg.Connection) -> bool:
-    """Whether the server has ended the connection: nothing else makes an idle one readable.
+    """True if the server has ended the connection: nothing else makes an idle one readable.
 
-    Without it the next group would be answered 503, for nobody could know whether its statement arrived.
+    Without this check the next group would be answered 503, because nobody could know whether its
+    statement arrived.
     """
     if idle.closed:
         return True
@@ -115,7 +116,10 @@ def _is_closed(idle: psycopg.Connection) -> bool:
 
 
 def _is_first(one: Plain, claimed: set[tuple[int | None, str]]) -> bool:
-    """Whether no other message of the group has a key of this one, which then waits for the other's answer in the view."""
+    """True if no other message of the group has a key of this one.
+
+    Otherwise this one waits in the view for the other's answer.
+    """
     places = [(owed.publisher_id, owed.claim.key) for owed in one.owed if owed.claim is not None]
     is_first = len(set(places)) == len(places) and claimed.isdisjoint(places)
     if is_first:
@@ -124,7 +128,7 @@ def _is_first(one: Plain, claimed: set[tuple[int | None, str]]) -> bool:
 
 
 def _resolve(answers: Answers) -> None:
-    """All of one group belong to one event loop, which is woken once."""
+    """Resolve the answers of a group on its event loop, which is woken once."""
 
     def resolve() -> None:
         for post, answer in answers:

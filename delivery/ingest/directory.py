@@ -1,13 +1,7 @@
-"""What a committer remembers of keys, event types and subscriptions, and how it knows that this is still so.
+"""A committer's cache of keys, event types and subscriptions, and the check that it is current.
 
-Each transaction that changes any of them leaves its number in `subscriptions_configurationtransaction` (a trigger). An `KnownConfiguration` is what was
-there when remembering began: the oldest transaction then under way, and the numbers from that one on. The statement
-that stores messages compares, in its own snapshot, the numbers there are now, and stores nothing if they differ. So
-what a publisher's own client has changed before it publishes always counts, in every web process, without waiting for
-a notification. No number is missed: a transaction that was not visible then is at least as young as the oldest
-that was under way.
-
-Rows of `subscriptions_configurationtransaction` are removed when they are an hour old, and nothing is remembered for longer than MAX_AGE_SECONDS.
+See *The committers' cache* in `README.md`. Rows of `subscriptions_configurationtransaction` are
+removed when they are an hour old, and entries are dropped after MAX_AGE_SECONDS.
 """
 
 import time
@@ -28,14 +22,15 @@ from subscriptions.models import EventType, Kind, Publisher, Scope
 from subscriptions.models.api_key import hash_of
 from subscriptions.values.names import is_reserved
 
-# The use of a key is noted once a minute (`authentication.LAST_USED_PRECISION`), when it is read.
+# The use of a key is recorded once a minute (`authentication.LAST_USED_PRECISION`), when it is
+# read.
 MAX_AGE_SECONDS = 60.0
 MAX_ENTRIES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class KnownConfiguration:
-    """The changes of configuration that are taken into account: numbers of transactions from `horizon` on."""
+    """The configuration changes taken into account: numbers of transactions from `horizon` on."""
 
     horizon: int
     seen: Sequence[int]
@@ -43,7 +38,7 @@ class KnownConfiguration:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Who publishes with a key, and which event types by id; None is all."""
+    """The publisher of a key, and the event types, by id, that it may publish; None is all."""
 
     publisher: Publisher
     event_types: frozenset[int] | None
@@ -68,7 +63,7 @@ class Subscribed:
 
 
 class Directory:
-    """Of one thread, which reads on Django's connection."""
+    """The cache of one thread, which reads on Django's connection."""
 
     def __init__(self) -> None:
         self._connection: object = None
@@ -79,7 +74,10 @@ class Directory:
         self._subscribed: dict[tuple[int, str], Subscribed] = {}
 
     def era(self) -> KnownConfiguration:
-        """Return what the entries are compared with; begin anew when they are old, or of another connection."""
+        """Return the configuration of the entries.
+
+        Start again if they are old or of another connection.
+        """
         is_old = time.monotonic() - self._began_at > MAX_AGE_SECONDS
         size = len(self._grants) + len(self._event_types) + len(self._subscribed)
         if self._era is None or is_old or size > MAX_ENTRIES or connection.connection is not self._connection:
@@ -97,14 +95,17 @@ class Directory:
         self._subscribed.clear()
 
     def grant(self, key: str) -> Grant | None:
-        """Return what a key permits; None if it may not publish, for whatever reason."""
+        """Return the grant of a key; None if it may not publish, for whatever reason."""
         hashed = hash_of(key)
         if hashed not in self._grants:
             self._grants[hashed] = _grant(key)
         return self._grants[hashed]
 
     def event_type(self, name: str) -> EventType | None:
-        """Return an event type whose posts are plain; None if there is none, or if its messages take more than one statement."""
+        """Return an event type whose posts are plain.
+
+        None if there is none, or if its messages take more than one statement.
+        """
         if name not in self._event_types:
             found = event_type_by_name(name)
             self._event_types[name] = found if found is not None and _is_plain(found) else None
@@ -142,6 +143,6 @@ def _grant(key: str) -> Grant | None:
 
 
 def _is_plain(event_type: EventType) -> bool:
-    # A schema may take long to check, which its neighbours need not wait for.
+    # A schema may take long to check, and the neighbours need not wait for that.
     is_simple = event_type.json_schema is None and not event_type.is_volatile
     return is_simple and event_type.kind != Kind.SYNC and not is_reserved(event_type.name)

@@ -24,7 +24,7 @@ from subscriptions.api.urls import NAME
 from subscriptions.api.views import ApiView
 
 COMMITTERS = 2
-# What is longer takes longer to match, and its neighbours would wait for it.
+# A longer body takes longer to match, and its neighbours would wait for it.
 LONGEST_BODY = 64 * 1024
 LONGEST_BATCH = MOST_BYTES_TOGETHER
 
@@ -33,13 +33,13 @@ BATCH = "/api/v1/messages:batch"
 Headers = list[tuple[str, str]]
 
 _PATH = re.compile(rf"/api/v1/events/(?P<event_type>{NAME})/messages\Z")
-# What takes more than one statement.
+# Messages with these headers take more than one statement.
 _NOT_PLAIN = ("HTTP_CALLBACKURL", "HTTP_DESTINATION")
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptedResponse:
-    """A 202, and the name of the view that would have given it."""
+    """A 202, and the name of the view that would have returned it."""
 
     view: str
     headers: Headers
@@ -47,16 +47,16 @@ class AcceptedResponse:
 
 
 class Intake:
-    """Of one web process and its event loop."""
+    """The intake of one web process and its event loop."""
 
     def __init__(self) -> None:
         self._posts = Posts()
         self._threads: list[threading.Thread] = []
 
     async def publish(self, environ: dict[str, Any], body: bytes) -> AcceptedResponse | None:
-        """Publish what is plain; None leaves the request to its view.
+        """Publish a plain request; None leaves the request to its view.
 
-        Raises Problem 503 when too many wait, or when the database went away meanwhile.
+        Raises Problem 503 if too many wait, or if the database went away meanwhile.
         """
         post = _post(environ, body)
         if post is None:
@@ -72,14 +72,14 @@ class Intake:
         return None if done is None else _published(post, done)
 
     def close(self) -> None:
-        """Store what waits, and end."""
+        """Store the waiting posts, and end."""
         self._posts.close()
         for thread in self._threads:
             thread.join()
 
     def _start(self) -> None:
         for number in range(COMMITTERS):
-            # A daemon: a process that fails must end.
+            # A daemon thread: a process that fails must end.
             thread = threading.Thread(
                 target=Committer(self._posts).run, name=f"committer {number + 1}", daemon=True
             )
@@ -115,9 +115,9 @@ def _event_type(environ: Mapping[str, Any], body: bytes) -> str | None:
 
 
 def _messages(environ: Mapping[str, Any], body: bytes) -> int:
-    """Return how many messages a batch has, at most; 0 if it is not plain.
+    """Return the maximum number of messages in a batch; 0 if it is not plain.
 
-    To count them exactly is to parse it, for which all other requests would wait.
+    An exact count needs parsing, for which all other requests would wait.
     """
     if environ["QUERY_STRING"] not in ("", PARTIAL) or len(body) > LONGEST_BATCH:
         return 0
@@ -145,7 +145,7 @@ def _published(post: Post, body: bytes) -> AcceptedResponse:
 
 @lru_cache(maxsize=4)
 def _headers(view: type[ApiView], is_secure: bool) -> Headers:
-    """Return what Django would send, but for the length, which the web server adds."""
+    """Return the headers that Django would send, except the length, which the web server adds."""
     request = HttpRequest()
     request.META["wsgi.url_scheme"] = "https" if is_secure else "http"
     request.META |= {"SERVER_NAME": "", "SERVER_PORT": ""}

@@ -1,7 +1,7 @@
-"""Plain requests: what their messages are and who gets them, by what a committer remembers.
+"""Plain requests: their messages and recipients, by a committer's cache.
 
-What is not plain, and what is to be refused, is left to the view. Only the bad items of a partial batch are answered here, each by
-the problem that the view would give it.
+Requests that are not plain or must be refused are left to the view. Only the bad items of a partial
+batch are answered here, each with the problem that the view would return.
 """
 
 import logging
@@ -32,19 +32,22 @@ from subscriptions.values.names import is_name
 
 log = logging.getLogger(__name__)
 
-# What takes more than one statement.
+# Messages with these headers take more than one statement.
 _NOT_PLAIN = frozenset({DESTINATION, CALLBACK_URL, ERRORS_TO})
 
 PARTIAL = "partial=true"
 
 
 class NotPlainError(Exception):
-    """The view is to answer the request."""
+    """The view must answer the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A request whose messages may be stored. `refused` are the items of a partial batch that are not, by their place."""
+    """A request whose messages may be stored.
+
+    `refused` are the items of a partial batch that are not, by their place.
+    """
 
     post: Post
     owed: Sequence[Owed]
@@ -73,7 +76,7 @@ class PlainReader:
         self._directory = directory
 
     def plain(self, post: Post) -> Plain | None:
-        """Return what is to be stored; None if the request is not plain, or is to be refused."""
+        """Return the messages to store; None if the request is not plain, or must be refused."""
         try:
             return self._plain(post)
         except (NotPlainError, Problem, PublishRefusedError):
@@ -81,7 +84,8 @@ class PlainReader:
         except Error:
             raise
         except Exception:
-            # Its neighbours are stored, whatever was raised; the view will say the same of this one.
+            # Its neighbours are stored whatever was raised; the view will report the same error for
+            # this one.
             log.exception("a post could not be matched")
             return None
 
@@ -91,7 +95,7 @@ class PlainReader:
             raise NotPlainError
         found = self._batch(post, grant) if post.event_type is None else self._single(post, grant)
         if not found.owed:
-            # Nothing is stored that would tell whether the configuration is still the same.
+            # Nothing is stored that could show whether the configuration is still the same.
             raise NotPlainError
         _count(post, grant, messages=len(found.owed) + len(found.refused))
         return found
@@ -137,7 +141,7 @@ class PlainReader:
         return event_type
 
     def _owed(self, grant: Grant, draft: Draft) -> Owed:
-        """Return the message with whom it is for; raises PublishRefusedError."""
+        """Return the message with its recipients; raise PublishRefusedError."""
         if not _NOT_PLAIN.isdisjoint(draft.headers):
             raise NotPlainError
         check_body(draft)
@@ -162,13 +166,13 @@ def _items(post: Post) -> list[Item | Problem]:
     except ValueError:
         raise NotPlainError from None
     if len(items) > post.messages:
-        # A name that is written by escapes was not counted.
+        # A name written with escapes was not counted.
         raise NotPlainError
     return items
 
 
 def _count(post: Post, grant: Grant, *, messages: int) -> None:
-    """Count them in the publisher's rate, once; what goes beyond it is answered by the view."""
+    """Count the messages in the publisher's rate, once; the view answers requests beyond it."""
     bucket = bucket_of(settings.ENVIRONMENT.publish_rate_limit)
     if bucket is None or COUNTED in post.environ:
         return

@@ -8,30 +8,33 @@ from typing import Any
 
 from subscriptions.api.problems import Problem
 
-# Stored by one statement; a batch may go beyond it.
+# The size of a group for one statement; a batch may exceed it.
 MOST_TOGETHER = 100
 MOST_BYTES_TOGETHER = 1024 * 1024
 MOST_WAITING = 2_000
-# Of batches: some seconds' work.
+# The limit for messages in batches: some seconds' work.
 MOST_MESSAGES_WAITING = 10_000
 
 
 @dataclass(slots=True, eq=False)
 class Post:
-    """One request to publish one message, or a batch. `done` is None when the view is to answer it, else the body of the 202."""
+    """One request to publish one message, or a batch.
+
+    `done` results in the body of the 202, a Problem, or None if the view must answer.
+    """
 
     key: str
-    # Of one message; the items of a batch have their own.
+    # Only for one message; the items of a batch have their own.
     event_type: str | None
     environ: dict[str, Any]
     body: bytes = field(repr=False)
     done: "asyncio.Future[bytes | Problem | None]"
-    # How many there are, at most.
+    # The maximum number of messages.
     messages: int = 1
 
 
 class Posts:
-    """Put by the event loop, taken by the committers."""
+    """The queue: the event loop puts posts, the committers take them."""
 
     def __init__(self) -> None:
         self._waiting: OrderedDict[str, deque[Post]] = OrderedDict()
@@ -41,7 +44,7 @@ class Posts:
         self._arrived = threading.Condition()
 
     def put(self, post: Post) -> bool:
-        """False if too many wait already."""
+        """Queue a post; return False if too many wait already."""
         with self._arrived:
             if self._count >= MOST_WAITING or self._messages >= MOST_MESSAGES_WAITING:
                 return False
@@ -52,7 +55,10 @@ class Posts:
         return True
 
     def take(self) -> list[Post]:
-        """Wait for posts, and take the oldest of each key in turn; none are left when the queue was closed."""
+        """Wait for posts, and take the oldest of each key in turn.
+
+        Return none once the queue is closed.
+        """
         with self._arrived:
             self._arrived.wait_for(lambda: self._waiting or self._is_closed)
             taken: list[Post] = []
@@ -69,7 +75,7 @@ class Posts:
         return taken
 
     def close(self) -> None:
-        """Let the committers end when all that waits is stored."""
+        """End the committers when all waiting posts are stored."""
         with self._arrived:
             self._is_closed = True
             self._arrived.notify_all()

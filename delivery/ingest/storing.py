@@ -12,12 +12,14 @@ from delivery.publishing.publish import Accepted, Configuration, store
 
 
 def store_together(plain: Sequence[Plain], *, as_of: Configuration) -> list[tuple[Post, bytes | None]] | None:
-    """Return what each is answered; None for one that has an idempotency key that was used: nothing of it was stored.
+    """Return the answer to each request.
 
-    None in all: the configuration is not what it was `as_of` then, and nothing was stored.
+    None if its idempotency key was used: none of it is stored. None as the result: the
+    configuration has changed since `as_of`, and nothing was stored.
 
-    The statement leaves out single messages, those whose key was used. Half a batch must not stay: where a batch has keys the
-    statement gets a transaction, which is rolled back, and what is left is stored without that batch.
+    The statement leaves out single messages whose key was used. Half a batch must not stay: if a
+    batch has keys, the statement runs in a transaction, which is rolled back, and the rest is
+    stored without that batch.
     """
     may_be_half = any(one.is_batch_with_keys for one in plain)
     with transaction.atomic() if may_be_half else nullcontext():

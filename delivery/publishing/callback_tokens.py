@@ -1,9 +1,10 @@
-"""Callback tokens: what makes the URL that an endpoint is given impossible to guess.
+"""Callback tokens, which make the URL given to an endpoint impossible to guess.
 
-A token is the callback's id and an authentication code over it, `<id>.<code>`. The code is HMAC-SHA256, cut to
-144 bits, under a key made of the installation's secret key for this purpose alone (RFC 5869, with the purpose as
-`info`). So nothing secret is stored, and every machine that has the secret key makes and knows the same token,
-after any restart. With another secret key the tokens that are under way are worth nothing.
+A token is the callback's id and an authentication code over it, `<id>.<code>`. The code is
+HMAC-SHA256, cut to 144 bits, under a key derived from the installation's secret key for this
+purpose only (RFC 5869, with the purpose as `info`). So nothing secret is stored, and every machine
+with the secret key makes and accepts the same token, after any restart. A change of the secret key
+invalidates the tokens that are under way.
 """
 
 import base64
@@ -24,7 +25,7 @@ def callback_key(secret_key: str) -> bytes:
 
 
 def callback_url(callback_id: int, *, base_url: str, key: bytes) -> str:
-    """Return where an endpoint posts its answer to."""
+    """Return the URL to which an endpoint posts its answer."""
     return f"{base_url}/callbacks/{make_token(callback_id, key=key)}"
 
 
@@ -33,12 +34,12 @@ def make_token(callback_id: int, *, key: bytes) -> str:
 
 
 def read_token(token: str, *, key: bytes) -> int | None:
-    """Return the callback's id, or None for what was not made with this key."""
+    """Return the callback's id, or None for a token that was not made with this key."""
     parts = _TOKEN.fullmatch(token)
     if parts is None:
         return None
     callback_id = int(parts[1])
-    # In constant time: how long a refusal takes must not tell how much of the code was right.
+    # In constant time: the duration of a refusal must not show how much of the code was right.
     return callback_id if hmac.compare_digest(parts[2], _code(callback_id, key)) else None
 
 

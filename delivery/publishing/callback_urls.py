@@ -1,7 +1,8 @@
-"""Where an answer is wanted: the header `CallbackURL` of a message.
+"""The URL for answers: the header `CallbackURL` of a message.
 
-It is checked as an endpoint is, but for the addresses of a host name: publishing does not wait for the name servers of
-strangers. They are checked when the answer is delivered, as every address is that is connected to.
+It is checked like an endpoint, except for the addresses of a host name: publishing does not wait
+for foreign name servers. The addresses are checked when the answer is delivered, like those of
+every connection.
 """
 
 import re
@@ -22,7 +23,7 @@ _CREDENTIALS = re.compile(r"[^:]+://[^/?#]*@")
 
 
 class CallbackRefusedError(Exception):
-    """This URL cannot be answered to, or this answer cannot be taken; the message says why."""
+    """This URL or this answer is refused; the message says why."""
 
     def __init__(self, detail: str, *, status: int = 400) -> None:
         super().__init__(detail)
@@ -32,16 +33,16 @@ class CallbackRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CallbackTarget:
-    """Where an answer is wanted; `hop` callbacks lead there, this one included."""
+    """The URL for an answer; `hop` callbacks lead there, including this one."""
 
     url: str
     hop: int
 
 
 def wanted(headers: Mapping[str, str], *, hops: int = 0) -> CallbackTarget | None:
-    """Return where an answer is wanted, None when nowhere; raises CallbackRefusedError.
+    """Return the URL for an answer, None without one; raise CallbackRefusedError.
 
-    `hops` led here already.
+    `hops` callbacks have led here already.
     """
     given = headers.get(CALLBACK_URL)
     if given is None:
@@ -69,9 +70,9 @@ def _checked_url(given: str) -> str:
 
 
 def _hops_of_ours(url: str) -> int:
-    """Return how many callbacks led to a URL that is one itself, 0 for any other.
+    """Return how many callbacks led to a URL that is a callback itself, 0 for any other.
 
-    By its token, for this installation may have several names.
+    It is recognised by its token, because this installation may have several names.
     """
     callback_id = read_token(url.rpartition("/")[2], key=callback_key(settings.SECRET_KEY))
     if callback_id is None:

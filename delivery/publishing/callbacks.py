@@ -1,15 +1,17 @@
-"""Callbacks: what the endpoint that took a QUEUE message answers later goes to a URL that the publisher gave.
+"""Callbacks: a QUEUE message's endpoint answers later, and the publisher's URL gets the answer.
 
     published with CallbackURL ─▶ WAITING ─┬─ the endpoint posts ─▶ ANSWERED
                                            └─ days pass ──────────▶ EXPIRED
 
-The callback is stored in the transaction of the message. The post is one statement: the answer becomes a
-message with one delivery in the callback lane, and the callback is ANSWERED, or nothing happens. Of several posts at
-once one changes the row, the others wait for it. An endpoint that did not hear our 202, for we or the network died after the
-commit, posts the same again and is told the same; another body is refused.
+The callback is stored in the transaction of the message. A post is one statement: either the answer
+becomes a message with one delivery in the callback lane, and the callback is ANSWERED, or nothing
+happens. Of several posts at once one changes the row, and the others wait for it. An endpoint that
+did not get our 202, because we or the network failed after the commit, posts the same again and
+gets the same answer; another body is refused.
 
-An answer may carry a `CallbackURL` of its own: its delivery then brings a new callback. So does a message whose
-`CallbackURL` is a callback of this installation. Either way the chain grows by a hop, and ends at MAX_HOPS.
+An answer may carry a `CallbackURL` of its own: its delivery then brings a new callback. So does a
+message whose `CallbackURL` is a callback of this installation. Either way the chain grows by a hop,
+and ends at MAX_HOPS.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +42,7 @@ State = Literal["WAITING", "ANSWERED", "EXPIRED"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallbackAnswer:
-    """What an endpoint posted; header names are lower-case and hyphenated."""
+    """The post of an endpoint; header names are lower-case and hyphenated."""
 
     headers: Mapping[str, str]
     content_type: str
@@ -48,7 +50,10 @@ class CallbackAnswer:
 
 
 def add(messages: Sequence[tuple[int, CallbackTarget]]) -> None:
-    """Store the callbacks of messages by their ids, one a group; call it in the transaction that stores those."""
+    """Store the callbacks of messages by their ids, one a group.
+
+    Call it in the transaction that stores the messages.
+    """
     if not messages:
         return
     columns: dict[str, Any] = {
@@ -61,7 +66,10 @@ def add(messages: Sequence[tuple[int, CallbackTarget]]) -> None:
 
 
 def find(token: str) -> Callback:
-    """Return the callback of a token; raises CallbackRefusedError 404, without asking the database for a forged one."""
+    """Return the callback of a token; raise CallbackRefusedError 404.
+
+    A forged token costs no query.
+    """
     callback_id = read_token(token, key=callback_key(settings.SECRET_KEY))
     found = Callback.objects.filter(pk=callback_id).first() if callback_id is not None else None
     if found is None:
@@ -70,7 +78,7 @@ def find(token: str) -> Callback:
 
 
 def refuse_expired(callback: Callback, *, now: datetime) -> None:
-    """Raise CallbackRefusedError 410 for one that is too late to answer, whatever the answer."""
+    """Raise CallbackRefusedError 410 if it is too late for any answer."""
     if state_of(callback, now=now) == "EXPIRED":
         raise CallbackRefusedError(
             f"This callback could be answered until {callback.expires_at:%Y-%m-%d %H:%M:%S} UTC.", status=410
@@ -78,10 +86,11 @@ def refuse_expired(callback: Callback, *, now: datetime) -> None:
 
 
 def answer(callback: Callback, given: CallbackAnswer, *, now: datetime) -> int:
-    """Store the answer with its delivery and return the message's id; the same again gets the same id.
+    """Store the answer with its delivery and return the message's id.
 
-    When it returns, all is on disk and the senders have been told. Raises CallbackRefusedError: 409 if it has another
-    answer, 410 if it expired, 400 for a `CallbackURL` that cannot be.
+    A repetition gets the same id. When it returns, everything is on disk and the senders are
+    notified. Raises CallbackRefusedError: 409 if it has another answer, 410 if it expired, 400 for
+    an impossible `CallbackURL`.
     """
     if callback.answer_id is None:
         following = wanted(given.headers, hops=callback.hop)
@@ -131,9 +140,10 @@ def _store(callback: Callback, given: CallbackAnswer, following: CallbackTarget 
 
 
 def _subscription_id() -> int:
-    """Return the id of the subscription that answers are delivered for, made on first use.
+    """Return the id of the subscription for the deliveries of answers, created on first use.
 
-    Two that make it at once meet at the unique names, and the later takes what the earlier made.
+    Two processes that create it at once meet at the unique names, and the later one uses the row of
+    the earlier.
     """
     found = Subscription.objects.filter(subscriber__name=SUBSCRIBER, name=SUBSCRIPTION)
     return found.values_list("pk", flat=True).first() or _make_subscription().pk

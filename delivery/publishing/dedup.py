@@ -1,17 +1,17 @@
-"""Dedup: a subscription that asks for it gets a message once, although it is published again.
+"""Dedup: a subscription with dedup gets a message once, although it is published again.
 
-What identifies a message to the subscription is its Idempotency-Key, or what a path of the filter language finds in
-it; a message that has neither is never a duplicate. Within the window of the first:
+The subscription identifies a message by its Idempotency-Key, or by the value at a path of the
+filter language; a message with neither is never a duplicate. Within the window of the first:
 
     the first is …                              the second is …
     PENDING, IN_FLIGHT or IN_DOUBT              IN_DOUBT: a person decides
     DELIVERED                                   DUPLICATE
     settled without having been delivered       new, and the first from now on
 
-The verdict is part of the transaction that stores the message, so no sender ever sees a second one PENDING. Two
-publishers with one key at the same moment meet at its unique row: the later waits there until the
-earlier has committed, and then finds its delivery. Whether the window is over is seen when a key is used again; nothing need be
-purged for that.
+The verdict is part of the transaction that stores the message, so no sender ever sees a second one
+PENDING. Two publishers with one key at the same moment meet at its unique row: the later one waits
+there until the earlier one has committed, and then finds its delivery. The end of a window is
+noticed when its key is used again; no purge is needed.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ IDEMPOTENCY_KEY = "idempotency-key"
 
 @dataclass(frozen=True, slots=True)
 class Keyed:
-    """A stored message, and the key of it that a subscription goes by."""
+    """A stored message, and its key for one subscription."""
 
     message_id: int
     subscription_id: int
@@ -38,13 +38,13 @@ class Keyed:
 
 
 def keys(matched: Iterable[Candidate], document: Document) -> list[tuple[Candidate, bytes]]:
-    """Return those who find something in the message that identifies it, and what."""
+    """Return the candidates that find an identifying key in the message, with their keys."""
     found = [(candidate, key_of(candidate, document)) for candidate in matched]
     return [(candidate, key) for candidate, key in found if key is not None]
 
 
 def key_of(candidate: Candidate, document: Document) -> bytes | None:
-    """Return what identifies the message to the subscription, in 32 bytes; None when nothing does."""
+    """Return the 32 bytes by which the subscription identifies the message; None without a key."""
     match candidate.dedup_mode:
         case DedupMode.KEY:
             sent = document.header.get(IDEMPOTENCY_KEY) if isinstance(document.header, dict) else None
@@ -57,9 +57,9 @@ def key_of(candidate: Candidate, document: Document) -> bytes | None:
 
 
 def settle_duplicates(keyed: Sequence[Keyed]) -> None:
-    """Settle those of the deliveries just stored whose message came before; call it in their transaction.
+    """Settle the duplicates among the deliveries just stored; call it in their transaction.
 
-    Of messages of one transaction the order of storing counts.
+    Messages of one transaction count in the order of storing.
     """
     if not keyed:
         return
@@ -77,7 +77,8 @@ def _identity(path: str) -> Callable[[Document], str | None]:
     try:
         return identity_at(parse_path(path))
     except FilterError:
-        # Refused on saving; whatever brought it in, messages are delivered rather than lost.
+        # Such a path is refused on saving; however it was stored, messages are delivered rather
+        # than lost.
         return lambda _: None
 
 

@@ -1,4 +1,4 @@
-"""Drafts: what a publisher wants published, and whether it may be."""
+"""Drafts: messages that a publisher requests to publish, and the checks that they must pass."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,16 +15,17 @@ from subscriptions.values.media_types import is_json
 
 DESTINATION = "destination"
 
-# By name and the event type's id.
+# Keyed by name and the event type's id.
 Destinations: TypeAlias = dict[tuple[str, int], Destination]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What a publisher wants published; header names are lower-case and hyphenated.
+    """A message that a publisher requests to publish.
 
-    `callback` and `destination` follow from the headers, and are left to `checked_draft`. So is `refusal`: why a draft with a key cannot be
-    published, unless it was before.
+    Header names are lower-case and hyphenated. `checked_draft` sets `callback` and `destination`
+    from the headers. It also sets `refusal`: why a draft with a key cannot be published, unless it
+    was published before.
     """
 
     event_type: EventType
@@ -52,10 +53,10 @@ class PublishRefusedError(Exception):
 
 
 def checked_draft(draft: Draft, *, index: int = 0, known: Destinations | None = None) -> Draft:
-    """Return the draft with what follows from its headers; raises PublishRefusedError for one that is not acceptable.
+    """Return the draft with the values of its headers; raise PublishRefusedError.
 
-    A destination may have been there when a message with its key was published, which is then the answer. Drafts of
-    one batch share the destinations that are `known`.
+    A destination may have existed when a message with its key was published, which is then the
+    answer. Drafts of one batch share the destinations that are `known`.
     """
     check_body(draft, index=index)
     draft = _with_destination(
@@ -69,7 +70,7 @@ def checked_draft(draft: Draft, *, index: int = 0, known: Destinations | None = 
 
 
 def check_body(draft: Draft, *, index: int = 0) -> None:
-    """Raise PublishRefusedError unless the body is what its content type and the event type's schema say."""
+    """Raise PublishRefusedError unless the body fits its content type and the schema."""
     event_type = draft.event_type
     if not is_json(draft.content_type or event_type.content_type) and event_type.json_schema is None:
         return
@@ -89,7 +90,10 @@ def check_body(draft: Draft, *, index: int = 0) -> None:
 
 
 def _with_callback(draft: Draft, *, index: int) -> Draft:
-    """Return a draft that knows where answers to it are wanted: of a TOPIC, `CallbackURL` is a header as any other."""
+    """Return the draft with the URL for answers.
+
+    In a TOPIC, `CallbackURL` is an ordinary header.
+    """
     if draft.event_type.kind != Kind.QUEUE or CALLBACK_URL not in draft.headers:
         return draft
     try:
@@ -113,7 +117,10 @@ def _with_destination(draft: Draft, *, index: int, known: Destinations) -> Draft
 
 
 def _with_errors_to(draft: Draft, *, index: int) -> Draft:
-    """Return the draft, refused if nobody can be told of its failures as it says; the header itself is stored with the message."""
+    """Return the draft, refused if its `ErrorsTo` names no possible recipient of failures.
+
+    The header itself is stored with the message.
+    """
     try:
         check_errors_to(draft.headers[ERRORS_TO])
     except UnknownDestinationError as unknown:
@@ -123,5 +130,5 @@ def _with_errors_to(draft: Draft, *, index: int) -> Draft:
 
 
 def takes_json(event_type: EventType) -> bool:
-    """Whether messages of this event type are JSON: by its content type, or because it has a schema."""
+    """True if messages of this event type are JSON: by its content type, or if it has a schema."""
     return is_json(event_type.content_type) or event_type.json_schema is not None

@@ -1,4 +1,4 @@
-"""Explaining: of every subscription of a message's event type, whether it qualifies and why or why not."""
+"""Explaining which subscriptions of a message's event type qualify, and why or why not."""
 
 from delivery.models import Message
 from subscriptions.filters import document
@@ -8,7 +8,7 @@ from subscriptions.matching.match import Explanation
 
 
 def explain_message(message: Message) -> list[Explanation]:
-    """Judge by the subscriptions as they are now, which may not be what they were when it was published."""
+    """Explain by the present subscriptions, which may have changed since it was published."""
     seen = document(message.headers, bytes(message.body))
     return match.explain(message.event_type, seen, to=_destination(message))
 

@@ -11,9 +11,9 @@ from subscriptions.models import Publisher
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A draft's key and what it stands for; without a key it is always new.
+    """A draft's key with its content; a draft without a key is always new.
 
-    `answer` is the message's id and number of deliveries when it was published before.
+    `answer` is the message's id and number of deliveries if it was published before.
     """
 
     key: str
@@ -31,11 +31,10 @@ class Claim:
 
 
 def claim_keys(publisher: Publisher, claims: Sequence[Claim]) -> list[Claim]:
-    """Take the keys, and say of each draft whether it is new, a repetition or a conflict.
+    """Take the keys, and return for each draft whether it is new, a repetition or a conflict.
 
-    Waits for another transaction that is using one of the keys. Call it in a
-    transaction: the keys are given back if that fails. Within one call a repeated key
-    is new once.
+    Waits for another transaction that is using one of the keys. Call it in a transaction: the keys
+    are released if that fails. Within one call a repeated key is new once.
     """
     digests: dict[str, bytes] = {}
     for claim in claims:
@@ -50,7 +49,7 @@ def claim_keys(publisher: Publisher, claims: Sequence[Claim]) -> list[Claim]:
 
 
 def store_answers(publisher: Publisher, answers: Mapping[str, tuple[int, int]]) -> None:
-    """Keep what was answered under the keys taken before: message ids and numbers of deliveries."""
+    """Store the answers under the keys taken before: message ids and numbers of deliveries."""
     if not answers:
         return
     message_ids, deliveries = zip(*answers.values(), strict=True)

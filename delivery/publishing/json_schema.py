@@ -15,9 +15,9 @@ from subscriptions.models import EventType
 from subscriptions.values.linear_patterns import PatternError
 
 MAX_MESSAGE_LENGTH = 500
-# Of so many violations the most telling is told; a large body may have hundreds of thousands.
+# The most telling of so many violations is reported; a large body may have hundreds of thousands.
 MAX_VIOLATIONS = 100
-# Of the processor's time: what else the machine does is no fault of the body.
+# Processor time: other load of the machine is no fault of the body.
 MAX_SECONDS = 2.0
 
 
@@ -32,11 +32,11 @@ class Violation:
 def first_violation(event_type: EventType, value: Any) -> Violation | None:
     """Return the most telling of the first violations of the event type's schema, or None.
 
-    What cannot be checked within MAX_SECONDS is a violation too.
+    A check that takes longer than MAX_SECONDS is a violation, too.
     """
     if event_type.json_schema is None:
         return None
-    # Keyed by the schema itself, so that a change of it counts at once.
+    # Keyed by the schema itself, so that a change takes effect at once.
     validator = _validator(orjson.dumps(event_type.json_schema))
     try:
         with bounded_time(MAX_SECONDS):

@@ -1,7 +1,7 @@
-"""JSON Schema's keywords, so that a check ends soon whatever the schema and the body are.
+"""JSON Schema's keywords, bounded in time for any schema and body.
 
-The keywords of `jsonschema` that take time by the square of the body, or search with `re`, are written anew here, with
-the same meaning; all of them look at the clock.
+The keywords of `jsonschema` that take time by the square of the body, or search with `re`, are
+reimplemented here, with the same meaning; all of them check the clock.
 """
 
 import json
@@ -28,12 +28,12 @@ _limit = threading.local()
 
 
 class OutOfTimeError(Exception):
-    """The check was broken off."""
+    """The check was aborted."""
 
 
 @contextmanager
 def bounded_time(seconds: float) -> Iterator[None]:
-    """Break off checks of this thread that take more than so many seconds of processor time."""
+    """Abort checks of this thread that take more than so many seconds of processor time."""
     _limit.until = time.thread_time() + seconds
     try:
         yield
@@ -48,7 +48,7 @@ def _look_at_the_clock() -> None:
 
 
 def _timed(keyword: _Keyword) -> _Keyword:
-    # No generator: it would add a level to each level of the body.
+    # Not a generator: it would add a level to each level of the body.
     def timed(validator: Any, value: Any, instance: Any, schema: Any) -> Iterable[ValidationError]:
         _look_at_the_clock()
         return keyword(validator, value, instance, schema) or ()
@@ -130,7 +130,7 @@ def _unevaluated_properties(
 
 
 def _plain(value: Any) -> Any:
-    """The same for equal values: 1.0 is 1, and true is not."""
+    """Return the same value for equal values: 1.0 is 1, and true is not."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""What messages owe: a delivery for each subscription that qualifies."""
+"""The deliveries that messages owe: one for each qualifying subscription."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,9 +17,10 @@ DAY_SECONDS = 86_400
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """A message to be stored with a delivery for each of these subscriptions; Inturn's own have no publisher.
+    """A message to store with a delivery for each of these subscriptions.
 
-    `claim`: an idempotency key that the same statement takes. Those taken before, in the same transaction, are not given.
+    Inturn's own messages have no publisher. `claim`: an idempotency key that the same statement
+    takes; keys taken earlier in the same transaction are not passed.
     """
 
     publisher_id: int | None
@@ -29,13 +30,13 @@ class Owed:
 
 
 class Targets:
-    """Where messages go: each subscription, with its queue group, stands here once, however many messages qualify."""
+    """The targets of messages: each subscription with its queue group, once for all messages."""
 
     def __init__(self, owed: Sequence[Owed]) -> None:
         self._places: dict[tuple[int, int], int] = {}
         self._rows: list[tuple[EventType, Candidate, int]] = []
-        # Of each match: the message's place, from 0, and the target's, from 1. Those of a message are written at once, and
-        # what many messages have in common, one list of one event type, is written once.
+        # For each match: the message's place, from 0, and the target's, from 1. A message's are
+        # written at once, and one list shared by many messages of one event type is written once.
         self._ordinals: list[str] = []
         self._targets: list[str] = []
         written: dict[int, str] = {}
@@ -85,12 +86,15 @@ class Targets:
 
 
 def _seconds_to_live(event_type: EventType, match: Candidate) -> float:
-    """Return after how long the delivery is EXPIRED, -1 for never: a mailbox keeps nothing for ever."""
+    """Return the time until the delivery is EXPIRED, -1 for never.
+
+    A mailbox keeps nothing for ever.
+    """
     ttl = event_type.ttl_seconds
     kept = settings.ENVIRONMENT.mailbox_days * DAY_SECONDS if match.is_pull else None
     return min((seconds for seconds in (ttl, kept) if seconds is not None), default=-1)
 
 
 def _groups(draft: Draft, matches: Sequence[Candidate]) -> Iterable[int]:
-    """Return the queue group of each; -1 is none."""
+    """Return the queue group of each match; -1 without one."""
     return groups(matches) if draft.event_type.kind == Kind.QUEUE else repeat(-1, len(matches))

@@ -1,9 +1,9 @@
 """Publishing: one transaction that stores messages with every delivery they owe.
 
-What a crash leaves: nothing before the commit, everything after it. A publisher
-that did not get its answer repeats with the same idempotency key and gets the first answer. Two that
-use one key at the same moment meet at its unique row: the second waits there until the first
-has committed, and then finds its answer.
+A crash before the commit leaves nothing, one after it everything. A publisher that did not get its
+answer repeats with the same idempotency key and gets the first answer. Two that use one key at the
+same moment meet at its unique row: the second waits there until the first has committed, and then
+finds its answer.
 """
 
 from collections.abc import Collection, Sequence
@@ -44,7 +44,7 @@ class Configuration(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NewWork:
-    """Who has work now, to be told after the commit: lanes, and subscribers with something in their mailbox."""
+    """Lanes and mailboxes (by subscriber) with new work, to be notified after the commit."""
 
     lane_ids: Collection[int] = ()
     subscriber_ids: Collection[int] = ()
@@ -57,9 +57,9 @@ class NewWork:
 def publish(publisher: Publisher, drafts: Sequence[Draft]) -> list[Accepted]:
     """Store the drafts in the order given, all or none, and return the answer to each.
 
-    When it returns, they are on disk with their deliveries and the senders have been told. A draft
-    with an idempotency key that was used within 24 hours gets the first answer again.
-    Raises PublishRefusedError for the first draft that is not acceptable, or whose event type is deleted
+    When it returns, they are on disk with their deliveries and the senders are notified. A draft
+    with an idempotency key that was used within 24 hours gets the first answer again. Raises
+    PublishRefusedError for the first draft that is not acceptable, or whose event type was deleted
     meanwhile.
     """
     destinations: Destinations = {}
@@ -74,7 +74,10 @@ def publish(publisher: Publisher, drafts: Sequence[Draft]) -> list[Accepted]:
 
 
 def publish_own(drafts: Sequence[Draft]) -> list[Accepted]:
-    """Store messages of Inturn's own, in the transaction of the caller; the senders are told after its commit."""
+    """Store Inturn's own messages in the caller's transaction.
+
+    Notify the senders after its commit.
+    """
     accepted, work = _store_whole(None, list(zip(drafts, _match(drafts), strict=True)))
     transaction.on_commit(work.tell)
     return accepted
@@ -98,7 +101,10 @@ def _do_not_wait_for_the_disk() -> None:
 
 
 def _is_more_than_stored(drafts: Sequence[Draft], matched: Sequence[list[Candidate]]) -> bool:
-    """Whether a draft has a key or a callback, or may be a duplicate: rare, and more than one statement."""
+    """True if a draft has a key or a callback, or may be a duplicate.
+
+    That is rare, and takes more than one statement.
+    """
     if any(draft.idempotency_key or draft.callback for draft in drafts):
         return True
     return any(match.deduplicates for matches in matched for match in matches)
@@ -115,7 +121,7 @@ def _publish_again(publisher: Publisher, drafts: Sequence[Draft]) -> tuple[list[
 
 
 def deleted(publisher: Publisher, drafts: Sequence[Draft]) -> PublishRefusedError | None:
-    """Return the refusal of the first draft that refers to what is not there any more."""
+    """Return the refusal of the first draft that refers to a deleted row."""
     if not Publisher.objects.filter(pk=publisher.pk).exists():
         return PublishRefusedError(f"The publisher {publisher} has just been deleted.", index=0, status=404)
     event_types = {draft.event_type.pk for draft in drafts}
@@ -152,7 +158,10 @@ def _publish_once(
 def _store_whole(
     publisher: Publisher | None, matched: Sequence[tuple[Draft, list[Candidate]]]
 ) -> tuple[list[Accepted], NewWork]:
-    """The same as `_store`, and store their callbacks and settle what of it came before; in a transaction."""
+    """Store messages like `_store`, then their callbacks, and settle duplicates.
+
+    In a transaction.
+    """
     stored, work = _store(publisher, matched)
     fresh = [(answer.message_id, *pair) for answer, pair in zip(stored, matched, strict=True)]
     callbacks.add([(id, draft.callback) for id, draft, _ in fresh if draft.callback is not None])
@@ -173,7 +182,7 @@ def _store(
     publisher_id = None if publisher is None else publisher.pk
     stored = store([Owed(publisher_id, draft, matches) for draft, matches in matched])
     if stored is None:
-        # What the database says of a publisher or an event type that was deleted.
+        # The error that the database raises for a deleted publisher or event type.
         raise IntegrityError("a subscription has just been deleted")
     accepted, work = stored
     return [answer for answer in accepted if answer is not None], work
@@ -209,10 +218,10 @@ def _match(drafts: Sequence[Draft]) -> list[list[Candidate]]:
 def store(
     owed: Sequence[Owed], *, as_of: Configuration | None = None
 ) -> tuple[Sequence[Accepted | None], NewWork] | None:
-    """Execute `accept.sql`, and return the answers and who has work now.
+    """Execute `accept.sql`, and return the answers and the new work.
 
-    None as an answer: its key was used before, and it was not stored. None in all: the configuration is not what it
-    was `as_of` then, or a subscription was deleted, and nothing was stored.
+    None as an answer: its key was used before, and it was not stored. None as the result: the
+    configuration has changed since `as_of`, or a subscription was deleted, and nothing was stored.
     """
     if not owed:
         return [], NewWork()

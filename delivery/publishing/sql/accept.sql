@@ -1,14 +1,20 @@
 -- Stores messages with every delivery they owe, all or nothing, in the order given.
--- What nobody wants is in the journal, unless Inturn itself published it.
+-- A message without deliveries gets a journal entry, unless Inturn itself published it.
+--
 -- `numbered` draws the ids in publication order, and deliveries are numbered in the same order, so
--- that within a lane the order of ids is the order of publication. What has a group is of a QUEUE: it goes
--- to the queue sender that the message's id says. What is pulled is in no lane but in a mailbox. A VOLATILE one belongs to the
--- server that runs now: its successor does not send it.
--- What has an idempotency key that was used within 24 hours is not stored, and its id is null.
--- With a horizon: stores nothing unless the configuration is what it was when those numbers were read, in this
--- statement's own snapshot (see `delivery.ingest.directory`). Nor does it when one of the subscriptions was deleted: they are
--- locked here once, where a foreign key of the deliveries would look up each.
--- A target is what the deliveries of many messages have in common; a match is a message (by its place) and a target.
+-- that within a lane the order of ids is the order of publication. A delivery with a group is of a
+-- QUEUE message: the message's id selects its queue lane. A PULL delivery is in no lane but in a
+-- mailbox. A VOLATILE delivery belongs to the present start of the server: a later one does not
+-- send it. A message whose idempotency key was used within 24 hours is not stored, and its id is
+-- null.
+--
+-- With a horizon: stores nothing unless the configuration is the same as when those numbers were
+-- read, in this statement's own snapshot (see `delivery.ingest.directory`). It also stores nothing
+-- if one of the subscriptions was deleted: they are locked here once, where a foreign key of the
+-- deliveries would look up each.
+--
+-- A target has the values that the deliveries of many messages share; a match is a message (by its
+-- place) and a target.
 WITH held AS MATERIALIZED (
     SELECT id FROM subscriptions_subscription WHERE id = ANY (%(subscriptions)s::bigint[]) ORDER BY id FOR KEY SHARE
 ), drafts AS (
@@ -27,7 +33,8 @@ WITH held AS MATERIALIZED (
 ), drawn AS MATERIALIZED (
     SELECT nextval(pg_get_serial_sequence('delivery_message', 'id')) AS id, drafts.* FROM drafts
 ), taken AS (
-    -- As `take_keys` and `answer_keys` in one. In the order of the keys, so that two groups never wait for each other.
+    -- Like `take_keys` and `answer_keys` in one. In the order of the keys, so that two groups never
+    -- deadlock.
     INSERT INTO delivery_idempotencykey (publisher_id, key, digest, message_id, deliveries, created_at)
     SELECT publisher_id, key, digest, id, owed, now() FROM drawn WHERE key <> '' ORDER BY publisher_id, key
     ON CONFLICT (publisher_id, key) DO UPDATE
@@ -44,12 +51,13 @@ WITH held AS MATERIALIZED (
     OVERRIDING SYSTEM VALUE
     SELECT
         id, event_type_id, publisher_id, headers, content_type, body, destination,
-        -- Asked once: as the column's default it would be asked for each.
+        -- Evaluated once: as the column's default it would be evaluated for each row.
         (SELECT delivery_clock()), owed,
         (SELECT pg_current_xact_id()::text::bigint), (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
     FROM numbered
 ), answered AS MATERIALIZED (
-    -- A match finds its message by its place: hash joins are off, and a loop for each would be quadratic.
+    -- A match finds its message by its place: hash joins are off, and a loop for each would be
+    -- quadratic.
     SELECT array_agg(numbered.id ORDER BY drawn.ordinal) AS ids FROM drawn LEFT JOIN numbered ON numbered.id = drawn.id
 ), targets AS MATERIALIZED (
     SELECT array_agg(lane.id ORDER BY target.place) AS lane_ids
@@ -68,7 +76,8 @@ WITH held AS MATERIALIZED (
     )
     WHERE answered.ids[match.ordinal + 1] IS NOT NULL
 ), deliveries AS (
-    -- Absent groups and times to live are -1: of an array with nulls each element is found by counting.
+    -- Absent groups and times to live are -1: in an array with nulls each element is found by
+    -- counting.
     INSERT INTO delivery_waiting (
         id, message_id, subscription_id, lane_id, queue_group, expires_at, server_started_at, status, attempts, skipped,
         redelivery, reason, receive_count

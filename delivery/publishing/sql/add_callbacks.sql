@@ -1,5 +1,5 @@
 -- Stores the callbacks of QUEUE messages, one a group, in the transaction that stores the messages.
--- What is of no group goes to nobody who could answer.
+-- A delivery without a group has nobody who could answer.
 INSERT INTO delivery_callback (message_id, queue_group, url, hop, expires_at)
 SELECT DISTINCT delivery.message_id, delivery.queue_group, wanted.url, wanted.hop,
     message.published_at + make_interval(days => %(days)s)

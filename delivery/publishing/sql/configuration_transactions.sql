@@ -1,4 +1,5 @@
--- The oldest transaction under way, and those that changed the configuration from that one on, as far as they are committed.
+-- The oldest transaction under way, and the committed changes of the configuration from that one
+-- on.
 SELECT snapshot.oldest AS horizon, ARRAY(
     SELECT id FROM subscriptions_configurationtransaction WHERE id >= snapshot.oldest ORDER BY id
 ) AS seen

@@ -1,8 +1,10 @@
--- Settles just stored deliveries whose message came before, by the keys that `take_dedup_keys.sql` has locked.
--- A statement of its own, so that it sees what those have committed that we waited for. The first of a key within the
--- window is new, as is the next after one that failed for good or is past the window: it has the key from then on. What
--- follows one that was delivered is a DUPLICATE; one that is not settled, or in doubt, or not there any more, leaves
--- what follows it IN_DOUBT.
+-- Settles the duplicates among just stored deliveries, by the keys that `take_dedup_keys.sql` has
+-- locked.
+-- It is a statement of its own, so that it sees the commits of the transactions for which that one
+-- waited. The first delivery of a key within the window is new, as is the next after one that
+-- failed for good or is past the window: it holds the key from then on. A delivery after a
+-- delivered one is a DUPLICATE. A delivery after one that is not settled, or in doubt, or deleted,
+-- is IN_DOUBT.
 -- Looks into all partitions: see `delivery.database`.
 WITH keyed AS (
     SELECT

@@ -1,6 +1,7 @@
--- Takes what identifies just stored messages to a subscription; who takes the same meanwhile waits until we have committed.
--- In one order, so that two that take several never wait for each other. A key that was taken before stays with the
--- delivery that has it, and is locked.
+-- Takes the keys that identify just stored messages to a subscription; other transactions wait for
+-- them until the commit.
+-- All transactions take them in one order, so that two never deadlock. A key that was taken before
+-- stays with its delivery, and is locked.
 INSERT INTO delivery_dedupkey AS known (subscription_id, key, delivery_id)
 SELECT DISTINCT ON (keyed.subscription_id, keyed.key) keyed.subscription_id, keyed.key, delivery.id
 FROM unnest(%(message)s::bigint[], %(subscription)s::bigint[], %(key)s::bytea[]) AS keyed (message_id, subscription_id, key)
