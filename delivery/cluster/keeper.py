@@ -1,8 +1,9 @@
-"""Keeping a cluster's loops going: each is run by one worker, from the worker's start until Inturn stops.
+"""Keeping a cluster's loops running: one worker runs each, from its start until Inturn stops.
 
-A worker that starts, also in place of one that was killed, queues a task. The worker that takes the task runs the first loop
-that no other runs: it holds a lock on that loop's byte of a file, which the kernel releases when the worker ends. The
-task has no time-out, and its row goes as it begins: that of a killed worker would come back after django-q2's `retry`.
+A worker that starts, also in place of one that was killed, queues a task. The worker that takes the
+task runs the first loop that no other worker runs: it holds a lock on that loop's byte of a file,
+which the kernel releases when the worker ends. The task has no time-out, and its row is deleted
+when it begins: the row of a killed worker would be executed again after django-q2's `retry`.
 """
 
 import fcntl
@@ -24,7 +25,7 @@ from delivery.cluster.stopping import stopping
 log = logging.getLogger(__name__)
 
 RETRY_SECONDS = 0.5
-# django-q2's word for none.
+# django-q2's value for none.
 NO_TIMEOUT = -1
 
 
@@ -32,7 +33,7 @@ Loop = Callable[[], None]
 
 
 def insist_on(loop: Loop) -> None:
-    """Run a loop until Inturn stops, again if it fails."""
+    """Run a loop until Inturn stops; run it again if it fails."""
     while not stopping.is_set():
         try:
             loop()
@@ -43,9 +44,10 @@ def insist_on(loop: Loop) -> None:
 
 
 def side_by_side(first: Loop, *others: Loop) -> Loop:
-    """Return a loop that runs all of these in one process, the first in the main thread: only there may processes be started.
+    """Return a loop that runs all of these in one process.
 
-    A loop that fails is run again, and the others go on meanwhile.
+    The first runs in the main thread, the only one that may start processes. A loop that fails is
+    run again, and the others continue meanwhile.
     """
 
     def run() -> None:
@@ -72,13 +74,13 @@ class Keeper:
             self._runners = os.dup(file.fileno())
 
     def begin(self) -> None:
-        """Let the workers that are forked from now on run the loops."""
+        """Make workers that are forked from now on run the loops."""
         _keepers.append(self)
         post_spawn.connect(_start_worker)
         pre_execute.connect(_drop_row)
 
     def work(self) -> None:
-        """Run a loop that no other worker runs, again if it fails."""
+        """Run a loop that no other worker runs; run it again if it fails."""
         insist_on(lambda: insist_on(self._take()))
 
     def _take(self) -> Loop:
@@ -91,12 +93,12 @@ class Keeper:
         raise RuntimeError("more workers than loops")
 
 
-# Of this process: at most one. Django-q2 calls functions by their names.
+# The keeper of this process: at most one. django-q2 calls functions by their names.
 _keepers: list[Keeper] = []
 
 
 def work() -> None:
-    """The task of each worker."""
+    """Run a worker's task."""
     _keepers[-1].work()
 
 
@@ -109,7 +111,7 @@ def _drop_row(*, task: Mapping[str, Any], **_: Any) -> None:
 
 
 def _insist(act: Callable[[], object]) -> None:
-    """Do it as soon as the database is there, unless Inturn stops."""
+    """Act as soon as the database is available, unless Inturn stops."""
     while not stopping.is_set():
         try:
             act()

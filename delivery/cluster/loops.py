@@ -1,4 +1,4 @@
-"""What the loops of chores and of the pipeline share: connections that people can tell, and pauses that end when Inturn stops."""
+"""Named connections and interruptible pauses, for the loops of chores and of the pipeline."""
 
 import os
 import threading
@@ -18,7 +18,7 @@ LOOK_SECONDS = 0.25
 
 @contextmanager
 def connections_of(name: str, *, settings: str) -> Iterator[None]:
-    """Let each connection that Django opens in this thread say whose it is, and begin with these statements."""
+    """Name each connection that Django opens in this thread, and begin it with these statements."""
     ours = threading.get_ident()
 
     def arrange(*, connection: BaseDatabaseWrapper, **_: Any) -> None:
@@ -30,9 +30,9 @@ def connections_of(name: str, *, settings: str) -> Iterator[None]:
                 "SELECT set_config('application_name', %s, false)", [f"inturn {name} {os.getpid()}"]
             )
 
-    # Signals hold only weakly what they call: `arrange` lives as long as this does.
+    # Signals hold only weak references: `arrange` lives as long as this frame.
     connection_created.connect(arrange)
-    # What is open was not arranged.
+    # A connection that is open already was not arranged.
     connection.close()
     try:
         yield
@@ -42,6 +42,7 @@ def connections_of(name: str, *, settings: str) -> Iterator[None]:
 
 def pause(until: float) -> None:
     """Wait for that reading of the monotonic clock, or until Inturn stops."""
-    # Not by waiting for the event: who is killed while it waits would keep others from setting it.
+    # Polls instead of waiting for the event: a process killed while it waits would prevent others
+    # from setting it.
     while not stopping.is_set() and time.monotonic() < until:
         time.sleep(LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""No orphans: a process that ends with the one that started it. Stdlib only, for what runs before Django."""
+"""Ending a process with its parent. Stdlib only, for code that runs before Django."""
 
 import ctypes
 import os
@@ -9,10 +9,10 @@ PR_SET_PDEATHSIG = 1
 
 
 def end_with_parent(number: signal.Signals) -> Callable[[], None]:
-    """A preexec_fn: the kernel sends the new process this signal when its parent dies.
+    """Return a preexec_fn: the kernel sends the new process this signal when its parent dies.
 
-    Start such a process from the main thread: the kernel watches the thread that
-    forked, not the whole parent. Does nothing on systems other than Linux.
+    Start such a process from the main thread: the kernel watches the thread that forked, not the
+    whole parent. Does nothing on systems other than Linux.
     """
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     parent = os.getpid()
@@ -21,7 +21,7 @@ def end_with_parent(number: signal.Signals) -> Callable[[], None]:
         if prctl is None:
             return
         prctl(PR_SET_PDEATHSIG, int(number))
-        if os.getppid() != parent:  # It died before the arrangement was made.
+        if os.getppid() != parent:  # The parent died before the signal was set.
             os._exit(1)
 
     return arrange

@@ -1,7 +1,7 @@
-"""Whether the cluster is to stop: shared by its top process and the workers it forks.
+"""The stop event of a cluster, shared by its top process and the workers it forks.
 
-django-q2 never tells a busy worker that the cluster stops, so the top process sets this
-event, made before it forks, and every loop looks at it.
+django-q2 does not notify a busy worker that the cluster stops, so the top process sets this event,
+which is created before the fork, and every loop checks it.
 """
 
 from multiprocessing import get_context

@@ -1,4 +1,4 @@
-"""The senders are told of every recorded change of configuration, by whatever way it was made."""
+"""Notifying the senders of every recorded change of configuration, however it was made."""
 
 from typing import Any
 

@@ -12,7 +12,7 @@ def record(
     subscription_id: int | None = None,
     lane_id: int | None = None,
 ) -> JournalEntry:
-    """Add an entry; call it in the transaction of what it tells of."""
+    """Add an entry; call it in the transaction that the entry reports."""
     return JournalEntry.objects.create(
         kind=kind,
         text=text,

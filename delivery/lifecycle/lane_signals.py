@@ -1,4 +1,4 @@
-"""Every subscriber has its lane from the transaction that made it."""
+"""Creating each subscriber's lane, in the transaction that creates the subscriber."""
 
 from typing import Any
 

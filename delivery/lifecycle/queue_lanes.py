@@ -4,7 +4,10 @@ from delivery.models import Lane, LaneKind
 
 
 def ensure(count: int) -> None:
-    """Make the lanes 0 to count-1 that are missing. Those beyond stay, for what they may still hold."""
+    """Create the missing lanes from 0 to count-1.
+
+    Lanes beyond stay, because they may hold deliveries.
+    """
     Lane.objects.bulk_create(
         (Lane(kind=LaneKind.QUEUE, number=number) for number in range(count)), ignore_conflicts=True
     )

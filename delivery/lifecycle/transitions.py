@@ -1,7 +1,8 @@
-"""Every change of a delivery's status that a person makes.
+"""Every change of a delivery's status by a person.
 
-Those that a sender makes are in `delivery/senders/sql/settle.sql`, those of a mailbox's client in `fetch.sql` and `end_fetches.sql`. Each is a conditional
-UPDATE, and only its row count tells whether it happened.
+Senders make their changes in `delivery/senders/sql/settle.sql`, clients of a mailbox in `fetch.sql`
+and `end_fetches.sql`. Each change is a conditional statement, and only its row count shows whether
+it happened.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,8 +18,9 @@ from delivery.lifecycle import journal, wake
 from delivery.models import Delivery, JournalKind, Status
 from delivery.models.moment import ArchiveClock
 
-# What a person may have sent again. A success that is recorded is none of it: neither the delivery's own, nor its
-# sibling's (REDUNDANT), nor that of the same fact in another message (DUPLICATE).
+# The statuses that a person may resubmit. A recorded success is not among them: neither the
+# delivery's own, nor its sibling's (REDUNDANT), nor that of the same fact in another message
+# (DUPLICATE).
 RESUBMITTABLE = (
     Status.REJECTED,
     Status.UNSUPPORTED,
@@ -28,16 +30,16 @@ RESUBMITTABLE = (
     Status.CANCELLED,
 )
 CANCELLABLE = (Status.PENDING, Status.IN_FLIGHT, Status.IN_DOUBT)
-# A person ends one settlement by another: the archive has both.
+# A person replaces one settlement by another: the archive has both.
 _SETTLED_ANEW: Mapping[str, Any] = {"settled_at": ArchiveClock(), "settled_before": F("settled_before") + 1}
 
 
 def cancel(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelled") -> int:
     """Settle open deliveries as CANCELLED and return how many were.
 
-    One that is being sent at this moment is cancelled too: its attempt is recorded, and it is not
-    sent again. What a sender has read and not yet sent it drops as soon as it hears of it. Who has fetched one
-    from a mailbox hears of it when acknowledging.
+    A delivery that is being sent at this moment is cancelled too: its attempt is recorded, and it
+    is not sent again. A sender drops deliveries that it has read and not sent as soon as it is
+    notified. A client that has fetched one from a mailbox gets the error when acknowledging.
     """
     with transaction.atomic():
         cancelled = _cancel(delivery_ids, reason=f"{reason} by {actor}")
@@ -50,10 +52,11 @@ def cancel(delivery_ids: Collection[int], *, actor: str, reason: str = "cancelle
 
 
 def cancel_some(delivery_ids: Collection[int], *, reason: str, are_read: bool = True) -> int:
-    """Settle what is CANCELLABLE of a bulk job's batch as CANCELLED and return how many; the journal is its caller's.
+    """Settle the CANCELLABLE deliveries of a bulk job's batch as CANCELLED and return how many.
 
-    Call it after `failures.tell_of`, which locks them in one order and tells what is in doubt. Unless `are_read`
-    senders need not be told, for they hold none of them.
+    The caller writes the journal. Call it after `failures.tell_of`, which locks the deliveries in
+    one order and reports those in doubt. Senders are notified only if `are_read`, because otherwise
+    they hold none of them.
     """
     with transaction.atomic():
         cancelled = _cancel(delivery_ids, reason=reason)
@@ -65,10 +68,11 @@ def cancel_some(delivery_ids: Collection[int], *, reason: str, are_read: bool = 
 
 
 def reopen(delivery_ids: Collection[int], *, reason: str) -> list[int]:
-    """Make settled deliveries PENDING again, each at its old place with a fresh budget, and return those that now are.
+    """Make settled deliveries PENDING again, each at its old place with a fresh budget.
 
-    Only what is RESUBMITTABLE, in a lane or a mailbox, and of a QUEUE group that has no DELIVERED. The senders are told that
-    there is work, but no pause ends for it. What is in a mailbox has its whole time there again.
+    Return their ids. Only RESUBMITTABLE deliveries in a lane or a mailbox, without a DELIVERED in
+    their QUEUE group, are reopened. The senders are notified of work, but no pause ends for it. A
+    mailbox delivery has its whole time there again.
     """
     if not delivery_ids:
         return []
@@ -90,9 +94,10 @@ def reopen(delivery_ids: Collection[int], *, reason: str) -> list[int]:
 
 
 def mark_delivered(delivery_id: int, *, actor: str) -> bool:
-    """Settle what is IN_DOUBT as DELIVERED, and what is PENDING of its QUEUE group as REDUNDANT; False if it was not so.
+    """Settle an IN_DOUBT delivery as DELIVERED, and its PENDING siblings as REDUNDANT.
 
-    Not so is it, too, when another of its group was delivered meanwhile.
+    Return False if it was not IN_DOUBT, or if another delivery of its group was delivered
+    meanwhile.
     """
     try:
         with transaction.atomic():
@@ -106,7 +111,10 @@ def mark_delivered(delivery_id: int, *, actor: str) -> bool:
 
 
 def cancel_doubt(delivery_id: int, *, actor: str) -> bool:
-    """Settle what is IN_DOUBT as CANCELLED; False if it was not so. The siblings of its QUEUE group go on."""
+    """Settle an IN_DOUBT delivery as CANCELLED; return False if it was not IN_DOUBT.
+
+    The siblings of its QUEUE group go on.
+    """
     with transaction.atomic():
         return _decide(delivery_id, Status.CANCELLED, actor=actor, words="cancelled")
 
@@ -130,7 +138,7 @@ def _make_siblings_redundant(delivery_id: int) -> None:
 
 
 def _tell_senders(delivery_ids: Collection[int]) -> None:
-    """Let the lanes read again: what a sender has read already is still in its hands."""
+    """Make the lanes read again: a sender may still hold deliveries that it has read."""
     lanes = Delivery.objects.filter(pk__in=delivery_ids).exclude(lane=None).values_list("lane_id", flat=True)
     wake.nudge(*lanes.distinct().order_by())
 

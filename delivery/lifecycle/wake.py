@@ -1,11 +1,12 @@
 """Waking the senders, and web servers where clients wait at a mailbox.
 
-A NOTIFY inside a publishing transaction would take a lock of the whole database through the commit. So what
-publishers committed is collected by one thread a process and sent after the commit as one
-notification; if it is lost, the senders find the work by their next poll.
+A NOTIFY inside a publishing transaction would take a lock of the whole database through the commit.
+So one thread a process collects publishers' notifications and sends them as one after the commit;
+if that is lost, the senders find the work by their next poll.
 
-What people do is rare, and no poll finds a delivery that was cancelled: the sender has read it. So a nudge and a change
-are part of the transaction that they tell of: who dies after the commit has told it.
+Actions of people are rare, and no poll finds a delivery that was cancelled after the sender had
+read it. So a nudge and a change are part of the transaction that they report: a process that dies
+after the commit has sent them.
 """
 
 import atexit
@@ -28,32 +29,32 @@ RECONNECT_SECONDS = 0.2
 
 
 def lanes(lane_ids: Iterable[int]) -> None:
-    """Tell the senders that these lanes have work. Call it after the commit."""
+    """Notify the senders that these lanes have work. Call it after the commit."""
     _collector.add({f"work {id}" for id in lane_ids})
 
 
 def mailboxes(subscriber_ids: Iterable[int]) -> None:
-    """Tell the web servers that these subscribers have something in their mailbox. Call it after the commit."""
+    """Notify web servers of messages in these subscribers' mailboxes. Call it after the commit."""
     _collector.add({f"mailbox {id}" for id in subscriber_ids})
 
 
 def nudge(*lane_ids: int) -> None:
-    """Let the senders of these lanes read again what they have not sent, and end their pauses, once the transaction is committed."""
+    """Make these lanes read unsent deliveries again and end their pauses, after the commit."""
     _tell_by_transaction({f"nudge {id}" for id in lane_ids})
 
 
 def changed() -> None:
-    """Tell the senders that a subscription, policy or secret changed, once that is committed."""
+    """Notify the senders of a changed subscription, policy or secret, after the commit."""
     _tell_by_transaction({"changed"})
 
 
 def disconnect() -> None:
-    """Leave the database; the next call connects again."""
+    """Close the database connection; the next call connects again."""
     _collector.disconnect()
 
 
 class _Collector:
-    """Collects what is to be told, and tells it from a thread of its own."""
+    """Collects notifications, and sends them from a thread of its own."""
 
     def __init__(self) -> None:
         self._words: set[str] = set()
@@ -74,7 +75,7 @@ class _Collector:
             self._arrived.notify()
 
     def flush(self) -> None:
-        """Tell what is still waiting: a short-lived command must not leave it to the poll."""
+        """Send the remaining notifications: a short command must not leave them to the poll."""
         with self._arrived:
             words, self._words = self._words, set()
         if words:
@@ -82,7 +83,7 @@ class _Collector:
                 _tell(connection, words)
 
     def disconnect(self) -> None:
-        """Tell nothing more: the database goes away."""
+        """Send nothing more: the database goes away."""
         self._is_disconnected = True
         if self._connection is not None:
             self._connection.close()
@@ -122,7 +123,7 @@ def _tell(connection: psycopg.Connection, words: set[str]) -> None:
 
 
 def notifications(words: set[str]) -> list[tuple[str, str]]:
-    """Return the channel and the payload of each: mailboxes are told to web servers, all else to senders."""
+    """Return the channel and payload of each: mailboxes for web servers, all others for senders."""
     told = [(CHANNEL, word) for word in words if " " not in word]
     for kind in ("work", "nudge"):
         told += [(CHANNEL, f"{kind} {ids}") for ids in _ids(words, kind)]

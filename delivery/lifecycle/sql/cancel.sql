@@ -1,6 +1,7 @@
--- Settles open deliveries as CANCELLED and returns which were open. What somebody has fetched from a mailbox is no longer theirs:
--- that fetch is an attempt that nobody acknowledged, and a later receipt of it finds no lease. Locked in the order of
--- their ids, as all who lock several do.
+-- Settles open deliveries as CANCELLED and returns which were open.
+-- A client that has fetched one from a mailbox loses it: the fetch becomes an unacknowledged
+-- attempt, and a later receipt of it finds no lease. Locked in the order of ids, as in every
+-- statement that locks several.
 WITH open AS MATERIALIZED (
     SELECT id
     FROM delivery_waiting

@@ -1,8 +1,10 @@
--- Makes settled deliveries PENDING again at their old place, with a fresh budget of attempts, and returns which, and their lanes.
--- To be executed after `lock_groups.sql`: of a QUEUE group that has a DELIVERED nothing is sent again. What failed in the
--- retry lane goes back to its subscriber's own. What was cancelled there stays there: its sender may have read it or be
--- sending it, and would do so beside the other lane's. What is pulled goes back into its mailbox, also
--- a VOLATILE one: a person wants it. It has its whole time to live again. The settlement that ends stays for the archive.
+-- Makes settled deliveries PENDING again at their old place, with a fresh budget of attempts, and
+-- returns them with their lanes.
+-- Execute it after `lock_groups.sql`: a QUEUE group with a DELIVERED is not sent again. A delivery
+-- that failed in the retry lane returns to its subscriber's own lane. A delivery cancelled in the
+-- retry lane stays there: its sender may have read it or be sending it, and would do so alongside
+-- the other lane's. A PULL delivery returns to its mailbox, even a VOLATILE one, because a person
+-- requested it, with its whole time to live. The ended settlement stays for the archive.
 -- Looks into all partitions: see `delivery.database`.
 WITH place AS MATERIALIZED (
     SELECT
