@@ -1,8 +1,9 @@
-"""The connections that `delivery.calls.http` calls on: to allowed addresses only, and ended when a call's time is over.
+"""The connections for `delivery.calls.http`: to allowed addresses, cut when the time is over.
 
-An address is checked when it is connected to, and it is that very address that is connected to: whatever
-a name resolved to when it was saved, and whatever it resolves to a moment later, counts for nothing. TLS is verified
-against the name all the same, by the authorities that this machine trusts, as everything else that is sent.
+An address is checked when a connection is made, and the connection goes to that very address:
+whatever a name resolved to when it was saved, or resolves to a moment later, does not matter. TLS
+is still verified against the name, by the authorities that this machine trusts, as for all other
+sending.
 """
 
 import contextlib
@@ -26,16 +27,16 @@ from subscriptions.values.addresses import AddressRefusedError, Network, check_a
 from subscriptions.values.resolver import resolver
 
 CONNECT_SECONDS = 5.0
-# A server that closes what is idle may do so at the moment it is used again: the call would be lost.
+# A server that closes idle connections may do so when one is used again: the call would be lost.
 KEEPALIVE_SECONDS = 30.0
 
 
 class GuardedCall:
-    """One call, as the connection that carries it must know it. Use it as a context manager, in the calling thread.
+    """One call, as seen by its connection. Use it as a context manager, in the calling thread.
 
-    When its time is over the connection is cut, whatever it waits for: a socket's own time-out begins
-    anew with each byte, so that an endpoint that drips its answer would never reach it. `connect_error` is why
-    there was no connection to `place`.
+    When its time is over the connection is cut, whatever it waits for: a socket's own time-out
+    restarts with each byte, so an endpoint that drips its answer would never reach it.
+    `connect_error` is why there was no connection to `place`.
     """
 
     def __init__(self, *, seconds: float, allowed_networks: Collection[Network]) -> None:
@@ -64,10 +65,10 @@ class GuardedCall:
             self._forget()
 
     def watch(self, connected: socket.socket) -> None:
-        """Cut this one when the time is over."""
+        """Cut this socket when the time is over."""
         with self._turn:
             self._forget()
-            # One more descriptor of it, for TLS takes the socket itself apart.
+            # A second descriptor, because TLS takes the socket itself apart.
             self._watched = socket.fromfd(connected.fileno(), connected.family, connected.type)
             if self.is_over:
                 self._cut()
@@ -79,7 +80,7 @@ class GuardedCall:
 
     def _cut(self) -> None:
         if self._watched is not None:
-            # It may have been closed by the other side already.
+            # The other side may have closed it already.
             with contextlib.suppress(OSError):
                 self._watched.shutdown(socket.SHUT_RDWR)
 
@@ -99,11 +100,14 @@ def _call() -> GuardedCall:
 
 
 class InformationalFloodError(HTTPException):
-    """The endpoint sends too much that is no answer; the message says what."""
+    """The endpoint sends too many informational answers; the message says so."""
 
 
 class _GuardedResponse(HTTPResponse):
-    """Skips informational answers (1xx), but not without end: to read them keeps all threads of the process waiting."""
+    """Skips a limited number of informational answers (1xx).
+
+    Reading them without a limit keeps all threads of the process waiting.
+    """
 
     _informational = 0
 
@@ -116,12 +120,12 @@ class _GuardedResponse(HTTPResponse):
             raise InformationalFloodError(
                 f"it sent more than {MAX_INFORMATIONAL} informational answers (1xx)"
             )
-        # The only one that http.client reads on after, with all its headers.
+        # The only status after which http.client reads on, with all its headers.
         return version, HTTPStatus.CONTINUE, reason
 
 
 class GuardedConnection(HTTPConnection):
-    """A connection to an allowed address, which is not used again when it was idle for long."""
+    """A connection to an allowed address, not used again after it was idle for long."""
 
     response_class = _GuardedResponse
     _used_at = 0.0
@@ -169,7 +173,7 @@ def pool_manager(*, hosts: int, connections_a_host: int) -> PoolManager:
 
 
 def _connect(connection: HTTPConnection, call: GuardedCall) -> socket.socket:
-    """Try the host's addresses in turn; of several failures a refusal is the one that is told."""
+    """Try the host's addresses in turn; after several failures a refusal is the one raised."""
     until = time.monotonic() + call.connect_seconds
     failure: OSError | None = None
     for address in resolver.addresses_of(connection.host, seconds=call.connect_seconds):

@@ -1,7 +1,8 @@
-"""Calling by `requests`, for what waits for one answer; the only module that knows it.
+"""Calls with `requests`, for callers that wait for one answer; the only module that imports it.
 
-An endpoint is called on connections that are kept and guarded (see `delivery.calls.guard`). One call is one
-request: nothing is repeated and no redirect is followed. What the endpoint does wrong is an Outcome, never an exception.
+An endpoint is called on connections that are kept and guarded (see `delivery.calls.guard`). One
+call is one request: nothing is repeated and no redirect is followed. A fault of the endpoint is an
+Outcome, never an exception.
 """
 
 import logging
@@ -23,14 +24,14 @@ from delivery.states import OutcomeClass
 from subscriptions.values.addresses import AddressRefusedError, Network
 
 if TYPE_CHECKING:
-    # Commands have no use for the models that it brings.
+    # Commands do not need the models that it imports.
     from delivery.senders.request import Request
 
 log = logging.getLogger(__name__)
 
-# An answer is held in memory whole before it is handed on.
+# An answer is held in memory whole before it is passed on.
 MAX_ANSWER_BYTES = 10 * 1024 * 1024
-# How long one who asks Inturn itself waits for each part of the answer.
+# How long a call of Inturn itself waits for each part of the answer.
 ASKED_SECONDS = 60.0
 KEPT_HOSTS = 100
 KEPT_CONNECTIONS_A_HOST = 20
@@ -40,13 +41,13 @@ _MAX_CONTENT_TYPE_LENGTH = 255
 _DECODABLE = frozenset({"", "identity", "gzip", "x-gzip", "deflate"})
 
 Response = requests.Response
-# What is wrong, as an outcome and in words.
+# The outcome class and its text.
 Fault = tuple[OutcomeClass, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointAnswer:
-    """What an endpoint answered, whole; `content_type` is empty when it told none. The body is decoded."""
+    """The whole answer of an endpoint; `content_type` is empty without one. The body is decoded."""
 
     status_code: int
     content_type: str
@@ -55,9 +56,9 @@ class EndpointAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """What happened to a call; without an answer the outcome says why there is none that can be handed on.
+    """The result of a call; without an answer the outcome says why none can be passed on.
 
-    `headers` are those of whatever was answered, fit to be shown.
+    `headers` are those of any answer, fit to be shown.
     """
 
     outcome: Outcome
@@ -91,7 +92,7 @@ def ask(
     body: bytes | None,
     headers: Mapping[str, str | bytes],
 ) -> Response:
-    """Ask a server that is trusted, such as Inturn itself; raises NoAnswerError."""
+    """Call a trusted server, such as Inturn itself; raise NoAnswerError."""
     timeout = (CONNECT_SECONDS, ASKED_SECONDS)
     try:
         return session.request(
@@ -102,22 +103,22 @@ def ask(
 
 
 def bare_session() -> requests.Session:
-    """A session as `requests` makes it: what asks Inturn itself needs no guard."""
+    """Return an unguarded session of `requests`, for calls of Inturn itself."""
     return requests.Session()
 
 
 class _Adapter(HTTPAdapter):
-    """Connections that are guarded."""
+    """An adapter with guarded connections."""
 
     def init_poolmanager(self, connections: int, maxsize: int, block: bool = False, **_: Any) -> None:
         self.poolmanager = pool_manager(hosts=connections, connections_a_host=maxsize)
 
     def cert_verify(self, conn: Any, url: Any, verify: Any, cert: Any) -> None:
-        """Leave it to the connections, which would otherwise read the authorities that `requests` brings each time."""
+        """Do nothing: the connections verify; `requests` would load its authorities each time."""
 
 
 class _Session(requests.Session):
-    """Takes nothing from its surroundings, such as a proxy, and keeps nothing of an answer, such as cookies."""
+    """Takes no settings from its environment (a proxy), and keeps no state (cookies)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -130,12 +131,15 @@ class _Session(requests.Session):
         self.mount("http://", adapter)
 
     def get_redirect_target(self, resp: Response) -> None:
-        """Nothing is followed. To look where it leads `requests` would read the whole answer, however long."""
+        """Return None: to find the target `requests` would read the whole answer."""
 
 
 @cache
 def _session() -> _Session:
-    """The one of this process. Threads may share it: there is nothing in it that a call changes."""
+    """Return the session of this process.
+
+    Threads share it, because a call changes nothing in it.
+    """
     return _Session()
 
 
@@ -144,7 +148,7 @@ def _exchange(request: "Request", call: GuardedCall) -> Called:
     prepared = session.prepare_request(
         requests.Request(endpoint.method, request.url, data=request.parcel.body, headers=_sent(request))
     )
-    # As it was saved; `requests` would write it in another way.
+    # As it was saved; `requests` would write it in another form.
     prepared.url = request.url
     timeout = (call.connect_seconds, call.seconds)
     with session.send(prepared, stream=True, timeout=timeout, allow_redirects=False) as response:
@@ -152,16 +156,16 @@ def _exchange(request: "Request", call: GuardedCall) -> Called:
 
 
 def _sent(request: "Request") -> dict[str, str | bytes]:
-    # A publisher's content type may be more than Latin-1, which is all that text may be here.
+    # A publisher's content type may exceed Latin-1, the limit for text here.
     return {name: value if value.isascii() else value.encode() for name, value in request.headers.items()}
 
 
 def _read(response: Response, call: GuardedCall, *, started_at: datetime) -> Called:
-    """Read the answer whole, or say why it cannot be handed on."""
+    """Read the whole answer, or return why it cannot be passed on."""
     body = bytearray()
     fault = _read_into(body, response)
     if call.is_over:
-        # An answer that lasts until the connection ends seems to be whole when that is cut.
+        # An answer that lasts until the connection ends looks complete when the connection is cut.
         fault = OutcomeClass.TIMEOUT, f"no whole answer within {call.seconds:g} s"
     outcome, words = fault or (class_of(response.status_code), "")
     told = Outcome(
@@ -206,7 +210,7 @@ def _unusable(response: Response) -> str:
 
 
 def _content_type(response: Response) -> str:
-    """As it came, but for what no header may hold."""
+    """Return it as received, except for characters that no header may hold."""
     content_type = " ".join(response.headers.get("Content-Type", "").split())
     if (
         not content_type.isascii()
@@ -243,7 +247,7 @@ def _unconnected(error: OSError) -> str:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """What was raised first; everything around it is for programmers."""
+    """Return the first exception of the chain; those around it are for programmers."""
     while (inner := error.__cause__ or error.__context__) is not None:
         error = inner
     return error
@@ -262,7 +266,7 @@ def _reason(error: requests.RequestException) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without what cannot be stored: a receiver may have written it."""
+    """Replace characters that cannot be stored: the text may be a receiver's."""
     return "".join(
         character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
     )[:500]

@@ -1,4 +1,4 @@
-"""Scripts while somebody waits: the answer of a SYNC subscription, and what a test message is made of."""
+"""Scripts while a caller waits: for a SYNC subscription's answer, or for a test message."""
 
 import time
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ _JSON = "application/json"
 
 
 def respond(parcel: Parcel, endpoint: Endpoint, *, headers: Mapping[str, str], now: datetime) -> Called:
-    """Have the script make the answer: `$outmessage` is its body and `$statuscode` its status."""
+    """Make the answer with the script: `$outmessage` is its body and `$statuscode` its status."""
     start = time.perf_counter()
     result = _executed(parcel, endpoint, headers)
     duration_ms = round((time.perf_counter() - start) * 1000)
@@ -42,7 +42,10 @@ def respond(parcel: Parcel, endpoint: Endpoint, *, headers: Mapping[str, str], n
 
 
 def transformed_now(parcel: Parcel, endpoint: Endpoint, *, headers: Mapping[str, str]) -> Parcel:
-    """Return the parcel as the endpoint's script makes it, if it has one; a fault stands in its transformation."""
+    """Return the parcel with the output of the endpoint's script, if it has one.
+
+    A fault is in its transformation.
+    """
     if not endpoint.script:
         return parcel
     made, _ = transform(parcel, endpoint, _executed(parcel, endpoint, headers))

@@ -1,6 +1,6 @@
-"""Calling a subscription's endpoint once, outside its lane, while somebody waits for the answer.
+"""Calling a subscription's endpoint once, outside its lane, while a client waits for the answer.
 
-The thread of the web server that waits is lost to others: so many may wait at a time, of each kind of call.
+A call blocks a web thread, so each kind of call has a limit.
 """
 
 import threading
@@ -19,12 +19,12 @@ from delivery.senders.request import Request
 
 
 class NoSlotError(Exception):
-    """As many calls of that kind are under way as may be; the endpoint was not called."""
+    """The limit of calls of that kind is reached; the endpoint was not called."""
 
 
 @contextmanager
 def turn(kind: str, *, most: int) -> Iterator[None]:
-    """Be one of at most so many, and one at least, in this process; raises NoSlotError."""
+    """Take one of `most` slots of this process, at least one; raise NoSlotError."""
     taken = turns(kind, most)
     if not taken.acquire(blocking=False):
         raise NoSlotError
@@ -36,18 +36,21 @@ def turn(kind: str, *, most: int) -> Iterator[None]:
 
 @cache
 def turns(_kind: str, most: int) -> threading.Semaphore:
-    """Return the turns of a kind of call: the same ones each time."""
+    """Return the slots of a kind of call: the same object each time."""
     return threading.Semaphore(max(most, 1))
 
 
 def endpoint_now(subscription_id: int) -> Endpoint | None:
-    """Return the endpoint as it is stored; None when the subscription is gone."""
+    """Return the stored endpoint; None if the subscription is deleted."""
     found = queries.named_rows("endpoints", {"subscription": [subscription_id]})
     return endpoint_of(found[0]) if found else None
 
 
 def call_now(request: Request) -> Called:
-    """Call it as the senders would, guarded as they are; what is wrong on our side is an outcome too."""
+    """Call the endpoint as the senders would, with their guard.
+
+    A fault on our side is an outcome, too.
+    """
     if fault := request.endpoint.fault:
         return Called(unsendable(fault, now=request.made_at))
     return call(request, allowed_networks=settings.ENVIRONMENT.allowed_networks)

@@ -1,22 +1,27 @@
 """SYNC: one subscription is called while the publisher waits, and its answer is the publisher's.
 
-What is stored, and when. First the message and its delivery are committed, the delivery as IN_DOUBT: from then on
-the endpoint may have been called. Then it is called, once. Then the answer is recorded, and settles the delivery:
+First the message and its delivery are committed, the delivery as IN_DOUBT: from then on the
+endpoint may have been called. Then it is called, once. Then the answer is recorded, and settles the
+delivery:
 
     IN_DOUBT ──▶ DELIVERED (2xx) │ REJECTED (4xx) │ 3xxNOTSUPPORTED │ FAILED (5xx, or no answer)
 
-- A crash before the commit leaves nothing, and nobody was called. One after it leaves the truth: IN_DOUBT without an
-  attempt, told as a failure a while later. Nothing is sent again by itself, for the publisher has gone without its answer; a person decides.
-- When the answer cannot be recorded, because the database is away, the publisher gets it all the same: the call
-  has been made. The delivery stays IN_DOUBT, and the log tells of it.
-- A person may decide a delivery whose call is still under way. That decision stays; the attempt is recorded beside it.
-- A subscription that is deleted between matching and storing makes the whole be matched again. One that gets another
-  endpoint at that moment may still be called as it was.
-- A subscription that is HELD, by itself, by its subscriber or with all sending, is not called: it gives no answer.
-- The script of a subscription with the endpoint `webr://` answers in the same way: it is executed once, after the commit.
-- A publisher that hangs up does not end the call: its answer is recorded.
+- A crash before the commit leaves nothing, and the endpoint was not called. A crash after it leaves
+  IN_DOUBT without an attempt, which is true, and is reported as a failure a while later. Nothing is
+  sent again automatically, because the publisher has gone without its answer; a person decides.
+- If the answer cannot be recorded, because the database is away, the publisher still gets it: the
+  call has been made. The delivery stays IN_DOUBT, and the log reports it.
+- A person may decide a delivery whose call is still under way. That decision stays; the attempt is
+  recorded as well.
+- If a subscription is deleted between matching and storing, matching starts again. If its endpoint
+  changes at that moment, the old one may still be called.
+- A subscription that is HELD, by itself, by its subscriber or with all sending, is not called: it
+  gives no answer.
+- The script of a subscription with the endpoint `webr://` answers in the same way: it is executed
+  once, after the commit.
+- A publisher that disconnects does not end the call: its answer is recorded.
 
-The thread of the web server that waits is lost to others, so only some of them may.
+A call blocks a web thread, so only some of the threads may make one.
 """
 
 import logging
@@ -48,7 +53,7 @@ log = logging.getLogger(__name__)
 
 HELD = "HELD: it was not called"
 UNRECORDED = "called, and no answer is recorded"
-# So long after the time-out no answer will be recorded any more: then it is told that it is in doubt.
+# This long after the time-out no answer will be recorded any more: then the doubt is reported.
 RECORDING_SECONDS = 30
 
 _STATUSES = {
@@ -57,7 +62,7 @@ _STATUSES = {
     OutcomeClass.RATE_LIMITED: Status.REJECTED,
     OutcomeClass.REDIRECT: Status.UNSUPPORTED,
 }
-# Of these the endpoint gave no answer, or not all of it.
+# For these the endpoint gave no answer, or not all of it.
 UNANSWERED = frozenset(
     {
         OutcomeClass.TIMEOUT,
@@ -72,7 +77,10 @@ UNANSWERED = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """A SYNC message that is stored, and what came of the call; without `called` nobody wanted it."""
+    """A stored SYNC message and the result of its call.
+
+    Without `called` no subscription qualified.
+    """
 
     message_id: int
     subscription: Subscription | None = None
@@ -81,7 +89,7 @@ class Exchange:
 
     @property
     def is_let_pass(self) -> bool:
-        """Whether the publisher is to go on as if nobody had wanted it."""
+        """True if the publisher is to continue as if no subscription had qualified."""
         if self.subscription is None or self.called is None:
             return True
         return self.subscription.lets_pass_on_timeout and self.called.outcome.outcome in UNANSWERED
@@ -89,17 +97,18 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class SyncTarget:
-    """Whom a message is put to."""
+    """The subscription that a message is sent to, with its endpoint."""
 
     subscription: Subscription
     endpoint: Endpoint
 
 
 def exchange(publisher: Publisher, draft: Draft, *, credential: str = "") -> Exchange:
-    """Store the draft, of a SYNC event type, call the first subscription that qualifies, and return its answer.
+    """Store a SYNC draft, call the first qualifying subscription, and return its answer.
 
-    The `credential` is handed on as Authorization if the subscription wants it, and never stored.
-    Raises PublishRefusedError for a draft that is not acceptable, and NoSlotError; then nothing is stored.
+    The `credential` is passed on as Authorization if the subscription requests it, and never
+    stored. Raises PublishRefusedError for a draft that is not acceptable, and NoSlotError; then
+    nothing is stored.
     """
     draft = checked_draft(draft)
     # An endpoint that hangs must not stop the web server.
@@ -119,7 +128,7 @@ def exchange(publisher: Publisher, draft: Draft, *, credential: str = "") -> Exc
 
 
 def _call(parcel: Parcel, endpoint: Endpoint, headers: Mapping[str, str], *, credential: str) -> Called:
-    """Call the endpoint, or have the subscription's script answer, which is not told the credential."""
+    """Call the endpoint, or have the script answer, which does not get the credential."""
     if endpoint.url == INTERNAL:
         return respond(parcel, endpoint, headers=headers, now=timezone.now())
     request = make_request(parcel, endpoint, now=timezone.now())
@@ -129,7 +138,10 @@ def _call(parcel: Parcel, endpoint: Endpoint, headers: Mapping[str, str], *, cre
 
 
 def _store(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTarget | None]:
-    """Return the ids of the message and of its delivery, and whom to call; nobody, and the delivery is none."""
+    """Return the ids of the message and its delivery, and the target.
+
+    Without a target no delivery.
+    """
     try:
         return _store_matched(publisher, draft)
     except IntegrityError:
@@ -171,7 +183,7 @@ def _store_matched(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTa
 
 
 def _qualified(draft: Draft) -> list[Subscription]:
-    """Return all that qualify, the one to be called first."""
+    """Return all qualifying subscriptions, the one to call first."""
     seen = document(draft.headers, draft.body)
     found = candidates(draft.event_type, [draft.headers])
     matches = qualifying(found, seen, by_subscriber=False, to=draft.destination)
@@ -179,7 +191,7 @@ def _qualified(draft: Draft) -> list[Subscription]:
 
 
 def _first_there(qualified: Sequence[Subscription]) -> SyncTarget | None:
-    """Return the first, but for what was deleted since."""
+    """Return the first that was not deleted meanwhile."""
     for subscription in qualified:
         if (endpoint := endpoint_now(subscription.pk)) is not None:
             return SyncTarget(subscription, endpoint)
@@ -203,13 +215,13 @@ def _parcel(draft: Draft, asked: SyncTarget, *, message_id: int, delivery_id: in
 
 
 def _record(delivery_id: int, outcome: Outcome) -> None:
-    """Settle the delivery by what happened; if that cannot be recorded, say so in the log and go on."""
+    """Settle the delivery by the outcome; if that cannot be recorded, log it and continue."""
     parameters = _recorded(delivery_id, outcome)
     try:
         try:
             row = first_row("settle_sync", parameters)
         except (OperationalError, InterfaceError):
-            # The connection may have died while the endpoint was thinking; the database need not have.
+            # The connection may have died during the call, although the database is available.
             connection.close()
             row = first_row("settle_sync", parameters)
     except Error:

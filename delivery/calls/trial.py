@@ -1,14 +1,16 @@
-"""A test message: sent to a subscription's endpoint at once, because a person wants to see what it answers.
+"""A test message: sent to a subscription's endpoint at once, to show a person its answer.
 
-It goes as a message would: made by the subscription's script, signed with all valid secrets, with the subscription's headers and credentials, guarded as every
-call is; and it says what it is, by `inturn-test: true`. But it is none: no message and no delivery is stored, no lane knows of it, so
-the subscriber's order is untouched, and the health of the URL is not counted. The id that receivers tell repetitions by, its
-`webhook-id`, is taken from the sequence of messages, so that no message ever has the same one.
+It is sent like a message: with the output of the subscription's script, signed with all valid
+secrets, with the subscription's headers and credentials, guarded as every call is; `inturn-test:
+true` marks it. But it is not a message: no message and no delivery is stored, and no lane is
+involved, so the subscriber's order is untouched, and the health of the URL is not counted. Its
+`webhook-id`, by which receivers recognise repetitions, is taken from the sequence of messages, so
+that no message ever has the same one.
 
-The journal has an entry before the endpoint is called, and the answer is added to it afterwards: what a crash
-leaves in between says that it may have been sent.
+The journal gets an entry before the endpoint is called, and the answer is added afterwards: the
+entry that a crash leaves in between says that it may have been sent.
 
-The thread of the web server that waits is lost to others: few may wait at a time, and not for long.
+A call blocks a web thread: only few may wait at a time, and not for long.
 """
 
 from collections.abc import Mapping
@@ -48,7 +50,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tested:
-    """What was sent, and what came of it."""
+    """The sent test message and its result."""
 
     webhook_id: str
     request: Request
@@ -56,8 +58,11 @@ class Tested:
 
 
 def send_test(subscription: Subscription, trial: Trial, *, actor: str, now: datetime) -> Tested:
-    """Send it and wait for the answer; raises NoSlotError, and Subscription.DoesNotExist when it has just been deleted."""
-    # SYNC may have three quarters of the threads, and the console must go on.
+    """Send it and wait for the answer.
+
+    Raises NoSlotError, and Subscription.DoesNotExist if it has just been deleted.
+    """
+    # SYNC may have three quarters of the threads, and the console must stay available.
     with turn("test", most=settings.ENVIRONMENT.web_threads // 8):
         endpoint = endpoint_now(subscription.pk)
         if endpoint is None:
@@ -80,7 +85,7 @@ def send_test(subscription: Subscription, trial: Trial, *, actor: str, now: date
 
 
 def _called(request: Request) -> Called:
-    """Call the endpoint, or have the script answer; what the script could make nothing of is not sent."""
+    """Call the endpoint, or have the script answer; nothing is sent if the script failed."""
     if request.endpoint.url == INTERNAL:
         headers = _read_headers(request.parcel)
         return respond(request.parcel, request.endpoint, headers=headers, now=request.made_at)
@@ -91,7 +96,7 @@ def _called(request: Request) -> Called:
 
 
 def _read_headers(parcel: Parcel) -> dict[str, str]:
-    """What its script finds as the message's headers."""
+    """Return the message's headers as its script reads them."""
     return {**(parcel.headers or {}), TEST_HEADER: "true"}
 
 

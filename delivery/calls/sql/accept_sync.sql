@@ -1,7 +1,9 @@
--- Stores a SYNC message with the one delivery it owes, before its endpoint is called; without a subscription, just the message.
--- From then on the endpoint may have been called, so that is what the delivery says until `settle_sync.sql`
--- records the answer: IN_DOUBT. It is in no lane: no sender ever sees it. That it is in doubt is told when no answer was
--- recorded within so many seconds. Stores nothing, and returns nothing, when the subscription was deleted.
+-- Stores a SYNC message with its one delivery, before its endpoint is called; without a
+-- subscription, only the message.
+-- From then on the endpoint may have been called, so the delivery is IN_DOUBT until
+-- `settle_sync.sql` records the answer. It is in no lane: no sender ever sees it. The doubt is
+-- reported if no answer is recorded within so many seconds. Stores and returns nothing if the
+-- subscription was deleted.
 WITH held AS MATERIALIZED (
     SELECT id FROM subscriptions_subscription WHERE id = %(subscription)s::bigint FOR KEY SHARE
 ), message AS (

@@ -1,6 +1,8 @@
--- Records the answer to a SYNC call: what became of its delivery, its only attempt, and a failure to be told.
--- The guard is that there was no attempt: the second time it changes nothing. A delivery that a person decided
--- meanwhile keeps that status and reason, and has the attempt in its history all the same: settled anew, for the archive.
+-- Records the answer to a SYNC call: its delivery's status, its only attempt, and a notice of a
+-- failure.
+-- The guard is that there was no attempt: the second time it changes nothing. A delivery that a
+-- person decided meanwhile keeps that status and reason, and gets the attempt in its history as
+-- well: its settlement time is new, for the archive.
 WITH changed AS (
     UPDATE delivery_settled delivery
     SET attempts = 1,
