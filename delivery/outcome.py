@@ -1,4 +1,4 @@
-"""What happened to one attempt: plain values, judged by `delivery.verdict`."""
+"""The outcome of one attempt as plain values; `delivery.verdict` judges it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 from delivery.states import OutcomeClass
 
 EXCERPT_BYTES = 4096
-# Informational answers (1xx) that may come before the one that counts.
+# The limit of informational answers (1xx) before the final one.
 MAX_INFORMATIONAL = 10
 
 TOO_MANY_REQUESTS = 429
@@ -15,7 +15,7 @@ SERVICE_UNAVAILABLE = 503
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One attempt's end. `retry_after_seconds` is what the endpoint asked for, unbounded."""
+    """The end of one attempt. `retry_after_seconds` is the endpoint's request, unbounded."""
 
     outcome: OutcomeClass
     started_at: datetime
@@ -27,13 +27,13 @@ class Outcome:
 
     @property
     def reason(self) -> str:
-        """The outcome in the words that the console shows."""
+        """The outcome as the console shows it."""
         answered = f"{self.status_code}" if self.status_code is not None else self.outcome.label
         return f"{answered}: {self.error}" if self.error else answered
 
 
 def lost(now: datetime) -> Outcome:
-    """What is known of an attempt that may have been made, and of which nothing was recorded."""
+    """Return the outcome of an attempt that may have been made without a recorded outcome."""
     return Outcome(
         outcome=OutcomeClass.LOST,
         started_at=now,
@@ -43,18 +43,18 @@ def lost(now: datetime) -> Outcome:
 
 
 def unsendable(fault: str, *, now: datetime) -> Outcome:
-    """What becomes of the only try that a fault of ours prevents."""
+    """Return the outcome of an only try prevented by a fault of ours."""
     return Outcome(outcome=OutcomeClass.UNSENDABLE, started_at=now, duration_ms=0, error=fault)
 
 
 def script_failed(fault: str, *, now: datetime) -> Outcome:
-    """What becomes of a delivery that its subscription's script made nothing of; the fault says `script: line 3: …`."""
+    """Return the outcome of a delivery whose script failed; `fault` is like `script: line 3: …`."""
     error = fault.removeprefix("script: ")
     return Outcome(outcome=OutcomeClass.SCRIPT, started_at=now, duration_ms=0, error=error)
 
 
 def class_of(status_code: int) -> OutcomeClass:
-    """Return the class of an answer; what is no HTTP status counts as a server's error."""
+    """Return the class of an answer; a number that is no HTTP status counts as a server error."""
     if status_code == TOO_MANY_REQUESTS:
         return OutcomeClass.RATE_LIMITED
     if status_code == SERVICE_UNAVAILABLE:

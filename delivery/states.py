@@ -12,9 +12,9 @@ A delivery:
             (mailboxes)  ├─▶ REDUNDANT (a sibling was delivered)                └─▶ IN_DOUBT (held)
                          └─▶ DUPLICATE
 
-Everything right of and below PENDING and IN_FLIGHT is settled; only a person reopens it.
-A push delivery stays PENDING while it is being sent: what may be under way is
-known from its lane's run (see `delivery.models.lane`), so that sending costs one commit.
+All states to the right of and below PENDING and IN_FLIGHT are settled; only a person reopens a
+settled delivery. A push delivery stays PENDING while it is being sent: its lane's run records which
+deliveries may be under way (see `delivery.models.lane`), so that sending costs one commit.
 """
 
 from django.db import models
@@ -35,7 +35,7 @@ class Status(models.TextChoices):
 
 
 OPEN = (Status.PENDING, Status.IN_FLIGHT)
-# Settled, and told as Inturn.Delivery.Failed: what nobody decided.
+# Settled without a person's decision, and reported as Inturn.Delivery.Failed.
 FAILURES = (Status.REJECTED, Status.UNSUPPORTED, Status.FAILED, Status.IN_DOUBT, Status.EXPIRED)
 
 
@@ -47,7 +47,11 @@ class LaneState(models.TextChoices):
 
 
 class EndpointState(models.TextChoices):
-    """DOWN: it failed, and waits for its next try. DISABLED, FROZEN: the circuit breaker leaves its URL alone."""
+    """The state of an endpoint.
+
+    DOWN: it failed, and waits for its next try. DISABLED, FROZEN: the circuit breaker blocks its
+    URL.
+    """
 
     UP = "UP"
     DOWN = "DOWN"
@@ -56,7 +60,7 @@ class EndpointState(models.TextChoices):
 
 
 class OutcomeClass(models.TextChoices):
-    """What happened to one attempt: a closed set; `delivery.verdict` says what each leads to."""
+    """The outcome of one attempt: a closed set; `delivery.verdict` has the effect of each."""
 
     SUCCESS = "SUCCESS", "2xx"
     REDIRECT = "REDIRECT", "3xx"
@@ -71,12 +75,12 @@ class OutcomeClass(models.TextChoices):
     LOST = "LOST", "sender died after sending"
     UNSENDABLE = "UNSENDABLE", "could not be sent: a fault on our side"
     SCRIPT = "SCRIPT", "script"
-    # What became of a message that was fetched from a mailbox.
+    # The outcomes of a message fetched from a mailbox.
     ACKNOWLEDGED = "ACKNOWLEDGED", "acknowledged"
     RELEASED = "RELEASED", "given back"
     UNACKNOWLEDGED = "UNACKNOWLEDGED", "not acknowledged in time"
     DECLINED = "DECLINED", "rejected by the subscriber"
 
 
-# Ours, or the script's: the endpoint was not asked.
+# A fault of ours, or of the script: the endpoint was not called.
 NEVER_ASKED = frozenset({OutcomeClass.UNSENDABLE, OutcomeClass.SCRIPT})

@@ -1,4 +1,4 @@
-"""What a policy makes of an outcome. Pure."""
+"""The verdict of a policy on an outcome. Pure."""
 
 import random
 from dataclasses import dataclass, replace
@@ -8,18 +8,18 @@ from delivery.outcome import Outcome
 from delivery.states import NEVER_ASKED, OutcomeClass, Status
 from subscriptions.values.schedules import offset_seconds
 
-# The pause of a blocked lane varies by this share, so that lanes that were blocked
-# together do not all come back at once.
+# The pause of a blocked lane varies by this share, so that lanes that were blocked together do not
+# all return at once.
 JITTER = 0.1
 
 
 class NextStep(Enum):
-    """What the sender does next."""
+    """The sender's next step."""
 
     NEXT = "next"
     SKIP = "skip"
     BLOCK = "block"
-    # The same one again, and nothing else meanwhile, when the policy's schedule says so.
+    # The same delivery again, and nothing else meanwhile, when the policy's schedule says so.
     AGAIN = "again"
     RETRY_LANE = "retry lane"
     SUSPEND = "suspend"
@@ -27,7 +27,10 @@ class NextStep(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrySchedule:
-    """When what failed is tried again, and how often; `seconds` apart, or the unit of growing waits."""
+    """When and how often failures are tried again.
+
+    `seconds` is the interval, or the unit of growing waits.
+    """
 
     seconds: float
     is_exponential: bool
@@ -38,7 +41,10 @@ class RetrySchedule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """A policy as plain values; `actions` maps each outcome class to a name of `subscriptions.models.Action`."""
+    """A policy as plain values.
+
+    `actions` maps each outcome class to a name of `subscriptions.models.Action`.
+    """
 
     name: str
     actions: dict[OutcomeClass, str]
@@ -55,10 +61,10 @@ class Rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What one attempt leads to: the delivery's new status, and the sender's next step.
+    """The effect of one attempt: the delivery's new status, and the sender's next step.
 
-    `wait_seconds` is until the next attempt, where the schedule says it, or the endpoint asked for it
-    and the policy honours that.
+    `wait_seconds` is the time until the next attempt, if the schedule sets it, or if the endpoint
+    requested it and the policy honours that.
     """
 
     status: Status
@@ -68,9 +74,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """How often a delivery failed, this time included, and how long ago the first time was, if that is known.
+    """The failures of a delivery, including this one, and the age of the first, if known.
 
-    What came before a person had it sent again does not count. A VOLATILE one has one try: that `is_only`.
+    Attempts before a person's resubmission do not count. `is_only`: a VOLATILE delivery has one
+    try.
     """
 
     failures: int
@@ -84,7 +91,7 @@ _OVERLOADED = frozenset({OutcomeClass.RATE_LIMITED, OutcomeClass.UNAVAILABLE})
 
 _VERDICTS = {
     "BLOCK": Verdict(status=Status.PENDING, step=NextStep.BLOCK),
-    # Due at once: in its place where order is kept, and where it is not as soon as there is room.
+    # Due at once: in its place in an ordered lane, otherwise as soon as there is room.
     "SKIP": Verdict(status=Status.PENDING, step=NextStep.SKIP, wait_seconds=0.0),
     "REJECT": Verdict(status=Status.REJECTED, step=NextStep.NEXT),
     "UNSUPPORTED": Verdict(status=Status.UNSUPPORTED, step=NextStep.NEXT),
@@ -97,10 +104,11 @@ _SCHEDULED = {"IN_PLACE": NextStep.AGAIN, "RETRY_LANE": NextStep.RETRY_LANE}
 
 
 def judge(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY) -> Verdict:
-    """Say what the policy makes of an outcome.
+    """Return the policy's verdict on an outcome.
 
-    A fault on our side, or of the script, settles the delivery as FAILED: sending it again would fail
-    again, and it must not stop the lane. What has one try only is settled by it, whatever the policy says, and stops nothing.
+    A fault on our side, or of the script, settles the delivery as FAILED: sending it again would
+    fail again, and it must not stop the lane. An only try settles its delivery, whatever the policy
+    says, and stops nothing.
     """
     if outcome.outcome is OutcomeClass.SUCCESS:
         return _DELIVERED
@@ -124,10 +132,10 @@ def _judge_failure(outcome: Outcome, rules: Rules, tries: Tries) -> Verdict:
 
 
 def judge_apart(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY, *, moves: bool = False) -> Verdict:
-    """Say the same where deliveries are independent of each other: nothing blocks, what is not settled waits.
+    """Return the verdict where deliveries are independent: nothing blocks, open deliveries wait.
 
-    So it is for QUEUE messages, callbacks, in the retry lane, and for CONCURRENT subscribers, whose deliveries
-    a policy `moves` to the retry lane all the same.
+    That applies to QUEUE messages, callbacks, the retry lane, and CONCURRENT subscribers. A policy
+    still `moves` deliveries of a CONCURRENT subscriber to the retry lane.
     """
     verdict = judge(outcome, rules, tries)
     if verdict.status is not Status.PENDING:
@@ -144,7 +152,10 @@ def judge_apart(outcome: Outcome, rules: Rules, tries: Tries = FIRST_TRY, *, mov
 
 
 def judge_lost(rules: Rules, *, is_only: bool = False) -> Verdict:
-    """Say what becomes of a delivery whose sender died after it may have been sent; a VOLATILE one is dropped."""
+    """Return the verdict on a delivery whose sender died after it may have been sent.
+
+    A VOLATILE one is dropped.
+    """
     if is_only:
         return Verdict(status=Status.EXPIRED, step=NextStep.NEXT)
     if rules.holds_in_doubt:
@@ -160,7 +171,7 @@ def pause_seconds(rules: Rules, *, failures: int) -> float:
 
 
 def asked_seconds(outcome: Outcome, rules: Rules) -> float | None:
-    """Return how long the endpoint asked to be left alone, as far as the policy honours that."""
+    """Return the pause that the endpoint requested, as far as the policy honours it."""
     is_honoured = rules.blocks_when_overloaded and outcome.outcome in _OVERLOADED
     if not is_honoured or outcome.retry_after_seconds is None:
         return None
@@ -170,9 +181,9 @@ def asked_seconds(outcome: Outcome, rules: Rules) -> float | None:
 def retry_seconds(schedule: RetrySchedule, tries: Tries) -> float:
     """Return the wait until the next try.
 
-    Workfront's exponential schedule tells the offset of the n-th retry from the first failure, (2^n - 1) units,
-    so the waits between two grow as 2^n. A retry that comes late does not make the
-    next one come sooner than one unit after it.
+    Workfront's exponential schedule gives the offset of the n-th retry from the first failure, (2^n
+    - 1) units, so the waits between two grow as 2^n. A late retry does not bring the next one
+    closer than one unit after it.
     """
     if not schedule.is_exponential:
         return _varied(schedule.seconds, schedule.jitter)
