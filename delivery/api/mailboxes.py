@@ -1,8 +1,8 @@
 """Mailboxes: their subscriber fetches and acknowledges messages, with a key of scope fetch.
 
-A view never waits. If the mailbox is empty and the client accepts a wait, the view says so in a
-header of the answer; `config.web.bridge` then waits, without a thread or a database connection, and
-repeats the request.
+A view never waits. If the mailbox is empty and the client accepts a wait, the view requests it by
+a header of the answer; `config.web.bridge` then waits, without a thread or a database connection,
+and repeats the request.
 """
 
 import base64
@@ -135,7 +135,7 @@ class MailboxViews(ApiView, ViewSet):
 
 
 def _are_receipts(content: Any) -> bool:
-    """Return whether the receipts are valid without asking the serializer.
+    """Return whether the receipts are valid without calling the serializer.
 
     The serializer takes longer than the acknowledgement; it is needed only to report mistakes.
     """

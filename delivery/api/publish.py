@@ -98,9 +98,8 @@ class PublishView(ApiView):
         An event type with a schema, or with a JSON content type, accepts JSON only: without
         Content-Type, or with curl's default, the body is read as JSON; any other content type gets
         415. All headers except hop-by-hop ones, cookies and credentials are stored and may be used
-             in filters. 202 when the message and all its deliveries are on disk. For a SYNC event
-             type the answer is that of its one endpoint, which is called meanwhile, whatever its
-             status.
+        in filters. 202 when the message and all its deliveries are on disk. For a SYNC event type
+        the answer is that of its one endpoint, which is called meanwhile, whatever its status.
         """
         publisher = publisher_of(request)
         draft = draft_of_request(publisher, event_type, request._request)

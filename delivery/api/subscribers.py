@@ -54,7 +54,7 @@ class StatefulSubscriberSerializer(HoldingFields, SubscriberSerializer):
 class SubscriberChangeSerializer(StatefulSubscriberSerializer):
     """A change of a subscriber.
 
-    With `status: ACTIVE`, `backlog` says whether to deliver or cancel it.
+    With `status: ACTIVE`, `backlog` decides whether waiting deliveries are delivered or cancelled.
     """
 
     backlog = BacklogField()

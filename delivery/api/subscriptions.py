@@ -64,7 +64,7 @@ class NewStatefulSubscriptionSerializer(StatefulSubscriptionSerializer, NewSubsc
 class SubscriptionChangeSerializer(StatefulSubscriptionSerializer):
     """A change of a subscription.
 
-    With `status: ACTIVE`, `backlog` says whether to deliver or cancel it.
+    With `status: ACTIVE`, `backlog` decides whether waiting deliveries are delivered or cancelled.
     """
 
     backlog = BacklogField()

@@ -1,7 +1,4 @@
-"""A replay.
-
-Messages of the history are delivered to a subscription, again or for the first time.
-"""
+"""A replay: the delivery of archived messages to a subscription, again or for the first time."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -11,10 +8,7 @@ from subscriptions.models import Subscription
 
 
 class ReplayState(models.TextChoices):
-    """SELECTING: being selected.
-
-    READY: counted, a person may start it. RUNNING: creating deliveries.
-    """
+    """SELECTING: not counted yet. READY: a person may start it. RUNNING: it creates deliveries."""
 
     SELECTING = "SELECTING"
     READY = "READY"

@@ -1,4 +1,4 @@
-"""Payloads from others, prepared for display: who may see them, and the log of who did."""
+"""Payloads of messages: display, the permission to see them, and the log of views."""
 
 from dataclasses import dataclass
 

@@ -1,6 +1,6 @@
 """The translation of a Workfront event subscription into an event type and a filter.
 
-If there is none, it has the reasons. Workfront ignores errors in a filter, and then never sends
+If that is impossible, it has the reasons. Workfront ignores errors in a filter, and then never sends
 anything; here they are refused. A message is Workfront's original payload: `{"eventType",
 "newState": {…}, "oldState": {…}, …}`. A condition is built as a syntax tree and written by
 `normalised`, so that no value can end a string; it is then parsed, to find whether it is too long.
