@@ -38,7 +38,7 @@ class Printer:
 class Forwarder:
     """Posts each message to a URL as a PUSH subscription would, but unsigned.
 
-    There is no secret here.
+    The listener has no signing secret.
     """
 
     def __init__(self, url: str, *, say: Callable[[str], object]) -> None:
@@ -63,10 +63,7 @@ class Forwarder:
 
 
 def forwarded(message: FetchedMessage) -> dict[str, str | bytes]:
-    """Return the headers of a forwarded message.
-
-    Its own and those of `senders.request`, unsigned.
-    """
+    """Return a forwarded message's own headers with those of `senders.request`, unsigned."""
     stored = {
         name: value
         for name, value in message.headers.items()

@@ -1,7 +1,4 @@
-"""Checks of the endpoints of ACTIVE subscriptions.
-
-DNS, allowed networks, TCP, TLS, test messages.
-"""
+"""Checks of the endpoints of ACTIVE subscriptions: DNS, networks, TCP, TLS, test messages."""
 
 import ipaddress
 import json

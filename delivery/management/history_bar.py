@@ -1,6 +1,6 @@
 """Progress of a run in the terminal: a bar with rows and rows per second.
 
-In a file, a line per activity.
+Output to a file has a line per activity instead.
 """
 
 import sys

@@ -1,4 +1,5 @@
--- The current time, or the end of the archive if that is later, as after the database's clock was set back.
+-- The current time, or the end of the archive if that is later, as after the database's clock was
+-- set back.
 CREATE FUNCTION delivery_clock() RETURNS timestamptz LANGUAGE plpgsql AS $$
 BEGIN
     RETURN greatest(

@@ -1,5 +1,6 @@
--- The statements that settle deliveries share these functions. A delivery is rarely settled already, so a function
--- changes those that are: otherwise the plan of each settlement would contain all partitions.
+-- The statements that settle deliveries share these functions. A delivery is rarely settled
+-- already, so a function changes those that are: otherwise the plan of each settlement would
+-- contain all partitions.
 CREATE FUNCTION delivery_settled_as(
     waiting delivery_waiting, status text, attempts int, reason text, settled_at timestamptz, redelivery text,
     started_at timestamptz DEFAULT NULL, duration_ms int DEFAULT NULL, status_code smallint DEFAULT NULL
@@ -11,8 +12,8 @@ CREATE FUNCTION delivery_settled_as(
         NULL::timestamptz, NULL::uuid, NULL::timestamptz, waiting.receive_count, started_at, duration_ms, status_code
 $$;
 
--- Adds an attempt to a delivery that a person settled while the attempt was under way. The delivery keeps its status, and
--- gets a new settlement time, so that the archive gets the attempt.
+-- Adds an attempt to a delivery that a person settled while the attempt was under way. The delivery
+-- keeps its status, and gets a new settlement time, so that the archive gets the attempt.
 CREATE FUNCTION delivery_amend(
     delivery_id bigint, number int, outcome text, reason text, started_at timestamptz, duration_ms int,
     status_code smallint, error text, excerpt bytea
@@ -34,7 +35,8 @@ BEGIN
 END
 $$;
 
--- Functions for statements that lock rows and must not read partitioned tables: see `delivery/database/queries.py`.
+-- Functions for statements that lock rows and must not read partitioned tables: see
+-- `delivery/database/queries.py`.
 CREATE FUNCTION delivery_read_message(message_id bigint) RETURNS SETOF delivery_message LANGUAGE plpgsql STABLE ROWS 1
 AS $$
 BEGIN
@@ -53,8 +55,9 @@ BEGIN
 END
 $$;
 
--- The trigger stores the settlement of a delivery before a change. It covers every statement that changes a settled
--- delivery, including future ones, so the next export can tell which settlements and attempts are archived already.
+-- The trigger stores the settlement of a delivery before a change. It covers every statement that
+-- changes a settled delivery, including future ones, so the next export can tell which settlements
+-- and attempts are archived already.
 CREATE FUNCTION delivery_remember_settlement() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO delivery_earliersettlement (
@@ -74,7 +77,8 @@ CREATE TRIGGER delivery_remember_settlement AFTER UPDATE ON delivery_settled
 FOR EACH ROW WHEN (NEW.settled_at IS DISTINCT FROM OLD.settled_at)
 EXECUTE FUNCTION delivery_remember_settlement();
 
--- In every snapshot the view has each settlement once: the trigger writes in the transaction that changes the delivery.
+-- In every snapshot the view has each settlement once: the trigger writes in the transaction that
+-- changes the delivery.
 CREATE VIEW delivery_settlement AS
 SELECT
     id AS delivery_id, settled_at, status, attempts, attempts_before, settled_before, redelivery, reason, receive_count,
@@ -87,10 +91,12 @@ SELECT
 FROM delivery_earliersettlement
 WHERE NOT is_amended;
 
--- Deliveries have no foreign keys: inserting statements lock the subscription themselves, and this trigger protects it.
+-- Deliveries have no foreign keys: inserting statements lock the subscription themselves, and this
+-- trigger protects it.
 CREATE FUNCTION delivery_protect_subscription() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    -- A statement that inserts a delivery locks the subscription, so its delivery is committed by now, and visible here.
+    -- A statement that inserts a delivery locks the subscription, so its delivery is committed by
+    -- now, and visible here.
     IF EXISTS (SELECT FROM delivery_delivery WHERE subscription_id = OLD.id) THEN
         RAISE foreign_key_violation USING MESSAGE = format('subscription %s has deliveries', OLD.id);
     END IF;

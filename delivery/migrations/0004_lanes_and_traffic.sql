@@ -1,5 +1,5 @@
--- The lanes that deliveries of a subscription may be in: its subscriber's lane and the retry lane, or the lanes of the
--- queue senders, or the callback lane.
+-- The lanes that deliveries of a subscription may be in: its subscriber's lane and the retry lane,
+-- or the lanes of the queue senders, or the callback lane.
 CREATE VIEW delivery_subscriptionlane AS
 SELECT subscription.id AS subscription_id, lane.id AS lane_id
 FROM subscriptions_subscription subscription
@@ -20,9 +20,10 @@ JOIN delivery_lane lane
     ON lane.kind = CASE WHEN event_type.name = 'Inturn.Callback' THEN 'CALLBACK' ELSE 'RETRY' END
 WHERE event_type.kind = 'TOPIC';
 
--- The subscriptions that senders may send to: ACTIVE, without a running cancellation of their backlog, and with a URL that
--- the circuit breaker has not disabled, unless a probe is due. Changes of these rows, and the clock, change the result,
--- so each read of deliveries queries the view again.
+-- The subscriptions that senders may send to: ACTIVE, without a running cancellation of their
+-- backlog, and with a URL that the circuit breaker has not disabled, unless a probe is due. Changes
+-- of these rows, and the clock, change the result, so each read of deliveries queries the view
+-- again.
 CREATE VIEW delivery_sendable AS
 SELECT subscription.id, subscription.subscriber_id, subscription.event_type_id
 FROM subscriptions_subscription subscription
@@ -36,7 +37,8 @@ WHERE subscription.status = 'ACTIVE' AND subscription.cancellation_id IS NULL AN
     )
 );
 
--- The state of each PUSH subscription's endpoint: from its lane, and from its URL if its policy breaks the circuit.
+-- The state of each PUSH subscription's endpoint: from its lane, and from its URL if its policy
+-- breaks the circuit.
 CREATE VIEW delivery_endpointsummary AS
 SELECT
     subscription.id AS subscription_id,
@@ -58,8 +60,9 @@ WHERE subscription.mode = 'PUSH';
 CREATE TRIGGER note_change BEFORE INSERT OR UPDATE OF state ON delivery_urlhealth
 FOR EACH ROW EXECUTE FUNCTION subscriptions_note_change();
 
--- The rows of these tables change within moments. Free space on each page lets updates stay on it, and vacuum runs early,
--- after a number of rows rather than a share, so that the partial indexes stay small.
+-- The rows of these tables change within moments. Free space on each page lets updates stay on it,
+-- and vacuum runs early, after a number of rows rather than a share, so that the partial indexes
+-- stay small.
 ALTER TABLE delivery_lane SET (
     fillfactor = 50, autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 2000
 );

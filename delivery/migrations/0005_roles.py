@@ -1,7 +1,8 @@
 """The roles Administrators, Support and Auditors, with their permissions.
 
-Django creates permissions after all migrations; this migration creates those of the roles earlier, in the
-same way. An existing role with one of these names keeps its permissions, and gets those of the role.
+Django creates permissions after all migrations; this migration creates those of the roles earlier,
+in the same way. An existing role with one of these names keeps its permissions, and gets those of
+the role.
 """
 
 from django.db import migrations

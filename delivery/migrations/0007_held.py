@@ -6,10 +6,10 @@ from django.db import migrations, models
 
 make_permissions = import_module('delivery.migrations.0005_roles').make_permissions
 
-# The subscriptions that senders may send to: ACTIVE, with an ACTIVE subscriber, unless all sending is HELD;
-# without a running cancellation of their backlog, and with a URL that the circuit breaker has not disabled,
-# unless a probe is due. The view reads only subscribers that are not ACTIVE, by the index subscriber_held,
-# which is empty while none is held.
+# The subscriptions that senders may send to: ACTIVE, with an ACTIVE subscriber, unless all sending
+# is HELD; without a running cancellation of their backlog, and with a URL that the circuit breaker
+# has not disabled, unless a probe is due. The view reads only subscribers that are not ACTIVE, by
+# the index subscriber_held, which is empty while none is held.
 SENDABLE = """
 CREATE OR REPLACE VIEW delivery_sendable AS
 SELECT subscription.id, subscription.subscriber_id, subscription.event_type_id

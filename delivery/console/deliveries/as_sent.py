@@ -123,7 +123,7 @@ def script_output(delivery: Delivery) -> ScriptOutput | None:
 def target(delivery: Delivery, *, path: str = "") -> tuple[str, str]:
     """Return the method and the URL.
 
-    For an answer to a callback, the URL that its publisher gave.
+    An answer to a callback goes to the URL that its publisher gave.
     """
     if delivery.callback is not None:
         return "POST", delivery.callback.url

@@ -90,7 +90,7 @@ class BlockedLane:
 
     @property
     def unblocks(self) -> str:
-        """A sentence on the deliveries that flow again when the head's subscription is made INACTIVE."""
+        """A sentence on the deliveries that flow again once the head's subscription is INACTIVE."""
         if self.is_concurrent:
             others = (
                 "the others of this CONCURRENT subscriber flow" if self.others else "no other delivery waits"

@@ -130,9 +130,9 @@ def pace(every_minutes: int) -> str:
 
 
 def in_words(told: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield names and values as text; a nested value is named with its parent.
+    """Yield names and values as text; a nested value gets a name of its own.
 
-    `rows of messages`.
+    Such a name has the outer one in it, for example `rows of messages`.
     """
     for name, value in told.items():
         words = name.replace("_", " ")

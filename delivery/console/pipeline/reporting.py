@@ -1,4 +1,4 @@
-"""Reports for auditors: requested by a form, written by the pipeline, downloaded from the run's page."""
+"""Reports for auditors: requested by a form, written by the pipeline, then downloaded."""
 
 from collections.abc import Iterator
 from pathlib import Path

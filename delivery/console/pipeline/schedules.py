@@ -1,4 +1,4 @@
-"""Schedules of the pipeline in the console: how often each step runs; administrators may change it."""
+"""Schedules of the pipeline in the console: how often each step runs, changed by administrators."""
 
 from typing import Any
 

@@ -17,7 +17,7 @@ KEPT = "Messages published meanwhile are stored, and sent when it is ACTIVE agai
 def toggle_buttons(owner: Owner, *, backlog: Bounded | None, cost: str = NOT_KEPT) -> SafeString:
     """Return a button for every other status.
 
-    Two for ACTIVE when there is a backlog to deliver or cancel.
+    There are two for ACTIVE when there is a backlog to deliver or cancel.
     """
     buttons = [*_activating(owner, backlog)] if owner.status != SubscriptionStatus.ACTIVE else []
     if owner.status != SubscriptionStatus.HELD:

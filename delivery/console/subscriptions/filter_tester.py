@@ -51,7 +51,7 @@ class FilterTester:
     def test_filter(request: HttpRequest) -> HttpResponse:
         """Return the part of the page below the filter.
 
-        With `check`, only the filter's syntax error.
+        With `check`, return only the filter's syntax error.
         """
         if not (request.user.is_active and request.user.is_staff):
             return HttpResponse(headers={"HX-Refresh": "true"})

@@ -73,7 +73,7 @@ class InboxView(TeamForgeView):
     def post(self, request: Request, prefix: str, event_type: str, publish_id: str) -> HttpResponse:
         """Publish the body: 201 in the envelope.
 
-        For a SYNC event type the endpoint's answer, unchanged.
+        For a SYNC event type return the endpoint's answer, unchanged.
         """
         publisher = _publisher(request, publish_id, is_by_id=_VERSION in prefix.split("/"))
         draft = draft_of_request(publisher, _known(event_type), request._request)

@@ -90,7 +90,7 @@ def _refused(document: Mapping[str, Any]) -> list[Reason]:
 def _of_object(document: Mapping[str, Any]) -> list[Condition]:
     """Return the condition for one object by its id.
 
-    In the new state, for a DELETE also in the old one.
+    It compares the id in the new state, for a DELETE also in the old one.
     """
     if not document.get("objId"):
         return []
