@@ -140,7 +140,7 @@ def _call(parcel: Parcel, endpoint: Endpoint, headers: Mapping[str, str], *, cre
 def _store(publisher: Publisher, draft: Draft) -> tuple[int, int, SyncTarget | None]:
     """Return the ids of the message and its delivery, and the target.
 
-    Without a target no delivery.
+    Without a target there is no delivery.
     """
     try:
         return _store_matched(publisher, draft)

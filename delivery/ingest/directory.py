@@ -74,9 +74,9 @@ class Directory:
         self._subscribed: dict[tuple[int, str], Subscribed] = {}
 
     def era(self) -> KnownConfiguration:
-        """Return the configuration of the entries.
+        """Return the configuration that the entries are compared with.
 
-        Start again if they are old or of another connection.
+        Entries that are old, too many, or of another connection are dropped first.
         """
         is_old = time.monotonic() - self._began_at > MAX_AGE_SECONDS
         size = len(self._grants) + len(self._event_types) + len(self._subscribed)

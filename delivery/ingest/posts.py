@@ -57,7 +57,7 @@ class Posts:
     def take(self) -> list[Post]:
         """Wait for posts, and take the oldest of each key in turn.
 
-        Return none once the queue is closed.
+        Return an empty list once the queue is closed and empty.
         """
         with self._arrived:
             self._arrived.wait_for(lambda: self._waiting or self._is_closed)

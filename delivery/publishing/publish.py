@@ -160,7 +160,7 @@ def _store_whole(
 ) -> tuple[list[Accepted], NewWork]:
     """Store messages like `_store`, then their callbacks, and settle duplicates.
 
-    In a transaction.
+    Call it in a transaction.
     """
     stored, work = _store(publisher, matched)
     fresh = [(answer.message_id, *pair) for answer, pair in zip(stored, matched, strict=True)]

@@ -62,9 +62,9 @@ class LaneChange:
 class EndpointChange:
     """An endpoint is DOWN because of a delivery, or no longer DOWN.
 
-    Without a delivery it is not DOWN as far as its lane is concerned. For lanes without order only.
-    For an ordered lane the LaneChange covers it: the endpoint of the delivery that stops the lane
-    is DOWN.
+    Without a delivery it is not DOWN as far as its lane is concerned. Only lanes without order hand
+    it in. For an ordered lane the LaneChange covers it: the endpoint of the delivery that stops the
+    lane is DOWN.
     """
 
     lane_id: int

@@ -88,7 +88,7 @@ class Session:
     async def take_slot(self) -> bool:
         """Connect again and take the previous slot, or the lowest free one.
 
-        False if all are taken.
+        Return False if all are taken.
         """
         await self.close()
         began = seconds_since_boot()
