@@ -61,10 +61,7 @@ class VirtualEnvironment:
             return ""
 
     def is_complete(self, lock: Lock) -> bool:
-        """Return whether the lock is installed.
-
-        Inside the environment, also whether Python is the same.
-        """
+        """Return whether the lock is installed, and, inside the environment, Python unchanged."""
         stamp, _, tag = self.stamp().rpartition(" ")
         if self.is_current() and tag != sys.implementation.cache_tag:
             return False

@@ -56,10 +56,7 @@ class Given:
         raise wrong(name, text, allowed=f"one of {', '.join(among)}")
 
     def like(self, name: str, *, pattern: re.Pattern[str], allowed: str, default: str = "") -> str:
-        """Return a text that matches the whole pattern, or the default.
-
-        `allowed` describes the pattern.
-        """
+        """Return a text that matches the whole pattern, or the default; `allowed` describes it."""
         text = self.text(name, default=default)
         if text == default or pattern.fullmatch(text):
             return text

@@ -23,10 +23,7 @@ ENTERING_NOBODY = (
 
 
 class PostgresError(RuntimeError):
-    """The embedded PostgreSQL cannot be used.
-
-    The message is one line for the user with the reason.
-    """
+    """The embedded PostgreSQL cannot be used; the message is one line with the reason."""
 
 
 @dataclass(frozen=True, slots=True)

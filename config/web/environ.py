@@ -98,7 +98,7 @@ def _as_latin_1(text: str) -> str:
 def _add_underscored(environ: Environ, underscored: Environ) -> None:
     """Add headers with underscores, unless the same name with hyphens exists.
 
-    The hyphenated one may be a proxy's, the other a stranger's.
+    The hyphenated one may be a proxy's, the other a stranger's. `FILTER_STRING` always counts.
     """
     for key, value in underscored.items():
         if key == _FILTER_STRING:

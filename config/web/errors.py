@@ -26,10 +26,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # no
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer 503 for a database error, in a middleware as well, otherwise 500.
-
-    Never a traceback.
-    """
+    """Answer 503 for a database error, even in a middleware, otherwise 500; never a traceback."""
     return _answer(request, problem_of(sys.exc_info()[1]) or unexpected())
 
 
