@@ -1,4 +1,4 @@
-"""Rows that keep another from being deleted, queried without loading them: there may be millions."""
+"""Rows that keep another from being deleted, not loaded, because there may be millions."""
 
 from collections.abc import Collection
 

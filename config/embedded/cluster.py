@@ -75,7 +75,7 @@ class Cluster:
             return None
 
     def answers_as(self, pid: int) -> bool:
-        """Return whether this very process, not a predecessor, reports that it accepts connections."""
+        """Return whether this very process, not a predecessor, reports to accept connections."""
         try:
             lines = self.pid_file.read_text().splitlines()
         except OSError:

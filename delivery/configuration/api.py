@@ -86,7 +86,7 @@ class ObjectChangeSerializer(serializers.Serializer[Any]):
 
 
 class EffectSerializer(serializers.Serializer[Any]):
-    """The effect of a plan on a subscription, had it applied to its event type's newest messages."""
+    """The effect of a plan on a subscription, tried on its event type's newest messages."""
 
     object = serializers.CharField(source="label")
     asked = serializers.IntegerField(help_text="How many of the newest messages were tried.")

@@ -70,7 +70,7 @@ class Search:
     def among(self, rows: QuerySet[Message], first: int, last: int) -> QuerySet[Message]:
         """Return the matches in a range of ids.
 
-        Cheap conditions first, as the planner does not order them.
+        Cheap conditions come first, because the planner does not order them.
         """
         rows = rows.filter(pk__gte=first, pk__lte=last)
         if self.status:
@@ -104,7 +104,7 @@ def with_texts(rows: QuerySet[Message], *, header: str = "", body: str = "") -> 
 def ids_between(since: datetime | None, until: datetime | None) -> tuple[int, int]:
     """Return the first and last id that messages of a time range may have.
 
-    First > last if there are none.
+    If there are none, the first is the greater.
     """
     newest = _first(Message.objects.order_by("-pk")) or 0
     first = 0

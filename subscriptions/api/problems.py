@@ -102,7 +102,7 @@ def problem_of_database(error: BaseException | None) -> Problem | None:
 
 
 def invalid(errors: Sequence[FieldError]) -> Problem:
-    """Return a 400 with an entry for each error: `field` (a path with dots), `detail`, the place."""
+    """Return a 400 with an entry for each error: `field` (a path with dots), `detail`, place."""
     named = [
         f"{error['field']}: {error['detail']}" if error["field"] else error["detail"] for error in errors
     ]

@@ -81,7 +81,7 @@ def apply(wanted: Wanted, applying: Applying) -> Plan:
 
 
 def _lock(planned: Plan) -> None:
-    """Lock the rows to change or delete, and the SYNC event types against conflicting subscriptions.
+    """Lock the rows to change or delete, and SYNC event types against conflicting subscriptions.
 
     Publishing refers to these rows and goes on, unless they are about to be deleted.
     """

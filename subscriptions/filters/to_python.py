@@ -67,7 +67,7 @@ def to_python(tree: Condition) -> Test:
 
 
 def text_at(path: Path) -> Callable[[Document], str | None]:
-    """Return a function that gives a path's value as text, JSON as jsonb prints it; None for null."""
+    """Return a function that gives a path's value as text, JSON as in jsonb; None for null."""
     find = _find(path)
 
     def text(document: Document) -> str | None:

@@ -1,7 +1,4 @@
-"""The configuration log: each change with its author, before and after.
-
-And the transactions that made any.
-"""
+"""The configuration log: each change with its author, before and after; and its transactions."""
 
 from django.db import models
 

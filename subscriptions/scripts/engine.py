@@ -1,4 +1,4 @@
-"""The process that executes scripts: it reads jobs from standard input, a socket, and answers there.
+"""The process that executes scripts: it reads jobs from standard input, a socket, and answers.
 
 It is started by path, with an empty environment (`subscriptions.scripts.worker`), and imports
 nothing of Inturn. So a script that breaks out of the engine finds no settings, keys or database.

@@ -140,6 +140,6 @@ class UserAdmin(RecordedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]
 def _may_touch(request: HttpRequest, row: User | None) -> bool:
     """Return whether the user has all rights of the other.
 
-    A new password would give them to the user.
+    Otherwise a new password would give the user the missing ones.
     """
     return row is None or not rights.has_more(row, than=person(request))

@@ -57,7 +57,7 @@ class ExactText(_InputFilter):
 
 
 class NameFilter(ExactText):
-    """Filters by the name of the configured object that `lookup` refers to; suggests the first names.
+    """Filters by the name of a configured object that `lookup` refers to; suggests the first names.
 
     The query compares ids: PostgreSQL has statistics of how many rows an id has, but must guess for
     a name.

@@ -129,7 +129,7 @@ class BaseSubscriptionAdmin(ForwardedNames, SecretsOfSubscription, EndpointRewri
     ) -> Any:
         """Render the form.
 
-        For readers without conditions, because they get no inputs to evaluate.
+        Readers see every field, because they get no inputs for conditions to depend on.
         """
         obj = kwargs.get("obj")
         if obj is not None and not self.has_change_permission(request, obj):
