@@ -25,7 +25,7 @@ AWAY_SECONDS = 1.0
 
 @dataclass(slots=True)
 class Duty:
-    """One duty.
+    """A named duty of the chores.
 
     `run_once` does a part that takes a moment and returns how much it did, 0 if there was nothing
     to do. It is called in a transaction, with the time. A duty that fails pauses, longer each time;

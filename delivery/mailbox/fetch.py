@@ -28,7 +28,7 @@ _LOOK = 1_000
 # locked all rows read.
 _FURTHER = (0, 10, 100, 1_000)
 _UNKNOWN = "This is no receipt of a message of this mailbox; send it as `next` gave it."
-# The outcome's final status: a repeated receipt that finds this status finds its own effect.
+# The status that each outcome leads to: a repeated request that finds it finds its own effect.
 _DONE = {
     OutcomeClass.ACKNOWLEDGED: Status.DELIVERED,
     OutcomeClass.RELEASED: Status.PENDING,
@@ -110,7 +110,7 @@ def release(subscriber_id: int, texts: Sequence[str], *, delay: int) -> list[Res
 
 
 def extend(subscriber_id: int, texts: Sequence[str], *, visibility: int) -> list[Result]:
-    """Extend the visibility of these receipts to so many seconds from now."""
+    """Extend the leases of these receipts to `visibility` seconds from now."""
     read = _read(texts)
     found = _locked("extend", subscriber_id, read, {"visibility": visibility})
     return [_result(text, receipt, found) for text, receipt in read]

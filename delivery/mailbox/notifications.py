@@ -1,6 +1,6 @@
 """Notifications of new messages in mailboxes: one connection per process for all waiting clients.
 
-Notifications make delivery fast. In addition one statement per second queries all mailboxes with
+Notifications keep the latency low. In addition one statement per second queries all mailboxes with
 waiting clients: the end of a visibility or of a delay sends no notification, and a notification may
 be lost with its sender or while there was no connection.
 """

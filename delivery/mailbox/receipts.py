@@ -11,7 +11,7 @@ import struct
 from dataclasses import dataclass
 from uuid import UUID
 
-# Distinguishes receipts from other texts; its two bytes also make the base64 need no padding.
+# Distinguishes receipts from other texts; with its two bytes, base64 needs no padding.
 _MARK = 0xFE01
 _LAYOUT = struct.Struct(">HqI16s")
 _LENGTH = len(base64.b64encode(bytes(_LAYOUT.size)))

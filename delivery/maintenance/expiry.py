@@ -54,7 +54,7 @@ def _reason(row: Mapping[str, Any]) -> str:
 
 
 def _cause(row: Mapping[str, Any]) -> str:
-    """Return the cause; for EXPIRED deliveries the duration is to follow."""
+    """Return the cause; for EXPIRED deliveries the caller appends the duration."""
     match row["cause"]:
         case "USED_UP" if row["is_volatile"]:
             return "not acknowledged in time; a VOLATILE message is handed out once"
@@ -101,6 +101,9 @@ def _lasting_all(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def _let_flow(lane_ids: set[int]) -> None:
-    """Wake the senders of lanes whose stopping delivery is settled, or others to take them."""
+    """Wake the lanes whose stopping delivery is settled.
+
+    Their senders read again, or a process takes a lane that has no sender.
+    """
     wake.nudge(*lane_ids)
     transaction.on_commit(lambda: wake.lanes(lane_ids))

@@ -23,7 +23,7 @@ class Interrupts:
         self._is_raising = False
 
     def listen(self) -> None:
-        """Install our signal handlers again, in place of others such as PySpark's for Ctrl-C.
+        """Install our signal handlers, also in place of others such as PySpark's for Ctrl-C.
 
         Does nothing once a signal has been received.
         """

@@ -1,7 +1,7 @@
 -- Searches the next messages for those whose deliveries are all settled long enough; returns them
 -- and the new position.
 -- `until` has, for each status, the time before which deliveries must be settled; a status without
--- an entry is kept. Messages without deliveries go by their publication. Nothing is locked:
+-- an entry is kept. Messages without deliveries are judged by their publication. Nothing is locked:
 -- `remove_messages.sql` checks again. Leans on the primary key.
 WITH ripe AS MATERIALIZED (
     SELECT looked.id
