@@ -1,4 +1,4 @@
-"""A real browser before the real console: what it logs and where it calls is watched in every test."""
+"""A real browser on the real console: every test checks its console log and the hosts it calls."""
 
 import os
 from collections.abc import Iterator
@@ -14,22 +14,27 @@ from tests.support.surroundings import CHROMIUM, HOW_TO_GET_CHROMIUM
 from tests.system.browser.visitor import PASSWORD, ConsoleVisitor
 from tests.system.browser.watching import watched
 
-# As long as whatever else is waited for in a page; on a busy machine its own five seconds are not many.
+# As long as other waits for a page; on a busy machine Playwright's own five seconds are not enough.
 expect.set_options(timeout=30_000)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _folder_of_static_files() -> None:
-    """What `prepare` fills; the test server finds the files themselves, but whitenoise wants the folder."""
+    """Create the folder that `prepare` fills: the test server finds the files, but whitenoise needs
+    the folder.
+    """
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 
 
 @pytest.fixture(scope="package")
 def chromium(django_db_setup: None) -> Iterator[Browser]:
-    """Debian's chromium; not the plug-in's fixture, whose event loop would outlive these tests."""
+    """Start Debian's chromium.
+
+    The plug-in's fixture is not used: its event loop would outlive these tests.
+    """
     if CHROMIUM is None:
         pytest.skip(f"no chromium: {HOW_TO_GET_CHROMIUM}")
-    # Playwright runs an event loop on this thread, so Django would refuse to ask the database.
+    # Playwright runs an event loop on this thread, so Django would refuse database queries.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
     try:
         with sync_playwright() as playwright:
@@ -40,7 +45,7 @@ def chromium(django_db_setup: None) -> Iterator[Browser]:
 
 @pytest.fixture
 def watched_page(chromium: Browser, live_server: LiveServer, transactional_db: None) -> Iterator[Page]:
-    """Before the console of this very process."""
+    """Open a page on the console of this process."""
     with watched(chromium, live_server.url) as page:
         yield page
 
@@ -52,7 +57,7 @@ def administrator(transactional_db: None) -> User:
 
 @pytest.fixture
 def ann(watched_page: Page, administrator: User, client: Client, live_server: LiveServer) -> ConsoleVisitor:
-    """The administrator, logged in and on the overview."""
+    """The administrator, signed in and on the overview."""
     client.force_login(administrator)
     session = {
         "name": settings.SESSION_COOKIE_NAME,

@@ -1,4 +1,4 @@
-"""Support gets a blocked subscriber going, from login to result."""
+"""Support resumes a blocked subscriber, from sign-in to result."""
 
 import pytest
 from django.contrib.auth.models import User
@@ -16,7 +16,9 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def head(transactional_db: None) -> Delivery:
-    """Blocks the subscriber crm, with one message of its own and two of another subscription behind it."""
+    """A delivery that blocks the subscriber crm, with one of its own subscription and two of
+    another behind it.
+    """
     crm = factories.subscriber("crm")
     down, well = (factories.subscription(name, subscriber=crm) for name in ("down", "well"))
     head = factories.delivery(subscription=down, attempts=3, reason="connection refused")

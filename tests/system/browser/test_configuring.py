@@ -1,4 +1,4 @@
-"""The administrator configures in the browser: secrets are shown once, mistakes where they were made."""
+"""The administrator configures in the browser: secrets are shown once, errors at their fields."""
 
 import pytest
 from playwright.sync_api import expect

@@ -1,4 +1,4 @@
-"""Every page, as a person sees it: no errors, no calls elsewhere, not wider than the window."""
+"""Every page in a browser: no errors, no calls to other hosts, not wider than the window."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The pages of the history, as a person sees them: charts drawn, a run that lives, a replay from form to preview."""
+"""The history's pages in a browser: drawn charts, a live run, a replay from form to preview."""
 
 from datetime import timedelta
 

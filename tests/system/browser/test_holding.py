@@ -1,4 +1,4 @@
-"""Support holds a blocked subscriber and takes that back; an administrator holds all sending."""
+"""Support holds a blocked subscriber and releases it; an administrator holds all sending."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def head(transactional_db: None) -> Delivery:
-    """Blocks the subscriber crm, which has two subscriptions."""
+    """A delivery that blocks the subscriber crm, which has two subscriptions."""
     crm = factories.subscriber("crm")
     down, _ = (factories.subscription(name, subscriber=crm) for name in ("down", "well"))
     head = factories.delivery(subscription=down, attempts=3)

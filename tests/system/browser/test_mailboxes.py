@@ -1,4 +1,4 @@
-"""Mailboxes before a person: made without an endpoint, looked into, and explained."""
+"""Mailboxes in the browser: created without an endpoint, inspected, and explained."""
 
 from datetime import timedelta
 

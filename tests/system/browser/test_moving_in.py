@@ -1,4 +1,4 @@
-"""What who comes from another broker meets: publish addresses, headers that are sent along, and the guide about them."""
+"""The pages for users of another broker: publish addresses, forwarded headers, and their guide."""
 
 import re
 

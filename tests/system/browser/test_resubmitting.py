@@ -1,4 +1,6 @@
-"""Support has what failed sent again, by clicks: one, an edited copy, and all that a filter fits."""
+"""Support resubmits failed deliveries by clicks: one, an edited copy, and all that match a
+filter.
+"""
 
 from datetime import datetime
 
@@ -78,7 +80,7 @@ def test_all_deliveries_matching_a_filter_are_counted_resubmitted_and_watched(an
     ann.page.get_by_role("button", name="Resubmit 8").click()
     expect(ann.page.get_by_role("heading", name="0 of 8")).to_be_visible()
     work_off(timezone.now())
-    # The page asks by itself.
+    # The page polls.
     expect(ann.page.get_by_role("heading", name="5 of 8")).to_be_visible()
     ann.photograph("resubmission-running")
     address = ann.page.url

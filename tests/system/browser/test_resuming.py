@@ -1,4 +1,4 @@
-"""Support gets going what waits for a person: a suspended lane, a frozen URL; and sees what waits by itself."""
+"""Support resumes a suspended lane and a frozen URL; the page updates itself."""
 
 from datetime import timedelta
 
@@ -18,7 +18,9 @@ URL = "https://crm.example/hooks/artifacts?tenant=7"
 
 @pytest.fixture
 def top(transactional_db: None) -> Delivery:
-    """Suspends the lane of crm, with two messages behind; that of billing is probed."""
+    """A delivery that suspends the lane of crm, with two behind it; the lane of billing is
+    probed.
+    """
     orders = factories.subscription(
         "orders", subscriber=factories.subscriber("crm"), policy=factories.policy("webmethods")
     )

@@ -1,4 +1,6 @@
-"""An auditor or support finds a message by a word of its body, looks through what was found beside the list, and copies it."""
+"""An auditor or support finds a message by a word of its body, browses the results, and copies
+it.
+"""
 
 import pytest
 from playwright.sync_api import expect

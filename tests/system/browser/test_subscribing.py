@@ -1,4 +1,7 @@
-"""The administrator sets up a subscription in the browser: tries the filter, tests the endpoint, moves it, reads the catalogue."""
+"""The administrator sets up a subscription in the browser.
+
+They try the filter, test the endpoint, move the subscription and read the catalogue.
+"""
 
 from datetime import timedelta
 
@@ -20,7 +23,7 @@ SCHEMA = {"type": "object", "properties": {"project": {"type": "object"}}}
 
 @pytest.fixture
 def event_type(transactional_db: None) -> EventType:
-    """With a sample, and twelve messages of three projects."""
+    """An event type with a sample, and twelve messages of three projects."""
     row = factories.event_type(
         "TeamForge.Artifact.Create",
         description="Somebody made an artifact in a tracker.",

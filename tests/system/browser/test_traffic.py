@@ -1,4 +1,4 @@
-"""The chart of the overview and the health of subscriptions, as a person sees them."""
+"""The chart of the overview and the health of subscriptions in the browser."""
 
 import re
 from datetime import timedelta
@@ -15,7 +15,7 @@ from tests.unit.delivery.console.blocking import block
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# Of what the chart draws now.
+# The sums of the chart's data sets.
 DRAWN = "Chart.getChart('traffic-chart').data.datasets.map(set => set.data.reduce((a, b) => a + b, 0))"
 
 

@@ -1,4 +1,4 @@
-"""A person in front of the console."""
+"""A user of the console."""
 
 from pathlib import Path
 
@@ -19,16 +19,17 @@ class ConsoleVisitor:
         self.page.get_by_role("heading", name="Blocked subscribers").wait_for()
 
     def photograph(self, name: str) -> None:
-        """Keep the page as it looks wide and narrow, light and dark; none may be wider than its window.
+        """Save screenshots of the page, wide and narrow, light and dark; it may not be wider than
+        its window.
 
-        After a click that leads to another page, first expect something that only that one has.
+        After a click that leads to another page, first expect something that only that page has.
         """
         self.page.wait_for_load_state()
         SCREENSHOTS.mkdir(exist_ok=True)
         for width in (1280, 390):
             self.page.set_viewport_size({"width": width, "height": 860})
             for scheme in ("light", "dark"):
-                # Unfold looks at what the system prefers only when a page is loaded.
+                # Unfold reads the system's colour scheme only when a page is loaded.
                 self.page.evaluate(
                     "dark => document.documentElement.classList.toggle('dark', dark)", scheme == "dark"
                 )

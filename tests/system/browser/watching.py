@@ -1,4 +1,4 @@
-"""A page that is watched: what it logs, what it is answered, and where it calls."""
+"""A monitored page: its console log, its error answers, and the hosts it calls."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,9 @@ from playwright.sync_api import Browser, Page
 
 @contextmanager
 def watched(browser: Browser, base_url: str) -> Iterator[Page]:
-    """Fails on leaving when the page logged an error, was answered one, or called anywhere else."""
+    """Yield a page; fail on leaving if it logged an error, got an error answer, or called another
+    host.
+    """
     context = browser.new_context(base_url=base_url, viewport={"width": 1280, "height": 860})
     page = context.new_page()
     complaints: list[str] = []
@@ -21,7 +23,7 @@ def watched(browser: Browser, base_url: str) -> Iterator[Page]:
     page.on("response", lambda answer: complaints.append(answer.url) if answer.status >= 400 else None)
     context.on("request", lambda request: hosts.add(urlsplit(request.url).hostname))
     yield page
-    # Left before the server ends, or the last poll of the overview would find it gone.
+    # Left before the server ends: otherwise the overview's last poll would get no answer.
     page.goto("about:blank")
     context.close()
     assert complaints == []

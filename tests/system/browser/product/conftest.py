@@ -1,4 +1,6 @@
-"""One started product, and the four people before it: each logs in by the form, as the role that migrations made."""
+"""One started product and its four users: each signs in by the form, with a role that migrations
+created.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -12,7 +14,7 @@ from tests.system.browser.visitor import PASSWORD, ConsoleVisitor
 from tests.system.browser.watching import watched
 
 Enter = Callable[[str], ConsoleVisitor]
-# Who works here, by the role that the administrator gives to each.
+# The users, with the role that the administrator gives to each.
 ROLES = {"sam": "Support", "audrey": "Auditors"}
 
 
@@ -29,7 +31,7 @@ def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 @pytest.fixture(scope="package")
 def staff(product: Product, chromium: Browser) -> None:
-    """The administrator lets the others in, by the forms for users."""
+    """The administrator creates the other users' accounts, by the forms."""
     with watched(chromium, product.rest.base_url) as page:
         visitor = ConsoleVisitor(page)
         page.goto("/admin/")
@@ -47,7 +49,7 @@ def staff(product: Product, chromium: Browser) -> None:
 
 @pytest.fixture
 def enter(product: Product, staff: None, chromium: Browser) -> Iterator[Enter]:
-    """Log somebody in, by name, in a browser of their own."""
+    """Sign in a user by name, in a browser of their own."""
     with ExitStack() as stack:
 
         def log_in(name: str) -> ConsoleVisitor:

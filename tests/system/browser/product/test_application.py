@@ -1,4 +1,4 @@
-"""The application publishes and fetches by REST; what became of it is the same there and in the console."""
+"""The application publishes and fetches by REST; REST and the console show the same results."""
 
 from playwright.sync_api import expect
 

@@ -53,7 +53,7 @@ def test_finds_a_message_by_a_word_of_its_body_from_last_week_and_cannot_change_
     ):
         page.goto(address)
         page.get_by_role("heading").first.wait_for()
-        # Only signing out, and how the page looks, is theirs.
+        # Auditors may only sign out and choose the theme.
         assert page.locator("[formaction]").count() == 0, address
         offered = page.locator("main a, main button, #content a").all_inner_texts()
         assert not [

@@ -1,4 +1,4 @@
-"""Support: an endpoint goes down, and what failed is sent again."""
+"""Support: an endpoint goes down, and failed deliveries are resubmitted."""
 
 import time
 
@@ -10,9 +10,9 @@ from tests.support.receivers import Answer, Receiver
 from tests.system.browser.product.conftest import Enter
 from tests.system.operation.installation import eventually
 
-# Within 2 s is promised, and what it took is printed. A loaded machine gets some grace.
+# Promised are 2 s, and the measured time is printed. A loaded machine gets some grace.
 SOON_SECONDS = 10.0
-# Sent once; whatever goes wrong on the other side is FAILED at once.
+# One attempt: a delivery that fails with a server error is FAILED at once.
 ONCE = {"on_server_error": "IN_PLACE", "max_attempts": 1, "when_used_up": "FAIL"}
 
 
@@ -71,7 +71,7 @@ def test_failed_deliveries_are_counted_resubmitted_and_watched(
     page.get_by_role("button", name="Resubmit 6").click()
     expect(page.get_by_role("progressbar")).to_be_visible()
     address = page.url
-    # It goes on while nobody looks.
+    # The job continues when the page is closed.
     page.goto("/admin/")
     again = endpoint.wait_for_count(12)[6:]
     assert [request.id for request in again] == ids
