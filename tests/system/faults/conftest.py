@@ -1,4 +1,6 @@
-"""One started product for all faults: what a test kills comes back, and the next test finds it well."""
+"""One started product for all faults: killed processes come back, and the next test finds it
+well.
+"""
 
 from collections.abc import Iterator
 
@@ -21,7 +23,7 @@ def surviving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 @pytest.fixture
 def product(surviving: Product) -> Product:
-    """The product with both its senders at work."""
+    """The product with both its senders running."""
     if not surviving.is_running():
         surviving.start()
     observed = Observed(surviving)

@@ -1,4 +1,6 @@
-"""What has to hold of a drained mailbox, whoever was killed: seen from what its clients were told, and from its history."""
+"""The conditions for a drained mailbox after any kill, checked in its clients' logs and its
+history.
+"""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
@@ -6,13 +8,13 @@ from itertools import pairwise
 
 from tests.system.faults.draining import VISIBILITY_SECONDS, Draining
 
-# A lease is of the database's clock, what clients write down of the machine's.
+# A lease is timed by the database's clock, the clients' logs by the machine's.
 GRACE_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """One message as it was handed out once. It was so at a moment between the two times."""
+    """One fetch of one message, at a moment between the two times."""
 
     receive_count: int
     receipt: str
@@ -21,7 +23,9 @@ class Fetch:
 
 
 def insist(draining: Draining) -> None:
-    """Each message was acknowledged exactly once, none was lost, and nobody was given what somebody else held."""
+    """Check that each message was acknowledged exactly once, none was lost, and no lease was
+    broken.
+    """
     fetches = _fetches(draining)
     acknowledged = _acknowledged(draining)
     assert set(fetches) == set(draining.published)
@@ -33,7 +37,9 @@ def insist(draining: Draining) -> None:
 
 
 def _insist_on_turns(message: str, found: list[Fetch]) -> None:
-    """It was never with two at once: it came again only when its visibility was over."""
+    """Check that no two clients held it at once: it came again only when its visibility was
+    over.
+    """
     for earlier, later in pairwise(found):
         assert earlier.receive_count < later.receive_count, message
         free_at = earlier.asked_at + VISIBILITY_SECONDS - GRACE_SECONDS
@@ -43,7 +49,7 @@ def _insist_on_turns(message: str, found: list[Fetch]) -> None:
 def _insist_on_history(
     draining: Draining, fetches: dict[str, list[Fetch]], acknowledged: Counter[str]
 ) -> None:
-    """The broker says the same: every fetch is an attempt, and the last of them was acknowledged."""
+    """Check the broker's history: every fetch is an attempt, and the last one was acknowledged."""
     settled = draining.settled()
     assert set(settled) == set(draining.published)
     for message, delivery in settled.items():
@@ -54,7 +60,7 @@ def _insist_on_history(
 
 
 def _fetches(draining: Draining) -> dict[str, list[Fetch]]:
-    """What clients were given, by message, in the order in which it was handed out."""
+    """Return the fetches of each message, in the order in which they happened."""
     fetches: defaultdict[str, list[Fetch]] = defaultdict(list)
     for line in draining.lines("fetched"):
         for message, count, receipt in line["of"]:
@@ -65,5 +71,5 @@ def _fetches(draining: Draining) -> dict[str, list[Fetch]]:
 
 
 def _acknowledged(draining: Draining) -> Counter[str]:
-    """How often each receipt was said to be acknowledged."""
+    """Return how often each receipt was acknowledged."""
     return Counter(receipt for line in draining.lines("acknowledged") for receipt, ok in line["of"] if ok)

@@ -1,4 +1,4 @@
-"""A mailbox of a test's own, and the clients that drain it in processes of their own."""
+"""A mailbox of one test, and the clients that drain it in processes of their own."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ _SETTLED = """
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A delivery as it was in the end."""
+    """A delivery in its final state."""
 
     message: str
     status: str
@@ -41,7 +41,7 @@ class Settled:
 
 
 class Clients:
-    """The clients of one process, by what they wrote down."""
+    """The clients of one process, seen through their log."""
 
     def __init__(self, log: Path, process: subprocess.Popen[bytes]) -> None:
         self._log = log
@@ -52,12 +52,12 @@ class Clients:
         return self._process.pid
 
     def lines(self, fact: str) -> list[Json]:
-        """All lines of that fact but one that is being written."""
+        """Return all lines of that fact, except a line that is being written."""
         whole, _, _ = self._log.read_text().rpartition("\n")
         return [line for line in map(json.loads, whole.splitlines()) if line["fact"] == fact]
 
     def held(self) -> dict[str, int]:
-        """The messages that were fetched and never said to be acknowledged, with their receive counts."""
+        """Return the messages that were fetched and not acknowledged, with their receive counts."""
         ended = {receipt for line in self.lines("acknowledged") for receipt, _ in line["of"]}
         fetched = [message for line in self.lines("fetched") for message in line["of"]]
         return {id: count for id, count, receipt in fetched if receipt not in ended}
@@ -91,7 +91,7 @@ class Draining:
 
     @contextmanager
     def started(self, clients: int, *, holds_after: int | None = None) -> Iterator[Clients]:
-        """A process with so many clients, which ends on leaving if nobody has killed it."""
+        """Start a process with so many clients; it ends on leaving unless it was killed."""
         log = self._folder / f"clients-{len(self.clients)}.log"
         log.touch()
         wish = FetchRequest(
@@ -114,7 +114,7 @@ class Draining:
 
     @contextmanager
     def drained_by(self, *counts: int) -> Iterator[None]:
-        """Processes with so many clients each, until all is settled."""
+        """Start processes with so many clients each; on leaving, wait until all is settled."""
         with ExitStack() as stack:
             for count in counts:
                 stack.enter_context(self.started(count))
@@ -122,7 +122,7 @@ class Draining:
             self.wait_until_left(0)
 
     def wait_until_left(self, count: int) -> None:
-        """PostgreSQL must be there."""
+        """Wait until so many messages are left; PostgreSQL must be running."""
         with self._flow.product.connect() as connection:
             eventually(lambda: self._open(connection) <= count, f"at most {count} messages are open")
 
@@ -130,7 +130,7 @@ class Draining:
         return [line for clients in self.clients for line in clients.lines(fact)]
 
     def settled(self) -> dict[str, Settled]:
-        """Every delivery of the mailbox, by its message."""
+        """Return every delivery of the mailbox, by its message."""
         with self._flow.product.connect() as connection:
             rows = connection.execute(_SETTLED, [self._subscription]).fetchall()
         return {row[0]: Settled(*row) for row in rows}

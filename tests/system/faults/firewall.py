@@ -1,4 +1,7 @@
-"""A firewall between a product and its database that forgets connections, and resets them when more comes."""
+"""A firewall between a product and its database that forgets connections.
+
+It resets a forgotten connection when more data comes.
+"""
 
 import asyncio
 import socket
@@ -12,10 +15,10 @@ PIECE = 65_536
 
 
 class Firewall:
-    """Hands everything on, on a port of its own.
+    """Forwards all traffic, on a port of its own.
 
-    A connection that it forgets is reset on the product's side, and the database hears nothing: its session, with all locks,
-    lasts for as long as the database itself lets it.
+    A forgotten connection is reset on the product's side, and the database is not notified: its
+    session, with all locks, lasts until the database itself ends it.
     """
 
     def __init__(self, host: str, port: int) -> None:
@@ -40,7 +43,7 @@ class Firewall:
         self._loop.close()
 
     def reset_all(self) -> int:
-        """Forget all connections that there are, and return how many."""
+        """Forget all connections, and return their number."""
         return self._run(self._reset())
 
     def _run(self, coroutine: Coroutine[Any, Any, int]) -> int:
@@ -79,7 +82,7 @@ class Firewall:
         known, self._known = self._known, set()
         for writer in known:
             link: socket.socket = writer.get_extra_info("socket")
-            # Closed with a linger of nothing it sends RST.
+            # Closed with a linger time of zero, the socket sends RST.
             link.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             writer.transport.abort()
         return len(known)

@@ -1,4 +1,4 @@
-"""A publisher that goes on whatever happens."""
+"""A publisher that continues through every fault."""
 
 import threading
 from collections.abc import Iterator
@@ -12,7 +12,9 @@ from tests.system.operation.installation import eventually
 
 
 class Load:
-    """Publishes one after the other; what got no answer is asked again, with the same idempotency key."""
+    """Publishes one message after the other; repeats unanswered requests with the same idempotency
+    key.
+    """
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
@@ -31,7 +33,7 @@ class Load:
             self._thread.join()
 
     def wait_for_more(self, count: int) -> None:
-        """Wait until so many more than now are accepted."""
+        """Wait until so many more messages than now are accepted."""
         wanted = len(self.accepted) + count
         eventually(lambda: len(self.accepted) >= wanted, f"{count} more messages are accepted")
 

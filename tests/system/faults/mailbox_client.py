@@ -1,8 +1,9 @@
-"""Clients of a mailbox in a process of their own, which may be killed: they write down all that they were told.
+"""Clients of a mailbox in a process of their own, which may be killed: they log every answer.
 
-`python -m tests.system.faults.mailbox_client WISH`, the FetchRequest as JSON. Each client fetches a batch, acknowledges it, and so on;
-what was not answered, or by 503, is asked again. When its standard input ends, each client writes down what it still has asked for,
-and the process ends.
+`python -m tests.system.faults.mailbox_client REQUEST`, the FetchRequest as JSON. Each client
+fetches a batch, acknowledges it, and so on; it repeats a request that got no answer, or 503. When
+standard input ends, each client finishes its current request, logs the answer, and the process
+ends.
 """
 
 import http.client
@@ -16,13 +17,13 @@ from typing import Any
 
 SECONDS = 30
 WAIT_SECONDS = 2
-# What is away is not back at once.
+# A server that is away is not back at once.
 PAUSE_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetchRequest:
-    """`holds_after` is how many batches are acknowledged before one is kept for ever; never if it is None."""
+    """`holds_after` batches are acknowledged before one is kept for ever; None keeps none."""
 
     port: int
     mailbox: str
@@ -35,7 +36,10 @@ class FetchRequest:
 
 
 class Client:
-    """One client with a connection of its own. Its log has one line of JSON a fact, written before it goes on."""
+    """One client with a connection of its own.
+
+    Its log has one line of JSON per fact, written before it continues.
+    """
 
     def __init__(self, wish: FetchRequest, log: int, over: threading.Event) -> None:
         self._wish = wish
@@ -61,7 +65,10 @@ class Client:
             batches += 1
 
     def _ask(self, verb: str, content: Any = None) -> dict[str, Any]:
-        """Ask until there is an answer; to repeat an acknowledgement is harmless, and a lost fetch comes back."""
+        """Repeat the request until there is an answer.
+
+        Repeating an acknowledgement is harmless, and a lost fetch comes back.
+        """
         while True:
             status, answer = self._ask_once(verb, b"" if content is None else json.dumps(content).encode())
             if status in (200, 409):
@@ -91,7 +98,7 @@ class Client:
             "answered_at": time.monotonic(),
             "of": [[one[name] for name in of] for one in what],
         }
-        # In one piece, and not kept in this process: it may be killed at any moment.
+        # In one write, unbuffered: the process may be killed at any moment.
         os.write(self._log, json.dumps(line).encode() + b"\n")
 
 
@@ -103,7 +110,7 @@ def run(wish: FetchRequest) -> None:
     for client in clients:
         client.start()
     sys.stdin.read()
-    # What was acknowledged last may be settled before its client is told so.
+    # The last acknowledged message may be settled before its client gets the answer.
     over.set()
     for client in clients:
         client.join()

@@ -1,4 +1,4 @@
-"""What a test sees of the senders in the database: who serves a lane, and who waits for a lock."""
+"""The senders as a test sees them in the database: the sender of each lane, and waits for locks."""
 
 import re
 from collections.abc import Iterator
@@ -17,13 +17,13 @@ _SENDER = re.compile(r"inturn sender (\d+)")
 
 
 class Observed:
-    """Looks from connections of its own, so that a killed server is no obstacle."""
+    """Opens its own connections, so that a killed server is no obstacle."""
 
     def __init__(self, product: Product) -> None:
         self._product = product
 
     def senders(self) -> set[int]:
-        """The process ids of the senders that are at work."""
+        """Return the process ids of the running senders."""
         with self._product.connect() as connection:
             rows = connection.execute(
                 "SELECT application_name FROM pg_stat_activity WHERE datname = current_database()"
@@ -31,7 +31,10 @@ class Observed:
         return {int(found[1]) for (name,) in rows if (found := _SENDER.match(name))}
 
     def is_well(self, *, senders: int | None = None) -> bool:
-        """Whether PostgreSQL, which may have been killed, answers the web server and just so many senders, or any."""
+        """Return whether PostgreSQL answers the web server and so many senders, or any number.
+
+        PostgreSQL may have been killed.
+        """
         try:
             found = len(self.senders())
             return (found > 0 if senders is None else found == senders) and self._product.is_ready()
@@ -39,7 +42,9 @@ class Observed:
             return False
 
     def wait_until_quiet(self) -> None:
-        """Wait until no lane of another test sends: its outcomes would be committed together with what is observed."""
+        """Wait until no lane of another test sends: its outcomes would be committed with the
+        observed ones.
+        """
         sending = (
             "SELECT count(*) FROM delivery_lane lane"
             " JOIN delivery_delivery delivery ON delivery.id = ANY (lane.run_ids)"
@@ -65,7 +70,9 @@ class Observed:
         return id
 
     def sender_of(self, of: StartedSubscription) -> int:
-        """The process id of the sender that serves the lane: it holds the lock of its shard."""
+        """Return the process id of the sender that serves the lane: it holds the lock of its
+        shard.
+        """
         return self.sender_of_lane(self.lane_id(of))
 
     def sender_of_lane(self, lane_id: int) -> int:
@@ -74,7 +81,10 @@ class Observed:
         return found[0]
 
     def is_idle(self, lane_id: int) -> bool:
-        """Whether nothing of the lane is under way, and it is not stopped: its sender has nothing to write of it."""
+        """Return whether the lane has no attempt in flight and is not stopped.
+
+        Its sender then has nothing to write about it.
+        """
         idle = (
             "SELECT lane.state = 'IDLE' AND NOT EXISTS ("
             "   SELECT FROM delivery_delivery WHERE id = ANY (lane.run_ids) AND status = 'PENDING'"
@@ -85,7 +95,7 @@ class Observed:
         return row == (True,)
 
     def forget_run(self, lane_id: int) -> None:
-        """Leave the lane as its sender leaves it when it has nothing more to do."""
+        """Leave the lane as its sender leaves an idle one."""
         with self._product.connect() as connection:
             connection.execute(
                 "UPDATE delivery_lane SET run_ids = '{}', run_attempts = '{}', state = 'IDLE' WHERE id = %s",
@@ -93,7 +103,7 @@ class Observed:
             )
 
     def lane_of_kind(self, kind: str) -> int:
-        """The id of the retry lane or the callback lane."""
+        """Return the id of the retry lane or the callback lane."""
         with self._product.connect() as connection:
             row = connection.execute("SELECT id FROM delivery_lane WHERE kind = %s", [kind]).fetchone()
         assert row is not None
@@ -101,12 +111,12 @@ class Observed:
         return id
 
     def next_queue_lane_id(self, flow: Flow) -> int:
-        """The lane that the flow's next message goes to, if nobody else publishes."""
+        """Return the lane of the flow's next message, provided that nobody else publishes."""
         number = int(flow.publish().removeprefix("msg_")) + 1
         return self._queue_lane_id(number)
 
     def queue_sender_of(self, message: str) -> int:
-        """The process id of the sender that serves the message's lane."""
+        """Return the process id of the sender that serves the message's lane."""
         return self.sender_of_lane(self._queue_lane_id(int(message.removeprefix("msg_"))))
 
     def _queue_lane_id(self, message_id: int) -> int:
@@ -129,7 +139,9 @@ class Observed:
 
     @contextmanager
     def locked(self, table: str, row_id: int) -> Iterator["RowLock"]:
-        """Lock a row as an update does: publishing goes on, a sender that has to write it waits."""
+        """Lock a row as an update does: publishing continues, a sender that has to write the row
+        waits.
+        """
         lock = RowLock(self, self._product, table, row_id)
         lock.take()
         try:
@@ -138,7 +150,9 @@ class Observed:
             lock.release()
 
     def waiting_for(self, backend: int) -> dict[int, int]:
-        """The senders that wait for a lock of that backend: their own backends by process id."""
+        """Return the senders that wait for a lock of that backend: their own backends by process
+        id.
+        """
         with self._product.connect() as connection:
             rows = connection.execute(
                 "SELECT application_name, pid FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))",
@@ -147,7 +161,7 @@ class Observed:
         return {int(found[1]): pid for name, pid in rows if (found := _SENDER.match(name))}
 
     def terminate(self, backend: int) -> None:
-        """End a backend whose client is dead; otherwise it goes on with what it was told last."""
+        """End a backend whose client is dead; otherwise it completes the last statement."""
         with self._product.connect() as connection:
             connection.execute("SELECT pg_terminate_backend(%s, 10000)", [backend])
 
@@ -162,7 +176,7 @@ class Observed:
 
 
 class RowLock:
-    """A row that the test holds."""
+    """A row that the test has locked."""
 
     def __init__(self, observed: Observed, product: Product, table: str, row_id: int) -> None:
         self._observed = observed
@@ -201,8 +215,9 @@ class RowLock:
     def kill_who_commits(self) -> None:
         """Kill a sender that needs the row, and release the row to its backend, which commits.
 
-        A backend waits for a moment only. So the test queues for the row behind it, before the killed sender's successor
-        does: whoever finds the row unchanged kills that successor.
+        A backend waits for a moment only. So the test queues for the row behind it, before the
+        killed sender's successor does: if the test finds the row unchanged, it kills that
+        successor.
         """
         while True:
             next_in_line = RowLock(self._observed, self._product, self._table, self._row_id)

@@ -1,4 +1,4 @@
-"""A real PgBouncer, pooling by session, before a database server."""
+"""A real PgBouncer in front of a database server, pooling by session."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ from tests.system.operation.installation import eventually, free_port
 PROGRAM = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 HOW_TO_GET_IT = "apt-get install pgbouncer"
 
-# As the guide says: it does not hand on what Inturn asks of plans, so that is ignored.
+# As in the guide: PgBouncer does not forward Inturn's planner options, so they are ignored.
 _CONFIGURATION = """
 [databases]
 * = host={host} port={port} user={user} password={password}
@@ -33,7 +33,7 @@ ignore_startup_parameters = extra_float_digits,options
 
 @contextmanager
 def before(url: str, folder: Path) -> Iterator[str]:
-    """Run it before the server of that URL; yield the URL of the same database through it."""
+    """Run it in front of the server of that URL; yield the URL of the same database through it."""
     assert PROGRAM is not None
     server, port = urlsplit(url), free_port()
     told = folder / "pgbouncer.ini"
@@ -46,7 +46,7 @@ def before(url: str, folder: Path) -> Iterator[str]:
             own_port=port,
         )
     )
-    # It refuses to run as root.
+    # PgBouncer refuses to run as root.
     folder.chmod(0o711)
     told.chmod(0o644)
     account = ["-u", "nobody"] if os.geteuid() == 0 else []

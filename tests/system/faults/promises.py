@@ -1,4 +1,4 @@
-"""What has to hold after any crash: README's promises 1 to 4, seen from a receiver."""
+"""The conditions after any crash: README's promises 1 to 4, seen from a receiver."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,15 @@ FLOWS_AGAIN_SECONDS = 10.0
 
 
 def resent(received: Sequence[Received]) -> list[Received]:
-    """The requests for messages that the endpoint had already got."""
+    """Return the requests for messages that the endpoint had already got."""
     return [request for request in received if request.tries > 1]
 
 
 def insist(flow: Flow, of: StartedSubscription, published: Sequence[str], *, crashes: int = 1) -> None:
-    """All of it arrived, first attempts in order; at most one a crash was sent again, marked, with its history."""
+    """Check that all messages arrived, first attempts in order.
+
+    At most one per crash was sent again, marked and with its history.
+    """
     assert set(flow.wait_until_settled(of)) == {"DELIVERED"}
     received = of.endpoint.received
     assert list(dict.fromkeys(request.id for request in received)) == list(published)
@@ -28,7 +31,7 @@ def insist(flow: Flow, of: StartedSubscription, published: Sequence[str], *, cra
 
 
 def outcomes(flow: Flow, of: StartedSubscription, message: str) -> list[str]:
-    """The outcomes in a delivery's history."""
+    """Return the outcomes in a delivery's history."""
     attempts = flow.delivery(of, message)["attempts"]
     assert [attempt["number"] for attempt in attempts] == list(range(1, len(attempts) + 1))
     return [attempt["outcome"] for attempt in attempts]

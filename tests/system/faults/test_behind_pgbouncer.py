@@ -1,4 +1,6 @@
-"""The product behind a real PgBouncer: a killed or frozen sender's lanes flow on, and its locks are its own."""
+"""The product behind a real PgBouncer: lanes of a killed or frozen sender flow, and locks stay
+exclusive.
+"""
 
 import signal
 from collections.abc import Iterator
@@ -33,14 +35,14 @@ def behind(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
 
 @pytest.fixture
 def product(behind: Product) -> Product:
-    """The product with both its senders at work."""
+    """The product with both its senders running."""
     eventually(lambda: Observed(behind).is_well(senders=2), "all that was killed is back")
     return behind
 
 
 @pytest.fixture
 def held(flow: Flow, receiver: Receiver) -> Iterator[tuple[list[StartedSubscription], list[str]]]:
-    """Lanes whose second message is under way, and what is published."""
+    """Yield lanes whose second message is in flight, and the published ids."""
     lanes = [flow.subscribe(receiver.endpoint(f"lane-{number}")) for number in range(LANES)]
     holds = [Hold() for _ in lanes]
     for of, hold in zip(lanes, holds, strict=True):

@@ -1,4 +1,4 @@
-"""What a killed sender leaves in doubt under `strict` waits for a person, whose decision the senders obey."""
+"""A delivery that a killed sender leaves in doubt under `strict` waits for a person's decision."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def group(flow: Flow, receiver: Receiver) -> EndpointGroup:
 
 
 def in_doubt(group: EndpointGroup, observed: Observed) -> tuple[str, int]:
-    """Kill the sender of a message while it is under way; return the message, and the delivery that is in doubt."""
+    """Kill the sender of a message in flight; return the message, and the delivery in doubt."""
     hold = Hold()
     group.answer(hold)
     message = group.flow.publish()

@@ -1,4 +1,6 @@
-"""A sender that is frozen, as by SIGSTOP: its lanes are taken over, and it does nothing more to them when it wakes up."""
+"""A sender frozen by SIGSTOP: others take its lanes over, and it does not touch them when it wakes
+up.
+"""
 
 import signal
 import time
@@ -45,7 +47,7 @@ def test_another_sender_takes_over_the_lanes_of_a_frozen_one(
             print(f"\nthe lanes of a frozen sender flow again after {last - since:.2f} s")
         for of in lanes:
             flow.wait_until_settled(of)
-    # It gets its answers, and may commit none of them.
+    # The woken sender gets its answers, and may commit none of them.
     for hold in holds:
         hold.release()
     eventually(lambda: pid in observed.senders(), "the frozen one is at work again")

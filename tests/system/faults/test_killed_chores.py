@@ -1,4 +1,4 @@
-"""The worker of chores is killed -9 in the middle of a turn: what it did not commit it has not done.
+"""The worker of chores is killed -9 in the middle of a turn: uncommitted work is done again.
 
 take notices ─▶ store messages ─▶ commit ─▶ the next turn
              1                  2
@@ -28,7 +28,7 @@ class Chores:
         self._product = product
 
     def worker(self) -> int:
-        """The process id of the worker at work, once there is one."""
+        """Return the process id of the running worker, once there is one."""
         found: list[int] = []
 
         def is_at_work() -> bool:
@@ -40,7 +40,9 @@ class Chores:
 
     @contextmanager
     def stopped_at(self, table: str, row_id: int | None, *, column: str = "id") -> Iterator[None]:
-        """Kill the worker of chores as soon as it needs a row that nobody may change or refer to now."""
+        """Lock a row against changes and references, and kill the worker of chores once it needs
+        that row.
+        """
         with self._product.connect() as connection, connection.transaction():
             query = sql.SQL("SELECT FROM {} WHERE {} = %s FOR UPDATE").format(
                 sql.Identifier(table), sql.Identifier(column)
@@ -50,7 +52,7 @@ class Chores:
             kill(self.waiting_for(connection.info.backend_pid))
 
     def waiting_for(self, backend: int) -> int:
-        """The process id of the worker that waits for what a connection holds, once it does."""
+        """Return the process id of the worker that waits for a connection's locks, once it does."""
         waiting: list[int] = []
 
         def is_waited_for() -> bool:
@@ -101,7 +103,7 @@ def test_each_failure_is_reported_once_whenever_the_chores_die(
         receiver.endpoint("told"), event_type="Inturn.Delivery.Failed", header_filter_string=of.subscriber
     )
     for _ in range(3):
-        # The notices are taken and the messages stored, but for their deliveries.
+        # The notices are taken and the messages stored, without their deliveries.
         with chores.stopped_at("subscriptions_subscription", told.id):
             flow.publish_numbered(5)
     # And once more at any moment.
@@ -126,7 +128,7 @@ def test_a_backlog_is_cancelled_unsent_whenever_the_chores_die(
     of.endpoint.always(OK)
     tried = len(of.endpoint.received)
     with product.connect() as connection, connection.transaction():
-        # The second batch has to wait for us.
+        # The second batch has to wait for this lock.
         last = "SELECT max(id) FROM delivery_delivery WHERE subscription_id = %s"
         connection.execute(f"SELECT FROM delivery_delivery WHERE id = ({last}) FOR UPDATE", [of.id])
         wish = {"status": "ACTIVE", "backlog": "cancel"}

@@ -1,7 +1,7 @@
-"""A sender of a CONCURRENT subscriber's lane that is killed -9: what was under way is in doubt, and nothing else is.
+"""The sender of a CONCURRENT subscriber's lane is killed -9: only attempts in flight are in doubt.
 
-choose ─▶ record what is under way ─▶ send ─▶ answer ─▶ commit
-       1                            2       3         4
+choose ─▶ record the attempts in flight ─▶ send ─▶ answer ─▶ commit
+       1                                2       3         4
 """
 
 import secrets
@@ -27,7 +27,9 @@ def of(flow: Flow, receiver: Receiver) -> StartedSubscription:
 
 
 def insist(flow: Flow, of: StartedSubscription, ids: list[str], *, doubtful: set[str]) -> None:
-    """All of it arrived; what was under way came twice, the second time marked and with its history."""
+    """Check that all arrived; those in flight came twice, the second time marked and with
+    history.
+    """
     assert set(flow.wait_until_settled(of)) == {"DELIVERED"}
     received = of.endpoint.received
     assert Counter(request.id for request in received) == Counter([*ids, *doubtful])
@@ -78,7 +80,9 @@ def test_killed_between_answer_and_commit_only_that_one_is_sent_again(
 def test_a_lane_made_serial_while_unserved_has_its_attempts_in_flight_in_doubt(
     flow: Flow, of: StartedSubscription, product: Product
 ) -> None:
-    """The run says how it was sent; how the next are to be sent is another matter."""
+    """The recorded run has the mode it was sent in; the subscriber's new mode concerns later
+    runs.
+    """
     hold = Hold()
     of.endpoint.always(hold)
     ids = flow.publish_numbered(20)
@@ -95,7 +99,7 @@ def test_a_lane_made_serial_while_unserved_has_its_attempts_in_flight_in_doubt(
 def test_killed_while_something_settled_blocks_the_lane_it_flows_on_after_its_pause(
     product: Product, receiver: Receiver, observed: Observed
 ) -> None:
-    """Nothing of it waits, so nothing but that it is BLOCKED calls for a sender."""
+    """The lane has no waiting delivery, so only its state BLOCKED requires a sender."""
     flow = product.flow("Volatile", durability="VOLATILE")
     policy = policy_like(product, "teamforge", pause_seconds=5, pause_max_seconds=5)
     name = f"hook-{secrets.token_hex(4)}"

@@ -1,7 +1,8 @@
-"""The export is killed -9 in each of its windows and run again: nothing is lost, nothing is there twice, nothing is left over.
+"""The export is killed -9 in each of its windows and run again: no row is lost or duplicated, no
+file left over.
 
-write aside ─▶ compare ─▶ note the files (MOVING) ─▶ move them ─▶ let them count (DONE)
-             1                                   2              3
+write staged files ─▶ compare ─▶ record the files (MOVING) ─▶ move them ─▶ publish them (DONE)
+                   1                                       2            3
 """
 
 import os
@@ -32,7 +33,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 COUNT = 50
 LOOK_SECONDS = 0.05
-# Sessions of this database: its server has other databases, whose tables may have the same numbers, and vacuum's workers.
+# Sessions of this database: its server has other databases, whose tables may have the same numbers,
+# and vacuum's workers.
 _WAITING = (
     "FROM pg_locks JOIN pg_stat_activity USING (pid) "
     "WHERE datname = current_database() AND usename = current_user AND NOT granted AND relation = %s::regclass"
@@ -65,7 +67,7 @@ def exporting(home: Path) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def holding(lock: str) -> Iterator[psycopg.Connection[Any]]:
-    """Let whoever comes to this table wait."""
+    """Hold a table lock, so that other sessions wait for it."""
     with psycopg.connect(**connection_parameters()) as holder:
         holder.execute(lock)
         yield holder
@@ -86,7 +88,7 @@ def kill_where_it_waits(home: Path, *, lock: str, table: str) -> None:
             time.sleep(LOOK_SECONDS)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        # What it has sent already would be done as soon as nobody holds the table.
+        # A statement already sent would be executed once the table is released.
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT pg_terminate_backend(pid, 10000) {_WAITING}", [table])
 
@@ -98,7 +100,7 @@ def export(home: Path) -> None:
 
 
 def foreign_readers(home: Path) -> tuple[Counter[int], Counter[int]]:
-    """How often each message is in the archive, for who knows only Parquet."""
+    """Return how often each message is in the archive, as read by two other Parquet readers."""
     folder = home / "archive" / "messages"
     by_arrow = pyarrow.dataset.dataset(folder, format="parquet", partitioning="hive")
     by_duckdb = duckdb.read_parquet(f"{folder}/**/*.parquet").project("id").fetchall()
@@ -142,7 +144,7 @@ def test_between_two_files(home: Path) -> None:
     kill_where_it_waits(
         home, lock="LOCK TABLE delivery_archived IN EXCLUSIVE MODE", table="delivery_archived"
     )
-    # As it is after the first of two.
+    # As after the move of the first of two files.
     for file in ArchiveFile.objects.order_by("pk")[1:]:
         staged = home / "archive" / file.staged
         staged.parent.mkdir(parents=True, exist_ok=True)

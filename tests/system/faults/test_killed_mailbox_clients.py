@@ -1,4 +1,6 @@
-"""Clients of a mailbox are killed -9 holding messages, and so are the web server and PostgreSQL while they drain it."""
+"""Clients of a mailbox are killed -9 while they hold messages; so are the web server and
+PostgreSQL.
+"""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,7 +13,7 @@ from tests.system.faults.draining import BATCH, Draining
 from tests.system.operation.installation import kill
 
 MESSAGES = 20_000
-# With the three that are killed they are 50.
+# 50 clients, including the three that are killed.
 CLIENTS = (12, 12, 12, 11)
 
 
@@ -38,16 +40,16 @@ def test_a_killed_web_server_or_postgresql_costs_clients_only_time(
     draining: Draining, product: Product
 ) -> None:
     draining.fill(6_000)
-    # Found before it is time: on a busy machine all may be drained when a search is over.
+    # Looked up beforehand: on a busy machine the mailbox may be drained by the end of a search.
     serving, killed = product.whole("web") - {product.top("web")}, product.postmaster()
     with draining.drained_by(15, 15, 20):
         draining.wait_until_left(5_000)
         kill(*serving)
-        # More than what was out: the web server is there again, and asks the database.
+        # More than were leased at the kill: the web server is back, and queries the database.
         draining.wait_until_left(3_000)
         kill(killed)
         product.wait_for_postgres_after(killed)
     statuses = {status for line in draining.lines("unanswered") for _, status in line["of"]}
-    # No answer at all while there is no web server; while there is no database, one that says when to ask again.
+    # 0: no answer while there is no web server. 503: no database, with the time to retry.
     assert statuses == {0, 503}
     drained.insist(draining)

@@ -1,7 +1,7 @@
-"""A queue sender that is killed -9, in each of the windows in which it can die.
+"""A queue sender is killed -9, in each of its crash windows.
 
-choose ─▶ record what is under way ─▶ send ─▶ answer ─▶ commit
-       1                            2       3         4
+choose ─▶ record the attempts in flight ─▶ send ─▶ answer ─▶ commit
+       1                                2       3         4
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from tests.system.operation.installation import eventually, kill
 
 @dataclass(frozen=True, slots=True)
 class EndpointGroup:
-    """Two endpoints of one group; which of them a message comes to is chance."""
+    """Two endpoints of one group; chance decides which of them gets a message."""
 
     flow: Flow
     members: Sequence[StartedSubscription]
@@ -78,11 +78,11 @@ def test_killed_after_it_is_recorded_it_is_in_doubt_though_it_was_not_sent(
     lane_id = observed.next_queue_lane_id(flow)
     group = group_of(flow, receiver)
     observed.wait_until_quiet()
-    # Otherwise a sender that begins the lane writes first that an earlier test's run is over.
+    # Otherwise a sender that begins the lane first writes that an earlier test's run is over.
     observed.forget_run(lane_id)
     with observed.locked("delivery_lane", lane_id) as lock:
         message = flow.publish()
-        # Its backend goes on and commits what it was told, with nobody left to send.
+        # Its backend continues and commits the statement, with no process left to send.
         lock.kill_who_commits()
     (request,) = group.wait_for_count(1)
     assert request.redelivery == "in-doubt"
@@ -132,7 +132,7 @@ def test_under_hold_a_delivery_in_doubt_waits_and_no_sibling_is_sent(
     kill(observed.queue_sender_of(message))
     eventually(lambda: "IN_DOUBT" in group.statuses(), "it is IN_DOUBT")
     hold.release()
-    # The next of the same lane is sent, so this one has been passed over.
+    # A later message of the same lane is sent, so this one has been passed over.
     later = [flow.publish() for _ in range(5)]
     eventually(lambda: {request.id for request in group.received} >= set(later), "later ones come")
     assert [request.id for request in group.received].count(message) == 1

@@ -1,4 +1,4 @@
-"""The worker of chores is killed -9 while a replay is made: each message is delivered once more, and none twice.
+"""The worker of chores is killed -9 during a replay: each message is delivered again exactly once.
 
 lock messages ─▶ make deliveries ─▶ write items and position ─▶ commit ─▶ the next batch
               1                  2                            3
@@ -36,7 +36,7 @@ def chores(product: Product) -> Chores:
 
 
 def ready(product: Product, of: StartedSubscription, messages: list[str], *, rate: float | None) -> str:
-    """A replay that has selected these; its address."""
+    """Create a replay that has selected these messages; return its address."""
     ids = [int(message.removeprefix("msg_")) for message in messages]
     with product.connect() as connection:
         row = connection.execute(
@@ -78,7 +78,8 @@ def test_a_batch_that_is_made_and_not_committed_is_made_once(
     published = flow.publish_numbered(10)
     of.endpoint.wait_for_count(10)
     address = ready(product, of, published, rate=None)
-    # The deliveries are there, and are written into the replay's items: the last of these waits for us.
+    # The deliveries exist, and are being written into the replay's items: the last item waits for
+    # this lock.
     last = parse_public_id(published[-1])
     with chores.stopped_at("delivery_replayitem", last, column="message_id"):
         flow.rest.post(f"{address}/start")

@@ -1,9 +1,10 @@
-"""The worker of chores is killed -9 in the middle of a pass: what it did not commit is there, and the next goes on.
+"""The worker of chores is killed -9 in the middle of a pass: uncommitted batches stay, and the next
+worker continues.
 
-lock a batch ─▶ delete it ─▶ write how far it got ─▶ commit ─▶ the next batch
-                                                  1
-hold a range ─▶ drop it   ─▶ write how far it got ─▶ commit ─▶ the next range
-                                                  2
+lock a batch ─▶ delete it ─▶ write the position ─▶ commit ─▶ the next batch
+                                                1
+lock a range ─▶ drop it   ─▶ write the position ─▶ commit ─▶ the next range
+                                                2
 """
 
 from collections import Counter
@@ -59,7 +60,7 @@ def archived(product: Product) -> Iterator[None]:
 
 
 def rows(product: Product) -> Counter[str]:
-    """How many rows each of the tables has."""
+    """Return the number of rows of each table."""
     counted = sql.SQL(" UNION ALL ").join(
         sql.SQL("SELECT {}, count(*) FROM {}").format(table, sql.Identifier(f"delivery_{table}"))
         for table in TABLES
@@ -69,7 +70,9 @@ def rows(product: Product) -> Counter[str]:
 
 
 def kill_as_it_commits(chores: Chores, run_id: int) -> None:
-    """Kill the worker when all of a batch is deleted, and it is about to write how far the pass got."""
+    """Kill the worker when a whole batch is deleted, and it is about to write the pass's
+    position.
+    """
     with chores.stopped_at("delivery_retentionrun", run_id):
         pass
 
@@ -111,7 +114,7 @@ def test_a_range_is_dropped_once_with_all_its_messages_or_not_at_all(
     later = flow.publish_numbered(5)
     flow.wait_until_settled(of)
     with product.connect() as connection:
-        # The worker does not begin before the pass has come to the range, and its row is locked.
+        # The worker does not begin before the pass has reached the range, and its row is locked.
         duty = Duty("retention", retention.advance).key
         connection.execute("SELECT pg_advisory_lock(%s)", [duty])
         begun = flow.rest.post("retention-runs")["id"]
@@ -121,7 +124,7 @@ def test_a_range_is_dropped_once_with_all_its_messages_or_not_at_all(
     assert (rows(product) - before)["message"] == COUNT + 5
 
     def is_gone() -> bool:
-        # A pass leaves a range that is in use for later: autovacuum may be at it.
+        # A pass leaves a range in use for later: autovacuum may be working on it.
         if flow.rest.get(f"retention-runs/{begun}")["state"] == "DONE":
             flow.rest.ask("POST", "retention-runs")
         with product.connect() as connection:
@@ -140,7 +143,9 @@ def test_a_range_is_dropped_once_with_all_its_messages_or_not_at_all(
 
 
 def fill_a_range(product: Product, subscription: int) -> int:
-    """Make a range, which begins with the next message, full of those that may go since a moment; return its first id."""
+    """Create a range, beginning with the next message, of removable messages; return its first
+    id.
+    """
     with product.connect() as connection:
         found = connection.execute("SELECT max(until_id) FROM delivery_messagerange").fetchone()
         assert found is not None

@@ -1,7 +1,7 @@
-"""A sender of the retry lane or the callback lane that is killed -9, in each of the windows in which it can die.
+"""A sender of the retry lane or the callback lane is killed -9, in each of its crash windows.
 
-read ─▶ record what is under way ─▶ send ─▶ answer ─▶ commit
-     1                            2       3         4
+read ─▶ record the attempts in flight ─▶ send ─▶ answer ─▶ commit
+     1                                2       3         4
 """
 
 import secrets
@@ -20,9 +20,10 @@ from tests.system.operation.installation import eventually, kill
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A lane, and how a delivery gets into it: `begin` returns its message; it comes to `endpoint`.
+    """A lane, and the way to put a delivery into it: `begin` returns its message, `endpoint`
+    receives it.
 
-    `before` are the outcomes that its history has by then.
+    `before` are the outcomes that its history then has.
     """
 
     product: Product
@@ -32,11 +33,11 @@ class Scene:
     before: tuple[str, ...] = ()
 
     def came(self) -> int:
-        """How often it was sent by the lane."""
+        """Return how often the lane has sent it."""
         return len(self.endpoint.received) - len(self.before)
 
     def wait_for(self, count: int) -> list[str | None]:
-        """Wait until the lane has sent it so often; how each was marked."""
+        """Wait until the lane has sent it so often; return the mark of each attempt."""
         received = self.endpoint.wait_for_count(len(self.before) + count)
         return [request.redelivery for request in received[len(self.before) :]]
 
@@ -52,7 +53,7 @@ class Scene:
 
 
 def retry_scene(product: Product, receiver: Receiver, observed: Observed) -> Scene:
-    """The first attempt fails in the subscriber's own lane, the second is the retry lane's."""
+    """The first attempt fails in the subscriber's own lane, the retry lane makes the second."""
     flow = product.flow("RetryFault")
     name = f"soon-{secrets.token_hex(4)}"
     product.rest.post("policies", {"name": name, "copy_of": "workfront-2017", "retry_seconds": 0.5})
@@ -62,7 +63,9 @@ def retry_scene(product: Product, receiver: Receiver, observed: Observed) -> Sce
 
 
 def callback_scene(product: Product, receiver: Receiver, observed: Observed) -> Scene:
-    """A worker answers a QUEUE message; the callback lane brings the answer to the publisher's URL."""
+    """A worker answers a QUEUE message; the callback lane sends the answer to the publisher's
+    URL.
+    """
     flow = product.flow("CallbackFault", kind="QUEUE")
     worker = flow.subscribe(receiver.endpoint(f"worker-{secrets.token_hex(4)}"))
     origin = receiver.endpoint(f"origin-{secrets.token_hex(4)}")
@@ -74,7 +77,8 @@ def callback_scene(product: Product, receiver: Receiver, observed: Observed) -> 
 def answered(flow: Flow, worker: StartedSubscription, url: str) -> str:
     flow.publish(CallbackURL=url)
     (request,) = worker.endpoint.wait_for_count(1)
-    # Else its outcome and the callback lane's run might be committed together, and lost together.
+    # Otherwise its outcome and the callback lane's run might be committed together, and lost
+    # together.
     flow.wait_until_settled(worker)
     response = requests.post(request.headers["CallbackURL"], json={"done": True}, timeout=30)
     assert response.status_code == 202, response.text
@@ -85,7 +89,8 @@ def answered(flow: Flow, worker: StartedSubscription, url: str) -> str:
 @pytest.fixture(params=[retry_scene, callback_scene], ids=["retry lane", "callback lane"])
 def scene(request: pytest.FixtureRequest, product: Product, receiver: Receiver, observed: Observed) -> Scene:
     made: Scene = request.param(product, receiver, observed)
-    # Else what waits for the lane's row might be a sender that says that it is idle, or takes up what a killed one left.
+    # Otherwise the session that waits for the lane's row might be a sender that records the lane as
+    # idle, or takes over a killed sender's run.
     eventually(lambda: observed.is_idle(made.lane_id), "nobody serves the lane any more")
     observed.forget_run(made.lane_id)
     return made
@@ -105,7 +110,7 @@ def test_killed_after_it_is_recorded_it_is_in_doubt_though_it_was_not_sent(
 ) -> None:
     with observed.locked("delivery_lane", scene.lane_id) as lock:
         message = scene.begin()
-        # Its backend goes on and commits what it was told, with nobody left to send.
+        # Its backend continues and commits the statement, with no process left to send.
         lock.kill_who_commits()
     assert scene.wait_for(1) == ["in-doubt"]
     assert scene.outcomes_when_delivered(message) == ["LOST", "SUCCESS"]
@@ -141,7 +146,7 @@ def test_killed_between_answer_and_commit_it_is_sent_again_and_marked(
 def test_killed_as_a_failure_is_committed_it_is_in_one_lane_and_not_in_both(
     product: Product, receiver: Receiver, observed: Observed
 ) -> None:
-    """Its own lane finds it in doubt, for nothing of the failure is on disk: neither the attempt nor the move."""
+    """The subscriber's own lane finds it in doubt: neither the attempt nor the move is on disk."""
     flow, hold = product.flow("RetryFault"), Hold(Answer(500))
     of = flow.subscribe(receiver.endpoint(f"hook-{secrets.token_hex(4)}"), policy="workfront-2017")
     of.endpoint.next(hold)

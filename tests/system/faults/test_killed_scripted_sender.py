@@ -1,4 +1,4 @@
-"""A sender that is killed -9 around a script: what it stored is what every attempt sends and signs.
+"""A sender is killed -9 around a script: every attempt sends and signs the stored output.
 
 read ─▶ execute ─▶ store outputs and record the run ─▶ send ─▶ answer ─▶ commit …
 """
@@ -14,12 +14,12 @@ from tests.system.faults.observed import Observed
 from tests.system.faults.promises import insist, outcomes
 from tests.system.operation.installation import kill
 
-# Executed again, it would make something else.
+# A second execution would give another output.
 RANDOM = "$outmessage = {made: Math.random(), number: $inmessage.number};"
 
 
 def stored(product: Product, of: StartedSubscription) -> list[bytes]:
-    """What scripts have made of the subscription's deliveries, in publication order."""
+    """Return the scripts' outputs for the subscription's deliveries, in publication order."""
     with product.connect() as connection:
         rows = connection.execute(
             "SELECT output.body FROM delivery_scriptoutput output"
@@ -82,7 +82,7 @@ def test_killed_between_send_and_answer_both_attempts_have_the_same_bytes(
     hold.release()
     assert [request.id for request in (first, second, third)] == [published[n] for n in (0, 0, 1)]
     assert first.body == second.body
-    # It was never sent, so the script of today makes it.
+    # It was never sent, so the current script makes its output.
     assert third.body == b"7"
     insist_on_signatures(of, [first, second, third])
     assert outcomes(flow, of, published[0]) == ["LOST", "SUCCESS"]

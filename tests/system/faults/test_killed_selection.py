@@ -1,4 +1,6 @@
-"""What selects a replay is killed -9 as it keeps what it found: nothing of that counts, and it is selected again."""
+"""A replay's selection is killed -9 while it stores its result: it does not count, and is
+repeated.
+"""
 
 from datetime import timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A sender that is killed -9, in each of the windows in which it can die.
+"""A sender is killed -9, in each of its crash windows.
 
 read ─▶ record the run ─▶ send ─▶ answer ─▶ commit ─▶ send the next …
      1                 2       3         4
@@ -35,7 +35,7 @@ def test_killed_after_the_run_is_recorded_the_first_is_in_doubt_though_it_was_no
     of = flow.subscribe(receiver.endpoint("a"))
     with observed.locked("delivery_lane", observed.lane_id(of)) as lock:
         published = flow.publish_numbered(3)
-        # Its backend goes on and commits what it was told, with nobody left to send.
+        # Its backend continues and commits the statement, with no process left to send.
         lock.kill_who_commits()
     received = of.endpoint.wait_for_count(3)
     assert [(request.id, request.attempt) for request in received] == list(
@@ -92,12 +92,12 @@ def test_killed_after_the_commit_was_sent_it_is_not_sent_again(
     of.endpoint.wait_for_count(1)
     with observed.locked("delivery_delivery", flow.delivery(of, published[0])["id"]) as lock:
         hold.release()
-        # Its backend goes on and commits the outcome.
+        # Its backend continues and commits the outcome.
         lock.kill_who_waits()
     received = of.endpoint.wait_for_count(3)
     assert [request.id for request in received] == published
     assert outcomes(flow, of, published[0]) == ["SUCCESS"]
-    # The next of the run was not sent, which nobody can know.
+    # The next delivery of the run was not sent, but no record says so.
     assert outcomes(flow, of, published[1]) == ["LOST", "SUCCESS"]
     insist(flow, of, published, crashes=0)
 
@@ -132,7 +132,7 @@ def test_the_lanes_of_a_killed_sender_flow_again_soon(
     orphaned = [of for of in lanes if observed.sender_of(of) == killed]
     kill(killed)
     killed_at = time.monotonic()
-    # What was on its way when the sender died may still arrive just after.
+    # A request in flight when the sender died may still arrive just after.
     pauses = [of.endpoint.wait_for_later(killed_at + 0.05).at - killed_at for of in orphaned]
     with capsys.disabled():
         print(f"\n{len(orphaned)} lanes of a killed sender flow again after {max(pauses):.2f} s")

@@ -1,4 +1,4 @@
-"""The web server, or PostgreSQL, is killed -9 while a SYNC endpoint is thinking."""
+"""The web server, or PostgreSQL, is killed -9 during a SYNC call."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -42,7 +42,7 @@ def test_a_web_server_that_is_killed_leaves_the_truth(
     delivery = delivery_of(flow, of.id)
     assert (delivery["status"], delivery["attempt_count"], delivery["attempts"]) == ("IN_DOUBT", 0, [])
     assert delivery["reason"] == "called, and no answer is recorded"
-    # Nobody calls again by itself; the next message is called as ever.
+    # The call is not repeated; the next message is called as usual.
     assert publish(flow).status_code == 200
     assert len(of.endpoint.received) == 2
 
@@ -61,5 +61,5 @@ def test_a_database_that_is_killed_does_not_cost_the_publisher_its_answer(
         answer = waiting.result()
     assert (answer.status_code, answer.content) == (202, b"yes")
     product.wait_for_postgres_after(killed)
-    # Whether it came back in time to be told is a race; either way it is the truth.
+    # Whether PostgreSQL was back in time for the outcome is a race; either status is true.
     assert delivery_of(flow, of.id)["status"] in ("IN_DOUBT", "DELIVERED")

@@ -1,4 +1,6 @@
-"""VOLATILE messages when something is killed -9: sent once or not at all, and never in the way of guaranteed ones."""
+"""VOLATILE messages and kill -9: each is sent once or not at all, and never delays guaranteed
+ones.
+"""
 
 import secrets
 from collections import Counter
@@ -26,12 +28,12 @@ def subscribe(flow: Flow, receiver: Receiver, owner: str) -> StartedSubscription
 
 
 def sent(of: StartedSubscription) -> Counter[str]:
-    """How often each message came."""
+    """Return how often each message came."""
     return Counter(request.id for request in of.endpoint.received)
 
 
 def wait_until_none_is_pending(flow: Flow, of: StartedSubscription) -> set[str]:
-    """Of what is gone nothing is said."""
+    """Wait until all are settled or removed; removed deliveries have no status."""
     return set(flow.wait_until_settled(of))
 
 
@@ -54,7 +56,7 @@ def test_after_everything_was_killed_guaranteed_ones_arrive_and_volatile_ones_ar
     assert set(flow.wait_until_settled(keeping)) == {"DELIVERED"}
     assert set(sent(keeping)) == set(kept)
     assert wait_until_none_is_pending(volatile, losing) <= {"EXPIRED"}
-    # Whatever of them was under way was not sent again, and the rest not at all.
+    # Attempts in flight were not repeated, and the other deliveries not sent at all.
     assert sent(losing) == before
     assert set(before.values()) <= {1}
 
@@ -79,7 +81,9 @@ def test_a_volatile_delivery_in_flight_is_dropped_when_its_sender_is_killed(
 def test_volatile_deliveries_read_and_unsent_are_dropped_when_postgresql_is_killed(
     flow: Flow, volatile: Flow, product: Product, receiver: Receiver, owner: str, observed: Observed
 ) -> None:
-    """The sender lives on, and has them in its hands; what was under way has its outcome recorded."""
+    """The sender lives on with the deliveries in memory; attempts in flight get their outcome
+    recorded.
+    """
     of, hold = subscribe(volatile, receiver, owner), Hold()
     of.endpoint.always(hold)
     ids = volatile.publish_numbered(20)

@@ -1,7 +1,9 @@
-"""The web server is killed -9 while posts that wait together, or a batch, are being stored, or just after that.
+"""The web server is killed -9 while concurrent posts, or a batch, are being stored, or just after
+that.
 
-The windows: before the commit, where nothing of it may stay half; and between the commit and the answer, where everything is stored and
-the publisher does not know. In either it repeats with the same keys, and each message is published once.
+The windows: before the commit, where nothing may be stored by halves; and between the commit and
+the answer, where everything is stored and the publisher has no answer. In both cases it repeats the
+requests with the same keys, and each message is published once.
 """
 
 import signal
@@ -24,7 +26,7 @@ Publish = Callable[[Flow], list[str]]
 
 MESSAGES = 5
 LOCK = 20_261_124
-# Holds up each commit that stores messages of the event type, however long.
+# Delays each commit that stores messages of the event type.
 GATE = """
     CREATE FUNCTION test_gate() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = 0 AS $$
     BEGIN
@@ -38,7 +40,7 @@ AT_THE_GATE = f"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NO
 
 
 class Gate:
-    """Commits of the flow's messages wait while it is closed."""
+    """While it is closed, commits of the flow's messages wait."""
 
     def __init__(self, own: psycopg.Connection, event_type: str) -> None:
         self._own = own
@@ -87,7 +89,7 @@ def publish_batch(flow: Flow) -> list[str]:
 
 
 def publish_singly(flow: Flow) -> list[str]:
-    """All at one moment."""
+    """Publish all messages at the same moment, each by its own request."""
     with ThreadPoolExecutor(MESSAGES) as pool:
         return sorted(pool.map(lambda number: _publish_one(flow, number), range(MESSAGES)), key=_number)
 
@@ -99,7 +101,7 @@ def _publish_one(flow: Flow, number: int) -> str:
 
 
 def _of_its_own(flow: Flow) -> ProductClient:
-    """A publisher for one thread."""
+    """Return a publisher for one thread."""
     return ProductClient(flow.publisher.base_url, flow.publisher.key)
 
 

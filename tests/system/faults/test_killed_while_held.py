@@ -1,4 +1,6 @@
-"""Everything is killed -9 while a subscriber is HELD: what waits goes on waiting, and comes in order after the release."""
+"""All processes are killed -9 while a subscriber is HELD: deliveries stay, and come in order after
+the release.
+"""
 
 from tests.support.product import Flow, Product
 from tests.support.receivers import OK, Hold, Receiver

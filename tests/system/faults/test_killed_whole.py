@@ -1,4 +1,4 @@
-"""A whole cluster, the web server, PostgreSQL, or everything at once is killed -9, under load."""
+"""The whole cluster, the web server, PostgreSQL, or all of them are killed -9 under load."""
 
 import time
 
@@ -12,13 +12,13 @@ from tests.system.faults.promises import insist
 from tests.system.operation.installation import eventually, kill
 
 LANES = 4
-# A cluster takes Python's and Django's time to start, on a machine that may be busy.
+# A cluster needs the start-up time of Python and Django, on a machine that may be busy.
 CLUSTER_STARTS_SECONDS = 60.0
 
 
 @pytest.fixture
 def lanes(flow: Flow, receiver: Receiver) -> list[StartedSubscription]:
-    """Subscribers slow enough to have a backlog when something is killed."""
+    """Subscribers slow enough to have a backlog at the time of the kill."""
     lanes = [flow.subscribe(receiver.endpoint(f"lane-{number}")) for number in range(LANES)]
     for of in lanes:
         of.endpoint.always(Slow(0.005))
@@ -68,7 +68,7 @@ def test_postgresql_killed_under_load_loses_no_message(
         kill(killed)
         product.wait_for_postgres_after(killed)
         load.wait_for_more(50)
-    # A publisher is told that the database is away, and when to ask again.
+    # The publisher's answer says that the database is away, and when to retry.
     for refusal in load.refused:
         assert refusal.status_code == 503
         assert refusal.headers["content-type"] == "application/problem+json"

@@ -1,4 +1,4 @@
-"""Where nothing is killed nothing is in doubt: an orderly stop under load."""
+"""An orderly stop under load leaves nothing in doubt."""
 
 from collections.abc import Iterator
 
@@ -51,6 +51,6 @@ def test_a_stop_does_not_wait_for_an_endpoint_that_hangs(stopped: Product, recei
     hold.release()
     received = of.endpoint.wait_for_last(published[1])
     assert [request.id for request in received] == [published[n] for n in (0, 0, 1)]
-    # It is known that no answer came: nothing is in doubt.
+    # The sender recorded that no answer came: nothing is in doubt.
     assert received[1].redelivery is None
     eventually(lambda: flow.statuses(of) == ["DELIVERED", "DELIVERED"], "both are DELIVERED")

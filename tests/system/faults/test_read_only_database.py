@@ -1,4 +1,4 @@
-"""The database takes no changes for a while, as during a fail-over: all parts survive that, and go on when it is over."""
+"""The database is read-only for a while, as during a fail-over: all parts survive and resume."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ _TAKES_CHANGES = "-c default_transaction_read_only=off"
 
 
 class SwitchableDatabase:
-    """The product's, as an administrator has it who may write whatever others may."""
+    """The product's database, with the rights of an administrator, who can always write."""
 
     def __init__(self, product: Product) -> None:
         url = running_url(product.home)
@@ -25,7 +25,7 @@ class SwitchableDatabase:
         self._url = url
 
     def take_no_changes(self) -> None:
-        """From now on, whoever is connected has to connect again."""
+        """Make the database read-only, and end all sessions: clients have to connect again."""
         with psycopg.connect(self._url, autocommit=True, options=_TAKES_CHANGES) as own:
             self._set(own, "on")
             own.execute(
@@ -34,7 +34,9 @@ class SwitchableDatabase:
             )
 
     def take_changes(self) -> None:
-        """Nobody is told: what is connected stays read-only, and has to find out."""
+        """Make it writable without a notification: open sessions stay read-only, and clients have
+        to notice.
+        """
         with psycopg.connect(self._url, autocommit=True, options=_TAKES_CHANGES) as own:
             self._set(own, "off")
 
@@ -54,7 +56,7 @@ def database(product: Product) -> Iterator[SwitchableDatabase]:
 
 
 def is_refused(flow: Flow) -> bool:
-    """Whether a publisher is told that nothing can be changed now, and when to repeat it."""
+    """Return whether publishing is refused with the reason and the time to retry."""
     answer = flow.publisher.ask("POST", f"events/{flow.event_type}/messages", body=b"{}")
     told = answer.json().get("type") == "urn:inturn:problem:database-read-only"
     return told and answer.status_code == 503 and "retry-after" in answer.headers
@@ -74,10 +76,10 @@ def test_a_read_only_database_causes_neither_loss_nor_duplicates(
     published = flow.publish_numbered(3)
     of.endpoint.wait_for_count(1)
     database.take_no_changes()
-    # A connection that was ended is noticed by the first that asks.
+    # An ended connection is noticed at its next use.
     eventually(lambda: is_refused(flow), "publishing is refused")
     assert not product.is_ready()
-    # It is answered, and that cannot be recorded: nothing more is sent.
+    # The receiver answers, and the outcome cannot be recorded: no more is sent.
     hold.release()
     eventually(lambda: len(observed.senders()) == 2, "both senders are connected again")
     database.take_changes()
@@ -87,7 +89,7 @@ def test_a_read_only_database_causes_neither_loss_nor_duplicates(
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 3
     assert outcomes(flow, of, published[0]) == ["SUCCESS"]
     eventually(product.is_ready, "the web server has found out")
-    # So have the senders, and the chores, which tell of what failed.
+    # So have the senders, and the chores, which publish failure notices.
     bad.publish()
     assert bad.wait_until_settled(failing) == ["REJECTED"]
     eventually(lambda: list(flow.rest.all("deliveries", subscription=mailbox)), "the failure is told")

@@ -1,4 +1,6 @@
-"""A firewall resets the product's connections, and the database keeps their sessions: all goes on once these are over."""
+"""A firewall resets the product's connections while their database sessions live: work resumes when
+these end.
+"""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -63,7 +65,7 @@ def test_lanes_continue_and_deliveries_in_flight_are_in_doubt(
     for of in lanes:
         of.endpoint.wait_for_count(2)
     assert firewall.reset_all()
-    # The sender that is connected again cannot have its shards yet.
+    # The sender that has connected again cannot have its shards yet.
     assert sessions_with_shards(database) == 1
     for hold in holds:
         hold.release()

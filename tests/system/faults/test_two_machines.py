@@ -1,4 +1,7 @@
-"""Two machines on one database, of equal names and perhaps of equal homes: each lane is served by one of them, and by the other when it dies."""
+"""Two machines on one database, with equal names and perhaps equal homes.
+
+Each lane is served by one of them, and by the other one if that dies.
+"""
 
 from collections.abc import Iterator
 
@@ -54,7 +57,7 @@ def test_another_machine_takes_over_the_work_of_a_dead_one(
     published = flow.publish_numbered(300)
     for of in lanes:
         of.endpoint.wait_for_count(20)
-    # One sender has all the work while it is not busy.
+    # One sender serves all lanes while it is not busy.
     serving = {observed.sender_of(of) for of in lanes}
     assert len(serving) == 1
     if serving & product.whole("cluster"):

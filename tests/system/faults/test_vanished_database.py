@@ -1,4 +1,4 @@
-"""The machine of the database vanishes: nothing waits for it for longer than some seconds."""
+"""The database's machine vanishes: nothing waits for it for more than some seconds."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 from config.env import CHECKOUT
 from tests.system.faults.vanishing import NAMESPACE, missing
 
-# Without what the product asks of TCP, the kernel would go on trying for a quarter of an hour.
+# Without the product's TCP settings the kernel would retry for a quarter of an hour.
 SECONDS = 180
 
 

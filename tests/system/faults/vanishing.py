@@ -1,11 +1,13 @@
-"""A program for a network namespace of its own: the machine of its database vanishes, without a word.
+"""A program for a network namespace of its own: its database's machine vanishes without a FIN or
+RST.
 
-The database stands behind an address whose packets go through us: a TUN device hands us each, and we hand it back
-with source and destination exchanged, which is all that a machine on the other side would do. When we stop that,
-nothing is acknowledged any more and nothing refused: as when a machine loses its power. No process that runs
-in one namespace could do this by relaying bytes, for its kernel would go on acknowledging.
+The database is reached through an address whose packets go through this program: a TUN device
+passes each packet to it, and it returns the packet with source and destination exchanged, which is
+all that a machine on the other side would do. When it stops, packets are neither acknowledged nor
+refused: as when a machine loses its power. A process that relays bytes within one namespace could
+not do this, for its kernel would still acknowledge.
 
-Prints what became of each connection of the product, one JSON object.
+It prints the result of each connection of the product, as one JSON object.
 """
 
 import asyncio
@@ -33,7 +35,7 @@ NAMESPACE = ("unshare", "--net") if os.geteuid() == 0 else ("unshare", "--user",
 
 @cache
 def missing() -> str:
-    """Why no machine can vanish here; empty if one can."""
+    """Return why no machine can vanish here; empty if one can."""
     if shutil.which("ip") is None:
         return "needs iproute2"
     if not os.access(TUN, os.R_OK | os.W_OK):
@@ -65,12 +67,12 @@ class Far:
         while True:
             packet = os.read(self._device, PACKET)
             if self._is_there and packet[0] >> 4 == 4:
-                # Checksums add up to the same, whichever address comes first.
+                # The order of the addresses does not change the checksum.
                 os.write(self._device, packet[:12] + packet[16:20] + packet[12:16] + packet[20:])
 
 
 def serve(port: int) -> int:
-    """Be the database's port on the far machine; return which it is."""
+    """Serve the database's port on the far machine; return its number."""
     listening = socket.create_server((US, 0))
 
     def accept() -> None:
@@ -106,7 +108,7 @@ def database(far_port: Callable[[int], int]) -> Iterator[str]:
 
 
 def told(act: Callable[[], Any]) -> str:
-    """What became of an act: the name of the error, or what it returned."""
+    """Return the result of an act: the name of its exception, or its return value."""
     try:
         return str(act())
     except Exception as error:  # noqa: BLE001 - which error it is, is what we want to know
@@ -127,13 +129,15 @@ def main() -> None:
         with ThreadPoolExecutor(len(acts)) as pool:
             results = {name: pool.submit(told, act) for name, act in acts.items()}
             print(json.dumps({name: result.result() for name, result in results.items()}), flush=True)
-        # What closes connections would wait for a machine that is not there.
+        # Closing the connections would wait for the vanished machine.
         os._exit(0)
 
 
 @contextmanager
 def connected() -> Iterator[dict[str, Callable[[], Any]]]:
-    """Open a connection of each kind, and yield what is done on each when the machine has vanished."""
+    """Open a connection of each kind, and yield the call on each for when the machine has
+    vanished.
+    """
     import adbc_driver_postgresql.dbapi
     import psycopg
     from django.db import connection
@@ -151,7 +155,7 @@ def connected() -> Iterator[dict[str, Callable[[], Any]]]:
         answer = Client(SERVER_NAME="127.0.0.1").get("/readyz")
         return f"{answer.status_code} {answer.json()['type']} {answer.get('Retry-After')}"
 
-    # As a thread of the web server, which has been asked before.
+    # As a thread of the web server, which has served requests before.
     web = ThreadPoolExecutor(1)
     web.submit(asked).result()
     in_django()
