@@ -1,4 +1,6 @@
-"""A corpus of made payloads with the shapes of real webhooks: always the same bytes, 1 to 27 kB each."""
+"""A corpus of generated payloads with the shapes of real webhooks: the same bytes each time, 1 to
+27 kB each.
+"""
 
 import json
 import random
@@ -9,7 +11,7 @@ COUNT = 330
 
 Made = dict[str, Any]
 
-# Areas of events, with their actions and how often each area comes; None is an event without an action.
+# Areas of events, with their weights and actions; None is an event without an action.
 _AREAS: Mapping[str, tuple[int, list[str | None]]] = {
     "Issues": (6, ["opened", "edited", "closed", "labeled"]),
     "PullRequest": (6, ["opened", "closed", "synchronize", "review_requested"]),
@@ -34,7 +36,7 @@ _TEXTS = [
     "lines\nand\ttabs\r\nand controls \u0001\u001f\u007f",
     "",
 ]
-# Numbers as their text: what floats and 64-bit integers cannot hold must arrive as it was sent.
+# Numbers as text: values that floats and 64-bit integers cannot hold must arrive as they were sent.
 _NUMBERS = [
     "0",
     "-0",
@@ -53,7 +55,7 @@ _PEOPLE = [
     ("Octocoders", 38302899),
     ("müller-lüdenscheidt", 38302900),
 ]
-# Real payloads are mostly addresses.
+# Real payloads consist mostly of URLs.
 _OF_PERSON = [
     "followers",
     "following",
@@ -238,7 +240,7 @@ def _snake(area: str) -> str:
 
 
 def _spelled(chance: random.Random, body: Made) -> bytes:
-    """Write it as senders do: compact or with blanks, as UTF-8 or with escapes."""
+    """Serialize it as senders do: compact or with blanks, as UTF-8 or with escapes."""
     spacing = chance.choice([(",", ":"), (", ", ": ")])
     text = json.dumps(body, ensure_ascii=chance.random() < 0.5, separators=spacing)
     for at, spelling in enumerate(_NUMBERS):

@@ -1,4 +1,6 @@
-"""A proxy in front of a server, which drops header names with an underscore, as nginx does by default."""
+"""A proxy in front of a server that drops header names with an underscore, as nginx does by
+default.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +13,7 @@ import requests
 
 @contextmanager
 def dropping_proxy(target: str) -> Iterator[str]:
-    """Serve on a free port of the loopback; yields the proxy's URL."""
+    """Serve on a free port of the loopback; yield the proxy's URL."""
 
     class Dropping(BaseHTTPRequestHandler):
         def forward(self) -> None:

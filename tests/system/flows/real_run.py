@@ -19,10 +19,10 @@ Bad = Callable[[int], Behaviour | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealSubscription:
-    """What a subscriber wants, in Inturn's words and in Python's, and how its endpoint misbehaves.
+    """A subscriber's filter, in Inturn's language and in Python, and its endpoint's misbehaviour.
 
-    `bad` is asked with the how-manieth message it is; the answer, if any, is given to the
-    first `times` tries of that message.
+    `bad` is called with the message's number; the answer, if any, is given to the first `times`
+    tries of that message.
     """
 
     name: str
@@ -80,7 +80,7 @@ WISHES = [
         wants=lambda webhook: (
             webhook.repository == HELLO_WORLD
             and (webhook.body.get("sender") or {}).get("login") == "Codertocat"
-            # A missing action is null, and so is what is compared with it: not true.
+            # A missing action is null, and so is its comparison: not true.
             and webhook.body.get("action") not in (None, "created")
         ),
         bad=at([3, 40], Hold()),
@@ -105,7 +105,7 @@ WISHES = [
 
 
 class RealSubscriber:
-    """One of the subscribers: a subscription to each event type, all to one endpoint."""
+    """One of the subscribers: a subscription to each event type, all with one endpoint."""
 
     def __init__(self, wish: RealSubscription, endpoint: ReceiverEndpoint, name: str) -> None:
         self.wish = wish
@@ -126,7 +126,7 @@ class RealSubscriber:
 
 
 class RealRun:
-    """The run: after it everything is settled, and the rest of the tests only look."""
+    """The run: after it all deliveries are settled, and the other tests only read."""
 
     def __init__(self, product: Product, receiver: Receiver, refusing: Receiver, *, source: str) -> None:
         self.product = product
@@ -145,7 +145,7 @@ class RealRun:
         return f"{self.prefix}.{webhook.area if webhook.area in self.areas else 'Other'}"
 
     def expected(self, of: RealSubscriber) -> list[str]:
-        """The ids that the subscriber should get, in publication order."""
+        """Return the ids that the subscriber should get, in publication order."""
         return [id for id, webhook in self.messages.items() if of.wish.wants(webhook)]
 
     def deliveries(self, of: RealSubscriber) -> dict[str, Json]:
@@ -196,10 +196,13 @@ class RealRun:
         return of
 
     def _refuse_for_a_while(self) -> None:
-        """Open the port that was closed from the beginning, and close it once more in the middle."""
+        """Open the port that was closed from the beginning, and close it once more in the
+        middle.
+        """
         (of,) = [of for of in self.subscribers if of.wish.refuses]
         self._wait_until_unreachable(of)
-        # While this one is answered badly nothing else is under way that closing would cut off.
+        # While this one gets the bad answer, no other request is in flight that closing would cut
+        # off.
         of.endpoint.next(*[OK] * 100, Answer(500))
         self.refusing.accept_connections()
         of.endpoint.wait_for_count(101)

@@ -1,4 +1,4 @@
-"""Endpoints that answer oddly: without end, byte by byte, or by hanging up."""
+"""Endpoints with odd answers: endless, byte by byte, or a closed connection."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.support.receivers import OK, Answer, Behaviour, Close, Drip, Receiver
 def test_an_answer_that_never_ends_does_not_keep_the_lane(
     flow: Flow, receiver: Receiver, behaviour: Behaviour
 ) -> None:
-    # Longer than the receiver waits for what should come.
+    # Longer than the test waits for the second message.
     of = flow.subscribe(receiver.endpoint("a"), timeout_seconds=120)
     of.endpoint.next(behaviour)
     published = flow.publish_numbered(2)

@@ -1,4 +1,6 @@
-"""Callbacks against the started product: the endpoint that takes a message answers later, to where the publisher said."""
+"""Callbacks in the started product: the endpoint that takes a message answers later, to the
+publisher's URL.
+"""
 
 import secrets
 from pathlib import Path
@@ -26,7 +28,9 @@ def endpoint(receiver: Receiver, name: str) -> ReceiverEndpoint:
 
 
 def asked(flow: Flow, receiver: Receiver, publisher: ReceiverEndpoint) -> tuple[str, Received]:
-    """Publish a message that wants an answer; its id, and how a worker got it."""
+    """Publish a message that requests an answer; return its id, and the request that a worker
+    got.
+    """
     worker = flow.subscribe(endpoint(receiver, "worker")).endpoint
     id = flow.publish(b'{"report": 7}', CallbackURL=publisher.url)
     (request,) = worker.wait_for_count(1)
@@ -34,12 +38,12 @@ def asked(flow: Flow, receiver: Receiver, publisher: ReceiverEndpoint) -> tuple[
 
 
 def post(url: str, body: bytes = BODY, **headers: str) -> requests.Response:
-    """As an endpoint does, which knows nothing but the URL."""
+    """Post as an endpoint does that knows only the URL."""
     return requests.post(url, data=body, headers={"Content-Type": "application/json"} | headers, timeout=30)
 
 
 def answered(url: str, body: bytes = BODY, **headers: str) -> str:
-    """Answer a callback; the id of the answer."""
+    """Answer a callback; return the id of the answer."""
     response = post(url, body, **headers)
     assert response.status_code == 202, response.text
     answer: Json = response.json()
@@ -120,7 +124,7 @@ def test_a_callback_is_answered_once_and_a_repeated_answer_gets_the_same_respons
 
 
 def _settle_another(flow: Flow, receiver: Receiver) -> None:
-    """Have a later answer delivered: what was to come before it has come."""
+    """Have a later answer delivered: earlier ones have arrived by then."""
     publisher = endpoint(receiver, "later")
     other = flow.product.flow("Later", kind="QUEUE")
     _, request = asked(other, receiver, publisher)
@@ -204,7 +208,7 @@ class TestCallbackChains:
     def test_a_callback_of_ours_may_be_where_a_message_is_answered_to(
         self, flow: Flow, receiver: Receiver
     ) -> None:
-        """A worker hands its work on, and whoever does it answers the first publisher."""
+        """A worker passes its work on, and the second worker answers the first publisher."""
         publisher = endpoint(receiver, "publisher")
         _, request = asked(flow, receiver, publisher)
         inner = flow.product.flow("Inner", kind="QUEUE")
@@ -229,7 +233,7 @@ def test_callbacks_survive_a_restart_of_every_process(tmp_path: Path, receiver: 
         busy.wait_for_count(1)
         product.kill_all()
         product.start()
-        # One is answered only now, the answer to the other is delivered only now.
+        # The first callback is answered now, the answer to the second is delivered now.
         answer = answered(request.headers["CallbackURL"])
         (got,) = publisher.wait_for_count(1)
         assert (got.id, got.body) == (answer, BODY)

@@ -1,4 +1,6 @@
-"""The URL circuit breaker against the started product: holds, probes, enables, freezes, and never discards."""
+"""The URL circuit breaker in the started product: holds, probes, enables, freezes, and never
+discards.
+"""
 
 import secrets
 from itertools import pairwise
@@ -45,7 +47,7 @@ def test_a_url_that_keeps_failing_is_disabled_and_probed_one_at_a_time(
     of.endpoint.always(Answer(500))
     flow.publish_numbered(30)
     wait_until(flow, of, "DISABLED")
-    # A retry may have been on its way beside the fifth failure; from then on it is one a second.
+    # A retry may have been in flight with the fifth failure; after that there is one per second.
     received = of.endpoint.wait_for_count(10)
     probes = received[6:]
     assert all(later.at - earlier.at >= 0.9 for earlier, later in pairwise(probes))

@@ -51,7 +51,9 @@ def publish(flow: Flow, said: str, *options: str) -> subprocess.CompletedProcess
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """Lets Inturn do what is asked; the answer is Inturn's own, or is lost and another comes instead."""
+    """Forwards requests to Inturn; the answer is Inturn's own, or is lost and replaced by
+    another.
+    """
 
     product: Product
     instead: Behaviour | None = None

@@ -1,4 +1,6 @@
-"""CONCURRENT subscribers against the started product: many at once, never more than asked for, and nothing waits for a failure."""
+"""CONCURRENT subscribers in the started product: many requests in flight, within the limit;
+failures delay no other.
+"""
 
 import secrets
 import threading
@@ -15,7 +17,7 @@ MOST = 16
 
 
 class Counted:
-    """Answers after a while, and counts how many requests it has at once."""
+    """Answers after a delay, and counts the requests in flight."""
 
     def __init__(self, seconds: float) -> None:
         self._slow = Slow(seconds)
@@ -39,7 +41,7 @@ class Counted:
 
 
 def subscribe(flow: Flow, receiver: Receiver, **fields: object) -> StartedSubscription:
-    """A subscription of a CONCURRENT subscriber."""
+    """Create a subscription of a CONCURRENT subscriber."""
     policy = fields.pop("policy", "teamforge")
     name = f"hook-{secrets.token_hex(4)}"
     owner = flow.subscriber(name, **{"processing": "CONCURRENT", "max_in_flight": MOST} | fields)
@@ -78,7 +80,7 @@ def test_a_failing_or_hanging_endpoint_delays_no_other(flow: Flow, receiver: Rec
     eventually(lambda: flow.statuses(of).count("DELIVERED") >= 19, "all but the one that hangs are delivered")
     hold.release()
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 20
-    # The one that failed was sent twice.
+    # The failed one was sent twice.
     assert len(of.endpoint.received) == 21
     assert {request.id for request in of.endpoint.received} == set(ids)
 
@@ -94,7 +96,7 @@ def test_an_endpoint_that_is_down_is_shown_and_tried_with_one_message_at_a_time(
     assert lane["delivery"] in {delivery["id"] for delivery in flow.deliveries(of)}
     assert lane["next_try_at"]
     tried = len(of.endpoint.received)
-    # What was under way when it went down, and then one after each pause.
+    # Those in flight when the endpoint went down, and then one after each pause.
     assert tried <= MOST + 2
     of.endpoint.always(OK)
     assert flow.wait_until_settled(of) == ["DELIVERED"] * 50

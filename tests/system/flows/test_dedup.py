@@ -1,4 +1,6 @@
-"""Dedup against the started product: what came before reaches the endpoint once, unless a person wants it again."""
+"""Dedup in the started product: a duplicate does not reach the endpoint, unless a person resubmits
+it.
+"""
 
 from tests.support.product import Flow
 from tests.support.receivers import Answer, Receiver

@@ -1,4 +1,4 @@
-"""Delivered messages against the started product: nobody but their destination ever gets one."""
+"""Delivered messages in the started product: only their destination gets them."""
 
 from itertools import cycle
 

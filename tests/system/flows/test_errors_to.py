@@ -1,4 +1,4 @@
-"""Failures of a message go to whom its publisher named, on the started product."""
+"""Failures of a message go to the subscriber that its publisher named, in the started product."""
 
 from tests.support.product import Flow
 from tests.support.receivers import Receiver
@@ -28,7 +28,7 @@ def test_a_refused_message_is_told_to_who_was_named_and_to_nobody_else(
     assert isinstance(attempt, dict)
     assert (body["message"], body["status"], attempt["status_code"]) == (published, "REJECTED", 410)
     assert (body["publisher"], body["destination"], body["redelivery"]) == (flow.event_type, None, "")
-    # What is published to all who want it comes after, and is the only one that they get.
+    # The failure that is published to all subscribers comes second, and is the only one they get.
     second = flow.publish(b'{"n": 2}')
     assert only_failure(everybody, "everybody is told of the second")["message"] == second
 
@@ -48,7 +48,7 @@ def test_two_subscribers_that_refuse_to_take_failures_end_no_loop(flow: Flow, re
         lambda: [flow.statuses(one) for one in deaf] == [["REJECTED"], ["REJECTED"]],
         "each refused its failure",
     )
-    # A later failure comes through the same duty: it would stand behind those of a loop.
+    # A later failure is published by the same chore: it would come after those of a loop.
     ops = pull(flow, "told-last", event_type=FAILED)
     published = flow.publish(b"{}", ErrorsTo=ops.name)
     assert only_failure(ops, "the last is told")["message"] == published

@@ -1,4 +1,4 @@
-"""A client of the old Event Queue at a started product: only the host of its address is new."""
+"""A client of the old Event Queue uses a started product: only the host of its address is new."""
 
 import base64
 from collections import Counter
@@ -18,7 +18,11 @@ SECONDS = 30
 
 @dataclass(frozen=True, slots=True)
 class PerlClient:
-    """What WebService::Telenor::GBE sends: an empty object by POST, its media type twice, Basic from the start."""
+    """Sends the requests of WebService::Telenor::GBE.
+
+    It posts an empty object, sends the media type twice, and Basic authentication from the first
+    request.
+    """
 
     base_url: str
     queue: str
@@ -36,7 +40,7 @@ class PerlClient:
         assert answer.status_code in {200, 204}, answer.text
         if answer.status_code == 204:
             return None
-        # It decodes nothing but what calls itself so to the end.
+        # The client decodes only a media type that ends in "json".
         assert answer.headers["content-type"].endswith("json")
         message: dict[str, Any] = answer.json()
         return message
@@ -73,7 +77,7 @@ def test_an_unacknowledged_message_comes_back_with_another_receipt(flow: Flow) -
     first = client.next_message()
     assert first is not None
     assert client.next_message() is None
-    # The thirty seconds, moved in the row.
+    # The thirty seconds of the lease, moved in the row.
     with flow.product.connect() as connection:
         connection.execute(
             "UPDATE delivery_waiting SET lease_expires_at = now() - interval '1 second' WHERE message_id = %s",
@@ -112,6 +116,6 @@ def test_old_and_new_clients_empty_one_mailbox_together_and_none_gets_what_anoth
             threads.submit(empty_by_mailbox),
         ]
         got = [id for future in futures for id in future.result()]
-    # One that found nothing for a moment, because another had it locked, ended early; what is left is little.
+    # A client that found the rows locked by another ended early; few messages are left.
     got += empty_by_mailbox()
     assert Counter(got) == Counter(published)

@@ -1,4 +1,4 @@
-"""What becomes of failures against the started product: told, sent again, edited, in doubt and decided."""
+"""Failures in the started product: published, resubmitted, edited, in doubt and decided."""
 
 from typing import Any
 
@@ -49,13 +49,13 @@ def test_a_failure_of_a_failure_message_publishes_nothing(flow: Flow, receiver: 
     of = refusing(flow, receiver)
     deaf = listen(flow, receiver, of)
     deaf.endpoint.always(GONE)
-    # Would hear of the deaf one's failure.
+    # Would get the failure of the refusing subscriber.
     beyond = flow.subscribe(
         receiver.endpoint("beyond"), event_type=FAILED, header_filter_string=deaf.subscriber
     )
     flow.publish()
     eventually(lambda: flow.statuses(deaf) == ["REJECTED"], "the failure could not be told")
-    # Its notice would be older than that of another failure, which is told.
+    # Its notice would be older than that of a second failure, which is published.
     flow.publish()
     eventually(lambda: flow.statuses(deaf) == ["REJECTED"] * 2, "the next was told, too")
     assert beyond.endpoint.received == []
@@ -84,7 +84,7 @@ def test_a_resubmitted_delivery_precedes_waiting_ones(flow: Flow, receiver: Rece
     new = flow.publish()
     flow.wait_until_blocked(of)
     resubmit(flow, of, old)
-    # The endpoint is still down: it is the old one that stops the lane now.
+    # The endpoint is still down: now the old delivery stops the lane.
     of.endpoint.wait_for_last(old)
     of.endpoint.always(OK)
     of.endpoint.wait_for_last(new)

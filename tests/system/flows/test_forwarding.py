@@ -1,4 +1,4 @@
-"""Headers of messages reach endpoints, against the started product: each way in which a message is sent."""
+"""Headers of messages reach endpoints, in each way of sending of the started product."""
 
 import hashlib
 import hmac
@@ -18,7 +18,7 @@ SECRET = b"It's a Secret to Everybody"
 
 
 def signed(body: bytes) -> str:
-    """What GitHub sends as X-Hub-Signature-256."""
+    """Return GitHub's X-Hub-Signature-256."""
     return f"sha256={hmac.new(SECRET, body, hashlib.sha256).hexdigest()}"
 
 

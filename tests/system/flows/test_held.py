@@ -1,4 +1,6 @@
-"""HELD: stored and not sent, of a subscription, a subscriber or the whole installation; and what comes after."""
+"""HELD: stored and not sent, for a subscription, a subscriber or the whole installation; and the
+release.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -36,7 +38,7 @@ EACH = [patch_subscription, patch_subscriber, patch_installation]
 
 @pytest.fixture(autouse=True)
 def released(flow: Flow) -> Iterator[None]:
-    """Other tests use the same product."""
+    """Release the installation afterwards: other tests use the same product."""
     yield
     flow.rest.patch("installation", {"sending": "ACTIVE"})
 

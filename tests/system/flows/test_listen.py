@@ -1,4 +1,4 @@
-"""`listen` on a running Inturn: it waits for what is to come, and outlives the web server."""
+"""`listen` on a running Inturn: it waits for messages, and survives a restart of the web server."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ from tests.system.operation.installation import eventually, kill
 
 
 def mailbox(flow: Flow) -> tuple[str, Json]:
-    """A subscriber with a mailbox: its name, and its PULL subscription."""
+    """Create a subscriber with a mailbox; return its name, and its PULL subscription."""
     name = flow.subscriber("depot")
     wish = {"name": "parcels", "subscriber": name, "event_type": flow.event_type, "mode": "PULL"}
     return name, flow.rest.post("subscriptions", wish)
@@ -69,7 +69,7 @@ def test_listen_continues_after_the_web_server_was_killed(
         hook.wait_for_last(first)
         killed = product.whole("web")
         kill(product.top("web"))
-        # Its worker goes on for a moment, and would answer.
+        # Its worker runs for a moment longer, and would answer.
         eventually(lambda: killed.isdisjoint(product.whole("web")), "nothing is left of it")
         eventually(product.is_ready, "another web server")
         second = flow.publish()

@@ -1,4 +1,6 @@
-"""A mailbox on the started product: published by one application, fetched and acknowledged by another."""
+"""A mailbox in the started product: published by one application, fetched and acknowledged by
+another.
+"""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,6 @@
-"""Order per subscriber, whoever publishes and however; and that nobody waits for another's endpoint."""
+"""Order per subscriber, for any publishers and ways of publishing; endpoints do not delay each
+other.
+"""
 
 import threading
 
@@ -113,7 +115,7 @@ def test_old_failures_are_tried_again_however_long_the_backlog_is(flow: Flow, re
 def test_permanently_failing_messages_do_not_delay_the_next_try_of_others(
     flow: Flow, receiver: Receiver
 ) -> None:
-    # A run of four takes two old failures: two that fail for ever could fill it.
+    # A run of four has room for two old failures: two that fail for ever could fill it.
     owner = flow.subscriber("owner", max_queued_to_send=4, refill_level=1)
     of = flow.subscribe(receiver.endpoint("a"), subscriber=owner)
     of.endpoint.follow(lambda request: Answer(500 if request.body == b"[]" or request.tries == 1 else 200))

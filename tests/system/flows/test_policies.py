@@ -1,7 +1,7 @@
-"""Every cell of the policies `teamforge` and `strict`: what each outcome of an attempt leads to.
+"""Every cell of the policies `teamforge` and `strict`: the effect of each outcome of an attempt.
 
-All cells run side by side, each with a subscriber and a receiver of its own: two
-messages are published in one transaction, and the first of them is answered badly.
+All cells run in parallel, each with a subscriber and a receiver of its own: two messages are
+published in one transaction, and the first of them is answered badly.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,14 +20,14 @@ RETRY_AFTER_SECONDS = 3
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """Nothing listens on the port at all."""
+    """A port without a listener."""
 
     status: None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyCell:
-    """One outcome under one policy, and the attempts that it should lead to."""
+    """One outcome under one policy, and the attempts that should follow."""
 
     policy: str
     outcome: str
@@ -79,7 +79,7 @@ CELLS = [
 
 @dataclass(slots=True)
 class PolicyTrial:
-    """A cell at work: what its endpoint got, and how its lane stood while blocked."""
+    """A running cell: the requests at its endpoint, and its lane's state while blocked."""
 
     of: StartedSubscription
     receiver: Receiver
@@ -88,7 +88,7 @@ class PolicyTrial:
 
     @property
     def tries(self) -> list[int]:
-        """Which of the messages each request was."""
+        """Return the index of each request's message."""
         return [self.messages.index(request.id) for request in self.of.endpoint.received]
 
 
@@ -120,7 +120,7 @@ class PolicyTable:
         return PolicyTrial(self.flow.subscribe(endpoint, policy=cell.policy, timeout_seconds=1), receiver)
 
     def _observe(self, cell: PolicyCell, trial: PolicyTrial) -> None:
-        """See what blocks; then let the endpoint recover."""
+        """Wait for the block, if there should be one; then let the endpoint recover."""
         if cell.leads_to == "block":
             trial.blocked = self.flow.wait_until_blocked(trial.of)
         trial.of.endpoint.always(OK)
@@ -205,5 +205,5 @@ def test_a_blocked_lane_tries_again_after_about_a_second(table: PolicyTable, cel
     trial = table.trials[cell.name]
     first, second = table.flow.delivery(trial.of, trial.messages[0])["attempts"][:2]
     began = datetime.fromisoformat(first["started_at"]) + timedelta(milliseconds=first["duration_ms"])
-    # A second, less a tenth, and what the clock's and the duration's rounding may take.
+    # One second, less a tenth and the rounding of clock and duration.
     assert datetime.fromisoformat(second["started_at"]) - began >= timedelta(seconds=0.88)

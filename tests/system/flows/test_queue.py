@@ -1,4 +1,4 @@
-"""QUEUE messages against the started product: each to exactly one endpoint of each group."""
+"""QUEUE messages in the started product: each goes to exactly one endpoint of each group."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ def subscribe(
 
 
 def settled(flow: Flow, group: Sequence[StartedSubscription]) -> list[Counter[str]]:
-    """What became of each message: how often each status stands in the group."""
+    """Return the statuses of each message's deliveries in the group, with their counts."""
     found = list(chain.from_iterable(flow.deliveries(of) for of in group))
     messages: dict[str, Counter[str]] = {}
     for delivery in found:
@@ -91,7 +91,7 @@ def test_an_endpoint_that_is_down_is_skipped(flow: Flow, receiver: Receiver) -> 
     flow.publish_numbered(60)
     wait_until_delivered(flow, up, 60)
     assert settled(flow, [down, *up]) == [Counter(DELIVERED=1, REDUNDANT=2)] * 60
-    # It is left alone while it is down: not each message tries it.
+    # A DOWN endpoint is skipped: most messages do not try it.
     assert sum(delivery["attempt_count"] for delivery in flow.deliveries(down)) < 60
 
 
@@ -103,7 +103,8 @@ def test_an_endpoint_is_shown_as_down_until_it_takes_a_message(flow: Flow, recei
     eventually(lambda: flow.endpoint_state(down) == "DOWN", "one is down")
     assert flow.endpoint_state(up) == "UP"
     down.endpoint.always(Answer(200))
-    # Nothing waits for it once its pause is over, or it takes what does.
+    # It is UP once its pause is over and no delivery waits for it, or when it takes the waiting
+    # one.
     eventually(lambda: flow.endpoint_state(down) == "UP", "it is up again")
 
 
@@ -150,7 +151,7 @@ def test_an_outcome_that_cannot_be_stored_is_lost_and_costs_no_other_its_own(
     (of,) = subscribe(flow, receiver, ["a"], policy="strict")
     hold = Hold()
     of.endpoint.always(hold)
-    # Of one lane, if five senders share them.
+    # Two messages of one lane: five senders share the messages.
     ids = [flow.publish() for _ in range(6)][::5]
     received = of.endpoint.wait_for(lambda received: {*ids} <= {request.id for request in received})
     poisoned = next(request for request in received if request.id == ids[0])
@@ -180,7 +181,7 @@ def test_an_outcome_that_cannot_be_stored_is_not_sent_again_without_a_pause(
 
 @contextmanager
 def refusing_to_deliver(product: Product, delivery_id: int) -> Iterator[None]:
-    """Let the database refuse that one delivery to be DELIVERED."""
+    """Make the database refuse to set that one delivery to DELIVERED."""
     with product.connect() as connection:
         connection.execute(
             "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'refused'; END $$"

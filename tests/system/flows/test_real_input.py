@@ -1,4 +1,6 @@
-"""Hundreds of payloads, published by HTTP to eight subscribers, and what their receivers saw."""
+"""Hundreds of payloads, published by HTTP to eight subscribers, and the requests at their
+receivers.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -74,7 +76,7 @@ def test_attempts_agree_with_the_requests(real_run: RealRun, of: RealSubscriber)
     requests = Counter(request.id for request in of.received)
     attempts = Counter({id: found["attempt_count"] for id, found in real_run.deliveries(of).items()})
     if of.wish.refuses:
-        # Those that were refused were attempts, too; no receiver saw them.
+        # Refused connections were attempts, too; no receiver saw them.
         assert attempts > requests
     else:
         assert attempts == requests

@@ -1,4 +1,6 @@
-"""Hundreds of payloads as QUEUE messages, over three groups of three endpoints, one of which dies midway."""
+"""Hundreds of payloads as QUEUE messages, over three groups of three endpoints, one of which dies
+midway.
+"""
 
 import itertools
 from collections import Counter
@@ -21,7 +23,7 @@ DIES_AFTER = 150
 
 @dataclass(frozen=True, slots=True)
 class QueueSubscription:
-    """What a group wants, in Inturn's words and in Python's."""
+    """A group's filter, in Inturn's language and in Python."""
 
     name: str
     filter: str
@@ -44,7 +46,7 @@ WISHES = [
 
 
 class QueueRun:
-    """The run; afterwards everything is settled, and the tests only look."""
+    """The run; after it all deliveries are settled, and the tests only read."""
 
     def __init__(self, flow: Flow, receiver: Receiver, *, source: str) -> None:
         self.flow = flow
@@ -66,7 +68,7 @@ class QueueRun:
         return [id for id, webhook in self.messages.items() if wish.wants(webhook)]
 
     def received(self, wish: QueueSubscription) -> list[Received]:
-        """What its endpoints took."""
+        """Return the requests that its endpoints accepted."""
         every = itertools.chain.from_iterable(of.endpoint.received for of in self.groups[wish.name])
         return [request for request in every if request.status == 200]
 

@@ -1,4 +1,6 @@
-"""The retry lane against the started product: what fails leaves the flow of fresh messages, and comes again when it is due."""
+"""The retry lane in the started product: a failed delivery leaves the fresh ones, and returns when
+it is due.
+"""
 
 import secrets
 from collections.abc import Mapping
@@ -129,7 +131,7 @@ def test_an_inactive_subscription_holds_its_retries_too(flow: Flow, receiver: Re
     other = subscribe(flow, receiver, {"retry_seconds": 1, "max_attempts": 4})
     other.endpoint.always(Answer(500))
     flow.publish()
-    # Its three retries take longer than the one that is held.
+    # Its three retries take longer than the one in flight.
     assert flow.wait_until_settled(other) == ["FAILED"]
     assert len(of.endpoint.received) == 1
     of.endpoint.always(OK)

@@ -1,4 +1,6 @@
-"""Scripts against the started product: what receivers get, and what publishers of SYNC messages are answered."""
+"""Scripts in the started product: the requests at receivers, and the answers to publishers of SYNC
+messages.
+"""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What reaches the endpoint: the bytes, the headers, the method, the credentials."""
+"""The request at the endpoint: bytes, headers, method, credentials."""
 
 import base64
 import datetime
@@ -87,7 +87,7 @@ def test_a_rotation_without_overlap_ends_the_old_secret(flow: Flow, receiver: Re
         timestamp = datetime.datetime.fromtimestamp(int(request.headers["webhook-timestamp"]), datetime.UTC)
         return Webhook(new).sign(request.id, timestamp, request.body.decode()) == signature
 
-    # A sender learns of changes within two seconds, not at once.
+    # A sender reads changes within two seconds, not at once.
     def publish_one_more() -> bool:
         count = len(of.endpoint.received)
         flow.publish(BODY)

@@ -1,4 +1,4 @@
-"""INACTIVE and back, a person at a blocked lane, and an endpoint that is corrected."""
+"""INACTIVE and back, a person's decision on a blocked lane, and a corrected endpoint."""
 
 import time
 
@@ -7,7 +7,7 @@ from tests.support.receivers import OK, Answer, Hold, Receiver, ReceiverEndpoint
 from tests.support.rest import Json
 from tests.system.operation.installation import eventually
 
-# Promised: INACTIVE reaches a run that is under way within 2 s. A loaded machine gets some grace.
+# Promised: INACTIVE reaches a current run within 2 s. A loaded machine gets some grace.
 INACTIVE_SECONDS = 10.0
 
 
@@ -21,7 +21,7 @@ def test_inactive_stops_in_the_middle_of_a_run_while_the_subscribers_others_flow
     owner = flow.subscriber("owner")
     stopped = flow.subscribe(receiver.endpoint("stopped"), subscriber=owner)
     other = flow.subscribe(receiver.endpoint("other"), subscriber=owner)
-    # So that the run is long enough to be stopped in the middle: 20 s.
+    # The run is then long enough to be stopped in the middle: 20 s.
     stopped.endpoint.always(Slow(0.05))
     flow.publish_numbered(400)
     stopped.endpoint.wait_for_count(5)
@@ -128,7 +128,9 @@ def test_a_cancelled_delivery_stays_cancelled_and_the_lane_continues(flow: Flow,
 
 
 def _held_backlog(flow: Flow, receiver: Receiver) -> tuple[StartedSubscription, list[str]]:
-    """A subscription made INACTIVE while its first delivery was blocked, and what it holds."""
+    """Create a subscription that became INACTIVE while its first delivery was blocked; return its
+    backlog, too.
+    """
     of = flow.subscribe(receiver.endpoint("a"), policy="strict")
     ids = _blocked_by_the_first(flow, of.endpoint)
     flow.wait_until_blocked(of)
@@ -139,6 +141,6 @@ def _held_backlog(flow: Flow, receiver: Receiver) -> tuple[StartedSubscription, 
 
 
 def _blocked_by_the_first(flow: Flow, endpoint: ReceiverEndpoint) -> list[str]:
-    """Publish two messages, of which the endpoint never takes the first."""
+    """Publish two messages, of which the endpoint never accepts the first."""
     endpoint.follow(lambda request: Answer(500 if request.body == b'{"number":0}' else 200))
     return flow.publish_numbered(2)

@@ -1,4 +1,4 @@
-"""webMethods' policies against the started product: retry in place, give up, or suspend and probe."""
+"""webMethods' policies in the started product: retry in place, fail, or suspend and probe."""
 
 import secrets
 from collections.abc import Mapping
@@ -104,7 +104,7 @@ def test_without_a_probe_url_a_suspended_lane_waits_for_a_person(flow: Flow, rec
     wait_until_suspended(flow, of)
     assert flow.lane(of)["next_try_at"] is None
     assert flow.endpoint_state(of) == "DOWN"
-    # A change of the subscription is a reason to look, and none to resume.
+    # A change of the subscription makes the sender check the lane, but does not resume it.
     flow.rest.patch(f"subscriptions/{of.id}", {"timeout_seconds": 7})
     other = flow.subscribe(receiver.endpoint(f"other-{secrets.token_hex(4)}"))
     flow.publish()
@@ -136,7 +136,7 @@ def test_a_rejection_suspends_a_serial_subscriber_that_wants_it(flow: Flow, rece
     assert flow.statuses(of) == ["REJECTED", "PENDING"]
     flow.rest.post(f"lanes/{of.subscriber}/resume")
     assert flow.wait_until_settled(of) == ["REJECTED", "DELIVERED"]
-    # Whoever rejects a message is there: only a person knows what to do.
+    # A receiver that rejects a message is available: only a person can decide.
     assert probe.received == []
 
 

@@ -1,4 +1,4 @@
-"""SYNC messages against the started product: the publisher waits, and gets what the endpoint answers."""
+"""SYNC messages in the started product: the publisher waits, and gets the endpoint's answer."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -35,7 +35,7 @@ def publish(flow: Flow, **headers: str) -> requests.Response:
 
 
 def history(flow: Flow, answer: requests.Response) -> Json:
-    """The one delivery of the message that was answered."""
+    """Return the one delivery of the answered message."""
     (delivery,) = flow.rest.get(f"messages/{answer.headers['inturn-message']}")["deliveries"]
     found: Json = delivery
     return found
@@ -151,7 +151,7 @@ def test_an_endpoint_that_is_down_gives_a_problem_or_lets_pass(flow: Flow, recei
 
 def test_an_address_that_is_not_allowed_is_refused_when_it_is_called(flow: Flow, receiver: Receiver) -> None:
     of = flow.subscribe(receiver.endpoint("rules"))
-    # As if the name had led elsewhere when it was saved.
+    # As if the name had resolved to another address when it was saved.
     with flow.product.connect() as connection:
         private = "UPDATE subscriptions_subscription SET endpoint = 'http://10.0.0.1/rules' WHERE id = %s"
         connection.execute(private, [of.id])
@@ -164,7 +164,7 @@ def test_an_address_that_is_not_allowed_is_refused_when_it_is_called(flow: Flow,
 
 
 class SyncPeers:
-    """Remembers from which ports it was asked: a connection that is used again has the same."""
+    """Records the client port of each request: a reused connection has the same port."""
 
     status = 200
 
@@ -190,7 +190,7 @@ def test_an_endpoint_that_hangs_does_not_stop_the_web_server(flow: Flow, receive
     of.endpoint.always(hold)
     with ThreadPoolExecutor(12) as pool:
         waiting = [pool.submit(publish_alone, flow) for _ in range(12)]
-        # Of its eight threads six may wait.
+        # Six of the web server's eight threads may wait.
         of.endpoint.wait_for_count(6)
         eventually(lambda: sum(one.done() for one in waiting) == 6, "the others are told to come again")
         assert flow.product.is_ready()
@@ -211,7 +211,7 @@ def test_a_publisher_that_hangs_up_does_not_end_the_call(flow: Flow, receiver: R
 
 
 def publish_alone(flow: Flow, *, seconds: float = 30) -> requests.Response:
-    """With a session of its own, for a thread of its own."""
+    """Publish with a session of its own, in a thread of its own."""
     rest = flow.publisher
     return requests.post(
         f"{rest.base_url}/api/v1/events/{flow.event_type}/messages",

@@ -1,4 +1,6 @@
-"""The vendor's Jenkins plugin against the started product: the bytes that its HTTP client writes, and what it makes of the answers."""
+"""The vendor's Jenkins plugin and the started product: the bytes of its HTTP client, and its
+reading of the answers.
+"""
 
 import json
 import secrets
@@ -28,12 +30,14 @@ BUILD = {
     "repository": {"type": "git", "url": "https://git.example/app.git", "revisions": ["2fd4e1c6"]},
     "duration": "42",
 }
-# What the plugin's JSON library makes, and its HTTP client writes, for want of a charset.
+# The output of the plugin's JSON library, encoded by its HTTP client's default charset.
 BODY = json.dumps(BUILD, separators=(",", ":"), ensure_ascii=False).encode("iso-8859-1")
 
 
 def written(path: str, body: bytes, *, host: str, token: str = "") -> bytes:
-    """The request as Apache HttpClient 4.5 writes it: first what the plugin sets, then its own headers."""
+    """Return the request as Apache HttpClient 4.5 writes it: first the plugin's headers, then its
+    own.
+    """
     lines = [
         f"POST {path} HTTP/1.1",
         *([f"Authorization: {token}"] if token else []),
@@ -49,7 +53,9 @@ def written(path: str, body: bytes, *, host: str, token: str = "") -> bytes:
 
 
 class Plugin:
-    """What it does with a webhook URL, a user and a password; each request on a connection of its own."""
+    """Sends the plugin's requests for a webhook URL, a user and a password, each on its own
+    connection.
+    """
 
     def __init__(self, product: Product) -> None:
         place = urlsplit(product.rest.base_url)
@@ -62,7 +68,9 @@ class Plugin:
             return _answer(connection)
 
     def notify(self, path: str, *, username: str = "", password: str = "") -> int:
-        """Return the status that it judges a build by; 0 without a token, as there."""
+        """Return the status by which the plugin judges a build; 0 without a token, as in the
+        plugin.
+        """
         if "/v4/" in path:
             return self.send(path, BODY)[0]
         login = path[: path.index("/inbox")] + "/login"

@@ -1,4 +1,6 @@
-"""Times to live against the started product: nothing is sent past its time, and nothing that was is called expired."""
+"""Times to live in the started product: no delivery is sent after its TTL, and no sent one is
+called expired.
+"""
 
 import secrets
 
@@ -16,7 +18,7 @@ LONG_PAUSE = {"pause_seconds": 600, "pause_max_seconds": 600}
 
 @pytest.fixture
 def flow(product: Product) -> Flow:
-    """Messages that live long enough to be overtaken by nothing but what a test does."""
+    """An event type whose TTL is longer than any test."""
     return product.flow("Ttl", ttl_seconds=600)
 
 
@@ -26,7 +28,7 @@ def brief(product: Product) -> Flow:
 
 
 def expire(flow: Flow, *of: StartedSubscription) -> None:
-    """Let the time be over of all that these have open."""
+    """End the TTL of all open deliveries of these subscriptions."""
     with flow.product.connect() as connection:
         connection.execute(
             "UPDATE delivery_delivery SET expires_at = now()"
@@ -36,7 +38,7 @@ def expire(flow: Flow, *of: StartedSubscription) -> None:
 
 
 def told(flow: Flow, of: StartedSubscription) -> list[Json]:
-    """The journal's entries about that subscription."""
+    """Return the journal's entries about that subscription."""
     with flow.product.connect() as connection:
         rows = connection.execute(
             "SELECT kind, text FROM delivery_journalentry WHERE subscription_id = %s", [of.id]
@@ -45,7 +47,7 @@ def told(flow: Flow, of: StartedSubscription) -> list[Json]:
 
 
 def blocked(flow: Flow, receiver: Receiver) -> StartedSubscription:
-    """A subscription whose lane pauses for minutes."""
+    """Create a subscription whose lane pauses for minutes."""
     policy = policy_like(flow.product, "teamforge", **LONG_PAUSE)
     of = flow.subscribe(receiver.endpoint(f"hook-{secrets.token_hex(4)}"), policy=policy)
     of.endpoint.next(Close())
@@ -113,7 +115,7 @@ def test_an_attempt_running_when_the_ttl_ends_counts(flow: Flow, receiver: Recei
 def test_a_message_that_expires_behind_a_slow_one_is_never_sent(
     brief: Flow, receiver: Receiver, most: int | None
 ) -> None:
-    """Its sender has read it long since: it drops it, and then it expires."""
+    """Its sender has read it long before: it drops the delivery, which then expires."""
     how: dict[str, object] = {"processing": "SERIAL"} if most is None else {"max_in_flight": most}
     of, other, hold = subscribe(brief, receiver, **how), blocked(brief, receiver), Hold()
     of.endpoint.next(hold)

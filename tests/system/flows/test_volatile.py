@@ -1,4 +1,6 @@
-"""VOLATILE messages against the started product: tried once, in whatever way, and in nobody's way."""
+"""VOLATILE messages in the started product: tried once, in each way of sending, without delaying
+others.
+"""
 
 import secrets
 

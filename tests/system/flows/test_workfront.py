@@ -1,4 +1,6 @@
-"""A client of Workfront's event subscriptions at the started product: its subscription, its payload, its receiver."""
+"""A client of Workfront's event subscriptions uses a started product: its subscription, payload and
+receiver.
+"""
 
 import orjson
 import requests

@@ -1,7 +1,7 @@
-"""Payloads of real webhooks, and made ones with their shapes: the same tests take both.
+"""Payloads of real webhooks, and generated ones of the same shapes: the same tests use both.
 
-The made ones are always there. A file of real ones, which stay outside the project, is named by INTURN_TEST_WEBHOOKS:
-one `{"event": "GitHub.Issues.Opened", "body": {…}}` a line.
+The generated ones are always available. INTURN_TEST_WEBHOOKS names a file of real ones, which stay
+outside the project: one `{"event": "GitHub.Issues.Opened", "body": {…}}` per line.
 """
 
 import json
@@ -19,13 +19,13 @@ from tests.system.flows.generated_webhooks import made_webhooks
 PLACE = "INTURN_TEST_WEBHOOKS"
 MADE, REAL = "made", "real"
 SOURCES = [MADE, REAL] if os.environ.get(PLACE) else [MADE]
-# Event types of their own; the rest share one.
+# Event types of their own; the others share one.
 FREQUENT = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """One payload: the exact bytes, and what they say."""
+    """One payload: its exact bytes, and their content."""
 
     event: str
     raw: bytes
@@ -41,7 +41,7 @@ class Webhook:
 
 
 def read(source: str) -> list[Webhook]:
-    """Read all payloads of a source; a file that is named and missing is a failure."""
+    """Read all payloads of a source; raise an error if the named file is missing."""
     if source == MADE:
         return [Webhook(event=event, raw=raw, body=json.loads(raw)) for event, raw in made_webhooks()]
     path = Path(os.environ[PLACE])

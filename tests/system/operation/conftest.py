@@ -1,4 +1,4 @@
-"""One installation for all tests here: what a test leaves is what the next `up` has to cope with."""
+"""One installation for all tests here: the next `up` has to cope with a test's leftovers."""
 
 from collections.abc import Iterator
 

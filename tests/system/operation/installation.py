@@ -1,4 +1,6 @@
-"""An `up` of the tests' own: real processes on a temporary home, found by a mark in their environment."""
+"""An `up` of the tests: real processes on a temporary home, found by a mark in their
+environment.
+"""
 
 import http.client
 import os
@@ -27,9 +29,9 @@ def free_port() -> int:
 
 
 class StartedInstallation:
-    """A home with a port, on which `up` can be started again and again."""
+    """A home with a port, on which `up` can be started repeatedly."""
 
-    # What `up` is given on its command line.
+    # Arguments of `up` on its command line.
     arguments: tuple[str, ...] = ()
 
     def __init__(self, home: Path, *, prefix: Sequence[str] = ()) -> None:
@@ -71,7 +73,7 @@ class StartedInstallation:
         return line
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> tuple[int, str]:
-        """Ask `up` to stop; its exit code and what it had still to say on standard output."""
+        """Ask `up` to stop; return its exit code and the rest of its standard output."""
         assert self.up is not None
         self.up.send_signal(number)
         said, _ = self.up.communicate(timeout=DEADLINE_SECONDS)
@@ -88,22 +90,22 @@ class StartedInstallation:
             connection.close()
 
     def processes(self) -> set[int]:
-        """Everything that was started by these tests for this home, `up` itself included."""
+        """Return all processes that these tests started for this home, including `up` itself."""
         return processes.having(f"{MARK}={self.mark}") | self.postgres()
 
     def whole(self, part: str) -> set[int]:
-        """The processes of one of the parts that `up` runs."""
+        """Return the processes of one of the parts that `up` runs."""
         return {pid for pid in self.processes() if _part(pid) == part}
 
     def top(self, part: str) -> int | None:
-        """The process that leads a part, None while there is none."""
+        """Return the process that leads a part, None if there is none."""
         return _leader(self.whole(part))
 
     def postgres(self) -> set[int]:
         return {pid for data in self.home.glob("postgresql-*/data") for pid in processes.working_in(data)}
 
     def postmaster(self) -> int | None:
-        """The process that all others of PostgreSQL come from; each of those leads a session, too."""
+        """Return the parent of all PostgreSQL processes; each of those leads a session, too."""
         for told in self.home.glob("postgresql-*/data/postmaster.pid"):
             lines = _read_lines(told)
             if lines and (pid := int(lines[0])) in self.postgres():
@@ -111,9 +113,10 @@ class StartedInstallation:
         return None
 
     def wait_for_postgres_after(self, killed: int | None) -> None:
-        """Wait until the web server has found the server that follows the one with that postmaster.
+        """Wait until the web server has connected to the server that replaces the one with that
+        postmaster.
 
-        Some that the killed one had begun outlive it for a moment, and answer.
+        Some processes of the killed server outlive it for a moment, and answer.
         """
         eventually(lambda: self.postmaster() not in (None, killed), "another server")
         eventually(self.is_ready, "the web server has found it")
@@ -141,7 +144,7 @@ def kill(*pids: int | None) -> None:
 
 
 def eventually(condition: Callable[[], object], claim: str, *, seconds: float = DEADLINE_SECONDS) -> None:
-    """Wait until it holds; the claim is what failed otherwise."""
+    """Wait until the condition holds; the claim appears in the error."""
     began = time.monotonic()
     while not condition():
         assert time.monotonic() - began < seconds, f"never: {claim}"
@@ -155,7 +158,7 @@ def _part(pid: int) -> str:
 
 
 def _leader(pids: set[int]) -> int | None:
-    """Each part has a session of its own, which its top process leads."""
+    """Return the top process: each part has a session of its own, which that process leads."""
     for pid in pids:
         try:
             if os.getsid(pid) == pid:
@@ -166,7 +169,7 @@ def _leader(pids: set[int]) -> int | None:
 
 
 def _read_lines(path: Path) -> list[str]:
-    """Its lines; none when it is gone meanwhile."""
+    """Return the file's lines; none if it has been removed meanwhile."""
     try:
         return path.read_text().split()
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Clients at mailboxes of a started product, each on a connection of its own."""
+"""Clients of mailboxes of a started product, each on a connection of its own."""
 
 import re
 import socket
@@ -13,13 +13,13 @@ import requests
 from tests.support.product import Flow, Product
 from tests.support.rest import SECONDS, Json
 
-# Who waits so long and is answered sooner was woken.
+# A client that waits so long and is answered sooner was woken.
 LONG = 20
 SOON = 10.0
 
 
 def waiting_clients(product: Product) -> int:
-    """How many the web server says there are; -1 while there is none."""
+    """Return the number of waiting clients in the web server's metrics; -1 without a web server."""
     try:
         metrics = requests.get(f"http://127.0.0.1:{product.port}/metrics", timeout=SECONDS).text
     except requests.ConnectionError:
@@ -29,7 +29,7 @@ def waiting_clients(product: Product) -> int:
 
 
 class ServedMailbox:
-    """A mailbox with one subscription, and the publisher of what comes into it."""
+    """A mailbox with one subscription, and the publisher of its messages."""
 
     def __init__(self, flow: Flow, name: str) -> None:
         self.product = flow.product
@@ -44,7 +44,7 @@ class ServedMailbox:
         return self.flow.publish(FILTER_STRING=self.name)
 
     def publish_batch(self, count: int) -> list[str]:
-        """Publish so many in one transaction."""
+        """Publish so many messages in one transaction."""
         headers = {"FILTER_STRING": self.name}
         items = [{"event": self.flow.event_type, "headers": headers, "body": {}} for _ in range(count)]
         return [result["id"] for result in self.flow.publisher.publish_batch(items)]
@@ -62,7 +62,7 @@ class ServedMailbox:
 
 
 class WaitingClient:
-    """A client on a connection of its own, from when it asked."""
+    """A client on a connection of its own, which sends its request at once."""
 
     def __init__(self, box: ServedMailbox, verb: str = "next", **query: Any) -> None:
         self._raw = box.raw(verb, **query)
@@ -76,7 +76,7 @@ class WaitingClient:
         self.connection.close()
 
     def again(self) -> None:
-        """Ask once more, on the same connection."""
+        """Send the request once more, on the same connection."""
         self.asked_at = time.monotonic()
         self.connection.sendall(self._raw)
 

@@ -1,4 +1,4 @@
-"""`up` for people who come by another name, through a proxy that speaks TLS."""
+"""`up` under another host name, behind a proxy that speaks TLS."""
 
 from collections.abc import Iterator
 
@@ -43,14 +43,14 @@ def test_a_host_it_does_not_have_is_refused(proxied: Product) -> None:
 
 
 def log_in(product: Product, **headers: str) -> int:
-    """What a form that a browser got through the proxy is answered with."""
+    """Post a form that a browser got through the proxy; return the answer's status."""
     through = {"Host": HOST, "X-Forwarded-Proto": "https"}
     form = ask(product, "/admin/login/", **through)
     token = form.cookies["csrftoken"]
     return requests.post(
         f"{product.rest.base_url}/admin/login/",
         data={"csrfmiddlewaretoken": token, "username": "admin", "password": PASSWORD},
-        # By hand: it is for https only.
+        # By hand: the cookie is for https only.
         headers=through | {"Cookie": f"csrftoken={token}"} | headers,
         allow_redirects=False,
         timeout=SECONDS,

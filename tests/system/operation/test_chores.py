@@ -1,4 +1,4 @@
-"""The cluster stops when it is told to, and its chores come back after whatever dies."""
+"""The cluster stops on a signal, and its chores come back after any process dies."""
 
 import re
 import signal
@@ -16,7 +16,7 @@ WORKER = re.compile(r"inturn chores (\d+)")
 
 
 def worker(of: StartedInstallation) -> int | None:
-    """The process that does chores, None while nobody does."""
+    """Return the process that runs the chores, None if there is none."""
     url = running_url(of.home)
     if url is None:
         return None
@@ -37,7 +37,7 @@ def test_the_chores_stop_soon_and_leave_no_process(running: StartedInstallation)
     eventually(lambda: not running.whole("cluster") & (before - {top}), "nobody works any more")
     assert time.monotonic() - asked_at < STOP_SECONDS
     eventually(lambda: not running.whole("cluster") & before, "all of it is gone")
-    # `up` took it for dead.
+    # `up` presumed it dead.
     eventually(lambda: worker(running), "another does chores")
 
 

@@ -1,4 +1,4 @@
-"""`up --demo`: within seconds there is something to see, and it ends and starts again like all of `up`."""
+"""`up --demo`: within seconds there is something to see; it stops and restarts like any `up`."""
 
 import signal
 import socket
@@ -16,24 +16,24 @@ MAILBOX = ("demo-warehouse/goods-in", "demo-warehouse/relocations")
 
 
 class Demo(Product):
-    """An installation with the demo; of the loopback it was told nothing."""
+    """An installation with the demo, without a setting that allows the loopback."""
 
     arguments = ("--demo",)
 
     def start(self) -> None:
-        """The demo provisions while the web server is ready already."""
+        """Start, and wait for the demo: it provisions after the web server is ready."""
         super().start()
         eventually(lambda: len(self.subscriptions()) == len(WISHES), "everything is provisioned")
 
     def subscriptions(self) -> dict[str, Json]:
-        """Those of the demo: what callbacks need comes with the first of them."""
+        """Return the demo's subscriptions, without the built-in ones that callbacks need."""
         rows = self.rest.all("subscriptions")
-        # Of the demo's endpoints some are down now and then.
+        # Some of the demo's endpoints are down now and then.
         names = {f"{row['subscriber']}/{row['name']}": row | {"endpoint_state": ""} for row in rows}
         return {name: row for name, row in names.items() if name.startswith("demo-")}
 
     def delivered(self, subscription: str) -> int:
-        """How many of a subscription are DELIVERED; it counts to 500."""
+        """Return how many deliveries of a subscription are DELIVERED; it counts to 500."""
         return len(self.deliveries(subscription, status="DELIVERED"))
 
     def deliveries(self, subscription: str, **query: str) -> list[Json]:

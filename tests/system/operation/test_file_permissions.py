@@ -1,4 +1,4 @@
-"""What a running Inturn leaves for others on its machine to read: nothing."""
+"""A running Inturn leaves no file that other users of its machine can read."""
 
 import stat
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timeout(SECONDS)
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
     home = tmp_path_factory.mktemp("open")
-    # Made by somebody beforehand: then Inturn leaves its mode as it is.
+    # Created by the user beforehand: Inturn then leaves its mode as it is.
     home.chmod(0o755)
     product = Product(home, INTURN_ADMIN_PASSWORD=PASSWORD)
     try:
@@ -40,7 +40,7 @@ def test_no_file_of_the_home_can_be_read_by_others(product: Product, receiver: R
     assert flow.wait_until_settled(of) == ["DELIVERED"]
     archive(product)
     found = [path for path in product.home.iterdir() if is_open(path)]
-    # Below a closed folder others reach nothing; but archive and logs may be put elsewhere.
+    # Other users cannot enter a closed folder; but archive and logs may be placed elsewhere.
     found += [
         path for name in ("archive", "logs") for path in (product.home / name).rglob("*") if is_open(path)
     ]

@@ -1,4 +1,5 @@
-"""The pipeline's loop: it runs what is due in a process of its own, and whatever dies, the next run goes on.
+"""The pipeline's loop: it starts due runs in processes of their own, and after any process dies,
+the next run continues.
 
 due ─▶ WAITING ─▶ its process begins ─▶ RUNNING ─▶ DONE
 """
@@ -16,7 +17,7 @@ from config.embedded.postgres import running_url
 from config.up import processes
 from tests.system.operation.installation import StartedInstallation, eventually, kill
 
-# What the first statements of an export need; nothing else of Inturn does.
+# A table that the first statements of an export need, and no other part of Inturn.
 NEEDED = "delivery_archivechunk"
 
 
@@ -35,7 +36,7 @@ class History:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Within the block every export stops in its middle."""
+        """Stop every export in its middle, within the block."""
         with self.connected() as connection, connection.transaction():
             connection.execute(f"LOCK TABLE {NEEDED} IN ACCESS EXCLUSIVE MODE")
             yield
@@ -45,7 +46,7 @@ class History:
             connection.execute("UPDATE delivery_pipelineschedule SET next_at = now() WHERE step = 'EXPORT'")
 
     def newest(self) -> tuple[int, str, str]:
-        """Id, state and error of the newest export."""
+        """Return id, state and error of the newest export."""
         with self.connected() as connection:
             found = connection.execute(
                 "SELECT id, state, error FROM delivery_pipelinerun WHERE step = 'EXPORT' ORDER BY id DESC LIMIT 1"
@@ -63,7 +64,7 @@ class History:
         eventually(lambda: self.newest()[:2] == (id, state), f"export {id} is {state}")
 
     def begin(self) -> tuple[int, int]:
-        """Let an export begin, while it is held; return its id and its process."""
+        """Start an export, while it is held; return its id and its process."""
         before = self.newest()[0]
         self.let_be_due()
         self.wait_for_next(before, "RUNNING")
@@ -71,11 +72,11 @@ class History:
         return self.newest()[0], pid
 
     def running(self) -> set[int]:
-        """The processes that run a run."""
+        """Return the processes of the current runs."""
         return {pid for pid in self._installation.whole("cluster") if is_run(pid)}
 
     def worker(self) -> int:
-        """The process that starts them."""
+        """Return the process that starts them."""
         (pid,) = self.running()
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
@@ -141,7 +142,7 @@ def test_when_inturn_stops_a_run_waits_for_the_next_start(
         assert top is not None
         processes.send(signal.SIGTERM, [top])
         eventually(lambda: pid not in running.processes(), "the run has ended")
-        # `up` took the cluster for dead.
+        # `up` presumed the cluster dead.
         eventually(lambda: history.running() - {pid}, "it has begun again")
     history.wait_until(id, "DONE")
 
@@ -151,7 +152,7 @@ def test_a_restarted_database_fails_the_run_and_the_next_is_done(
     history: History, running: StartedInstallation
 ) -> None:
     killed = running.postmaster()
-    # The lock goes with the server.
+    # The lock ends with the server.
     with suppress(psycopg.OperationalError), history.held():
         id, _ = history.begin()
         kill(killed)

@@ -1,4 +1,4 @@
-"""Where the web server listens: an address of this machine's, or all of them."""
+"""The addresses on which the web server listens: one of this machine's, or all."""
 
 import socket
 from pathlib import Path

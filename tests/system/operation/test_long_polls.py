@@ -1,4 +1,6 @@
-"""Clients that wait at a mailbox: each message goes to one of them at once, and waiting costs the others nothing."""
+"""Clients that wait at a mailbox: each message goes to one of them at once, and waiting costs
+others nothing.
+"""
 
 import re
 import select
@@ -45,7 +47,7 @@ def box(product: Product) -> ServedMailbox:
 
 @pytest.fixture
 def join() -> Iterator[Join]:
-    """Let one more client wait, behind those who do."""
+    """Add a client that waits behind the others."""
     with ExitStack() as stack:
 
         def join(box: ServedMailbox, wait: int = LONG, **query: Any) -> WaitingClient:
@@ -194,7 +196,7 @@ def connections(product: Product) -> int:
 
 
 def memory_kilobytes(product: Product) -> int:
-    """Of the process that most clients are with."""
+    """Return the memory of the largest web process, which has most of the clients."""
     statuses = [Path(f"/proc/{pid}/status").read_text() for pid in product.whole("web")]
     return max(int(found[1]) for status in statuses if (found := re.search(r"VmRSS:\s+([0-9]+)", status)))
 
@@ -207,7 +209,8 @@ def test_one_process_holds_600_waiting_clients(product: Product) -> None:
         clients = [stack.enter_context(box.ask("next", wait=LONG)) for box in boxes for _ in range(10)]
         eventually(lambda: waiting_clients(product) == 600, "all wait")
         assert len(listening(product)) == 1
-        # One for each thread, one that listens, one that notifies; the senders' come and go.
+        # One for each thread, one that listens, one that notifies; the number of senders'
+        # connections varies.
         assert connections(product) <= before + 2 * WEB_THREADS
         print(f"600 wait with {(memory_kilobytes(product) - memory) / 600:.0f} KiB each")
         began = time.monotonic()

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL by itself: needs no Django."""
+"""The embedded PostgreSQL by itself, without Django."""
 
 import os
 import shutil
@@ -119,7 +119,7 @@ def test_foreign_settings_do_not_reach_it(server: Server, monkeypatch: pytest.Mo
 
 
 def start_without(folder: Path, home: Path, *programs: str) -> subprocess.Popen[str]:
-    """Start a server where of the programs that change the user only these are found."""
+    """Start a server with only these of the programs that change the user on the path."""
     folder.mkdir()
     for name in (*programs, "true"):
         (folder / name).symlink_to(shutil.which(name) or "nowhere")
@@ -140,7 +140,7 @@ def is_open_to_all(folder: Path) -> bool:
 def owners(home: Path) -> set[int]:
     found: set[int] = set()
     for pid in serving(home):
-        # Some of its processes come and go.
+        # Some of its processes are short-lived.
         with suppress(FileNotFoundError):
             found.add(Path(f"/proc/{pid}").stat().st_uid)
     return found

@@ -1,4 +1,6 @@
-"""As whom Inturn connects to the embedded PostgreSQL, and what that server writes into its log."""
+"""The account with which Inturn connects to the embedded PostgreSQL, and the content of that
+server's log.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +16,7 @@ from tests.system.operation.test_refusals import refusal
 
 MARKER = "never-to-be-in-a-log"
 
-# What an earlier version left: made by the superuser, as whom it connected.
+# Objects of an earlier version, created by the superuser that it connected as.
 OBJECTS = """
     CREATE TABLE kept (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, number serial, value text NOT NULL);
     INSERT INTO kept (value) VALUES ('here');
@@ -89,7 +91,9 @@ def test_the_owner_gets_a_folder_of_an_earlier_version(server: Server) -> None:
 
 
 def make_earlier(server: Server) -> None:
-    """Make it as an earlier version left it: all is the superuser's, who has the password."""
+    """Change it to the state of an earlier version: the superuser owns all objects, and has the
+    password.
+    """
     folder = server.cluster.folder
     statements = BEFORE.format(password=(folder / "password").read_text())
     execute_statements(statements, find_account(), find_programs(), data=server.cluster.data)

@@ -20,7 +20,7 @@ MACHINES = 3
 
 @pytest.fixture
 def empty_database() -> Iterator[str]:
-    """The URL of a database with nothing in it."""
+    """The URL of an empty database."""
     server, name = os.environ["DATABASE_URL"], f"empty_{os.getpid()}"
     with psycopg.connect(server, autocommit=True) as connection, database_beside(connection, name):
         yield urlsplit(server)._replace(path=f"/{name}").geturl()
@@ -50,7 +50,7 @@ def test_machines_that_start_at_once_on_an_empty_database_all_prepare_it(
     started = [prepare(tmp_path / str(number), empty_database) for number in range(MACHINES)]
     told = [machine.communicate(timeout=2 * DEADLINE_SECONDS)[0] for machine in started]
     assert [machine.returncode for machine in started] == [0] * MACHINES, told
-    # One of them made the administrator.
+    # One of them created the administrator.
     assert len([said for said in told if "administrator admin" in said]) == 1
 
 

@@ -1,4 +1,6 @@
-"""What a person can mend ends any command with one line that tells how, never with a traceback."""
+"""An error that a person can fix ends any command with one line that says how, never with a
+traceback.
+"""
 
 import os
 import subprocess
@@ -22,7 +24,7 @@ NOBODY_THERE = "postgresql://me:hunter2@127.0.0.1:1/name"
 
 
 def refusal(home: Path, *command: str, **given: str) -> str:
-    """What the command said, having failed."""
+    """Run the command, which has to fail, and return its error."""
     environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     ended = subprocess.run(
         [sys.executable, str(CHECKOUT / "manage.py"), *command],

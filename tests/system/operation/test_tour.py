@@ -12,12 +12,12 @@ from config.env import CHECKOUT
 from tests.support.rest import ProductClient
 from tests.system.operation.installation import eventually, free_port
 
-# What the tour leaves in the shell, printed when its last command has ended.
+# The variables that the tour leaves in the shell, printed after its last command.
 TELL = 'echo "tour: $INTURN_BOOTSTRAP_KEY $message"\n'
 
 
 def pasted(section: str) -> str:
-    """The section's commands, without the indentation that makes them code."""
+    """Return the section's commands, without the indentation that makes them code."""
     readme = (CHECKOUT / "README.md").read_text()
     _, _, rest = readme.partition(f"## {section}\n")
     lines = rest.partition("\n## ")[0].splitlines()
@@ -26,7 +26,7 @@ def pasted(section: str) -> str:
 
 @contextmanager
 def shell(home: Path, port: int) -> Iterator[subprocess.Popen[str]]:
-    """A shell that finds this environment's Python; what it leaves running ends with it."""
+    """A shell that finds this environment's Python; its child processes end with it."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     environment |= {"PATH": path, "INTURN_HOME": str(home), "PORT": str(port)}
@@ -54,7 +54,7 @@ def test_the_tour_runs_as_it_is_pasted(tmp_path: Path) -> None:
         assert bash.stdout is not None
         bash.stdin.write(tour + TELL)
         bash.stdin.flush()
-        # curl ends its answers with no new line.
+        # curl's answers end without a newline.
         found = next(found for line in bash.stdout if (found := re.search(r"tour: (\w+) (msg_\d+)$", line)))
         rest = ProductClient(f"http://127.0.0.1:{port}", found[1])
 

@@ -1,4 +1,4 @@
-"""However `up` ends, nothing of it goes on, and the next one starts."""
+"""However `up` ends, none of its processes survives, and the next one starts."""
 
 import signal
 
@@ -38,7 +38,7 @@ def test_up_recovers_after_everything_was_killed(running: StartedInstallation) -
 def test_up_ends_the_processes_of_an_unguarded_one(running: StartedInstallation) -> None:
     guardian, leftover = running.guardian(), running.whole("cluster")
     assert guardian is not None
-    # They cannot notice that their parent dies, as where a system has no means for it.
+    # Stopped, they cannot notice that their parent dies, as on a system without means for it.
     processes.send(signal.SIGSTOP, {guardian} | leftover)
     running.kill_up()
     running.start()

@@ -1,4 +1,4 @@
-"""While `up` runs: whatever is killed comes back, and nothing can be started beside it."""
+"""While `up` runs: killed processes come back, and no second `up` can start."""
 
 import subprocess
 from pathlib import Path
