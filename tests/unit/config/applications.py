@@ -1,4 +1,4 @@
-"""WSGI applications that tests have granian serve, as they are and over the bridge."""
+"""WSGI applications that granian serves in tests, directly and through the bridge."""
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,7 @@ Start = Callable[..., Any]
 
 
 def echo(environ: dict[str, Any], start_response: Start) -> list[bytes]:
-    """Answer with all that the server tells of the request."""
+    """Answer with the server's description of the request."""
     body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
     texts = {name: value for name, value in environ.items() if isinstance(value, str | bool)}
     start_response("200 OK", [("Content-Type", "application/json")])
@@ -28,7 +28,7 @@ def echo(environ: dict[str, Any], start_response: Start) -> list[bytes]:
 
 
 class Closing:
-    """Pieces that know whether they were closed."""
+    """An iterable of body parts that records whether it was closed."""
 
     closed = 0
 
@@ -48,7 +48,7 @@ def _broken() -> Iterator[bytes]:
 
 
 def answers(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
-    """Answer each path in a way of its own."""
+    """Answer each path in a different way."""
     headers = [("Content-Type", "text/plain"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2")]
     match environ["PATH_INFO"]:
         case "/raises":
@@ -81,7 +81,7 @@ def answers(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
 
 
 def waits(_environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
-    """Say that there is nothing at a mailbox."""
+    """Answer that a mailbox is empty."""
     start_response("204 No Content", [("Inturn-Wait", "1")])
     return []
 
@@ -98,7 +98,7 @@ AMPLE = Bounds(
     share=THREADS * MAX_BODY_BYTES,
     room_of_strangers=THREADS * MAX_BODY_BYTES,
 )
-# What is slow is given up soon, and two long bodies of strangers do not fit.
+# Slow senders time out soon, and two long bodies of unknown senders do not fit.
 TIGHT = Bounds(
     limit_of=lambda _path: MAX_BODY_BYTES,
     sender_of=_key_of,
@@ -113,5 +113,5 @@ bridged_echo = Bridge(echo, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
 bridged_answers = Bridge(answers, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=10)
 bridged_tight = Bridge(echo, threads=THREADS, bounds=TIGHT, most_at_a_mailbox=10)
 patient_tight = Bridge(echo, threads=THREADS, bounds=replace(TIGHT, grace_seconds=60), most_at_a_mailbox=10)
-# Nobody may wait at a mailbox of this one.
+# No client may wait at a mailbox of this one.
 bridged_full = Bridge(waits, threads=THREADS, bounds=AMPLE, most_at_a_mailbox=0)

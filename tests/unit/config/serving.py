@@ -1,4 +1,4 @@
-"""Granian serving an application of the tests, and talking to it byte by byte."""
+"""Granian with an application of the tests, and raw requests to it."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ class Served:
         return socket.create_connection(("127.0.0.1", self.port), timeout=SECONDS)
 
     def ask(self, raw: bytes) -> tuple[HTTPResponse, bytes]:
-        """Send these very bytes on a connection of their own; the answer and its body."""
+        """Send exactly these bytes on a new connection; return the answer and its body."""
         with self.connect() as connection:
             connection.sendall(raw)
             return answer(connection, method=raw.split(b" ")[0].decode())
@@ -39,7 +39,7 @@ class Served:
         return self.ask(f"GET {path} HTTP/1.1\r\nHost: test\r\n\r\n".encode())
 
     def accepts(self) -> bool:
-        """Whether it takes connections."""
+        """Return whether it accepts connections."""
         assert self.process.poll() is None, self.log.read_text()
         try:
             self.connect().close()
@@ -48,7 +48,7 @@ class Served:
         return True
 
     def stop(self) -> int:
-        """Ask it to stop, and return its exit code."""
+        """Send SIGTERM, and return the exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(SECONDS)
 
@@ -63,7 +63,7 @@ def answer(connection: socket.socket, *, method: str = "GET") -> tuple[HTTPRespo
 def serving(
     name: str, folder: Path, *options: str, interface: str = "rsgi", **environment: str
 ) -> Iterator[Served]:
-    """Serve `tests.unit.config.applications:name` until the end."""
+    """Serve `tests.unit.config.applications:name` until leaving."""
     port = free_port()
     log = folder / f"{name}.log"
     with log.open("wb") as output:

@@ -1,4 +1,4 @@
-"""Who is known before a body is read, and how long a body each path takes."""
+"""Senders that are identified before a body is read, and the longest body of each path."""
 
 import asyncio
 from typing import Any
@@ -60,7 +60,7 @@ def test_one_query_serves_all_requests_of_a_sender_and_bounds_the_wait_of_strang
         senders = Senders(seconds=0.2)
         known = environ | {"HTTP_AUTHORIZATION": f"Bearer {key}"}
         with psycopg.connect(**connection_parameters()) as holding:
-            # As while the database is away, for all who look up a key.
+            # As while the database is away, for every key look-up.
             holding.execute("LOCK subscriptions_apikey")
             assert await asyncio.gather(*(senders(known) for _ in range(5))) == [""] * 5
             assert len(senders._sought) == 1

@@ -1,4 +1,4 @@
-"""What is made of an environment: values, defaults, and one line about each that is wrong."""
+"""The settings from an environment: values, defaults, and one line about each wrong one."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The settings of the history: where the archive is, and where Spark runs."""
+"""The settings of the history: the archive's place, and Spark's master."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What strangers send leaves little or nothing in the log."""
+"""Requests of unknown clients leave little or nothing in the log."""
 
 import logging
 

@@ -1,4 +1,4 @@
-"""INTURN_RETENTION_DAYS: what is given replaces what is by default, and what is wrong is told."""
+"""INTURN_RETENTION_DAYS: its values replace defaults, and wrong values are reported."""
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured

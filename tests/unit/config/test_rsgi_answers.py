@@ -1,4 +1,6 @@
-"""What a WSGI application answers is what the client gets, and the application always hears the end of it."""
+"""The client gets a WSGI application's answer, and the application is always notified of its
+end.
+"""
 
 import os
 import select
@@ -93,7 +95,7 @@ def test_when_all_threads_are_busy_requests_wait(answering: Served, tmp_path: Pa
         for path in paths:
             os.mkfifo(path)
         busy = [pool.submit(answering.get, f"/read?{path}") for path in paths]
-        # Each opens when its reader, in a thread of the server, does.
+        # Each opens when its reader, a thread of the server, opens it.
         first, *others = [stack.enter_context(path.open("w")) for path in paths]
         waiting = stack.enter_context(answering.connect())
         waiting.sendall(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n")

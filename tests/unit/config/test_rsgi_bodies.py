@@ -1,4 +1,4 @@
-"""Bodies come whole or not at all, and no slow one holds a thread."""
+"""Bodies are passed whole or not at all, and a slow one occupies no thread."""
 
 import socket
 from contextlib import ExitStack, suppress
@@ -24,13 +24,13 @@ def chunks(body: bytes, *, size: int) -> bytes:
 
 
 def echoed(served: Served, raw: bytes) -> tuple[str, bytes]:
-    """The length and the body that the application saw."""
+    """Return the length and the body that the application saw."""
     environ = orjson.loads(served.ask(raw)[1])
     return environ["CONTENT_LENGTH"], environ["body"].encode("latin-1")
 
 
 def refusal(connection: socket.socket) -> tuple[int, str]:
-    """The status and the code of an answer after which the server closes the connection."""
+    """Return the status and the code of an answer after which the server closes the connection."""
     response, body = answer(connection)
     assert response.getheader("Connection") == "close"
     with suppress(ConnectionError):

@@ -1,4 +1,4 @@
-"""The environ that the bridge makes is the one that granian's own WSGI makes."""
+"""The environ of the bridge is the same as that of granian's own WSGI."""
 
 import os
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ REQUESTS = {
     "expected": b"POST /x HTTP/1.1\r\nHost: test\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\nabc",
     "chunks of a GET": b"GET /x HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
 }
-# What no two requests share.
+# Keys that differ between any two requests.
 IGNORED = {"PYTEST_CURRENT_TEST", "SERVER_PORT", UNREADABLE}
 
 
@@ -47,7 +47,7 @@ def wsgi(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def told(served: Served, raw: bytes) -> dict[str, Any]:
-    """What the application is told, with an own environment's names left out."""
+    """Return the application's environ, without the names of the process's environment."""
     if b"Expect: 100" in raw:
         with served.connect() as connection:
             connection.sendall(raw)
@@ -58,7 +58,7 @@ def told(served: Served, raw: bytes) -> dict[str, Any]:
     else:
         _, body = served.ask(raw)
     environ: dict[str, Any] = orjson.loads(body)
-    # WSGI mixes the process's environment in, which other tests may have added to.
+    # WSGI adds the process's environment, which other tests may have changed.
     return {name: value for name, value in environ.items() if name not in IGNORED and name not in os.environ}
 
 
@@ -66,7 +66,7 @@ def told(served: Served, raw: bytes) -> dict[str, Any]:
 def test_the_environ_is_that_of_wsgi(name: str, echoing: Served, wsgi: Served) -> None:
     expected = told(wsgi, REQUESTS[name])
     if REQUESTS[name].startswith((b"POST", b"OPTIONS", b"QUERY")):
-        # Without a length Django would take a body for empty; none at all is one of length 0.
+        # Without a length Django would treat a body as empty; no body has length 0.
         expected.setdefault("CONTENT_LENGTH", "0")
     assert told(echoing, REQUESTS[name]) == expected
 

@@ -1,4 +1,4 @@
-"""Whoever is slow, or sends much, costs nobody else an answer."""
+"""A slow or large request costs no other client an answer."""
 
 import select
 import socket
@@ -23,14 +23,14 @@ def with_key(raw: bytes) -> bytes:
 
 @pytest.fixture(scope="module")
 def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Gives up half a second after the last byte, and has little room."""
+    """A server that times out half a second after the last byte, and has room for few bytes."""
     with serving("bridged_tight", tmp_path_factory.mktemp("impatient")) as served:
         yield served
 
 
 @pytest.fixture(scope="module")
 def cramped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Has little room, and all the patience."""
+    """A server with room for few bytes that never times out."""
     with serving("patient_tight", tmp_path_factory.mktemp("cramped")) as served:
         yield served
 
@@ -96,7 +96,7 @@ def test_no_sender_uses_all_the_room_for_known_clients(cramped: Served) -> None:
 
 
 def test_http_2_is_not_spoken(cramped: Served) -> None:
-    """One connection of it would be hundreds of requests at once."""
+    """One HTTP/2 connection would be hundreds of requests at once."""
     with cramped.connect() as connection:
         connection.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000"))
         said = connection.recv(1000)

@@ -1,4 +1,4 @@
-"""What is served without signing in, and to whom."""
+"""The pages that are served without signing in, and the clients that may read them."""
 
 from concurrent.futures import ThreadPoolExecutor
 

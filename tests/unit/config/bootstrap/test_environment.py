@@ -1,4 +1,6 @@
-"""The environment that manage.py makes: by real processes, on checkouts whose locks ask for nothing."""
+"""The environment that manage.py creates: by real processes, on checkouts whose locks list no
+packages.
+"""
 
 import ast
 import os
@@ -22,7 +24,7 @@ bootstrap.enter(os.getcwd(), ["manage.py", *sys.argv[1:]])
 print(sys.prefix)
 """
 ASKS_FOR_WHAT_IS_NOWHERE = "--no-index\nnowhere==1 --hash=sha256:" + "0" * 64 + "\n"
-# An environment without Django: that which ours was made of.
+# An environment without Django: the Python from which the tests' own environment was created.
 BARE = getattr(sys, "_base_executable", sys.executable)
 NOT_ROOT: Sequence[str] = USER_NAMESPACE if os.geteuid() == 0 else ()
 can_be_refused = pytest.mark.skipif(
@@ -75,7 +77,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def checkout(made: Path, tmp_path: Path) -> Path:
-    """One that has been used before."""
+    """A checkout that has been used before."""
     return shutil.copytree(made, tmp_path / "checkout", symlinks=True)
 
 
@@ -159,5 +161,5 @@ def test_an_unwritable_checkout_is_reported_in_one_line(tmp_path: Path) -> None:
 
 
 def test_older_pythons_can_read_manage_py() -> None:
-    """They are to say that they are too old, not to stumble over syntax."""
+    """They have to say that they are too old, not to fail with a syntax error."""
     ast.parse((CHECKOUT / "manage.py").read_text(), feature_version=(3, 4))
