@@ -1,4 +1,4 @@
-"""People before the console, without a browser."""
+"""Users of the console, without a browser."""
 
 import pytest
 from django.conf import settings
@@ -11,13 +11,13 @@ from tests.support import factories
 
 @pytest.fixture(scope="session", autouse=True)
 def _folder_of_static_files() -> None:
-    # What `prepare` fills; whitenoise warns when it is not there.
+    # The folder that `prepare` fills; whitenoise warns if it does not exist.
     settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
 
 
 @pytest.fixture
 def ann(db: None) -> Client:
-    """An administrator, logged in."""
+    """A signed-in administrator."""
     client = Client()
     client.force_login(User.objects.create_superuser("ann"))
     return client
@@ -25,7 +25,7 @@ def ann(db: None) -> Client:
 
 @pytest.fixture
 def reader(db: None) -> Client:
-    """Somebody who may see everything and change nothing."""
+    """A user who may see everything and change nothing."""
     user = User.objects.create_user("ray", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
     client = Client()

@@ -1,4 +1,4 @@
-"""One of each thing that the console shows, and what tells whether any of it changed."""
+"""One row of each kind that the console shows, and digests that reveal changes."""
 
 from datetime import timedelta
 from typing import Any
@@ -34,12 +34,15 @@ from tests.unit.delivery.console import history_rows
 from tests.unit.delivery.console.blocking import block
 from tests.unit.delivery.console.history_rows import ARCHIVED, archived_message
 
-# What looking and signing in write, whoever it is.
+# Tables written by viewing pages and signing in, for any user.
 _WRITTEN_BY_LOOKING = {"delivery_payloadview", "subscriptions_signin"}
 
 
 def make_everything() -> dict[str, dict[str, Any]]:
-    """Make it, and return the arguments of the addresses: by model, and by name for those that need more."""
+    """Create the rows, and return the arguments of the pages' addresses.
+
+    They are by model, and by name for pages that need more.
+    """
     subscription = factories.subscription()
     rejected = factories.delivery(Status.REJECTED, subscription=subscription)
     head = factories.delivery(subscription=subscription)
@@ -104,7 +107,7 @@ def _toggled(subscription: Subscription) -> dict[str, dict[str, Any]]:
 
 
 def fingerprint() -> dict[str, str]:
-    """Return each of our tables with a digest of its rows."""
+    """Return each of Inturn's tables with a digest of its rows."""
     ours = [
         name
         for name in connection.introspection.table_names()
@@ -151,7 +154,9 @@ def _payload_view(message_id: int) -> PayloadView:
 
 
 def _history(subscription: Subscription) -> dict[str, Any]:
-    """Make what the pages of the history show, and return what each is about."""
+    """Create the rows that the history's pages show, and return the arguments of their
+    addresses.
+    """
     verified = history_rows.verified()
     archived_message(settings.ENVIRONMENT.history_url)
     return {

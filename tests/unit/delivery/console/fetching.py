@@ -1,4 +1,4 @@
-"""Deliveries of a mailbox that were fetched, or given back."""
+"""Deliveries of a mailbox that were fetched, or released."""
 
 from datetime import timedelta
 

@@ -1,4 +1,6 @@
-"""Rows of the history for tests of its pages: hours, runs, findings, replays and files, as the pipeline would have left them."""
+"""Rows for tests of the history's pages: hours, runs, findings, replays and files, as the pipeline
+leaves them.
+"""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -44,7 +46,7 @@ def this_hour() -> datetime:
 
 
 def hour(at: datetime, *, of: Subscription, **fields: Any) -> HistoryHour:
-    """An hour in which ten were delivered and one was rejected, unless it is said otherwise."""
+    """Create an hour, by default with ten delivered and one rejected."""
     counted = {
         "delivered": 10,
         "rejected": 1,
@@ -66,7 +68,7 @@ def hour(at: datetime, *, of: Subscription, **fields: Any) -> HistoryHour:
 
 
 def run(step: Step = Step.EXPORT, state: RunState = RunState.DONE, **fields: Any) -> PipelineRun:
-    """A run whose state implies its times."""
+    """Create a run whose state implies its times."""
     now = timezone.now()
     if state != RunState.WAITING:
         fields.setdefault("started_at", now - timedelta(seconds=20))
@@ -76,7 +78,7 @@ def run(step: Step = Step.EXPORT, state: RunState = RunState.DONE, **fields: Any
 
 
 def verified(**fields: Any) -> PipelineRun:
-    """A run that found an order broken."""
+    """Create a run that found a broken order."""
     found = run(Step.VERIFY, result=VERIFIED, done=8_517_212, **fields)
     Finding.objects.create(
         run=found,
@@ -90,7 +92,7 @@ def verified(**fields: Any) -> PipelineRun:
 
 
 def replay(state: ReplayState = ReplayState.READY, **fields: Any) -> Replay:
-    """A replay whose state implies what was selected and done."""
+    """Create a replay whose state implies its counts."""
     now = timezone.now()
     fields["subscription"] = fields.get("subscription") or factories.subscription()
     if state != ReplayState.SELECTING:
@@ -106,7 +108,7 @@ def replay(state: ReplayState = ReplayState.READY, **fields: Any) -> Replay:
 
 
 def archive_file(table: str = "messages", **fields: Any) -> ArchiveFile:
-    """A file that counts."""
+    """Create a published file of the archive."""
     now = timezone.now()
     if "chunk" not in fields:
         fields["chunk"] = ArchiveChunk.objects.create(
@@ -127,7 +129,7 @@ def archive_file(table: str = "messages", **fields: Any) -> ArchiveFile:
 
 
 def archived_message(archive: str) -> None:
-    """Archive a message that is nowhere else, with its delivery."""
+    """Create a message in the archive alone, with its delivery."""
     excerpt: dict[str, Any] = {
         "outcome": "CLIENT_ERROR",
         "status_code": 404,
@@ -143,7 +145,7 @@ def archived_message(archive: str) -> None:
 
 
 def reported() -> PipelineRun:
-    """A run that wrote a report, with its file."""
+    """Create a run that wrote a report, with its file."""
     folder = settings.ENVIRONMENT.home / "reports"
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{factories.unique('report')}.csv"
@@ -156,13 +158,13 @@ def archived(until: datetime | None = None) -> None:
 
 
 def make_one_of_each() -> None:
-    """A row more of each list of the history."""
+    """Create one more row of each list of the history."""
     subscription = factories.subscription()
     hour(this_hour() - HOUR, of=subscription)
     verified()
     replay(subscription=subscription)
     archive_file()
-    # Of the schedules there is one a step.
+    # Each step has one schedule.
     spare = next((step for step in Step if not PipelineSchedule.objects.filter(step=step).exists()), None)
     if spare is not None:
         PipelineSchedule.objects.create(step=spare, every_minutes=60, is_on=False)

@@ -1,4 +1,6 @@
-"""Which role may do what, on every address of the console: a page without a row here fails the test."""
+"""The rights of each role on every address of the console: a page without a row here fails the
+test.
+"""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +19,10 @@ ALL = frozenset({ADMINISTRATOR, SUPPORT, AUDITOR})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """Who may look at an address, and who may change anything by it; `is_action` when that is all it is for."""
+    """The roles that may view an address, and those that may change anything through it.
+
+    `is_action` marks an address that exists only for the change.
+    """
 
     get: frozenset[str] = NOBODY
     post: frozenset[str] = NOBODY
@@ -26,7 +31,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rights:
-    """Of the pages that each model has."""
+    """The rights on each model's standard pages."""
 
     add: frozenset[str] = NOBODY
     change: frozenset[str] = NOBODY
@@ -50,7 +55,7 @@ MODELS = {
     "subscriptions_eventtype": CONFIGURED,
     "subscriptions_publisher": CONFIGURED,
     "subscriptions_policy": CONFIGURED,
-    # A key is made and revoked, and nothing else.
+    # A key can only be created and revoked.
     "subscriptions_apikey": Rights(add=ADMINISTRATORS),
     "subscriptions_configurationchange": GROWING,
     "subscriptions_signin": GROWING,
@@ -105,7 +110,7 @@ PAGES = {
     "subscriptions_subscription_live": LOOK,
     "subscriptions_subscriber_live": LOOK,
     "subscriptions_subscription_end_secret": CONFIGURE,
-    # Tries a filter, and changes nothing.
+    # Tests a filter, and changes nothing.
     "subscriptions_subscription_filter_test": Row(post=ALL, is_action=True),
     "subscriptions_subscription_send_test": Row(get=ADMINISTRATORS, post=ADMINISTRATORS, is_action=True),
     "subscriptions_subscription_rewrite": Row(get=ADMINISTRATORS, post=ADMINISTRATORS, is_action=True),
@@ -129,7 +134,7 @@ PAGES = {
     "delivery_pipelinerun_ask": CONFIGURE,
     "delivery_pipelinerun_stop": CONFIGURE,
     "delivery_pipelinerun_part": LOOK,
-    # Writes a file of what anybody here may read, and changes nothing that is delivered.
+    # Writes a file of rows that any role may read, and changes no delivery.
     "delivery_pipelinerun_report": Row(get=ALL, post=ALL, is_action=True),
     "delivery_pipelinerun_file": LOOK,
     "delivery_replay_start": CONFIGURE,
@@ -143,7 +148,7 @@ PAGES = {
 MATRIX = (
     {f"{model}_{page}": row for model, rights in MODELS.items() for page, row in rights.rows().items()}
     | PAGES
-    # With what is picked in the list.
+    # Actions on the selected rows of a list.
     | dict.fromkeys(
         [
             "delivery_delivery_changelist",
@@ -153,7 +158,7 @@ MATRIX = (
         Row(get=ALL, post=RESCUERS),
     )
 )
-# For everybody who has an account, or about nothing of ours: their own tests say what they do.
+# Open to every account, or without Inturn's rows: they have tests of their own.
 OF_DJANGO = {
     "login",
     "logout",
@@ -166,7 +171,7 @@ OF_DJANGO = {
 
 
 def addresses() -> Iterator[URLPattern]:
-    """Yield every address of the console that has a name; those without only lead to these."""
+    """Yield every address of the console that has a name; those without only redirect to these."""
     yield from _named(admin.site.get_urls())
 
 
@@ -179,7 +184,7 @@ def _named(patterns: list[URLPattern | URLResolver]) -> Iterator[URLPattern]:
 
 
 def address_of(name: str, everything: dict[str, dict[str, Any]]) -> str:
-    """Return the address of a page, about what `make_everything` made."""
+    """Return the address of a page, about a row of `make_everything`."""
     pattern = next(pattern for pattern in addresses() if pattern.name == name)
     wanted = set(re.findall(r"<(?:\w+:)?(\w+)>", str(pattern.pattern)))
     given = everything.get(name) or everything.get("_".join(name.split("_")[:2]), {})

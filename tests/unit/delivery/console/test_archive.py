@@ -1,4 +1,6 @@
-"""The archive in the console: what it holds, and messages that are nowhere else, found by id and by time."""
+"""The archive in the console: its content, and messages that only it has, found by id and by
+time.
+"""
 
 from dataclasses import replace
 from pathlib import Path

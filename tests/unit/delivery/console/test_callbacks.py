@@ -1,4 +1,4 @@
-"""Callbacks on the pages of messages and deliveries: question and answer lead to one another."""
+"""Callbacks on the pages of messages and deliveries: question and answer link to each other."""
 
 from datetime import timedelta
 

@@ -1,4 +1,6 @@
-"""Configuring in the console: what the API refuses is refused, secrets stay in, and every change is in the log."""
+"""Configuring in the console: the API's refusals apply, secrets stay hidden, and every change is
+logged.
+"""
 
 from typing import Any
 

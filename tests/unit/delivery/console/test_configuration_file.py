@@ -1,4 +1,4 @@
-"""The page of the configuration file: download, upload, see, apply."""
+"""The page of the configuration file: download, upload, review, apply."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is copied as curl does, pasted into a shell, what the page says: tried in a real shell, before a real receiver."""
+"""Requests copied as curl commands, tried in a real shell with a real receiver."""
 
 import os
 import shutil
@@ -79,7 +79,7 @@ def test_the_request_arrives_with_the_exact_body_and_a_signature_that_verifies(
     assert got.headers["authorization"] == "Bearer t0ken"
     assert got.headers["content-type"] == "text/plain; a='b'"
     assert (got.id, got.delivery, got.attempt) == (row.message.public_id, row.pk, 2)
-    # It verifies first, and then reads the body as JSON, which it need not be.
+    # It verifies first, and then parses the body as JSON, which it need not be.
     with suppress(JSONDecodeError):
         Webhook(secret).verify(got.body, dict(got.headers))
 

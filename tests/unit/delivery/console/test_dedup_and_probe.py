@@ -1,4 +1,6 @@
-"""Dedup and probe URL in the console's form of a subscription: what the API refuses, it refuses."""
+"""Dedup and probe URL in the console's form of a subscription: it refuses the same values as the
+API.
+"""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""What a delivery's page tells: its time line, what was sent and answered, what it waits for, and to whom."""
+"""A delivery's page: its time line, requests and answers, the reason of its wait, and the users who
+may see them.
+"""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,7 @@
-"""The event catalogue: it says what is published, by whom, for whom, and how to publish it; and that a sample is wrong."""
+"""The event catalogue: event types with their publishers, subscribers, samples and ways to publish.
+
+It reports a sample that does not fit.
+"""
 
 import json
 import shlex
@@ -20,7 +23,7 @@ SCHEMA = {"type": "object", "required": ["number"], "properties": {"number": {"t
 
 @pytest.fixture
 def made(db: None) -> EventType:
-    """Published by two, wanted by two, one of them INACTIVE."""
+    """An event type with two publishers and two subscriptions, one of them INACTIVE."""
     row = factories.event_type(
         "Order.Made",
         description="An order was made.",

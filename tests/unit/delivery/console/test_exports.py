@@ -1,4 +1,4 @@
-"""Lists that are taken away whole: with the filters of the page, safe for spreadsheets, a part at a time."""
+"""Exports of whole lists: with the page's filters, safe for spreadsheets, a part at a time."""
 
 import csv
 import io
@@ -97,7 +97,7 @@ def test_an_export_that_fails_before_its_first_line_is_an_error(ann: Client) -> 
 
 
 def break_the_transaction() -> None:
-    """From now on the database refuses everything."""
+    """Break the transaction: from now on the database refuses every statement."""
     with connection.cursor() as cursor, pytest.raises(DatabaseError):
         cursor.execute("SELECT 1 / 0")
 

@@ -1,4 +1,4 @@
-"""Deliveries of mailboxes in the console: where each is, how often it was fetched, and what may be done with it."""
+"""Deliveries of mailboxes in the console: their state, receive counts and possible actions."""
 
 from datetime import timedelta
 

@@ -1,4 +1,6 @@
-"""The filter tester: what it says is what publishing does, it says where a filter is wrong, and its work is bounded."""
+"""The filter tester: its result is that of publishing, it locates errors, and its work is
+bounded.
+"""
 
 from typing import Any
 
@@ -199,7 +201,7 @@ class TestRightsToTest:
 
 
 def said(client: Client, **typed: Any) -> str:
-    """What the answer says, without markup."""
+    """Return the text of the answer, without markup."""
     from html import unescape
     from re import sub
 

@@ -1,4 +1,4 @@
-"""The message's headers that are sent along, in the console: forms, test messages, requests as sent, curl."""
+"""Forwarded headers of messages in the console: forms, test messages, requests as sent, curl."""
 
 from pathlib import Path
 from typing import Any

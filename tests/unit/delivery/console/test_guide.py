@@ -1,4 +1,6 @@
-"""The guide: served to everybody who may sign in to the console, searched, and linked from each page that it explains."""
+"""The guide: served to everybody who may sign in to the console, searchable, and linked from the
+pages it explains.
+"""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The charts of the history: what they are read from, what they add up, and what they do not claim."""
+"""The charts of the history: their sources, their sums, and their limits."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""The journal: found by what it is about, and leading there."""
+"""The journal: entries are found by their objects, and link to them."""
 
 import pytest
 from django.db import connection
@@ -18,7 +18,7 @@ def texts(client: Client, query: str) -> list[str]:
 
 @pytest.fixture
 def entries(db: None) -> JournalEntry:
-    """One about everything, and one about other things."""
+    """An entry about all kinds of objects, and one about other objects."""
     delivery = factories.delivery(
         subscription=factories.subscription("orders", subscriber=factories.subscriber("erp"))
     )
@@ -92,7 +92,8 @@ def test_words_are_searched_in_the_newest_entries_only(
 
 
 def test_the_number_of_queries_does_not_depend_on_the_filters(ann: Client, entries: JournalEntry) -> None:
-    # Session, user, lanes, subscriptions and first id of the filters, newest entry, page, its lanes, its subscriptions.
+    # Session, user, lanes, subscriptions and first id of the filters, newest entry, page, its
+    # lanes, its subscriptions.
     query = "kind=BLOCKED&lane=erp&subscription=orders&text=connection&since=2020-01-01T00:00"
     with CaptureQueriesContext(connection) as queries:
         ann.get(f"{ROOT}?{query}")

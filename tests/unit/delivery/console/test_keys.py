@@ -1,4 +1,4 @@
-"""Keys in the console: made once, shown once, revoked."""
+"""Keys in the console: created once, shown once, revoked."""
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
@@ -52,11 +52,11 @@ class TestKeys:
 
 
 class TestRightsToCreateKeys:
-    """Nobody gives away more than they have."""
+    """No user can create a key with more rights than their own."""
 
     @pytest.fixture
     def keeper(self, db: None) -> User:
-        """Somebody who looks after keys, and may do nothing else."""
+        """A user who manages keys, and may do nothing else."""
         role = Group.objects.create(name="Keepers")
         role.permissions.set(Permission.objects.filter(codename__in=["view_apikey", "add_apikey"]))
         keeper = User.objects.create_user("kim", is_staff=True)

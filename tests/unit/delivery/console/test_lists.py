@@ -1,4 +1,4 @@
-"""The lists: pinned in their queries, paged by id, filtered by the URL."""
+"""The lists: with pinned query counts, paged by id, filtered by the URL."""
 
 from datetime import timedelta
 from typing import Any

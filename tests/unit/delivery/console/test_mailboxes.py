@@ -1,4 +1,6 @@
-"""Mailboxes in the console: configured, looked into, and their deliveries told from those that are sent."""
+"""Mailboxes in the console: configured, inspected, and their deliveries distinguished from sent
+ones.
+"""
 
 from datetime import timedelta
 from typing import Any
@@ -22,7 +24,9 @@ ROOT = "/admin/subscriptions"
 class TestConfiguring:
     @pytest.fixture
     def values(self, db: None) -> dict[str, Any]:
-        """What the page sends: also what it hides, and what was typed there before."""
+        """The form's values, including hidden fields and values typed before the mode was
+        chosen.
+        """
         return {
             "name": "orders",
             "subscriber": factories.subscriber("crm").pk,

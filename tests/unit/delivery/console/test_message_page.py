@@ -1,4 +1,4 @@
-"""The page of a message: what was published and what became of it, and nothing of it is believed."""
+"""The page of a message: its content and its deliveries, with everything escaped."""
 
 import pytest
 from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""What Prometheus is told: how it goes as a whole, at a bounded cost, and whatever the database does."""
+"""Prometheus metrics: totals at a bounded cost, in any state of the database."""
 
 from datetime import timedelta
 from unittest.mock import patch
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 def scraped() -> dict[str, float]:
-    """Return Inturn's own, by name and state."""
+    """Return Inturn's own metrics, by name and state."""
     text = Client().get("/metrics").text
     return {
         sample.name + "".join(f" {value}" for value in sample.labels.values()): sample.value

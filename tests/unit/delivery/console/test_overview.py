@@ -1,4 +1,4 @@
-"""The overview: what it counts, and that it costs the same whatever waits."""
+"""The overview: its counts, and a cost that does not depend on the backlog."""
 
 from datetime import timedelta
 

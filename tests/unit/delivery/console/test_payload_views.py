@@ -1,4 +1,4 @@
-"""Who may see payloads, and that each view of one is logged."""
+"""Only users with the right see payloads, and each view is logged."""
 
 import pytest
 from django.contrib.auth.models import Group, User

@@ -1,4 +1,4 @@
-"""Role × page × action: who may look, who may change, and that nobody is shown what they may not press."""
+"""Role × page × action: rights to view and to change; no page offers a forbidden action."""
 
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -26,13 +26,13 @@ from tests.unit.delivery.console.matrix import (
 
 NO_ROLE = "no role"
 REFUSED = {403, 405}
-# They change nothing: one leaves, another tries a filter, and a report is only read.
+# They change nothing: sign-out, the test of a filter, and a report, which only reads.
 HARMLESS = {
     "/admin/logout/",
     "/admin/subscriptions/subscription/filter-test/",
     "/admin/delivery/pipelinerun/report/",
 }
-# Asks the endpoint, which is not there.
+# Calls the endpoint, which does not exist.
 _CALLS_OUT = {"subscriptions_subscription_send_test"}
 
 
@@ -78,11 +78,11 @@ def test_only_people_with_the_right_may_look(
     wrong = []
     for name, row, address in every_address(everything):
         answer = visitor.get(address)
-        # A part of a page that may not be shown has the page reloaded.
+        # A forbidden part of a page reloads the page.
         is_shown = answer.status_code in (200, 302) and "HX-Refresh" not in answer.headers
         if is_shown != (role in row.get) and not _is_for_all(name):
             wrong.append((name, answer.status_code))
-        # Of an app of which somebody may see nothing, there is no page.
+        # An app without any visible model has no page.
         refused = {404} if name == "app_list" else REFUSED
         is_refused = answer.status_code in refused or "HX-Refresh" in answer.headers
         assert is_shown or is_refused, (name, answer.status_code)
@@ -110,11 +110,11 @@ def test_only_people_with_the_right_may_change(
 
 
 def test_every_action_works_for_people_with_the_right(everything: dict[str, dict[str, Any]]) -> None:
-    """So that a refusal means the right is missing, not that the button did nothing anyhow."""
+    """A refusal must mean that the right is missing, not that the action does nothing."""
     visitor = visitor_of(ADMINISTRATOR)
     before = fingerprint()
     idle = []
-    # Takes a form that is filled in; or changes nothing by itself.
+    # They need a filled-in form, or change nothing by themselves.
     spared = {
         "delivery_delivery_edit",
         "delivery_delivery_mark_delivered",
@@ -163,7 +163,7 @@ def test_an_auditor_has_no_actions_on_selected_rows(everything: dict[str, dict[s
 
 
 class ShownPage(HTMLParser):
-    """The ways on that a page shows: links, and buttons with where they lead."""
+    """The links of a page, and its buttons with their addresses."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -255,7 +255,9 @@ def test_without_a_role_the_first_page_names_the_administrator() -> None:
 
 
 def _is_for_all(name: str) -> bool:
-    """Those that anybody may open who has an account: they show what the rights allow, or lead to what asks for them."""
+    """True for pages open to every account: they show what the rights allow, or redirect to
+    sign-in.
+    """
     return name in {
         "index",
         "search",

@@ -1,4 +1,6 @@
-"""Pipeline runs in the console: begun, watched, stopped, read; reports asked for and taken; schedules changed."""
+"""Pipeline runs in the console: started, observed, stopped, read; reports created and downloaded;
+schedules changed.
+"""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What each list costs in queries: pinned, and the same for two rows and for twenty."""
+"""The queries of each list: pinned, and as many for two rows as for twenty."""
 
 from django.contrib import admin
 from django.contrib.auth.models import Group, User
@@ -15,7 +15,7 @@ from subscriptions.models import ConfigurationChange, SignIn
 from tests.support import factories
 from tests.unit.delivery.console import history_rows
 
-# Session and user are two of each. A list that is not here fails: say what it costs.
+# Session and user are two of each. A new list fails until its count is here.
 QUERIES = {
     "auth.group": 7,
     "auth.user": 7,
@@ -50,7 +50,7 @@ def lists() -> dict[str, type[Model]]:
 
 
 def make_rows() -> None:
-    """Make a row of each list, with everything that its cells show."""
+    """Create a row of each list, with everything that its cells show."""
     factories.api_key()
     factories.publisher(all_event_types=False).event_types.add(factories.event_type())
     factories.policy()

@@ -1,4 +1,4 @@
-"""Queue groups that are down, and the retry lane, as the overview tells them."""
+"""Queue groups that are down, and the retry lane, on the overview."""
 
 from datetime import datetime, timedelta
 
@@ -33,7 +33,9 @@ class QueueJobs:
         ]
 
     def publish(self, *failed: Subscription, lane: int = 0) -> Message:
-        """Make a message that those endpoints could not take, and are down since, and the others were not asked for."""
+        """Create a message that the `failed` endpoints refused, which are DOWN since; the others
+        were not tried.
+        """
         message = factories.message(event_type=self.event_type)
         for endpoint in self.endpoints:
             row = factories.delivery(

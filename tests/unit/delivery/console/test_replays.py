@@ -1,4 +1,6 @@
-"""Replays in the console: asked for with what the subscription has, looked at, started, cancelled."""
+"""Replays in the console: requested with the subscription's values, reviewed, started,
+cancelled.
+"""
 
 from datetime import timedelta
 

@@ -1,4 +1,7 @@
-"""Support sends deliveries again in the console: by a button, edited, many by a filter; each a POST with its right."""
+"""Support resubmits deliveries in the console: by a button, edited, many by a filter.
+
+Each is a POST with its own right.
+"""
 
 import pytest
 from django.contrib.auth.models import Permission, User
@@ -150,7 +153,7 @@ class TestManyInTheConsole:
         advance(timezone.now().replace(year=2099))
         ended = ann.get(part).text
         assert "DONE" in ended
-        # It does not ask again.
+        # The page of an ended job does not poll.
         assert "hx-get" not in ended
         assert f"{job.pk}" in ann.get(f"{RESUBMISSION}/").text
 

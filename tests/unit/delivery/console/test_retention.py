@@ -1,4 +1,4 @@
-"""Retention in the console: what is kept for how long, what was removed, and a button for administrators."""
+"""Retention in the console: periods, removed rows, and a button for administrators."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Rewriting endpoints in bulk: seen first, done only as it was seen, each with its entry in the log."""
+"""Rewriting endpoints in bulk: previewed, applied only as previewed, each logged."""
 
 from typing import Any
 
@@ -164,7 +164,7 @@ class TestRewritingPage:
         assert "Nothing was rewritten: a subscription has just changed" in answer.text
         assert self.endpoints() == before
         assert not ConfigurationChange.objects.exists()
-        # What is shown then can be done.
+        # The preview in that answer can be applied.
         assert "were rewritten" in self.post(ann, answer, status="ACTIVE").text or change == "another"
 
     def test_refused_urls_stay_with_their_reason(self, ann: Client, moving: list[Subscription]) -> None:

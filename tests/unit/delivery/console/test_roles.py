@@ -1,4 +1,4 @@
-"""The roles that a migration makes, and the people they are given to."""
+"""The roles that a migration creates, and the users who have them."""
 
 from importlib import import_module
 from typing import Any
@@ -65,7 +65,7 @@ class TestMigration:
 
 
 class _Historic:
-    """Today's models, as a migration asks for them."""
+    """Today's models, with the interface that migrations use."""
 
     get_model = staticmethod(apps.get_model)
     get_app_config = staticmethod(apps.get_app_config)
@@ -127,7 +127,7 @@ LEADS = ("view_user", "add_user", "change_user", "delete_user", "view_group", "c
 
 
 class TestLeads:
-    """They look after people and roles, and may do nothing else."""
+    """They manage users and roles, and may do nothing else."""
 
     @pytest.fixture
     def lena(self, db: None) -> User:

@@ -1,4 +1,6 @@
-"""Scripts in the console: the form of a subscription, and what a delivery's page shows of what a script made."""
+"""Scripts in the console: the form of a subscription, and a script's output on a delivery's
+page.
+"""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""The list of messages is searched by texts: the address says since when, and a search that is not done goes on."""
+"""The list of messages is searched by texts: the address has the start time, and an interrupted
+search can continue.
+"""
 
 from typing import Any
 
@@ -72,7 +74,7 @@ def test_an_interrupted_search_shows_its_progress_and_continues(
 ) -> None:
     oldest, *_ = [factories.message(b"needle" if number == 0 else b"hay") for number in range(5)]
     monkeypatch.setattr(searching, "FIRST_PART", 2)
-    # The walk's default is what was there when it was defined.
+    # The function's default was bound when it was defined.
     monkeypatch.setattr(
         message_search,
         "walk",
@@ -93,10 +95,10 @@ def test_a_search_costs_the_same_number_of_queries_however_many_are_found(
     ann: Client, django_assert_num_queries: DjangoAssertNumQueries
 ) -> None:
     made = [factories.delivery(Status.REJECTED, message=factories.message(b"needle")) for _ in range(6)]
-    # So few ids that one part holds them all, whatever ran before.
+    # So few ids that one part has them all, whatever ran before.
     ids_of_them = f"id_from={made[0].message_id}&id_to={made[-1].message_id}"
-    # Session, user, the first id of the filter, the newest id, the first id of the time, the page in a transaction with a limit of time (four more),
-    # the counts, suggestions of two filters.
+    # Session, user, the first id of the filter, the newest id, the first id of the time, the page
+    # in a transaction with a limit of time (four more), the counts, suggestions of two filters.
     with django_assert_num_queries(13):
         answer = ann.get(f"{MESSAGES}?body=needle&status=REJECTED&since=2026-01-01T00:00:00&{ids_of_them}")
     assert len(ids(answer)) == 6

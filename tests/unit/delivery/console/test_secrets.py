@@ -1,4 +1,4 @@
-"""Signing secrets as an administrator sees them: which are valid and until when, and an old one ended early."""
+"""Signing secrets for an administrator: valid ones with their ends, and an old one ended early."""
 
 from datetime import timedelta
 
@@ -14,7 +14,7 @@ ROOT = "/admin/subscriptions/subscription"
 
 @pytest.fixture
 def subscription(db: None) -> Subscription:
-    """With a secret that ends tomorrow, the newest, and one that ended."""
+    """A subscription with a secret that ends tomorrow, the newest one, and one that has ended."""
     row = factories.subscription("orders", subscriber=factories.subscriber("crm"))
     now = timezone.now()
     SigningSecret.objects.filter(subscription=row).update(expires_at=now + timedelta(days=1))
@@ -24,7 +24,7 @@ def subscription(db: None) -> Subscription:
 
 
 def of(subscription: Subscription) -> list[SigningSecret]:
-    """The newest, the one that ended, and the old one."""
+    """Return the newest, the ended one, and the old one."""
     return list(SigningSecret.objects.filter(subscription=subscription).order_by("-pk"))
 
 

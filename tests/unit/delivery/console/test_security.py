@@ -1,4 +1,4 @@
-"""What protects the console: the policy of its pages, and what it does not show."""
+"""The console's protection: the security policy of its pages, and the values that it hides."""
 
 import base64
 import hashlib
@@ -41,7 +41,7 @@ def test_no_page_has_inline_scripts_handlers_or_style_attributes(page: str) -> N
 
 
 def test_no_cache_keeps_a_page_of_the_console(ann: Client) -> None:
-    """Neither of the browser, for who comes after, nor of a proxy, for everybody."""
+    """Neither the browser's cache, for the next user, nor a proxy's, for everybody."""
     arguments = make_everything()
     for name, row in MATRIX.items():
         if ADMINISTRATOR in row.get:

@@ -1,4 +1,4 @@
-"""Signing in: recorded, held back after too many failures, and let in by an administrator."""
+"""Signing in: recorded, throttled after too many failures, and unlocked by an administrator."""
 
 import threading
 from datetime import timedelta
@@ -23,7 +23,7 @@ OTHER = "198.51.100.7"
 
 @pytest.fixture(autouse=True)
 def _quick_passwords(settings: Settings) -> None:
-    # The real ones take a quarter of a second each, by intent.
+    # The real hashers take a quarter of a second each, on purpose.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 

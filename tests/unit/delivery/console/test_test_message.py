@@ -1,4 +1,6 @@
-"""A test message: sent as a message would be, answered on the page, told in the journal, and stored nowhere else."""
+"""A test message: sent like a message, with its answer on the page and in the journal, and not
+stored.
+"""
 
 from typing import Any
 

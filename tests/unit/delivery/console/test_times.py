@@ -1,4 +1,4 @@
-"""Moments as people read them."""
+"""Moments in a form that people read."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,6 @@
-"""The chart of the overview, and the health of subscriptions and subscribers: drawn from what was counted beforehand."""
+"""The chart of the overview, and the health of subscriptions and subscribers: drawn from stored
+counts.
+"""
 
 import re
 from datetime import UTC, datetime, timedelta

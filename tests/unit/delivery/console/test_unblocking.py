@@ -1,4 +1,4 @@
-"""The buttons of support: each a POST, each with its right, each in the log."""
+"""The buttons of support: each a POST with its own right, each logged."""
 
 import pytest
 from django.test import Client

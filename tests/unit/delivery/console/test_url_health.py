@@ -1,4 +1,4 @@
-"""URLs that are left alone, and the button that releases one."""
+"""Disabled URLs, and the button that releases one."""
 
 from datetime import timedelta
 from typing import Any
@@ -89,7 +89,7 @@ def test_the_page_of_a_subscription_shows_that_its_url_is_stopped(ann: Client, f
     page = ann.get(f"/admin/subscriptions/subscription/{held.pk}/change/").text
     assert "Its URL keeps failing" in page
     assert f"{LIST}/{quote(URL)}/release/" in page
-    # Its policy sends all the same.
+    # Its policy ignores the URL's health.
     page = ann.get(f"/admin/subscriptions/subscription/{other.pk}/change/").text
     assert "Its URL keeps failing" not in page
 

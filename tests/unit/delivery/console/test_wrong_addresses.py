@@ -1,4 +1,4 @@
-"""Addresses that nobody was given, typed or mangled on the way: never a failure of ours."""
+"""Addresses that do not exist, mistyped or mangled: never a server error."""
 
 import pytest
 from django.test import Client

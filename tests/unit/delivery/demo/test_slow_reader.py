@@ -1,4 +1,4 @@
-"""The demo's slow reader: what it says when it cannot read its mailbox."""
+"""The demo's slow reader: its message when it cannot read its mailbox."""
 
 import logging
 from pathlib import Path

@@ -68,7 +68,7 @@ def test_base_url_is_judged_by_host_and_scheme(base_url: str, severity: Severity
 )
 def test_clock_is_compared_with_the_database(shift: str, severity: Severity, words: str) -> None:
     with connection.cursor() as cursor:
-        # The function of this schema is found first: the database's clock differs by so much.
+        # This schema's function is found first: it shifts the database's clock.
         cursor.execute(
             "CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS "
             f"$$ SELECT pg_catalog.clock_timestamp() + interval '{shift}' $$"
