@@ -1,7 +1,9 @@
-"""A small archive for tests, as the export would have left it: Parquet files by day, and the ledger that names them.
+"""A small archive for tests, as the export leaves it: Parquet files by day, and the ledger that
+names them.
 
-Rows are told by what matters to a test. Everything else follows from the id: message n is published n seconds after `AT`, delivery n is
-message n's, was tried 10 ms later and settled 20 ms later; and every message was accepted after the one before it.
+Tests pass only the columns that matter. The others follow from the id: message n is published n
+seconds after `AT`; delivery n belongs to message n, was tried 10 ms later and settled 20 ms later;
+and every message was accepted after the one before it.
 
     write(tmp_path, messages=[message(1)], deliveries=[delivery(1)], attempts=[attempt(1)])
     with job(tmp_path, spark=spark) as given:
@@ -57,7 +59,7 @@ def message(id: int, **fields: Any) -> Row:
 
 
 def delivery(id: int, **fields: Any) -> Row:
-    """A DELIVERED of a TOPIC subscriber; name `message_id` if it is not the delivery's."""
+    """Return a DELIVERED delivery of a TOPIC subscriber; `message_id` is its own id by default."""
     about: int = fields.get("message_id", id)
     published_at = fields.get("published_at", seconds(about))
     return {
@@ -90,7 +92,7 @@ def delivery(id: int, **fields: Any) -> Row:
 
 
 def attempt(delivery_id: int, number: int = 1, **fields: Any) -> Row:
-    """A successful one, of a delivery made by `delivery(delivery_id)`."""
+    """Return a successful attempt of a delivery made by `delivery(delivery_id)`."""
     published_at = seconds(fields.get("message_id", delivery_id))
     return {
         "delivery_id": delivery_id,
@@ -110,7 +112,7 @@ def attempt(delivery_id: int, number: int = 1, **fields: Any) -> Row:
 
 
 def entry(id: int, kind: str, **fields: Any) -> Row:
-    """An entry of the journal."""
+    """Return an entry of the journal."""
     return {
         "id": id,
         "at": seconds(id),
@@ -126,7 +128,7 @@ def entry(id: int, kind: str, **fields: Any) -> Row:
 
 
 def _accepted(message_id: int) -> Row:
-    # One after the other: everything before it had ended.
+    # One after the other: all earlier transactions had ended.
     return {"transaction_id": 1000 + message_id, "seen_before": 1000 + message_id}
 
 
@@ -151,7 +153,10 @@ def write(
     attempts: Sequence[Row] = (),
     journal: Sequence[Row] = (),
 ) -> ArchiveChunk:
-    """Export these rows and return the chunk: DONE, not rolled up. `until`, the new watermark, is just after the last of them."""
+    """Export these rows and return the chunk: DONE, not rolled up.
+
+    `until`, the new watermark, is just after the last of them by default.
+    """
     rows = {"messages": messages, "deliveries": deliveries, "attempts": attempts, "journal": journal}
     times = [row[BY_NAME[name].at] for name, found in rows.items() for row in found]
     until = until or max(times, default=AT) + timedelta(milliseconds=1)
@@ -200,7 +205,9 @@ def _write_file(archive: Archive, table: Table, rows: list[Row], chunk: ArchiveC
 
 @dataclass(slots=True)
 class RecordedProgress:
-    """Progress that is written down; what a test wants to happen when something is told happens then, once."""
+    """Progress that records its calls, and runs a test's function once when a given text is
+    reported.
+    """
 
     texts: list[str] = field(default_factory=list)
     rows: list[tuple[int, int | None]] = field(default_factory=list)
@@ -210,11 +217,11 @@ class RecordedProgress:
     _left: int | None = None
 
     def when(self, text: str, act: Callable[[], None]) -> None:
-        """Act when the step says that it is at this."""
+        """Call `act` when the step reports that text."""
         self._acts.append((text, act))
 
     def stop_after(self, count: int | None) -> None:
-        """Raise Stopped after so many more words of progress; None: not any more."""
+        """Raise Stopped after so many more reports of progress; None: never again."""
         self._left = count
 
     def doing(self, text: str) -> None:
@@ -237,7 +244,9 @@ class RecordedProgress:
 def job(
     url: Path | str, *, spark: SparkSession, run_id: int = 1, progress: RecordedProgress | None = None
 ) -> Iterator[StepJob]:
-    """Yield a job with a connection of its own: the test has to be transactional, for that to see its rows."""
+    """Yield a job with a connection of its own: its test has to be transactional, so that the job
+    sees its rows.
+    """
     conninfo = make_conninfo(**connection_parameters())
     with psycopg.connect(conninfo, autocommit=True) as database:
         yield StepJob(

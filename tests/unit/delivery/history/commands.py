@@ -1,4 +1,4 @@
-"""`manage.py history …` as a process of its own, on the tests' database and an archive of the test's own."""
+"""`manage.py history …` as a process, on the tests' database and an archive of the test's own."""
 
 import os
 import signal
@@ -19,12 +19,12 @@ from config.env import CHECKOUT
 from delivery.database.connections import connection_parameters
 from tests.system.operation.installation import eventually
 
-# A machine that is busy otherwise takes minutes for what is seconds on an idle one.
+# A busy machine takes minutes for an idle one's seconds.
 SECONDS = 600
 
 
 def history(*arguments: str, archive: Path, **environment: str) -> str:
-    """Run it to its end, and return what it says; it has to succeed."""
+    """Run it to its end, and return its output; it has to succeed."""
     done: subprocess.CompletedProcess[str] = subprocess.run(
         **_what(arguments, archive, environment), capture_output=True, text=True, timeout=SECONDS, check=False
     )
@@ -34,7 +34,7 @@ def history(*arguments: str, archive: Path, **environment: str) -> str:
 
 
 def kill_where_it_writes(table: str, *arguments: str, archive: Path) -> None:
-    """Run it until it first writes to that table, and kill it at that very moment, its JVM too."""
+    """Run it until it first writes to that table, and kill it at that moment, with its JVM."""
     with _readable_only(table) as waiting:
         process = subprocess.Popen(
             **_what(arguments, archive, {}),
@@ -49,7 +49,7 @@ def kill_where_it_writes(table: str, *arguments: str, archive: Path) -> None:
         finally:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        # Its server process would wait for the lock, and then go on without it.
+        # Its server process would wait for the lock, and then continue without it.
         for pid in waiting():
             with connection.cursor() as cursor:
                 cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [pid])
@@ -60,19 +60,20 @@ def _what(arguments: tuple[str, ...], archive: Path, environment: dict[str, str]
     return {
         "args": [sys.executable, str(CHECKOUT / "manage.py"), "history", *arguments],
         "env": os.environ | {"DATABASE_URL": url.geturl(), "HISTORY_URL": str(archive)} | environment,
-        # Where none of our modules are.
+        # A folder without the product's modules.
         "cwd": archive.parent,
     }
 
 
 @contextmanager
 def _readable_only(table: str) -> Iterator[Callable[[], list[int]]]:
-    """Let nobody write to the table; yields what tells the server processes that wait to do so."""
+    """Block all writes to the table; yield a function that returns the waiting server processes."""
     with psycopg.connect(make_conninfo(**connection_parameters())) as holder:
         holder.execute(f"LOCK TABLE {table} IN SHARE MODE")
 
         def waiting() -> list[int]:
-            # Not by the holder: in its transaction, who waits is as it was when it first asked.
+            # Not on the holder's connection: in its transaction, pg_stat_activity stays as it was
+            # first read.
             with connection.cursor() as cursor:
                 cursor.execute(
                     "SELECT pid FROM pg_stat_activity WHERE %s = ANY (pg_blocking_pids(pid))",

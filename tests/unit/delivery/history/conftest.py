@@ -14,7 +14,7 @@ from tests.unit.delivery.history import archived
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as environment:
-        # A few rows, again and again in other ways: what compiles longest never pays.
+        # A few rows in many different queries: the slowest compilation tier never pays off.
         environment.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
         with spark_session(Spark(master="local[2]", memory="1g")) as session:
             yield session
@@ -22,7 +22,7 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def told() -> archived.RecordedProgress:
-    """Whom the fixture `job` tells how far it is."""
+    """The progress of the fixture `job`."""
     return archived.RecordedProgress()
 
 

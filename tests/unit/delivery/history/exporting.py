@@ -1,4 +1,4 @@
-"""What tests of the export begin from, and what the archive has afterwards."""
+"""Preparations of tests of the export, and the archive's content afterwards."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -13,18 +13,18 @@ from delivery.models import Delivery
 from delivery.states import Status
 from tests.support import factories
 
-# Without a wait for who might be about to write.
+# Without the wait for open transactions.
 AT_ONCE = timedelta(0)
 
 
 def rows(job: StepJob, table: Table) -> list[dict[str, Any]]:
-    """Return what the archive has, by key."""
+    """Return the archive's rows, by key."""
     frame = job.archive.frame(job.spark, table, files(job.database, table.name))
     return [row.asDict() for row in frame.orderBy(*table.key).collect()]
 
 
 def settled(status: Status = Status.DELIVERED, *, days: float = 1, **fields: Any) -> Delivery:
-    """Make a delivery of a message published so many days ago."""
+    """Create a delivery of a message published so many days ago."""
     subscription = factories.subscription()
     if "message" not in fields:
         fields["message"] = factories.message(
@@ -34,7 +34,7 @@ def settled(status: Status = Status.DELIVERED, *, days: float = 1, **fields: Any
 
 
 def visible(folder: Path) -> list[str]:
-    """Return what any reader of Parquet finds in the tables."""
+    """Return the files that any reader of Parquet finds in the tables."""
     return sorted(
         str(file.relative_to(folder)) for table in TABLES for file in (folder / table.name).rglob("*.parquet")
     )

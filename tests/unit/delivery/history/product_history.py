@@ -1,4 +1,4 @@
-"""The pipeline of a started product, from the command line, as whoever runs it gives it."""
+"""The pipeline of a started product, from the command line, as a user runs it."""
 
 import os
 import subprocess
@@ -9,12 +9,12 @@ from config.env import CHECKOUT
 from tests.support.product import Product
 from tests.system.operation.installation import MARK
 
-# On a machine that is busy with other things Spark takes minutes.
+# On a busy machine Spark takes minutes.
 SECONDS = 600
 
 
 def history(product: Product, *arguments: str) -> str:
-    """Run the pipeline from the command line, on the product's database; what it says."""
+    """Run the pipeline from the command line, on the product's database; return its output."""
     url = running_url(product.home)
     assert url is not None
     environment = os.environ | {
@@ -37,10 +37,10 @@ def history(product: Product, *arguments: str) -> str:
 
 
 def archive(product: Product) -> None:
-    """Archive all that is settled by now, be it by an export of the schedule's."""
+    """Archive all deliveries settled by now; a scheduled export may help."""
     with product.connect() as connection:
         row = connection.execute("SELECT clock_timestamp()").fetchone()
         assert row is not None
-        # Each takes as long as a JVM does; the test's own limit ends it.
+        # Each round takes as long as a JVM does; the test's own limit ends it.
         while not connection.execute("SELECT 1 FROM delivery_archived WHERE until > %s", row).fetchone():
             history(product, "export")

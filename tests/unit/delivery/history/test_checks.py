@@ -1,4 +1,6 @@
-"""What each delivery, group and message must come to: planted violations, and beside them what is explained."""
+"""The checks of deliveries, groups and messages: planted violations, and explained cases
+alongside.
+"""
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -44,7 +46,9 @@ def test_the_newest_settlement_counts_with_the_attempts_of_all(spark: SparkSessi
 
 
 def test_attempts_must_be_complete_and_end_with_a_success(spark: SparkSession) -> None:
-    """1 is sound; 2 was sent after its success, 3 by a person; 4 has a hole, 5 an attempt too few; 6 was never tried."""
+    """1 is sound; 2 was sent after its success, 3 by a person; 4 has a gap, 5 an attempt too few; 6
+    was never tried.
+    """
     deliveries = [
         delivery(1, attempts=2),
         delivery(2, attempts=2),
@@ -74,7 +78,9 @@ def test_rows_that_belong_nowhere_or_are_there_twice_are_found(spark: SparkSessi
 
 
 def test_of_a_group_one_endpoint_takes_the_message(spark: SparkSession) -> None:
-    """1 is sound, 2 taken twice, 3 by nobody though one thinks so; 4 all refused, and 5 has two groups."""
+    """1 is sound; 2 was taken twice; 3 by none, though one is REDUNDANT; 4 all refused; 5 has two
+    groups.
+    """
     statuses = {
         (1, 0): ["DELIVERED", "REDUNDANT", "REJECTED"],
         (2, 0): ["DELIVERED", "DELIVERED"],
@@ -93,7 +99,9 @@ def test_of_a_group_one_endpoint_takes_the_message(spark: SparkSession) -> None:
 
 
 def test_a_message_has_the_deliveries_it_was_accepted_with(spark: SparkSession) -> None:
-    """1 is sound; of 2 one is missing; 3 has a replay's beside its own; 4 is older; 5 nobody wanted; 6 is twice, 7 nowhere."""
+    """1 is sound; 2 lacks one; 3 also has a replay's; 4 is older; 5 has none; 6 is there twice, 7
+    is missing.
+    """
     messages = [
         message(1),
         message(2, owed=2),
@@ -108,7 +116,9 @@ def test_a_message_has_the_deliveries_it_was_accepted_with(spark: SparkSession) 
 
 
 def test_settlements_must_be_there_as_often_as_they_count(spark: SparkSession) -> None:
-    """1 is sound, 2 lacks its first, 3 one between; 4 has more than there are bits; 5 is of files without the numbers."""
+    """1 is sound; 2 lacks its first, 3 one between; 4 has more than there are bits; 5 is of files
+    without the numbers.
+    """
     deliveries = [
         *settled_again(1, 0, 1, 2),
         *settled_again(2, 1),
@@ -122,5 +132,5 @@ def test_settlements_must_be_there_as_often_as_they_count(spark: SparkSession) -
 
 
 def settled_again(id: int, *numbers: int) -> list[Row]:
-    """Settlements of a delivery that were settled before so many times."""
+    """Return settlements of a delivery, each with the number of earlier ones."""
     return [delivery(id, settled_at=seconds(60 + number), settled_before=number) for number in numbers]

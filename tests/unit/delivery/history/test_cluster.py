@@ -1,4 +1,4 @@
-"""The pipeline on a cluster: another SPARK_MASTER, and nothing else is different."""
+"""The pipeline on a cluster: another SPARK_MASTER, and no other difference."""
 
 import os
 import subprocess
@@ -17,7 +17,8 @@ from tests.support import factories
 from tests.unit.delivery.history.cluster import SparkCluster, cluster
 from tests.unit.delivery.history.commands import SECONDS, history
 
-# What a worker says of where it has our modules from, and of a file that is no module.
+# A worker's report: the place of the product's modules, and the content of a file that is no
+# module.
 WHERE = """
 import json, sys
 from pathlib import Path
@@ -55,7 +56,7 @@ def test_the_whole_pipeline_runs_on_a_cluster(running: SparkCluster, tmp_path: P
     }
     assert sum(ArchiveFile.objects.filter(table="deliveries").values_list("rows", flat=True)) == 2
     assert HistoryHour.objects.count() == 2
-    # All three were one application of the cluster, which was sent our modules.
+    # All three ran as one application of the cluster, which was sent the product's modules.
     assert len(list(running.work.glob("*/*/inturn.zip"))) == 1
 
 

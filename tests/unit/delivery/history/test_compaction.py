@@ -81,7 +81,7 @@ def test_files_left_by_a_crash_are_removed_by_the_next_export(
     rows = list(ArchiveFile.objects.order_by("pk"))
     with archived.job(in_three_files, spark=spark) as job:
         compact(job, many=3)
-        # As whoever is killed just after the new file counts leaves it.
+        # As after a kill just after the new file was published.
         for row in rows:
             row.replaced_by_id = ArchiveFile.objects.get(replaced_by=None).chunk_id
             row.save(force_insert=True)

@@ -1,4 +1,4 @@
-"""The export: what is certain is archived once, exactly as PostgreSQL has it."""
+"""The export: final rows are archived once, exactly as PostgreSQL has them."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -80,7 +80,7 @@ class TestArchivedRows:
         self, job: StepJob, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("delivery.history.steps.export._ROWS_A_PIECE", 2)
-        # One far from the others: pieces have as many rows, not as many numbers.
+        # One id far from the others: pieces have equal numbers of rows, not equal ranges of ids.
         far = factories.message(pk=10**9, published_at=timezone.now() - timedelta(days=1))
         ids = [*(settled().pk for _ in range(6)), settled(message=far).pk]
         export(job)
@@ -91,7 +91,7 @@ class TestArchivedRows:
 
     def test_a_file_is_in_the_order_of_its_key(self, job: StepJob, tmp_path: Path) -> None:
         noon = (timezone.now() - timedelta(days=2)).replace(hour=12, minute=0)
-        # Neither as they were stored nor as they happened.
+        # Neither in the order of storing nor of settling.
         messages = [factories.message(published_at=noon) for _ in range(3)]
         ids = [
             settled(message=messages[place], settled_at=noon + timedelta(hours=hours)).pk

@@ -1,4 +1,6 @@
-"""How a filter is asked on Spark: what Python gets to see, and what a worker needs for it."""
+"""The evaluation of a filter on Spark: the columns that Python reads, and the modules that a worker
+needs.
+"""
 
 import subprocess
 import sys
@@ -20,7 +22,7 @@ LOW = "$$->'Header'->>'Priority' = 'low'"
 
 @pytest.fixture
 def messages(spark: SparkSession, tmp_path: Path) -> DataFrame:
-    """In a file, so that a plan tells which columns are read."""
+    """In a file, so that a plan shows which columns are read."""
     rows = [('{"priority": "low"}', b'{"action": "opened"}'), ("{}", b'{"action": "closed"}')]
     spark.createDataFrame(rows, "headers string, body binary").write.parquet(f"{tmp_path}/messages")
     return spark.read.parquet(f"{tmp_path}/messages")
@@ -36,7 +38,7 @@ class SparkPlan:
         self._messages, self._capsys = messages, capsys
 
     def of(self, text: str) -> str:
-        """Spark's plan of counting what the filter matches."""
+        """Return Spark's plan of counting the matches of the filter."""
         column = to_spark(parse(text), header=self._messages.headers, body=self._messages.body)
         self._messages.where(column).groupBy().count().explain()
         return self._capsys.readouterr().out

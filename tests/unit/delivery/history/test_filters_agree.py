@@ -1,4 +1,6 @@
-"""The third compiler means what the other two mean: a job of Spark asks many filters about many messages."""
+"""The third compiler agrees with the other two: a Spark job evaluates many filters on many
+messages.
+"""
 
 import json
 from collections.abc import Sequence
@@ -40,7 +42,9 @@ PRIORITY, OTHER = (Path(Root.HEADER, (name,), True) for name in ("priority", "fi
 
 
 def archived(spark: SparkSession, messages: Sequence[Message]) -> DataFrame:
-    """The messages as the archive has them; their headers in both spellings of what is not ASCII."""
+    """Return the messages as the archive has them; their headers in both spellings of non-ASCII
+    characters.
+    """
     rows = [
         (at, json.dumps(headers, ensure_ascii=at % 2 == 0), body)
         for at, (headers, body) in enumerate(messages)
@@ -57,7 +61,10 @@ def asked(messages: DataFrame, trees: Sequence[Condition]) -> list[tuple[Any, ..
 
 
 def expected(trees: Sequence[Condition], messages: Sequence[Message]) -> list[tuple[bool | None, ...]]:
-    """What the closures answer, as `truth` does for one: here each is made once, and each body read once."""
+    """Return the closures' results, as `truth` does for one filter and message.
+
+    Here each closure is built once, and each body read once.
+    """
     tests = [(to_python(tree), to_python(Not(tree))) for tree in trees]
     documents = [document(*message) for message in messages]
     return [
@@ -79,7 +86,9 @@ def agree(spark: SparkSession, trees: Sequence[Condition], messages: Sequence[Me
 
 @st.composite
 def about_headers(draw: st.DrawFn) -> tuple[list[Condition], list[Message]]:
-    """As `cases`, of what Spark answers by itself as far as it can."""
+    """Draw like `cases`, but only filters on headers, which Spark evaluates itself as far as it
+    can.
+    """
     about = draw(st.lists(messages, min_size=3, max_size=8))
     places = [place for message in about for place in places_in(message) if place[0] is Root.HEADER]
     assume(places)
@@ -87,7 +96,7 @@ def about_headers(draw: st.DrawFn) -> tuple[list[Condition], list[Message]]:
 
 
 def drawn() -> tuple[list[Condition], list[Message]]:
-    """Many random cases at once, for a job of Spark takes as long as a hundred examples."""
+    """Draw many random cases at once: one Spark job takes as long as a hundred examples."""
     found: list[tuple[list[Condition], list[Message]]] = []
 
     @settings(

@@ -29,7 +29,7 @@ _ODD: dict[str, list[Any]] = {
 
 
 def odd(table: Table) -> list[Row]:
-    """Five rows of odd values, and one with null wherever it may be."""
+    """Return five rows of odd values, and one with null wherever it is allowed."""
     rows = [{column.name: _ODD[column.type][at] for column in table.columns} for at in range(5)]
     nulls = {
         column.name: None if column.is_nullable else _ODD[column.type][2] for column in table.columns[1:]
@@ -43,7 +43,7 @@ def by_arrow(table: Table, rows: list[Row], *, batches: int = 1) -> Fingerprint:
 
 
 def by_postgresql(table: Table, rows: list[Row]) -> Fingerprint:
-    """Let PostgreSQL compute it of rows that it is given as literals."""
+    """Return PostgreSQL's result for rows given as literals."""
     names = ", ".join(table.names)
     values = sql.SQL(", ").join(
         sql.SQL("({})").format(
@@ -128,7 +128,10 @@ def test_a_row_that_is_missing_or_doubled_shows() -> None:
 
 
 def neighbours(table: Table) -> list[Row]:
-    """Rows as they come of two messages with 200 subscribers each, settled together: their numbers are close, and go up together."""
+    """Return rows of two messages with 200 subscribers each, settled together.
+
+    Their numbers are close, and grow together.
+    """
     rows: list[Row] = []
     for number in range(400):
         message, place = divmod(number, 200)

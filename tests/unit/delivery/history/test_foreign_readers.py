@@ -1,4 +1,4 @@
-"""The archive belongs to whoever can read Parquet: Arrow and DuckDB, who know nothing of us, find exactly what PostgreSQL has."""
+"""Any Parquet reader can read the archive: Arrow and DuckDB find exactly the rows of PostgreSQL."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -60,7 +60,7 @@ READERS = (by_arrow, by_duckdb)
 
 
 def by_postgresql(table: Table) -> Rows:
-    """What is there until the watermark, with the day that each belongs to."""
+    """Return the rows up to the watermark, with the day of each."""
     with psycopg.connect(make_conninfo(**connection_parameters()), row_factory=dict_row) as connection:
         connection.execute("SET TIME ZONE 'UTC'")
         (until,) = connection.execute("SELECT until FROM delivery_archived").fetchone().values()  # type: ignore[union-attr]
@@ -73,7 +73,7 @@ def by_postgresql(table: Table) -> Rows:
 
 
 def check(archive: Path, tables: Sequence[Table] = TABLES) -> None:
-    """Let every reader find what PostgreSQL has."""
+    """Check that every reader finds the rows of PostgreSQL."""
     for table in tables:
         expected = by_postgresql(table)
         for read in READERS:
@@ -93,7 +93,9 @@ def job(archive: Path, spark: SparkSession) -> Iterator[StepJob]:
 
 @pytest.fixture
 def lived() -> None:
-    """Some of everything, over days: each status, each way to deliver, whatever bytes and texts there are."""
+    """Create some of everything, over days: each status, each way to deliver, odd bytes and
+    texts.
+    """
     now = timezone.now()
     pushed = factories.subscription('Zoë\'s, "quoted"')
     fetched = factories.subscription(mode=Mode.PULL)
@@ -146,7 +148,7 @@ class TestReadArchive:
 @pytest.mark.timeout(2 * SECONDS)
 @pytest.mark.usefixtures("lived")
 class TestKilled:
-    # The first write of what is verified, and the one by which it counts.
+    # The first write of verified files, and the one that publishes them.
     @pytest.mark.parametrize(
         ("table", "is_visible"), [("delivery_archivefile", False), ("delivery_archived", True)]
     )
@@ -168,10 +170,10 @@ def test_a_column_that_was_added_later_is_null_in_older_files(
     old = factories.message(published_at=timezone.now() - timedelta(days=3), owed=7)
     export(job)
     (file,) = (archive / MESSAGES.name).rglob("*.parquet")
-    # As an export wrote it that did not know the column.
+    # As written by an export before the column existed.
     parquet.write_table(parquet.ParquetFile(file).read().drop_columns(["owed"]), file)
     new = factories.message(published_at=timezone.now() - timedelta(days=1), owed=3)
-    # The watermark is past that.
+    # Move the watermark back behind the new message.
     job.database.execute("UPDATE delivery_archived SET until = until - interval '2 days'")
     export(job)
     for read in READERS:

@@ -1,4 +1,4 @@
-"""The export waits for who commits late, and what is broken off leaves nothing that counts."""
+"""The export waits for late commits, and an interrupted one publishes nothing."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -73,7 +73,7 @@ class TestCrash:
                 stops += 1
         told.stop_after(None)
         export(job)
-        # At each word of a chunk.
+        # At each report of a chunk's progress.
         assert stops >= 4
         assert [row["id"] for row in rows(job, DELIVERIES)] == [one.pk for one in deliveries]
         assert [row["delivery_id"] for row in rows(job, ATTEMPTS)] == [one.pk for one in deliveries]
@@ -96,7 +96,7 @@ class TestCrash:
         settled()
         export(job)
         watermark = archived_until(job.database)
-        # As whoever is killed after the first file leaves it.
+        # As after a kill behind the first file's move.
         ArchiveChunk.objects.update(state=ChunkState.MOVING, ended_at=None)
         job.database.execute("DELETE FROM delivery_archived")
         for file in ArchiveFile.objects.all()[1:]:
@@ -170,7 +170,7 @@ class TestAClockThatGoesBack:
         assert [(row["id"], row["status"]) for row in rows(job, DELIVERIES)] == [(delivery.pk, "CANCELLED")]
 
     def test_while_the_clock_is_behind_nothing_is_exported(self, job: StepJob) -> None:
-        """As if it had gone back just after the export looked until when all is certain."""
+        """As if the clock had gone back just after the export chose its end."""
         settled()
         result = export(job, lag=-timedelta(hours=1))
         assert result["chunks"] == 0

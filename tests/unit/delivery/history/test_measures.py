@@ -1,4 +1,4 @@
-"""What an hour's row says, from a few settlements and their attempts."""
+"""The columns of an hour's row, from a few settlements and their attempts."""
 
 from datetime import timedelta
 from typing import Any
@@ -98,7 +98,7 @@ def test_a_percentile_between_two_values_is_in_proportion(spark: SparkSession) -
         delivery(id, published_at=AT, settled_at=AT + timedelta(milliseconds=wait))
         for id, wait in waits.items()
     ]
-    # Beside another number of responses.
+    # With different numbers of responses.
     attempts = [attempt(id, settled_at=AT, duration_ms=id) for id in (1, 2)]
     (row,) = rows(of(spark, deliveries, attempts))
     places = ("p50", "p95", "p99", "max")
@@ -147,7 +147,7 @@ def test_an_hour_without_settlements_has_its_blocked_time(spark: SparkSession) -
     ] == [
         (1, "subscriber1", "subscription1", "https://receiver.example/hook", 1, 60.0),
         (2, "other", "second", "https://x", 0, 30.0),
-        # Nobody knows its name any more.
+        # The name is unknown by then.
         (3, "", "", "", 0, 15.0),
     ]
 

@@ -1,4 +1,6 @@
-"""First attempts in the order of publication: what proves it, what breaks it, what explains it; from a few deliveries each."""
+"""First attempts in the order of publication: proofs, violations and explanations, from a few
+deliveries each.
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -25,7 +27,10 @@ def history(
     journal: Sequence[Row] = (),
     **of: dict[int, Any],
 ) -> DataFrame:
-    """Deliveries by id with when they were first tried, in seconds; `of` tells columns of some of them."""
+    """Return the turns of deliveries by id, first tried after so many seconds.
+
+    `of` sets columns of some of them.
+    """
     deliveries = [
         delivery(id, settled_at=seconds(1000))
         | {name: values[id] for name, values in of.items() if id in values}
@@ -34,7 +39,7 @@ def history(
     attempts = [attempt(id, started_at=seconds(at)) for id, at in tried.items()]
     rows = frame(spark, DELIVERIES, deliveries)
     nothing = spark.createDataFrame([], UNARCHIVED.spark)
-    # Kept as by a run, which goes through it again and again, and does not plan it each time.
+    # Cached as in a run, which reads it repeatedly, and does not plan it each time.
     holds = held(frame(spark, JOURNAL, journal), places(rows), owners(rows)).cache()
     return in_turn(known(rows, frame(spark, ATTEMPTS, attempts), nothing).cache(), holds).cache()
 
@@ -59,7 +64,7 @@ def test_ordered_attempts_pass_and_overtaking_ones_are_found(spark: SparkSession
     turns = history(
         spark,
         {1: 10, 2: 11, 3: 10.5, 4: 12, 5: 9, 6: 13},
-        # Of two subscriptions of one subscriber.
+        # Two subscriptions of one subscriber.
         subscription_id={3: 2, 4: 2},
     )
     assert found(turns) == [("ORDER", 3, 2), ("ORDER", 5, 4)]
@@ -83,7 +88,9 @@ def test_an_order_is_promised_in_lanes_that_send_one_after_the_other(spark: Spar
 
 
 def test_publications_at_the_same_time_have_no_order(spark: SparkSession) -> None:
-    """2 had not seen 1 end, 3 had; 5 and 4 are of one transaction, in which 4 was published first."""
+    """2 was published before 1 ended, 3 after; 5 and 4 are of one transaction, in which 4 was
+    published first.
+    """
     turns = history(
         spark,
         {1: 10, 2: 8, 3: 9, 5: 11, 4: 12},
@@ -100,7 +107,9 @@ def test_messages_without_a_recorded_transaction_prove_nothing(spark: SparkSessi
 
 
 def test_an_inactive_subscription_may_be_overtaken(spark: SparkSession) -> None:
-    """1 is held from 4 to 50. 3 was tried before that; 6 was in a run that was read before 50; 7 was published after it."""
+    """1 is held from 4 to 50. 3 was tried before; 6 was in a run that was read before 50; 7 was
+    published after it.
+    """
     toggled = [entry(1, "DEACTIVATED", at=seconds(4)), entry(2, "ACTIVATED", at=seconds(50))]
     turns = history(
         spark,

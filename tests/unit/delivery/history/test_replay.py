@@ -1,4 +1,6 @@
-"""What a replay selects: what its filter is true of now, of a piece of time, once, and all of it or nothing."""
+"""The selection of a replay: matches of today's filter in a period, each once, all of them or
+none.
+"""
 
 from datetime import timedelta
 from pathlib import Path

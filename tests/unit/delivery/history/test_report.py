@@ -1,4 +1,6 @@
-"""A report: one row for each settlement that is asked for, in a file that spreadsheets and programs read, whole or not at all."""
+"""A report: one row for each requested settlement, in a file for spreadsheets and programs, whole
+or not at all.
+"""
 
 import csv
 from datetime import timedelta

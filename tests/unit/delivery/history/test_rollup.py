@@ -1,4 +1,4 @@
-"""The rollup measures the hours of new chunks, whole, and puts them in place of the old."""
+"""The rollup measures whole hours of new chunks, and replaces the old rows."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def hours() -> list[tuple[float, int, int, float]]:
-    """Hour after AT, delivered, attempts, blocked seconds."""
+    """Return hours after AT, delivered, attempts, blocked seconds."""
     return [
         ((row.hour - AT) / HOUR, row.delivered, row.attempts, row.blocked_seconds)
         for row in HistoryHour.objects.order_by("hour", "subscription_id")
@@ -138,7 +138,7 @@ def test_a_stop_is_counted_in_hours_without_settlements(tmp_path: Path, spark: S
     write(tmp_path, journal=[stopped], until=AT + HOUR * 0.75)
     with job(tmp_path, spark=spark) as given:
         rollup(given)
-        # An export makes no chunk of a time in which nothing happened.
+        # An export makes no chunk of a time without events.
         write(tmp_path, journal=[entry(2, "RESUMED", at=AT + HOUR * 3, lane_id=1)], until=AT + HOUR * 3.5)
         rollup(given)
     assert hours() == [(0, 0, 0, 1800), (1, 0, 0, 3600), (2, 0, 0, 3600)]

@@ -1,4 +1,4 @@
-"""The JVM of our own: started from a wheel, gone with whoever started it."""
+"""The product's own JVM: started from a wheel, and ended with the process that started it."""
 
 import os
 import signal

@@ -1,4 +1,7 @@
-"""Every settlement is one row of the archive, of a report and of *History*, however often a person had it sent again between two exports."""
+"""Every settlement is one row of the archive, of a report and of *History*.
+
+A person may resubmit a delivery any number of times between two exports.
+"""
 
 import csv
 from collections.abc import Callable
@@ -67,7 +70,9 @@ def resubmitted_by_a_filter(delivery: Delivery) -> None:
 
 
 def settlements(job: StepJob, delivery: Delivery) -> Found:
-    """Return the settlements of a delivery in the archive, in their order, each with the numbers of its attempts."""
+    """Return the archived settlements of a delivery in order, each with the numbers of its
+    attempts.
+    """
     attempts = rows(job, ATTEMPTS)
     return [
         (
@@ -182,7 +187,9 @@ def test_however_a_person_ends_a_settlement_it_is_kept(job: StepJob) -> None:
 def test_each_is_archived_by_the_export_of_its_own_time(
     job: StepJob, told: archived.RecordedProgress
 ) -> None:
-    """What is sent again before, between and while exports look is in the archive once for each settlement."""
+    """A delivery resubmitted before, between and during exports is in the archive once for each
+    settlement.
+    """
     delivery = settled(Status.PENDING, days=0)
     try_once(delivery, Status.FAILED)
     resubmitted(delivery)
@@ -218,7 +225,7 @@ def test_an_attempt_that_ends_after_its_delivery_was_cancelled_is_no_settlement_
 
 
 def test_the_answer_to_a_sync_call_settles_it_once(job: StepJob) -> None:
-    """Until it comes the delivery is IN_DOUBT, which nobody decided."""
+    """Before the answer the delivery is IN_DOUBT, which nobody decided."""
     delivery = settled(Status.IN_DOUBT, attempts=0)
     answer = {
         "delivery": delivery.pk,
@@ -249,7 +256,7 @@ def test_each_has_its_own_attempts_though_the_clock_went_back_between_them(job: 
 
 
 def test_settlements_of_one_time_lose_no_attempt(job: StepJob) -> None:
-    """While the clock is behind the archive, all that happens has the same time."""
+    """While the clock is behind the archive, all events have the same time."""
     delivery = settled(Status.PENDING, days=0)
     try_once(delivery, Status.REJECTED)
     resubmitted(delivery)

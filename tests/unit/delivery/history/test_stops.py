@@ -1,4 +1,4 @@
-"""How long lanes stood still, from six entries of a journal."""
+"""The durations of stopped lanes, from six entries of a journal."""
 
 from datetime import datetime, timedelta
 

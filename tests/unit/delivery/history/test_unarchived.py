@@ -1,4 +1,4 @@
-"""What is not archived yet: the same rows, whether they are few, and read by this process, or many, and read by workers."""
+"""Unarchived rows: the same whether this process reads a few, or workers read many."""
 
 from typing import Any
 

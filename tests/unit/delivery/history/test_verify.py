@@ -1,4 +1,6 @@
-"""Verify proves a sound history, and finds what is planted: on a real archive and a real PostgreSQL."""
+"""Verify proves a sound history, and finds planted violations, on a real archive and a real
+PostgreSQL.
+"""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -96,9 +98,9 @@ def test_each_kind_is_found_with_its_rows(tmp_path: Path, spark: SparkSession) -
     rows["deliveries"][4] |= {"queue_group": 0, "kind": "QUEUE"}
     rows["deliveries"].append(delivery(50, message_id=5, queue_group=0, kind="QUEUE", attempts=0))
     rows["messages"][4]["owed"] = 2
-    # 6 counts an attempt that is not there.
+    # 6 counts an attempt that does not exist.
     rows["deliveries"][5]["attempts"] = 2
-    # 7's attempt is there twice, 8's delivery is not, 9's message is not.
+    # 7's attempt is there twice, 8's delivery is missing, 9's message is missing.
     rows["attempts"].append(attempt(7))
     rows["messages"][7]["owed"] = 0
     del rows["deliveries"][7], rows["messages"][8]
@@ -151,7 +153,7 @@ def test_unarchived_rows_count(tmp_path: Path, spark: SparkSession) -> None:
 def test_postgresql_overrides_the_archive_for_resubmitted_deliveries(
     tmp_path: Path, spark: SparkSession
 ) -> None:
-    """Its attempts there are all it has; those of the archive are not counted beside them."""
+    """PostgreSQL has all its attempts; those of the archive are not counted with them."""
     again = factories.delivery(Status.FAILED)
     about = {"message_id": again.message_id}
     write(
@@ -232,7 +234,7 @@ def test_times_near_midnight_are_of_one_history(tmp_path: Path, spark: SparkSess
 def test_the_snapshot_is_gone_before_the_archive_is_read(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A large archive takes minutes, and vacuum would wait for them."""
+    """Reading a large archive takes minutes, and vacuum would wait for the snapshot."""
     monkeypatch.setattr("delivery.history.postgres.unarchived.FEW", 0)
     archive, elsewhere = tmp_path / "archive", tmp_path / "elsewhere"
     rows = sound(range(1, 4))

@@ -1,4 +1,7 @@
-"""The whole pipeline on a real run of the product: hundreds of payloads to good and bad endpoints, as TOPIC and as QUEUE."""
+"""The whole pipeline on a real run of the product.
+
+Hundreds of payloads went to good and bad endpoints, as TOPIC and as QUEUE.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +22,9 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(2 * SECONDS)]
 
 @pytest.fixture
 def product(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
-    """One that has delivered all payloads of each source eleven times over, and whose history is archived."""
+    """A product that delivered all payloads of each source eleven times, and archived its
+    history.
+    """
     product = Product(tmp_path_factory.mktemp("history"))
     try:
         product.start()
@@ -44,7 +49,9 @@ def counted(product: Product, table: str, condition: str = "true") -> int:
 
 
 def archived(product: Product, question: str) -> Any:
-    """Ask a foreign reader about the table that the question calls `{}`."""
+    """Query an archived table through DuckDB; the table stands before the colon, as `{}` in the
+    query.
+    """
     table, _, asked = question.partition(": ")
     files = Path(product.home, "archive", table, "**", "*.parquet")
     row = duckdb.sql(asked.format(f"read_parquet('{files}')")).fetchone()
@@ -53,7 +60,7 @@ def archived(product: Product, question: str) -> Any:
 
 
 def test_the_history_is_proven_archived_once_and_adds_up(product: Product) -> None:
-    """One test: in processes side by side each of several would begin with a run of its own."""
+    """One test: run in parallel, each of several tests would start with a run of its own."""
     said = history(product, "all")
     insist_that_every_promise_was_kept(said, product)
     insist_that_all_there_is_was_checked(said, product)

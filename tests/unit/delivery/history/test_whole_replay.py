@@ -1,4 +1,6 @@
-"""A replay on the started product, from the archive to a real receiver: also of messages that retention has removed."""
+"""A replay on the started product, from the archive to a real receiver, including removed
+messages.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +30,7 @@ def flow(product: Product) -> Flow:
 
 
 def remove(product: Product, ids: list[int]) -> None:
-    """Remove messages as retention does, when they are old enough."""
+    """Remove messages as retention does when they are old enough."""
     with product.connect() as connection, connection.transaction():
         rows = connection.execute(
             "DELETE FROM delivery_delivery WHERE message_id = ANY (%s) RETURNING id", [ids]
@@ -60,7 +62,7 @@ def test_a_new_subscription_gets_earlier_messages(
     requests = late.endpoint.wait_for_count(COUNT - 1)
     assert [request.id for request in requests] == published[1:]
     assert {request.headers["inturn-replay"] for request in requests} == {_newest(flow)}
-    # Live messages come after it, unmarked; and nothing comes twice.
+    # Live messages come after it, unmarked; and none comes twice.
     newest = flow.publish(b'{"number": 100}')
     last = late.endpoint.wait_for_last(newest)
     assert [request.id for request in last] == [*published[1:], newest]

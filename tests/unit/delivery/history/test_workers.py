@@ -1,6 +1,6 @@
-"""Tasks for Spark's workers: every one is done, by either way there is.
+"""Tasks for Spark's workers: every one is run, in both ways.
 
-The lock has no packages of Spark Connect; the way that is meant for it goes on any session.
+The lock has no packages of Spark Connect; the way meant for it works on any session.
 """
 
 import os
